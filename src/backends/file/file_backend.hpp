@@ -1,0 +1,11 @@
+// Locks between the processes of one machine: flock(2) on files in a directory.
+#pragma once
+
+#include "core/backend.hpp"
+
+namespace dlock::file {
+
+Result<void> check(const Target& target);
+Result<std::unique_ptr<Backend>> open(const Target& target, Deadline deadline, Cancel cancel);
+
+}  // namespace dlock::file

@@ -1,0 +1,68 @@
+#include "backends/registry.hpp"
+
+#include <array>
+
+#include "backends/file/file_backend.hpp"
+
+namespace dlock {
+namespace {
+
+using Reach = Traits::Reach;
+using EndsOn = Traits::EndsOn;
+using Order = Traits::Order;
+
+constexpr Traits kOnServer{.shared = true, .slots = true, .fencing = true};
+
+constexpr Traits with(Traits traits, EndsOn ends_on, Order order, bool knows_waiters) {
+  traits.ends_on = ends_on;
+  traits.order = order;
+  traits.knows_waiters = knows_waiters;
+  return traits;
+}
+
+constexpr std::array kBackends{
+    BackendEntry{.name = "file",
+                 .brief = "flock(2) on local files; needs no server",
+                 .traits = {.shared = true,
+                            .slots = true,
+                            .fencing = true,
+                            .knows_waiters = true,
+                            .reach = Reach::host,
+                            .ends_on = EndsOn::process_exit,
+                            .order = Order::kernel},
+                 .url_example = "file:///var/lock/jobs",
+                 .check = file::check,
+                 .open = file::open},
+    BackendEntry{.name = "redis",
+                 .brief = "one Redis server",
+                 .traits = with(kOnServer, EndsOn::ttl, Order::fifo, true),
+                 .url_example = "redis://[user:password@]host[:6379][/db]"},
+    BackendEntry{.name = "redlock",
+                 .brief = "a majority of independent Redis masters",
+                 .traits = with(kOnServer, EndsOn::ttl, Order::none, true),
+                 .url_example = "redlock://h1:6379,h2:6379,h3:6379"},
+    BackendEntry{.name = "zookeeper",
+                 .alias = "zk",
+                 .brief = "ephemeral nodes of a ZooKeeper ensemble",
+                 .traits = with(kOnServer, EndsOn::disconnect, Order::fifo, true),
+                 .url_example = "zookeeper://h1:2181,h2:2181,h3:2181/chroot"},
+    BackendEntry{.name = "mysql-table",
+                 .alias = "mysql",
+                 .brief = "a unique row in MySQL or MariaDB",
+                 .traits = with(kOnServer, EndsOn::ttl, Order::fifo, true),
+                 .url_example = "mysql-table://user@host:3306/db"},
+    BackendEntry{.name = "mysql-row",
+                 .brief = "SELECT ... FOR UPDATE in MySQL or MariaDB",
+                 .traits = with(kOnServer, EndsOn::disconnect, Order::fifo, true),
+                 .url_example = "mysql-row://user@host:3306/db"},
+    BackendEntry{.name = "mysql-version",
+                 .brief = "an optimistic version column in MySQL or MariaDB",
+                 .traits = with(kOnServer, EndsOn::ttl, Order::fifo, true),
+                 .url_example = "mysql-version://user@host:3306/db"},
+};
+
+}  // namespace
+
+std::span<const BackendEntry> builtin_backends() { return kBackends; }
+
+}  // namespace dlock

@@ -1,0 +1,190 @@
+// What a lock service must offer so that `dlock run` can use it.
+//
+// This header is the whole contract between the engine and the backends: neither includes anything
+// of the other's.  Each promise below is checked, for every backend, by tests/contract/.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/cancel.hpp"
+#include "core/result.hpp"
+#include "core/url.hpp"
+#include "util/clock.hpp"
+
+namespace dlock {
+
+enum class Mode { exclusive, shared, slots };
+
+/// "exclusive", "shared", "slots": as written in records, JSON and messages.
+std::string_view mode_name(Mode mode);
+std::optional<Mode> parse_mode(std::string_view name);
+
+/// Who holds or wants a lock, as `dlock show` prints it on another machine.
+struct Owner {
+  std::string id;  // 128 random bits in hex, new for every acquire; what release compares
+  std::string host;
+  std::int64_t pid = 0;  // of the process that the user started
+  std::string user;
+  std::string command;               // argv[0] only: the arguments may hold secrets
+  std::optional<std::string> label;  // --label
+};
+
+struct Request {
+  std::string key;  // passed check_key(); a backend maps it into its namespace
+  Mode mode = Mode::exclusive;
+  unsigned slots = 1;  // how many may hold at once; 1 in the other modes
+  Millis ttl{30'000};  // how long the lock outlives a holder that has fallen silent
+  Owner owner;
+};
+
+/// One lock as others see it.
+struct LockInfo {
+  struct Holder {
+    Owner owner;
+    std::string acquired_at;        // RFC 3339 in UTC; "" where not known
+    std::optional<Millis> held;     // since when, by the service's own reckoning
+    std::optional<Millis> expires;  // until it expires by itself; none: while its session lives
+    std::optional<std::uint64_t> fence;
+    std::optional<std::string> foreign;  // what other kind of program took it, e.g. "flock"
+  };
+  struct Waiter {
+    Owner owner;
+    Mode mode = Mode::exclusive;
+    std::optional<Millis> waiting;
+  };
+  std::string key;
+  Mode mode = Mode::exclusive;
+  unsigned slots = 1;
+  std::vector<Holder> holders;                 // none: it is free
+  std::optional<std::vector<Waiter>> waiters;  // none: the service cannot tell; else in their order
+  unsigned nodes_agreeing = 1;                 // Redlock: how many servers tell this
+  unsigned nodes_total = 1;
+};
+
+/// How long acquire() may wait, and whom it tells.
+struct Wait {
+  Deadline until = kNever;  // one that has passed means: try once
+  Cancel cancel;
+  /// Called on the waiting thread with what is known of the lock: once when it is found held, and
+  /// again when the holder changes.  Must not block.  Empty: nobody wants to know.
+  std::function<void(const LockInfo&)> on_blocked;
+};
+
+/// One lock that is held.  Used by one thread at a time: LeaseKeeper has it while renewals run and
+/// gives it back before release(), so a renewal can never overtake a release.
+///
+/// Destroying a Lease abandons it: no network, no waiting, and the lock ends as the Traits say.
+class Lease {
+ public:
+  virtual ~Lease() = default;
+
+  /// A number that is larger for every later grant of this key, if the service can give one.
+  /// The child gets it as DLOCK_FENCE, to hand to whatever it writes to.
+  virtual std::optional<std::uint64_t> fence() const = 0;
+
+  /// Until when the holder may trust the lock if nothing more is heard.  Counted from before the
+  /// request was sent, minus the backend's allowance for clock drift; kNever where the kernel keeps
+  /// the lock for us.
+  virtual Deadline valid_until() const = 0;
+
+  /// Proves that the lock is still ours and, where it has a TTL, extends it; on success
+  /// valid_until() has moved.  Never re-acquires a lock that has expired.
+  /// Fails with Errc::lost when it is certainly gone, and with Errc::unreachable when that cannot
+  /// be told; then the lock may be trusted until valid_until(), and renew() may be called again.
+  /// A call that was cancelled or ran out of time leaves the lease fit for renew() and release().
+  virtual Result<void> renew(Deadline deadline, Cancel cancel) = 0;
+
+  /// Turns readable when the service has news of this lock (session expired, key taken away,
+  /// connection dropped): renew() then tells what it was, and drains it.  -1: it never calls.
+  /// The first call may subscribe, at a cost that a short job should not pay: the keeper asks only
+  /// once the job has run for a while, and calls renew() next, for what happened before.
+  virtual int event_fd() { return -1; }
+
+  /// A descriptor that keeps the lock from everybody else for as long as any process has it open.
+  /// The front keeps a copy, so that the sudden death of the process that acquired frees nothing
+  /// before the job is dead.  -1: there is none, the lease outlives the process by itself.
+  virtual int witness_fd() const { return -1; }
+
+  /// Gives the lock up and wakes whoever waits for it; frees it in spite of copies of witness_fd().
+  /// Errc::lost if it was no longer ours: that must never take it from the next holder.
+  /// Errc::unreachable if that cannot be told: may be called again, until valid_until().  Otherwise
+  /// only destroy afterwards.
+  virtual Result<void> release(Deadline deadline, Cancel cancel) = 0;
+};
+
+/// What a backend can and cannot do, as data: the CLI refuses impossible requests by it, `dlock
+/// backends` and the man page print it, and the contract tests skip by it and by nothing else.
+struct Traits {
+  enum class Reach { host, network };
+  enum class EndsOn { process_exit, disconnect, ttl };
+  enum class Order { none, kernel, fifo };
+
+  bool shared = false;
+  bool slots = false;
+  bool fencing = false;
+  bool knows_waiters = false;
+  Reach reach = Reach::network;
+  EndsOn ends_on = EndsOn::ttl;
+  Order order = Order::none;
+};
+
+/// A connection to one lock service.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  /// Where the locks are, as a URL without secrets: `file:///run/lock/dlock`.
+  virtual std::string location() const = 0;
+
+  /// Waits until the lock is ours.  Waits by being woken (a watch, a subscription, a blocking
+  /// statement, a kernel queue), and where a holder can vanish without a wake-up, until its lease
+  /// would run out; never on a timer.  Returns within one network timeout of Cancel firing, with
+  /// Errc::cancelled; Errc::busy when wait.until has passed; Errc::conflict, at once, when the key
+  /// is held in a mode or with a number of slots that cannot be mixed with this one.  On failure
+  /// nothing is left behind that others would wait for.
+  virtual Result<std::unique_ptr<Lease>> acquire(const Request& request, const Wait& wait) = 0;
+
+  /// The locks that are held or waited for and whose keys start with `prefix`, sorted by key. Takes
+  /// no lock and blocks nobody.
+  virtual Result<std::vector<LockInfo>> list(std::string_view prefix, Deadline deadline) = 0;
+
+  /// One lock; no holders if it is free.
+  virtual Result<LockInfo> inspect(std::string_view key, Deadline deadline) = 0;
+
+  /// Takes the lock from the holder `owner_id`, and from no other: an operator who looked a moment
+  /// too early must not break the lock of whoever came next.  That holder's keeper learns of it as
+  /// Errc::lost, with `why` in the message, at once through event_fd() or at its next renewal.
+  /// False: it was gone already.
+  virtual Result<bool> force_release(std::string_view key, std::string_view owner_id,
+                                     std::string_view why, Deadline deadline) = 0;
+};
+
+/// Where a lock service is and how to get in, resolved from flags, environment and config file.
+struct Target {
+  Url url;  // the scheme is the backend's name; hosts and path are empty where not given
+  std::optional<std::string> prefix;
+  Millis connect_timeout{5'000};
+};
+
+/// A row of the one table of backends (backends/registry.cpp).
+struct BackendEntry {
+  std::string_view name;  // what --backend takes, and the scheme of its URLs
+  std::string_view alias;
+  std::string_view brief;
+  Traits traits;
+  std::string_view url_example;
+  /// Says what is wrong with a target, before anything is started; no network.
+  Result<void> (*check)(const Target& target) = nullptr;
+  /// Null where this dlock was built without the backend.
+  Result<std::unique_ptr<Backend>> (*open)(const Target& target, Deadline deadline,
+                                           Cancel cancel) = nullptr;
+};
+
+}  // namespace dlock

@@ -1,0 +1,157 @@
+#include "core/url.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "util/text.hpp"
+
+namespace dlock {
+namespace {
+
+using util::is_utf8;
+using util::parse_int;
+using util::percent_decode;
+using util::percent_encode;
+using util::printable;
+using util::quoted;
+
+Error invalid(std::string message) { return {Errc::invalid, std::move(message)}; }
+
+// Splits off and returns what stands before `mark`; all of `text` if `mark` is not in it.
+std::string_view take_until(std::string_view& text, char mark) {
+  const auto at = text.find(mark);
+  const std::string_view head = text.substr(0, at);
+  text.remove_prefix(at == std::string_view::npos ? text.size() : at + 1);
+  return head;
+}
+
+std::optional<std::string> decoded(std::string_view text) {
+  auto out = percent_decode(text);
+  if (!out || !is_utf8(*out) || out->find('\0') != std::string::npos) return std::nullopt;
+  return out;
+}
+
+bool is_scheme(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '+' || c == '.';
+  });
+}
+
+// user[:password]@ ; the last @ ends it, so that a password may hold one.
+Result<void> take_user(std::string_view& authority, Url& url) {
+  const auto at = authority.rfind('@');
+  if (at == std::string_view::npos) return {};
+  std::string_view password = authority.substr(0, at);
+  authority.remove_prefix(at + 1);
+  const auto user = decoded(take_until(password, ':'));
+  const auto secret = decoded(password);
+  if (!user || !secret) return invalid("bad %-escape before the @ of the URL");
+  url.user = *user;
+  url.password = *secret;
+  return {};
+}
+
+Result<void> take_query(std::string_view query, Url& url) {
+  while (!query.empty()) {
+    std::string_view value = take_until(query, '&');
+    const auto name = decoded(take_until(value, '='));
+    const auto text = decoded(value);
+    if (!name || !text || name->empty()) return invalid("bad query in the URL");
+    if (!url.query.emplace(*name, *text).second) {
+      return invalid(quoted(*name) + " stands twice in the URL");
+    }
+  }
+  return {};
+}
+
+std::string shown(const HostPort& host) {
+  std::string out = host.host.find(':') == std::string::npos ? host.host : '[' + host.host + ']';
+  if (host.port != 0) out += ':' + std::to_string(host.port);
+  return out;
+}
+
+}  // namespace
+
+Result<HostPort> parse_host_port(std::string_view text) {
+  const std::string_view whole = text;
+  HostPort out;
+  std::string_view port;
+  bool has_port = false;
+  if (text.starts_with('[')) {
+    const auto close = text.find(']');
+    if (close == std::string_view::npos) return invalid("no ] in address " + quoted(whole));
+    out.host = text.substr(1, close - 1);
+    text.remove_prefix(close + 1);
+    has_port = text.starts_with(':');
+    if (!has_port && !text.empty()) return invalid("bad address " + quoted(whole));
+    port = has_port ? text.substr(1) : text;
+  } else if (std::count(text.begin(), text.end(), ':') > 1) {
+    out.host = text;  // an IPv6 address without brackets
+  } else {
+    has_port = text.find(':') != std::string_view::npos;
+    out.host = take_until(text, ':');
+    port = text;
+  }
+  const bool plain = std::all_of(out.host.begin(), out.host.end(), [](unsigned char c) {
+    return c > ' ' && c != 0x7F && c != '/' && c != '?' && c != '#' && c != '@';
+  });
+  if (out.host.empty() || !plain) return invalid("bad host name in " + quoted(whole));
+  if (has_port) {
+    const auto number = parse_int(port, 1, 65'535);
+    if (!number) return invalid("bad port in " + quoted(whole) + ": must be 1 to 65535");
+    out.port = static_cast<std::uint16_t>(*number);
+  }
+  return out;
+}
+
+bool looks_like_url(std::string_view text) { return text.find("://") != std::string_view::npos; }
+
+Result<Url> parse_url(std::string_view text) {
+  Url url;
+  const auto mark = text.find("://");
+  if (mark == std::string_view::npos || !is_scheme(text.substr(0, mark))) {
+    return invalid("not a URL: it must begin with scheme://");
+  }
+  url.scheme = text.substr(0, mark);
+  std::transform(url.scheme.begin(), url.scheme.end(), url.scheme.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  text.remove_prefix(mark + 3);
+  if (text.find('#') != std::string_view::npos) return invalid("a # must be written %23 in a URL");
+
+  const std::string_view before_query = take_until(text, '?');
+  if (auto ok = take_query(text, url); !ok) return ok.error();
+  // A password may hold a slash, so the path begins at the first slash behind the user.
+  const auto at = before_query.rfind('@');
+  const auto slash = before_query.find('/', at == std::string_view::npos ? 0 : at);
+  std::string_view authority = before_query.substr(0, slash);
+  if (slash != std::string_view::npos) {
+    const auto path = decoded(before_query.substr(slash));
+    if (!path) return invalid("bad %-escape in the path of the URL");
+    url.path = *path;
+  }
+  if (auto ok = take_user(authority, url); !ok) return ok.error();
+  while (!authority.empty()) {
+    auto host = parse_host_port(take_until(authority, ','));
+    if (!host) return host.error();
+    url.hosts.push_back(*host);
+  }
+  return url;
+}
+
+std::string Url::redacted() const {
+  std::string out = scheme + "://" + percent_encode(user);
+  if (!password.empty()) out += ":***";
+  if (!user.empty() || !password.empty()) out += '@';
+  for (std::size_t i = 0; i < hosts.size(); ++i) out += (i > 0 ? "," : "") + shown(hosts[i]);
+  out += printable(path);
+  char mark = '?';
+  for (const auto& [name, value] : query) {
+    const bool secret = name.find("pass") != std::string::npos;
+    out += mark + printable(name) + '=' + (secret ? "***" : printable(value));
+    mark = '&';
+  }
+  return out;
+}
+
+}  // namespace dlock

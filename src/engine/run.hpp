@@ -1,0 +1,40 @@
+// Acquire, start, watch over, release: the one place where a lock and a process meet.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/backend.hpp"
+#include "engine/exit_status.hpp"
+
+namespace dlock {
+
+enum class OnLost { term, kill, ignore };
+enum class Leftovers { ignore, wait, kill };
+
+/// What `dlock run` was asked for.
+struct RunSpec {
+  std::vector<std::string> argv;  // the command: at least one element, passed on byte by byte
+  std::string key;
+  Mode mode = Mode::exclusive;
+  unsigned slots = 1;
+  Millis ttl{30'000};
+  std::optional<std::string> label;
+  std::optional<Millis> wait;  // none: for ever; 0: try once
+
+  int conflict_status = exit_status::kBusy;
+  Leftovers leftovers = Leftovers::ignore;
+  Millis kill_after{5'000};  // from SIGTERM to SIGKILL; less than ttl / 2
+  OnLost on_lost = OnLost::term;
+  std::optional<Millis> max_hold;
+  Millis min_hold{0};
+  std::string status_file;  // empty: none
+};
+
+/// Runs the command under the lock and returns dlock's exit status.  To be called from a process
+/// with one thread that has initialised no client library and opened no descriptor of its own; it
+/// forks, and changes signal mask, dispositions and standard descriptors of the calling process.
+int run(const BackendEntry& entry, const Target& target, const RunSpec& spec);
+
+}  // namespace dlock

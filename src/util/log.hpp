@@ -1,0 +1,30 @@
+// What dlock says on stderr: one line each, and never at the price of a job.
+#pragma once
+
+#include <string_view>
+
+namespace dlock::util {
+
+/// error is always said; warning and note are silenced by -q; detail needs -v, trace -vv.
+enum class Level { error, warning, note, detail, trace };
+
+/// How much is said: 0 by default, -1 for -q, 1 for -v, 2 for -vv.  `json` turns each line into an
+/// object {"level", "message"}.  Set once, before the first line.
+void set_log(int verbosity, bool json);
+
+bool log_shows(Level level);
+
+/// Writes `dlock: <message>` and a newline to stderr in one write, control characters escaped.
+/// Never blocks: what a full pipe or a stopped terminal does not take now is kept (up to 64 KiB)
+/// and goes out before a later line or at log_flush().  Never raises SIGPIPE if that is blocked.
+void log(Level level, std::string_view message);
+
+/// Shows `message` on the terminal's current line in place of the one shown before; "" wipes it.
+/// log() wipes it by itself.  Only for a stderr that is a terminal.
+void log_status_line(std::string_view message);
+
+/// Writes what was kept, waiting for the reader as any program would.  For the end, when nothing is
+/// held any more.
+void log_flush();
+
+}  // namespace dlock::util

@@ -1,0 +1,20 @@
+// Waiting: the one place where dlock sleeps.
+#pragma once
+
+#include <poll.h>
+
+#include <span>
+
+#include "util/clock.hpp"
+
+namespace dlock::util {
+
+/// poll(2) until `deadline`, an instant of CLOCK_BOOTTIME: unlike poll's own timeout it passes
+/// while the machine is suspended.  Entries with a negative fd are skipped.  Returns how many
+/// entries have revents set, 0 once the deadline has passed.  A signal does not end the wait.
+int poll(std::span<pollfd> fds, Deadline deadline);
+
+/// Waits until `fd` is readable (or at its end); false when the deadline came first.
+bool wait_readable(int fd, Deadline deadline);
+
+}  // namespace dlock::util

@@ -1,0 +1,31 @@
+// Text from strangers: check it, encode it, show it safely.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace dlock::util {
+
+bool is_utf8(std::string_view text);
+
+/// True if valid UTF-8 `text` holds a control character: C0, DEL or C1.
+bool has_control(std::string_view text);
+
+/// What a terminal, a log or a table may be given: control characters, invalid UTF-8 and the
+/// characters that reorder or hide text become escapes like \x1b and \u202e.
+std::string printable(std::string_view text);
+
+/// printable(), in double quotes, cut to `most` bytes with a `...`.
+std::string quoted(std::string_view text, std::size_t most = 300);
+
+/// Every byte but A-Z a-z 0-9 `-` `_` and (unless it comes first) `.` becomes %XX.
+std::string percent_encode(std::string_view text);
+
+/// The reverse, and also takes lower-case hex; none if a `%` is not followed by two hex digits.
+std::optional<std::string> percent_decode(std::string_view text);
+
+/// The whole of `text` as a number in [low, high]; none otherwise.
+std::optional<long long> parse_int(std::string_view text, long long low, long long high);
+
+}  // namespace dlock::util
