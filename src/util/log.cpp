@@ -99,6 +99,11 @@ void log(Level level, std::string_view message) {
   say(s, line);
 }
 
+bool log_has_terminal() {
+  static const bool yes = isatty(STDERR_FILENO) == 1;
+  return yes && !state().json;
+}
+
 void log_status_line(std::string_view message) {
   State& s = state();
   const std::lock_guard lock(s.mutex);
@@ -116,6 +121,12 @@ void log_status_line(std::string_view message) {
   }
   s.status_shown = !message.empty();
   say(s, line);
+}
+
+void log_after_status_line() {
+  State& s = state();
+  const std::lock_guard lock(s.mutex);
+  s.status_shown = log_has_terminal() && s.verbosity >= 0;
 }
 
 void log_flush() {

@@ -19,9 +19,15 @@ bool log_shows(Level level);
 /// and goes out before a later line or at log_flush().  Never raises SIGPIPE if that is blocked.
 void log(Level level, std::string_view message);
 
+/// Whether stderr is a terminal, on which a line can be kept current.
+bool log_has_terminal();
+
 /// Shows `message` on the terminal's current line in place of the one shown before; "" wipes it.
 /// log() wipes it by itself.  Only for a stderr that is a terminal.
 void log_status_line(std::string_view message);
+
+/// Another process may be showing such a line on this terminal: wipe it before the next message.
+void log_after_status_line();
 
 /// Writes what was kept, waiting for the reader as any program would.  For the end, when nothing is
 /// held any more.

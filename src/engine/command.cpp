@@ -1,0 +1,105 @@
+#include "engine/command.hpp"
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <string_view>
+
+extern char** environ;
+
+namespace dlock {
+namespace {
+
+// Everything that needs memory is made before the fork.
+struct Prepared {
+  std::vector<std::string> paths;
+  std::vector<std::string> environment;
+  std::vector<char*> argv;
+  std::vector<char*> envp;
+};
+
+std::vector<std::string> candidates(const std::string& command) {
+  if (command.find('/') != std::string::npos || command.empty()) return {command};
+  const char* path = std::getenv("PATH");
+  std::string_view rest = path != nullptr ? path : "/bin:/usr/bin";
+  std::vector<std::string> out;
+  for (;;) {
+    const auto colon = rest.find(':');
+    const std::string_view directory = rest.substr(0, colon);
+    out.push_back(directory.empty() ? command : std::string(directory) + '/' + command);
+    if (colon == std::string_view::npos) return out;
+    rest.remove_prefix(colon + 1);
+  }
+}
+
+std::vector<char*> pointers(std::vector<std::string>& strings) {
+  std::vector<char*> out;
+  for (std::string& string : strings) out.push_back(string.data());
+  out.push_back(nullptr);
+  return out;
+}
+
+bool sets(std::string_view variable, const CommandSpec& spec) {
+  for (const auto& [name, value] : spec.environment) {
+    if (variable.substr(0, variable.find('=')) == name) return true;
+  }
+  return false;
+}
+
+std::vector<std::string> make_environment(const CommandSpec& spec) {
+  std::vector<std::string> out;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    if (!sets(*variable, spec)) out.emplace_back(*variable);
+  }
+  for (const auto& [name, value] : spec.environment) {
+    if (!value.empty()) out.push_back(name + '=' + value);
+  }
+  return out;
+}
+
+// In the child: async-signal-safe from here on.  Returns the errno to report.
+int exec_first(const Prepared& prepared) {
+  int error = ENOENT;
+  for (const std::string& path : prepared.paths) {
+    execve(path.c_str(), prepared.argv.data(), prepared.envp.data());
+    if (errno == ENOENT || errno == ENOTDIR) continue;
+    error = errno;
+    if (errno != EACCES) break;  // as execvp: a later directory may hold one that may be run
+  }
+  return error;
+}
+
+}  // namespace
+
+Spawned spawn(const CommandSpec& spec, const Inherited& inherited) {
+  std::vector<std::string> arguments = spec.argv;
+  Prepared prepared;
+  prepared.paths = candidates(spec.argv.front());
+  prepared.environment = make_environment(spec);
+  prepared.argv = pointers(arguments);
+  prepared.envp = pointers(prepared.environment);
+
+  std::array<int, 2> fds{};
+  if (pipe2(fds.data(), O_CLOEXEC) != 0) return {};
+  Fd result(fds[0]);
+  const Fd report(fds[1]);
+  const pid_t parent = getpid();
+  const pid_t pid = fork();
+  if (pid < 0) return {};
+  if (pid > 0) return {pid, std::move(result)};
+
+  // A belt beside the braces: set-id programs clear it, grandchildren do not inherit it.
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(127);
+  setpgid(0, spec.process_group);  // fails only if the front and its whole group are gone
+  inherited.restore();
+  const int error = exec_first(prepared);
+  while (write(report.get(), &error, sizeof(error)) < 0 && errno == EINTR) {
+  }
+  _exit(127);
+}
+
+}  // namespace dlock

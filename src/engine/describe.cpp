@@ -1,0 +1,47 @@
+#include "engine/describe.hpp"
+
+#include "util/duration.hpp"
+#include "util/text.hpp"
+
+namespace dlock {
+namespace {
+
+std::string clipped(const std::string& text) {
+  const std::string quoted = util::quoted(text, 80);
+  return quoted.substr(1, quoted.size() - 2);
+}
+
+std::string one_holder(const LockInfo::Holder& holder) {
+  const Owner& owner = holder.owner;
+  std::string out = owner.host.empty() ? std::string() : clipped(owner.host);
+  if (owner.pid > 0) out += (out.empty() ? "pid " : " pid ") + std::to_string(owner.pid);
+  std::string what = owner.command.empty() ? std::string() : clipped(owner.command);
+  if (owner.label) what += (what.empty() ? "" : ", ") + clipped(*owner.label);
+  if (what.empty() && holder.foreign) what = clipped(*holder.foreign);
+  if (out.empty()) return what.empty() ? "an unknown holder" : what;
+  return what.empty() ? out : out + " (" + what + ')';
+}
+
+}  // namespace
+
+std::string holders_in_words(const LockInfo& info) {
+  if (info.holders.empty()) return "an unknown holder";
+  std::string out = one_holder(info.holders.front());
+  if (info.holders.size() > 1) out += " and " + std::to_string(info.holders.size() - 1) + " more";
+  return out;
+}
+
+std::string held_in_words(const std::string& holder, std::optional<Millis> held,
+                          std::optional<unsigned> waiting) {
+  std::string out = "held by " + holder;
+  if (held) out += " for " + util::format_duration(*held);
+  if (waiting && *waiting > 0) out += ", " + std::to_string(*waiting) + " waiting";
+  return out;
+}
+
+std::optional<unsigned> count_waiters(const LockInfo& info) {
+  if (!info.waiters) return std::nullopt;
+  return static_cast<unsigned>(info.waiters->size());
+}
+
+}  // namespace dlock

@@ -1,0 +1,20 @@
+// Locks in words, for messages on stderr.
+#pragma once
+
+#include <string>
+
+#include "core/backend.hpp"
+
+namespace dlock {
+
+/// `web-3 pid 4121 (./cron.sh)`, and ` and 2 more` where several hold it.
+std::string holders_in_words(const LockInfo& info);
+
+/// `held by web-3 pid 4121 (./cron.sh) for 2m10s, 3 waiting`, as far as it is known.
+std::string held_in_words(const std::string& holder, std::optional<Millis> held,
+                          std::optional<unsigned> waiting);
+
+/// The number of those that wait, the asker itself included; none where it is not known.
+std::optional<unsigned> count_waiters(const LockInfo& info);
+
+}  // namespace dlock

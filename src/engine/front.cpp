@@ -1,0 +1,316 @@
+// Has no thread, loads nothing, allocates little: it must go on working whatever happens to the
+// supervisor.  What it does by itself is one thing: if the supervisor dies, or does not move the
+// end of the lease in time because it is stopped, the front ends the tree (it is the subreaper
+// above the supervisor) and only then lets go of the witness descriptor that keeps a kernel lock.
+
+#include "engine/front.hpp"
+
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstring>
+
+#include "engine/describe.hpp"
+#include "engine/margins.hpp"
+#include "engine/outcome.hpp"
+#include "engine/process_tree.hpp"
+#include "util/duration.hpp"
+#include "util/log.hpp"
+#include "util/poll.hpp"
+#include "util/text.hpp"
+
+namespace dlock {
+namespace {
+
+using util::Level;
+
+constexpr Millis kSilent{400};  // before a wait is worth a message
+constexpr Millis kTick{1'000};  // of the clock in a waiting message on a terminal
+constexpr Millis kSweepAgain{20};
+// A second signal sooner than this is the other half of the first (timeout(1) sends two).
+constexpr Millis kImpatience{500};
+
+bool is_stop(int sig) { return sig == SIGTSTP || sig == SIGTTIN || sig == SIGTTOU; }
+
+// Signals that do not end a process by default do not end its wait either.
+bool ends_a_wait(int sig) {
+  return sig != SIGCONT && sig != SIGWINCH && sig != SIGURG && sig != SIGCHLD;
+}
+
+// Stops this process as the signal would have, had it not been blocked; returns when continued.
+void stop_self(int sig) {
+  sigset_t one;
+  sigemptyset(&one);
+  sigaddset(&one, sig);
+  kill(getpid(), sig);
+  sigprocmask(SIG_UNBLOCK, &one, nullptr);
+  sigprocmask(SIG_BLOCK, &one, nullptr);
+}
+
+[[noreturn]] void die_of(int sig) {
+  signal(sig, SIG_DFL);
+  sigset_t one;
+  sigemptyset(&one);
+  sigaddset(&one, sig);
+  kill(getpid(), sig);
+  sigprocmask(SIG_UNBLOCK, &one, nullptr);
+  _exit(exit_status::kSignalBase + sig);
+}
+
+bool is_below_us(pid_t pid) {
+  for (const Process& process : descendants()) {
+    if (process.pid == pid) return true;
+  }
+  return false;
+}
+
+class Front {
+ public:
+  Front(const RunContext& context, FrontEnd link, pid_t supervisor)
+      : context_(context), link_(std::move(link)), supervisor_(supervisor) {}
+
+  int run();
+
+ private:
+  bool make_signal_fd();
+  void read_signals();
+  void on_signal(const signalfd_siginfo& info);
+  void on_signal_while_waiting(int sig);
+  void read_link();
+  void on_blocked(to_front::Blocked blocked);
+  void on_granted(to_front::Granted granted);
+  void show_waiting(Deadline now);
+  Deadline next_deadline() const;
+  bool must_take_over(Deadline now) const;
+  void end_tree();
+  int take_over(std::string reason);
+
+  const RunContext& context_;
+  FrontEnd link_;
+  const pid_t supervisor_;
+  const Margins margins_{context_.spec.kill_after};
+  Fd signals_;
+  Fd witness_;
+
+  bool waiting_ = true;
+  int cancelled_by_ = 0;
+  Deadline cancelled_at_ = kNever;
+  bool impatient_ = false;
+  bool terminal_interrupt_ = false;
+
+  std::optional<to_front::Blocked> blocked_;
+  Deadline blocked_since_ = kNever;
+  std::string said_;  // the holder that the last message named
+  Deadline show_at_ = kNever;
+
+  bool supervisor_gone_ = false;
+  std::optional<to_front::Ended> ended_;
+};
+
+bool Front::make_signal_fd() {
+  sigset_t wanted;
+  sigfillset(&wanted);
+  for (int sig = 1; sig <= SIGRTMAX; ++sig) {
+    // What was ignored when dlock started (nohup, a background job) is ignored by both.
+    if (sigismember(&context_.inherited.ignored, sig) == 1) sigdelset(&wanted, sig);
+  }
+  sigaddset(&wanted, SIGCHLD);
+  signals_.reset(signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK));
+  return static_cast<bool>(signals_);
+}
+
+void Front::on_signal_while_waiting(int sig) {
+  if (!ends_a_wait(sig)) return;
+  const Deadline now = Clock::now();
+  if (cancelled_by_ == 0) {
+    cancelled_by_ = sig;
+    cancelled_at_ = now;
+    link_.send(to_supervisor::Signal{sig, false});
+  } else if (now >= after(cancelled_at_, kImpatience)) {
+    impatient_ = true;
+  }
+}
+
+void Front::on_signal(const signalfd_siginfo& info) {
+  const int sig = static_cast<int>(info.ssi_signo);
+  const bool from_terminal = info.ssi_code > 0;  // SI_KERNEL; what a process sends is 0 or below
+  if (sig == SIGCHLD) {
+    if (reap(supervisor_).pid > 0) supervisor_gone_ = true;
+    return;
+  }
+  if (sig == SIGINT && from_terminal) terminal_interrupt_ = true;
+  if (is_stop(sig)) {
+    // A job that stops its whole group, as editors do, has stopped itself already.
+    const bool from_job = !from_terminal && is_below_us(static_cast<pid_t>(info.ssi_pid));
+    if (!from_terminal && !from_job && !waiting_) link_.send(to_supervisor::Signal{sig, false});
+    stop_self(sig);
+  } else if (waiting_) {
+    on_signal_while_waiting(sig);
+  } else {
+    link_.send(to_supervisor::Signal{sig, from_terminal});
+  }
+}
+
+void Front::read_signals() {
+  signalfd_siginfo info{};
+  while (read(signals_.get(), &info, sizeof(info)) == static_cast<ssize_t>(sizeof(info))) {
+    on_signal(info);
+  }
+}
+
+void Front::on_blocked(to_front::Blocked blocked) {
+  const Deadline now = Clock::now();
+  blocked_ = std::move(blocked);
+  blocked_since_ = now;
+  show_at_ = std::max(now, after(context_.started, kSilent));
+}
+
+void Front::show_waiting(Deadline now) {
+  show_at_ = kNever;
+  if (!waiting_ || !blocked_ || !util::log_shows(Level::note)) return;
+  auto held = blocked_->held;
+  if (held) *held += std::chrono::duration_cast<Millis>(now - blocked_since_);
+  const std::string message = "waiting for " + util::quoted(context_.spec.key) + ": " +
+                              held_in_words(blocked_->holder, held, blocked_->waiting);
+  if (util::log_has_terminal()) {
+    util::log_status_line(message);
+    show_at_ = after(now, kTick);
+  } else if (said_ != blocked_->holder) {
+    said_ = blocked_->holder;
+    util::log(Level::note, message);
+  }
+}
+
+void Front::on_granted(to_front::Granted granted) {
+  witness_ = std::move(granted.witness);
+  util::log_status_line("");
+  read_signals();  // once more, between grant and exec
+  waiting_ = false;
+  if (cancelled_by_ == 0) link_.send(to_supervisor::Go{});
+}
+
+void Front::read_link() {
+  while (auto message = link_.receive()) {
+    if (auto* blocked = std::get_if<to_front::Blocked>(&*message)) {
+      on_blocked(std::move(*blocked));
+    } else if (auto* granted = std::get_if<to_front::Granted>(&*message)) {
+      on_granted(std::move(*granted));
+    } else if (const auto* ended = std::get_if<to_front::Ended>(&*message)) {
+      ended_ = *ended;
+    }
+  }
+}
+
+bool Front::must_take_over(Deadline now) const {
+  if (ended_) return false;
+  if (supervisor_gone_ || impatient_) return true;
+  if (cancelled_by_ != 0 && waiting_) {
+    return now >= after(cancelled_at_, context_.target.connect_timeout + Millis{1'000});
+  }
+  return context_.page.guarded && now >= margins_.front_kills_at(context_.page.lease_end());
+}
+
+Deadline Front::next_deadline() const {
+  Deadline next = show_at_;
+  if (ended_) return next;
+  if (cancelled_by_ != 0 && waiting_) {
+    next = std::min(next, after(cancelled_at_, context_.target.connect_timeout + Millis{1'000}));
+  }
+  if (context_.page.guarded) {
+    next = std::min(next, margins_.front_kills_at(context_.page.lease_end()));
+  }
+  return next;
+}
+
+void Front::end_tree() {
+  if (!supervisor_gone_) kill(supervisor_, SIGKILL);  // our child, not reaped: its own number
+  bool said = false;
+  const Deadline begun = Clock::now();
+  for (;;) {
+    kill_tree();
+    if (reap(-1).none_left) return;
+    const Deadline now = Clock::now();
+    if (!said && now >= after(begun, Millis{2'000})) {
+      said = true;
+      util::log(Level::error,
+                "a process of the job does not die of SIGKILL; keeping what is left "
+                "of the lock until it does");
+    }
+    signalfd_siginfo info{};
+    util::wait_readable(signals_.get(), after(now, kSweepAgain));
+    while (read(signals_.get(), &info, sizeof(info)) > 0) {
+    }
+  }
+}
+
+int Front::take_over(std::string reason) {
+  const bool had_lock = context_.page.granted;
+  const Deadline lease_end = context_.page.lease_end();
+  end_tree();
+  util::log_status_line("");
+  Outcome out;
+  out.backend = context_.target.url.redacted();
+  const Deadline now = Clock::now();
+  if (had_lock) {
+    out.name = "lost";
+    out.exit_status = exit_status::kLost;
+    reason += "; ended " + context_.spec.argv.front() + "; ";
+    reason += util::quoted(context_.spec.key) + " ends by itself";
+    if (lease_end != kNever) reason += " in " + util::format_duration(remaining(lease_end, now));
+    const Deadline granted_at{Deadline::duration(context_.page.granted_at.load())};
+    out.held = std::chrono::duration_cast<Millis>(now - granted_at);
+    out.waited = std::chrono::duration_cast<Millis>(granted_at - context_.started);
+    if (context_.page.fence != 0) out.fence = context_.page.fence.load();
+  } else {
+    out.waited = std::chrono::duration_cast<Millis>(now - context_.started);
+    out.name = cancelled_by_ != 0 ? "signalled" : "error";
+    out.exit_status =
+        cancelled_by_ != 0 ? exit_status::kSignalBase + cancelled_by_ : exit_status::kInternal;
+  }
+  out.reason = reason;
+  util::log(Level::error, reason);
+  context_.status_file.write(context_.spec.key, out);
+  util::log_flush();
+  return out.exit_status;
+}
+
+int Front::run() {
+  if (!make_signal_fd()) return take_over(std::string("signalfd: ") + strerror(errno));
+  for (;;) {
+    const Deadline now = Clock::now();
+    if (now >= show_at_) show_waiting(now);
+    if (must_take_over(now)) {
+      const std::string who = "the supervising process (pid " + std::to_string(supervisor_) + ')';
+      if (impatient_ || (cancelled_by_ != 0 && waiting_)) {
+        return take_over("ended by signal " + std::to_string(cancelled_by_) + " while waiting");
+      }
+      return take_over(who +
+                       (supervisor_gone_ ? " was killed" : " did not renew the lock in time"));
+    }
+    if (ended_ && (supervisor_gone_ || ended_->left_behind)) break;
+    std::array<pollfd, 2> fds{
+        {{signals_.get(), POLLIN, 0}, {link_.closed() ? -1 : link_.fd(), POLLIN, 0}}};
+    util::poll(fds, next_deadline());
+    // Messages first: what the supervisor said before it ended must not be taken for its death.
+    if (fds[1].revents != 0) read_link();
+    if (fds[0].revents != 0) {
+      read_signals();
+      if (supervisor_gone_) read_link();
+    }
+  }
+  util::log_status_line("");
+  util::log_flush();
+  const int status = ended_->exit_status;
+  if (terminal_interrupt_ && status == exit_status::kSignalBase + SIGINT) die_of(SIGINT);
+  return status;
+}
+
+}  // namespace
+
+int attend(const RunContext& context, FrontEnd link, pid_t supervisor) {
+  return Front(context, std::move(link), supervisor).run();
+}
+
+}  // namespace dlock

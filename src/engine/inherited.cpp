@@ -1,0 +1,99 @@
+#include "engine/inherited.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "util/text.hpp"
+
+namespace dlock {
+namespace {
+
+bool is_open(int fd) { return fcntl(fd, F_GETFD) >= 0; }
+
+std::vector<int> open_fds() {
+  std::vector<int> fds;
+  const std::unique_ptr<DIR, int (*)(DIR*)> dir(opendir("/proc/self/fd"), closedir);
+  if (!dir) {  // no /proc: look at the numbers that are likely
+    for (int fd = 3; fd < 1024; ++fd) {
+      if (is_open(fd)) fds.push_back(fd);
+    }
+    return fds;
+  }
+  while (const dirent* entry = readdir(dir.get())) {
+    const auto fd = util::parse_int(entry->d_name, 3, 1 << 30);
+    if (fd && *fd != dirfd(dir.get())) fds.push_back(static_cast<int>(*fd));
+  }
+  std::sort(fds.begin(), fds.end());
+  return fds;
+}
+
+// Async-signal-safe.
+void close_on_exec(unsigned first, unsigned last) {
+  if (first > last) return;
+  if (syscall(SYS_close_range, first, last, CLOSE_RANGE_CLOEXEC) == 0) return;
+  rlimit limit{};  // Linux before 5.11
+  getrlimit(RLIMIT_NOFILE, &limit);
+  const auto end = std::min<rlim_t>(last, limit.rlim_cur);
+  for (rlim_t fd = first; fd <= end; ++fd) fcntl(static_cast<int>(fd), F_SETFD, FD_CLOEXEC);
+}
+
+bool is_real_time_of_libc(int sig) { return sig > SIGSYS && sig < SIGRTMIN; }
+
+}  // namespace
+
+Inherited Inherited::note() {
+  Inherited out{};
+  sigset_t all;
+  sigfillset(&all);
+  sigprocmask(SIG_SETMASK, &all, &out.mask);
+  sigemptyset(&out.ignored);
+  for (int sig = 1; sig <= SIGRTMAX; ++sig) {
+    struct sigaction action {};
+    if (is_real_time_of_libc(sig) || sigaction(sig, nullptr, &action) != 0) continue;
+    if (action.sa_handler == SIG_IGN) sigaddset(&out.ignored, sig);
+  }
+  out.fds = open_fds();
+  for (int fd = 0; fd < 3; ++fd) {
+    out.missing[static_cast<std::size_t>(fd)] = !is_open(fd);
+    if (!is_open(fd)) (void)open("/dev/null", fd == 0 ? O_RDONLY : O_WRONLY);
+  }
+  return out;
+}
+
+void Inherited::restore() const {
+  for (int sig = 1; sig <= SIGRTMAX; ++sig) {
+    if (sig == SIGKILL || sig == SIGSTOP || is_real_time_of_libc(sig)) continue;
+    struct sigaction action {};
+    action.sa_handler = sigismember(&ignored, sig) == 1 ? SIG_IGN : SIG_DFL;
+    sigaction(sig, &action, nullptr);
+  }
+  unsigned next = 3;
+  for (const int fd : fds) {
+    close_on_exec(next, static_cast<unsigned>(fd) - 1);
+    next = static_cast<unsigned>(fd) + 1;
+  }
+  close_on_exec(next, ~0U);
+  for (int fd = 0; fd < 3; ++fd) {
+    if (missing[static_cast<std::size_t>(fd)]) close(fd);
+  }
+  sigprocmask(SIG_SETMASK, &mask, nullptr);
+}
+
+void Inherited::drop() const {
+  const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+  if (null >= 0) {
+    dup2(null, STDIN_FILENO);
+    dup2(null, STDOUT_FILENO);
+    close(null);
+  }
+  for (const int fd : fds) close(fd);
+}
+
+}  // namespace dlock

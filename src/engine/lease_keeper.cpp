@@ -1,0 +1,156 @@
+#include "engine/lease_keeper.hpp"
+
+#include <sys/eventfd.h>
+
+#include <array>
+#include <mutex>
+#include <random>
+#include <system_error>
+#include <thread>
+
+#include "engine/lease_schedule.hpp"
+#include "util/duration.hpp"
+#include "util/fd.hpp"
+#include "util/log.hpp"
+#include "util/poll.hpp"
+#include "util/text.hpp"
+
+namespace dlock {
+namespace {
+
+void ring(const Fd& event) { eventfd_write(event.get(), 1); }
+
+Fd make_event() { return Fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)); }
+
+}  // namespace
+
+struct LeaseKeeper::State {
+  State(std::unique_ptr<Lease> lease_to_keep, Spec keeper_spec, std::atomic<Deadline::rep>& until)
+      : lease(std::move(lease_to_keep)),
+        spec(std::move(keeper_spec)),
+        valid_until(until),
+        schedule(lease->valid_until(), spec.ttl, spec.margins, std::random_device{}()) {}
+
+  void keep();
+  bool renew();  // false: lost
+  void set_loss(Error error);
+  void set_trouble(std::optional<Error> error);
+
+  // The thread's alone until `done` is readable.
+  std::unique_ptr<Lease> lease;
+  const Spec spec;
+  std::atomic<Deadline::rep>& valid_until;
+  LeaseSchedule schedule;
+
+  const Fd stop = make_event();
+  const Fd done = make_event();
+  const Fd lost = make_event();
+
+  // Touched by both.
+  std::mutex mutex;
+  std::optional<Error> loss;
+  std::optional<Error> trouble;
+
+  std::thread thread;
+};
+
+void LeaseKeeper::State::set_loss(Error error) {
+  {
+    const std::lock_guard lock(mutex);
+    loss = std::move(error);
+  }
+  ring(lost);
+}
+
+void LeaseKeeper::State::set_trouble(std::optional<Error> error) {
+  const std::lock_guard lock(mutex);
+  trouble = std::move(error);
+}
+
+bool LeaseKeeper::State::renew() {
+  const Deadline asked = Clock::now();
+  const auto result = lease->renew(schedule.attempt_until(asked), Cancel(stop.get()));
+  const Deadline answered = Clock::now();
+  if (result) {
+    const bool was_failing = schedule.failing();
+    if (!schedule.renewed(asked, answered, lease->valid_until())) {
+      set_loss({Errc::lost, "the renewal was answered too late"});
+      return false;
+    }
+    set_trouble(std::nullopt);
+    valid_until.store(schedule.valid_until().time_since_epoch().count());
+    if (was_failing) util::log(util::Level::note, "renewed " + util::quoted(spec.key) + " again");
+    return true;
+  }
+  if (result.error().code == Errc::cancelled) return true;
+  if (result.error().code != Errc::unreachable) {
+    set_loss(result.error());
+    return false;
+  }
+  set_trouble(result.error());
+  if (schedule.failed(answered)) {
+    std::string message = "cannot renew " + util::quoted(spec.key) + ": " + result.error().message;
+    if (schedule.valid_until() != kNever) {
+      message += "; it stays ours for " +
+                 util::format_duration(remaining(schedule.valid_until(), answered)) +
+                 " without a renewal";
+    }
+    util::log(util::Level::warning, message);
+  }
+  return true;
+}
+
+void LeaseKeeper::State::keep() {
+  const int event = lease->event_fd();
+  bool news = event >= 0;  // what happened before the subscription
+  for (;;) {
+    std::array<pollfd, 2> fds{{{stop.get(), POLLIN, 0}, {event, POLLIN, 0}}};
+    const Deadline now = Clock::now();
+    util::poll(fds, news ? now : schedule.next_attempt());
+    if (fds[0].revents != 0) break;
+    news = false;
+    if (!renew()) break;
+  }
+  ring(done);
+}
+
+LeaseKeeper::LeaseKeeper(std::unique_ptr<Lease> lease, Spec spec,
+                         std::atomic<Deadline::rep>& valid_until)
+    : state_(std::make_shared<State>(std::move(lease), std::move(spec), valid_until)) {
+  try {
+    state_->thread = std::thread([state = state_] { state->keep(); });
+  } catch (const std::system_error& error) {
+    const std::string what = std::string("cannot start a thread: ") + error.code().message();
+    if (state_->schedule.valid_until() != kNever) state_->set_loss({Errc::lost, what});
+    util::log(util::Level::warning, what);
+    ring(state_->done);
+  }
+}
+
+LeaseKeeper::~LeaseKeeper() {
+  if (state_) stop(kNever);
+}
+
+int LeaseKeeper::lost_fd() const { return state_->lost.get(); }
+
+std::optional<Error> LeaseKeeper::loss() {
+  const std::lock_guard lock(state_->mutex);
+  return state_->loss;
+}
+
+std::optional<Error> LeaseKeeper::trouble() {
+  const std::lock_guard lock(state_->mutex);
+  return state_->trouble;
+}
+
+std::unique_ptr<Lease> LeaseKeeper::stop(Deadline deadline) {
+  ring(state_->stop);
+  if (!util::wait_readable(state_->done.get(), deadline)) {
+    if (state_->thread.joinable()) state_->thread.detach();
+    return nullptr;
+  }
+  if (state_->thread.joinable()) state_->thread.join();
+  return std::move(state_->lease);
+}
+
+}  // namespace dlock

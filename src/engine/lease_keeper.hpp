@@ -1,0 +1,41 @@
+// Keeps one lease alive, and says so when it cannot.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+
+#include "core/backend.hpp"
+#include "engine/margins.hpp"
+
+namespace dlock {
+
+/// Renews in a thread of its own, so that a slow server delays neither a signal to the command nor
+/// the news that it has ended.  Renews as LeaseSchedule says and whenever Lease::event_fd() is
+/// readable.  Says nothing of a lease that silently runs out: the owner watches valid_until, so
+/// that a renewal that hangs cannot keep him from ending the command.
+class LeaseKeeper {
+ public:
+  struct Spec {
+    std::string key;  // for messages
+    Millis ttl;
+    Margins margins;
+  };
+  /// `valid_until` is moved by each success; it outlives the keeper.
+  LeaseKeeper(std::unique_ptr<Lease> lease, Spec spec, std::atomic<Deadline::rep>& valid_until);
+  ~LeaseKeeper();  // stops, and abandons the lease
+
+  int lost_fd() const;             // readable once the lock is certainly lost
+  std::optional<Error> loss();     // why; none while it is held
+  std::optional<Error> trouble();  // why the last renewal failed; none if it succeeded
+
+  /// Ends the renewals and hands the lease back, to be released by the caller.  Null if a renewal
+  /// hangs and does not heed its Cancel by `deadline`: then the lock is left to expire.
+  std::unique_ptr<Lease> stop(Deadline deadline);
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;  // shared with a thread that may have to be left behind
+};
+
+}  // namespace dlock

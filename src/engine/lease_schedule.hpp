@@ -1,0 +1,44 @@
+// When to renew a lease and when to give it up: pure arithmetic over instants that are passed in.
+#pragma once
+
+#include <cstdint>
+
+#include "engine/margins.hpp"
+
+namespace dlock {
+
+/// Renews when a third of the ttl has passed; after a failure at once, then each second (each tenth
+/// of a short ttl) with jitter, until the end of the tree must begin.
+class LeaseSchedule {
+ public:
+  /// `seed` spreads the retries of many clients that lost the same server.
+  LeaseSchedule(Deadline valid_until, Millis ttl, Margins margins, std::uint64_t seed);
+
+  /// When renew() is to be called next; kNever for a lease that the kernel keeps.
+  Deadline next_attempt() const { return next_attempt_; }
+  /// Until when an attempt that begins at `now` may take: short enough that another can follow.
+  Deadline attempt_until(Deadline now) const;
+
+  Deadline valid_until() const { return valid_until_; }
+  /// From here on the lease counts as lost, and the end of the tree begins.
+  Deadline give_up_at() const { return margins_.term_at(valid_until_); }
+
+  /// A renewal that began at `asked` was answered at `answered`, and the lease is now good until
+  /// `valid_until`.  False if the answer came too late to count: the lease is lost.
+  [[nodiscard]] bool renewed(Deadline asked, Deadline answered, Deadline valid_until);
+  /// A renewal failed, with nothing known.  True if it is the first one in a row.
+  bool failed(Deadline now);
+  bool failing() const { return failures_ > 0; }
+
+ private:
+  void plan(Deadline asked);
+
+  Deadline valid_until_;
+  Deadline next_attempt_ = kNever;
+  Millis ttl_;
+  Margins margins_;
+  std::uint64_t random_;
+  unsigned failures_ = 0;
+};
+
+}  // namespace dlock

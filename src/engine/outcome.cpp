@@ -1,0 +1,120 @@
+#include "engine/outcome.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "engine/exit_status.hpp"
+#include "util/fd.hpp"
+#include "util/log.hpp"
+
+namespace dlock {
+namespace {
+
+using nlohmann::json;
+
+bool write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t wrote = ::write(fd, text.data(), text.size());
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote < 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(wrote));
+  }
+  return true;
+}
+
+// A pipe, a terminal, /dev/stderr: to be written to, not to be replaced.
+bool is_special(const std::string& path) {
+  struct stat info {};
+  return stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
+}
+
+// A process has one status file; its pid keeps two dlocks apart that were given the same name.
+std::string temporary_name(const std::string& path) {
+  return path + ".dlock-" + std::to_string(getpid());
+}
+
+// Into a new file that then takes the name.
+bool replace_file(const std::string& path, std::string_view text) {
+  const std::string temporary = temporary_name(path);
+  const Fd fd(open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666));
+  if (!fd) return false;
+  if (write_all(fd.get(), text) && rename(temporary.c_str(), path.c_str()) == 0) return true;
+  const int error = errno;
+  unlink(temporary.c_str());
+  errno = error;
+  return false;
+}
+
+std::string complaint(const std::string& path) {
+  return "status file " + path + ": " + std::strerror(errno);
+}
+
+}  // namespace
+
+Outcome not_acquired(const Error& error, int conflict_status) {
+  Outcome out;
+  out.reason = error.message;
+  switch (error.code) {
+    case Errc::busy:
+      out.name = "busy";
+      out.exit_status = conflict_status;
+      return out;
+    case Errc::unreachable:
+    case Errc::lost:
+      out.name = "unreachable";
+      out.exit_status = exit_status::kUnreachable;
+      return out;
+    case Errc::denied:
+      out.name = "denied";
+      out.exit_status = exit_status::kDenied;
+      return out;
+    case Errc::conflict:
+    case Errc::unsupported:
+    case Errc::invalid:
+      out.name = "error";
+      out.exit_status = exit_status::kUsage;
+      return out;
+    case Errc::cancelled:
+      break;
+  }
+  out.name = "error";
+  out.exit_status = exit_status::kInternal;
+  return out;
+}
+
+Result<StatusFile> StatusFile::prepare(const std::string& path) {
+  StatusFile out;
+  if (path.empty()) return out;
+  out.path_ = path;
+  if (is_special(path)) {
+    out.special_.reset(open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+    if (!out.special_) return Error{Errc::invalid, complaint(path)};
+  } else if (!replace_file(path, "") || unlink(path.c_str()) != 0) {
+    return Error{Errc::invalid, complaint(path)};
+  }
+  return out;
+}
+
+void StatusFile::write(const std::string& key, const Outcome& outcome) const {
+  if (path_.empty()) return;
+  const json fence = outcome.fence ? json(*outcome.fence) : json();
+  const json reason = outcome.reason.empty() ? json() : json(outcome.reason);
+  const json status{{"outcome", outcome.name},
+                    {"exit_status", outcome.exit_status},
+                    {"key", key},
+                    {"backend", outcome.backend},
+                    {"fence", fence},
+                    {"waited_ms", outcome.waited.count()},
+                    {"held_ms", outcome.held.count()},
+                    {"reason", reason}};
+  const std::string text = status.dump(-1, ' ', false, json::error_handler_t::replace) + '\n';
+  const bool written = special_ ? write_all(special_.get(), text) : replace_file(path_, text);
+  if (!written) util::log(util::Level::error, complaint(path_));
+}
+
+}  // namespace dlock

@@ -1,0 +1,27 @@
+// The process that holds the lock: connects, acquires, starts the command, watches over both.
+#pragma once
+
+#include "engine/inherited.hpp"
+#include "engine/link.hpp"
+#include "engine/outcome.hpp"
+#include "engine/run.hpp"
+
+namespace dlock {
+
+/// What both processes of one run know.
+struct RunContext {
+  const BackendEntry& entry;
+  const Target& target;
+  const RunSpec& spec;
+  const Inherited& inherited;
+  const StatusFile& status_file;
+  SharedPage& page;
+  pid_t front = 0;          // the process that the user started; the pid in the owner record
+  pid_t process_group = 0;  // the front's, and the command's
+  Deadline started;         // when dlock was
+};
+
+/// Runs in the process that was forked for it, to its end: never returns.
+[[noreturn]] void supervise(const RunContext& context, SupervisorEnd link);
+
+}  // namespace dlock
