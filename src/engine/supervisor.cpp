@@ -1,9 +1,5 @@
 // From the grant on everything happens in one loop, watch(), which looks at the clock first, so
 // that the first act after a pause of the machine is to compare it with the end of the lease.
-//
-// The tree is ended in one way only: begin_end() sets the instant of the SIGKILL, which later
-// causes can move forward and nothing moves back.  The loop is left when no process of the tree
-// remains, or when what the command left running is none of our business.
 
 #include "engine/supervisor.hpp"
 
@@ -14,14 +10,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstring>
 
 #include "engine/borrowed_lease.hpp"
-#include "engine/command.hpp"
 #include "engine/describe.hpp"
-#include "engine/lease_keeper.hpp"
-#include "engine/margins.hpp"
-#include "engine/outcome.hpp"
+#include "engine/held_lock.hpp"
+#include "engine/job.hpp"
 #include "engine/process_tree.hpp"
 #include "util/duration.hpp"
 #include "util/host.hpp"
@@ -36,16 +31,11 @@ namespace {
 using util::Level;
 using util::quoted;
 
-// A job that is done before this pays for no keeper: no thread, no subscription.
-constexpr Millis kKeeperStarts{1'000};
-// SIGKILL makes orphans, which become our children and are seen at the next sweep.
-constexpr Millis kSweepAgain{20};
-constexpr Millis kReleaseAgain{500};
-// The front reads at its leisure; a stopped one must not fill the socket.
+// The front reads at its leisure; a stopped one must not find its socket full.
 constexpr unsigned kMostBlockedMessages = 64;
 
-bool ends_jobs(int sig) {
-  return sig == SIGTERM || sig == SIGINT || sig == SIGHUP || sig == SIGQUIT;
+Millis since(Deadline instant) {
+  return std::chrono::duration_cast<Millis>(Clock::now() - instant);
 }
 
 // The one lock and the one command of a run.
@@ -57,36 +47,26 @@ class Supervisor {
   [[noreturn]] void run();
 
  private:
-  // Acquiring.
   std::optional<Error> acquire();
+  Result<std::unique_ptr<Lease>> open_and_acquire();
   Request make_request() const;
   void tell_blocked(const LockInfo& info);
-  std::optional<Error> open_and_acquire();
   Error explain(Error error) const;
 
-  // Watching.
   void watch();
-  bool finished();
+  bool finished(Deadline now);
   void look_at_clock(Deadline now);
-  Deadline next_deadline(Deadline now) const;
   void read_link();
-  void on_signal(to_supervisor::Signal signal);
   void start_command();
-  void read_exec_result();
-  Deadline keeper_starts_at() const;
-  void start_keeper();
-  void lose(Error error, Deadline now);
-  void begin_end(Deadline now, Millis patience);
-  bool running() const { return command_ > 0 && !reaped_; }
+  void lose(const Error& error, Deadline now);
 
-  // Ending.
+  Outcome run_under_lock();
   Outcome outcome() const;
+  Outcome not_started(int error) const;
   void report(const Outcome& outcome) const;
-  void give_up_lock(Outcome& outcome);
-  std::unique_ptr<Lease> take_lease();
-  bool stays_behind(const Outcome& outcome) const;
-  [[noreturn]] void stay_behind();
   void name_leftovers() const;
+  void release(Outcome& outcome);
+  [[noreturn]] void stay_behind();
 
   const RunContext& context_;
   const RunSpec& spec_;
@@ -98,26 +78,13 @@ class Supervisor {
   std::string owner_id_ = util::random_id();
   std::string blocker_;  // who was in the way when last heard of
   unsigned blocked_messages_ = 0;
-  std::unique_ptr<Lease> lease_;  // the keeper's once there is one
-  std::unique_ptr<LeaseKeeper> keeper_;
-  std::optional<std::uint64_t> fence_;
-  Deadline granted_at_ = kNever;
 
-  pid_t command_ = -1;
-  Fd exec_result_;
-  int exec_error_ = 0;  // why there is no command
-  bool reaped_ = false;
-  int status_ = 0;  // the command's wait status
-  bool tree_gone_ = false;
-
+  std::optional<HeldLock> lock_;
+  Job job_{spec_.leftovers, spec_.kill_after};
   int refused_by_ = 0;  // a signal that came before the command was started
-  bool ending_signal_seen_ = false;
   std::optional<Error> loss_;
-  bool loss_is_certain_ = false;
   bool max_hold_over_ = false;
   bool front_gone_ = false;
-  bool ending_ = false;
-  Deadline kill_at_ = kNever;
 };
 
 Request Supervisor::make_request() const {
@@ -134,283 +101,201 @@ Request Supervisor::make_request() const {
 void Supervisor::tell_blocked(const LockInfo& info) {
   const std::string holder = holders_in_words(info);
   const auto held = info.holders.empty() ? std::nullopt : info.holders.front().held;
-  const auto waiting = count_waiters(info);
   blocker_ = held_in_words(holder, held, std::nullopt);
   if (blocked_messages_++ < kMostBlockedMessages) {
-    link_.send(to_front::Blocked{holder, held, waiting});
+    link_.send(to_front::Blocked{holder, held, count_waiters(info)});
   }
-}
-
-std::optional<Error> Supervisor::open_and_acquire() {
-  const Deadline connected_by = after(Clock::now(), context_.target.connect_timeout);
-  auto backend = context_.entry.open(context_.target, connected_by, Cancel(link_.fd()));
-  if (!backend) return backend.error();
-  backend_ = std::move(*backend);
-
-  const Request request = make_request();
-  auto borrowed =
-      borrow_lease(*backend_, request, after(Clock::now(), context_.target.connect_timeout));
-  if (!borrowed) return borrowed.error();
-  if (borrowed->lease) {
-    util::log(Level::detail, quoted(spec_.key) + " is held by this job already");
-    owner_id_ = borrowed->owner_id;
-    lease_ = std::move(borrowed->lease);
-    return std::nullopt;
-  }
-
-  Wait wait;
-  wait.until = spec_.wait ? after(context_.started, *spec_.wait) : kNever;
-  wait.cancel = Cancel(link_.fd());
-  wait.on_blocked = [this](const LockInfo& info) { tell_blocked(info); };
-  auto lease = backend_->acquire(request, wait);
-  if (!lease) return explain(lease.error());
-  lease_ = std::move(*lease);
-  return std::nullopt;
 }
 
 Error Supervisor::explain(Error error) const {
   if (error.code != Errc::busy) return error;
-  const Millis waited = std::chrono::duration_cast<Millis>(Clock::now() - context_.started);
-  const bool tried_once = !spec_.wait || *spec_.wait == Millis{0};
   error.message = quoted(spec_.key) + (blocker_.empty() ? " is busy" : " is " + blocker_);
-  if (!tried_once) {
-    error.message = "gave up after " + util::format_duration(waited) + ": " + error.message;
+  if (spec_.wait && *spec_.wait > Millis{0}) {
+    error.message = "gave up after " + util::format_duration(*spec_.wait) + ": " + error.message;
   }
   return error;
 }
 
-std::optional<Error> Supervisor::acquire() {
-  if (auto error = open_and_acquire()) return error;
-  granted_at_ = Clock::now();
-  if (granted_at_ >= margins_.term_at(lease_->valid_until())) {
-    (void)lease_->release(after(granted_at_, context_.target.connect_timeout), Cancel());
-    return Error{Errc::unreachable, backend_->location() + " granted " + quoted(spec_.key) +
-                                        " too late: too little of its --ttl was left"};
+Result<std::unique_ptr<Lease>> Supervisor::open_and_acquire() {
+  const auto network_deadline = [&] {
+    return after(Clock::now(), context_.target.connect_timeout);
+  };
+  auto backend = context_.entry.open(context_.target, network_deadline(), Cancel(link_.fd()));
+  if (!backend) return backend.error();
+  backend_ = std::move(*backend);
+
+  const Request request = make_request();
+  auto borrowed = borrow_lease(*backend_, request, network_deadline());
+  if (!borrowed) return borrowed.error();
+  if (borrowed->lease) {
+    util::log(Level::detail, "a job above this one holds " + quoted(spec_.key) + " already");
+    owner_id_ = borrowed->owner_id;
+    return std::move(borrowed->lease);
   }
-  fence_ = lease_->fence();
-  context_.page.fence = fence_.value_or(0);
-  context_.page.granted_at = granted_at_.time_since_epoch().count();
-  context_.page.valid_until = lease_->valid_until().time_since_epoch().count();
+  Wait wait;
+  wait.until = spec_.wait ? after(context_.started, *spec_.wait) : kNever;
+  wait.cancel = Cancel(link_.fd());
+  wait.on_blocked = [this](const LockInfo& info) { tell_blocked(info); };
+  return backend_->acquire(request, wait);
+}
+
+std::optional<Error> Supervisor::acquire() {
+  auto lease = open_and_acquire();
+  if (!lease) return explain(lease.error());
+  if (Clock::now() >= margins_.term_at((*lease)->valid_until())) {
+    (void)(*lease)->release(after(Clock::now(), context_.target.connect_timeout), Cancel());
+    return Error{Errc::unreachable, backend_->location() + " granted " + quoted(spec_.key) +
+                                        " too late: too little of its --ttl is left"};
+  }
+  const int witness = (*lease)->witness_fd();
+  lock_.emplace(std::move(*lease),
+                HeldLock::Spec{spec_.key, spec_.ttl, margins_, context_.target.connect_timeout},
+                context_.page);
   context_.page.granted = true;
   context_.page.guarded = spec_.on_lost != OnLost::ignore;
-  const int witness = lease_->witness_fd();
   link_.send(to_front::Granted{Fd(witness >= 0 ? dup(witness) : -1)});
   return std::nullopt;
 }
 
-void Supervisor::lose(Error error, Deadline now) {
-  loss_ = std::move(error);
-  std::string message = "lost " + quoted(spec_.key) + ": " + loss_->message;
+void Supervisor::lose(const Error& error, Deadline now) {
+  loss_ = error;
+  const std::string message = "lost " + quoted(spec_.key) + ": " + error.message;
   if (spec_.on_lost == OnLost::ignore) {
     util::log(Level::error, message + "; " + spec_.argv.front() +
                                 " goes on without the lock, as --on-lost ignore asks");
     return;
   }
   util::log(Level::error, message + "; ending " + spec_.argv.front());
-  begin_end(now, spec_.on_lost == OnLost::kill ? Millis{0} : spec_.kill_after);
-  kill_at_ = std::min(kill_at_, margins_.kill_at(context_.page.lease_end()));
-}
-
-void Supervisor::begin_end(Deadline now, Millis patience) {
-  if (!ending_ && patience > Millis{0} && command_ > 0) {
-    signal_tree(SIGTERM);
-    signal_tree(SIGCONT);  // a stopped process would not hear it before the SIGKILL
-  }
-  ending_ = true;
-  kill_at_ = std::min(kill_at_, after(now, patience));
-}
-
-Deadline Supervisor::keeper_starts_at() const {
-  return after(granted_at_, std::min(kKeeperStarts, spec_.ttl / 3));
-}
-
-void Supervisor::start_keeper() {
-  const LeaseKeeper::Spec spec{spec_.key, spec_.ttl, margins_};
-  keeper_ = std::make_unique<LeaseKeeper>(std::move(lease_), spec, context_.page.valid_until);
+  const Millis patience = spec_.on_lost == OnLost::kill ? Millis{0} : spec_.kill_after;
+  job_.end(std::min(after(now, patience), margins_.kill_at(context_.page.lease_end())), now);
 }
 
 void Supervisor::look_at_clock(Deadline now) {
-  const Deadline lease_end = context_.page.lease_end();
-  if (!loss_ && keeper_ && keeper_->loss()) {
-    loss_is_certain_ = true;
-    lose(*keeper_->loss(), now);
-  }
-  if (!loss_ && now >= margins_.term_at(lease_end)) {
-    const auto trouble = keeper_ ? keeper_->trouble() : std::nullopt;
-    lose({Errc::lost, trouble ? trouble->message : "it could not be renewed in time"}, now);
-  }
-  if (!loss_ && spec_.max_hold && !max_hold_over_ && now >= after(granted_at_, *spec_.max_hold)) {
+  if (loss_) return;
+  if (const auto loss = lock_->look(now)) {
+    lose(*loss, now);
+  } else if (spec_.max_hold && !max_hold_over_ &&
+             now >= after(lock_->granted_at(), *spec_.max_hold)) {
     max_hold_over_ = true;
     util::log(Level::warning, "--max-hold " + util::format_duration(*spec_.max_hold) +
                                   " is over; ending " + spec_.argv.front());
-    begin_end(now, spec_.kill_after);
+    job_.end(after(now, spec_.kill_after), now);
   }
-  if (!loss_ && !keeper_ && now >= keeper_starts_at()) start_keeper();
-  if (ending_ && now >= kill_at_ && command_ > 0) kill_tree();
-}
-
-Deadline Supervisor::next_deadline(Deadline now) const {
-  Deadline next = kNever;
-  if (!loss_) next = std::min(next, margins_.term_at(context_.page.lease_end()));
-  if (!loss_ && spec_.max_hold && !max_hold_over_) {
-    next = std::min(next, after(granted_at_, *spec_.max_hold));
-  }
-  if (!loss_ && !keeper_) next = std::min(next, keeper_starts_at());
-  if (ending_) next = std::min(next, now < kill_at_ ? kill_at_ : after(now, kSweepAgain));
-  return next;
 }
 
 void Supervisor::start_command() {
+  const auto fence = lock_->fence();
   CommandSpec command;
   command.argv = spec_.argv;
   command.process_group = context_.process_group;
   command.environment = {{"DLOCK_KEY", spec_.key},
                          {"DLOCK_TOKEN", owner_id_},
-                         {"DLOCK_FENCE", fence_ ? std::to_string(*fence_) : ""}};
-  Spawned spawned = spawn(command, context_.inherited);
-  if (spawned.pid < 0) {
-    exec_error_ = errno;
-    util::log(Level::error, "cannot start " + spec_.argv.front() + ": fork: " + strerror(errno));
-    return;
-  }
-  command_ = spawned.pid;
-  exec_result_ = std::move(spawned.exec_result);
-}
-
-void Supervisor::read_exec_result() {
-  int error = 0;
-  ssize_t got;
-  do {
-    got = read(exec_result_.get(), &error, sizeof(error));
-  } while (got < 0 && errno == EINTR);
-  exec_result_.reset();
-  if (got == static_cast<ssize_t>(sizeof(error))) exec_error_ = error;
-  context_.inherited.drop();
-}
-
-void Supervisor::on_signal(to_supervisor::Signal signal) {
-  if (command_ < 0) {
-    if (refused_by_ == 0) refused_by_ = signal.number;
-    return;
-  }
-  if (ends_jobs(signal.number)) ending_signal_seen_ = true;
-  if (signal.from_terminal) return;
-  if (ends_jobs(signal.number) || reaped_) {
-    signal_tree(signal.number);
-  } else {
-    kill(command_, signal.number);  // our child and not reaped: the number is still its own
-  }
+                         {"DLOCK_FENCE", fence ? std::to_string(*fence) : ""}};
+  job_.start(command, context_.inherited);
 }
 
 void Supervisor::read_link() {
   while (const auto message = link_.receive()) {
-    if (const auto* signal = std::get_if<to_supervisor::Signal>(&*message)) {
-      on_signal(*signal);
-    } else if (command_ < 0 && refused_by_ == 0 && !loss_) {
+    const auto* signal = std::get_if<to_supervisor::Signal>(&*message);
+    if (signal != nullptr && job_.started()) {
+      job_.signal(signal->number, signal->from_terminal);
+    } else if (signal != nullptr) {
+      if (refused_by_ == 0) refused_by_ = signal->number;
+    } else if (!job_.started() && refused_by_ == 0 && !loss_ && !max_hold_over_) {
       start_command();
     }
   }
   if (link_.closed() && !front_gone_) {
     front_gone_ = true;
-    begin_end(Clock::now(), Millis{0});
+    const Deadline now = Clock::now();
+    job_.end(now, now);
   }
 }
 
-// True when nothing is left to watch.
-bool Supervisor::finished() {
-  if (command_ < 0) return refused_by_ != 0 || loss_ || front_gone_ || exec_error_ != 0;
-  const Reaped reaped = reap(reaped_ ? -1 : command_);
-  if (reaped.pid > 0) {
-    reaped_ = true;
-    status_ = reaped.status;
-    if (exec_result_) read_exec_result();
-  }
-  tree_gone_ = reaped.none_left;
-  if (tree_gone_) return true;
-  if (!reaped_ || ending_) return false;
-  if (WIFSIGNALED(status_) || ending_signal_seen_) {
-    begin_end(Clock::now(), spec_.kill_after);
-    return false;
-  }
-  if (spec_.leftovers == Leftovers::kill) begin_end(Clock::now(), spec_.kill_after);
-  return spec_.leftovers == Leftovers::ignore;
+bool Supervisor::finished(Deadline now) {
+  if (job_.started()) return job_.finished(now);
+  return refused_by_ != 0 || loss_ || max_hold_over_ || front_gone_ || job_.start_error() != 0;
 }
 
 void Supervisor::watch() {
   for (;;) {
     const Deadline now = Clock::now();
     look_at_clock(now);
-    if (finished()) return;
-    const int lost = keeper_ && !loss_ ? keeper_->lost_fd() : -1;
-    const int link = link_.closed() ? -1 : link_.fd();
+    if (finished(now)) return;
     std::array<pollfd, 4> fds{{{children_.get(), POLLIN, 0},
-                               {link, POLLIN, 0},
-                               {lost, POLLIN, 0},
-                               {exec_result_.get(), POLLIN, 0}}};
-    util::poll(fds, next_deadline(now));
+                               {link_.closed() ? -1 : link_.fd(), POLLIN, 0},
+                               {lock_->lost_fd(), POLLIN, 0},
+                               {job_.exec_result_fd(), POLLIN, 0}}};
+    Deadline next = std::min(lock_->next_deadline(), job_.next_deadline(now));
+    if (spec_.max_hold && !max_hold_over_ && !loss_) {
+      next = std::min(next, after(lock_->granted_at(), *spec_.max_hold));
+    }
+    util::poll(fds, next);
+    look_at_clock(Clock::now());  // before a message can start the command: the lease may be over
     if (fds[0].revents != 0) {
       signalfd_siginfo info{};
       (void)!read(children_.get(), &info, sizeof(info));
     }
-    if (fds[3].revents != 0) read_exec_result();
-    if (fds[1].revents != 0) {
-      look_at_clock(Clock::now());  // never start a command after the end of the lease
-      read_link();
+    if (fds[1].revents != 0) read_link();
+    if (fds[3].revents != 0) {
+      job_.read_exec_result();
+      context_.inherited.drop();
     }
   }
 }
 
-Outcome Supervisor::outcome() const {
+Outcome Supervisor::not_started(int error) const {
+  const bool missing = error == ENOENT || error == ENOTDIR;
   Outcome out;
-  if (loss_) {
-    out.name = "lost";
-    out.exit_status = exit_status::kLost;
-    out.reason = loss_->message;
-  } else if (front_gone_) {
-    out.name = "error";
+  out.name = "not-started";
+  out.exit_status = missing ? exit_status::kNotFound : exit_status::kNotExecutable;
+  out.reason = spec_.argv.front() + ": " + strerror(error);
+  if (!job_.started()) {
     out.exit_status = exit_status::kInternal;
-    out.reason = "dlock was killed; the command was ended";
-  } else if (refused_by_ != 0) {
-    out.name = "signalled";
-    out.exit_status = exit_status::kSignalBase + refused_by_;
-    out.reason =
-        "ended by signal " + std::to_string(refused_by_) + " before the command was started";
-  } else if (exec_error_ != 0) {
-    const bool missing = exec_error_ == ENOENT || exec_error_ == ENOTDIR;
-    out.name = "not-started";
-    out.exit_status = missing ? exit_status::kNotFound : exit_status::kNotExecutable;
-    if (command_ < 0) out.exit_status = exit_status::kInternal;
-    out.reason = spec_.argv.front() + ": " + strerror(exec_error_);
-    if (exec_error_ == ENOEXEC) out.reason += " (a script needs a #! line)";
-  } else if (!reaped_) {
-    out.name = "error";
-    out.exit_status = exit_status::kInternal;
-    out.reason = "the command was not started";
-  } else if (max_hold_over_) {
-    out.name = "max-hold";
-    out.exit_status = exit_status::kMaxHold;
-    out.reason = "the command ran for longer than --max-hold";
-  } else if (WIFSIGNALED(status_)) {
-    out.name = "signalled";
-    out.exit_status = exit_status::kSignalBase + WTERMSIG(status_);
-    out.reason = "the command died of signal " + std::to_string(WTERMSIG(status_));
-  } else {
-    out.name = "completed";
-    out.exit_status = WEXITSTATUS(status_);
+    out.reason = "cannot start " + spec_.argv.front() + ": fork: " + strerror(error);
+  } else if (error == ENOEXEC) {
+    out.reason += " (a script needs a #! line)";
   }
   return out;
 }
 
+Outcome Supervisor::outcome() const {
+  const auto make = [](std::string_view name, int exit_status, std::string reason) {
+    Outcome out;
+    out.name = name;
+    out.exit_status = exit_status;
+    out.reason = std::move(reason);
+    return out;
+  };
+  if (loss_) return make("lost", exit_status::kLost, loss_->message);
+  if (front_gone_) return make("error", exit_status::kInternal, "dlock itself was killed");
+  if (refused_by_ != 0) {
+    return make("signalled", exit_status::kSignalBase + refused_by_,
+                "ended by signal " + std::to_string(refused_by_) + " before the command started");
+  }
+  if (job_.start_error() != 0) return not_started(job_.start_error());
+  if (max_hold_over_) {
+    return make("max-hold", exit_status::kMaxHold, "the command ran for longer than --max-hold");
+  }
+  if (!job_.status()) return make("error", exit_status::kInternal, "the command was not started");
+  const int status = *job_.status();
+  if (WIFSIGNALED(status)) {
+    return make("signalled", exit_status::kSignalBase + WTERMSIG(status),
+                "the command died of signal " + std::to_string(WTERMSIG(status)));
+  }
+  return make("completed", WEXITSTATUS(status), "");
+}
+
+// What has not been said when it happened.
 void Supervisor::report(const Outcome& outcome) const {
   if (outcome.name == "busy") {
     util::log(Level::warning, outcome.reason);  // -q: the exit status says it
+  } else if (front_gone_) {
+    util::log(Level::error, "dlock (pid " + std::to_string(context_.front) + ") was killed" +
+                                (job_.started() ? "; ended " + spec_.argv.front() : std::string()));
   } else if (outcome.name == "not-started" || outcome.name == "unreachable" ||
-             outcome.name == "denied" || (outcome.name == "error" && granted_at_ == kNever)) {
+             outcome.name == "denied" || outcome.name == "error") {
     util::log(Level::error, outcome.reason);
-  } else if (front_gone_ && command_ > 0) {
-    util::log(Level::error, "dlock (pid " + std::to_string(context_.front) +
-                                ") was killed; ended " + spec_.argv.front() + " and released " +
-                                quoted(spec_.key));
   }
 }
 
@@ -429,71 +314,38 @@ void Supervisor::name_leftovers() const {
             spec_.argv.front() + " left running without the lock: " + names + " (see --leftovers)");
 }
 
-std::unique_ptr<Lease> Supervisor::take_lease() {
-  if (!keeper_) return std::move(lease_);
-  return keeper_->stop(std::min(context_.page.lease_end(), after(Clock::now(), Millis{2'000})));
+Outcome Supervisor::run_under_lock() {
+  const auto fence = lock_->fence();
+  util::log(Level::detail,
+            "acquired " + quoted(spec_.key) + " from " + backend_->location() +
+                (fence ? ", fencing token " + std::to_string(*fence) : std::string()));
+  watch();
+  context_.page.guarded = false;
+  Outcome out = outcome();
+  out.held = since(lock_->granted_at());
+  out.fence = fence;
+  if (job_.started() && !job_.tree_is_gone()) name_leftovers();
+  return out;
 }
 
-void Supervisor::give_up_lock(Outcome& outcome) {
-  const std::unique_ptr<Lease> lease = take_lease();
-  if (!lease || loss_is_certain_) return;
-  const Deadline lease_end = context_.page.lease_end();
-  const Deadline until =
-      lease_end == kNever ? after(Clock::now(), context_.target.connect_timeout) : lease_end;
-  for (bool first = true;; first = false) {
-    const Deadline now = Clock::now();
-    if (now >= until) break;
-    // The first try is not to be cut short by the second of two signals that ended the job.
-    const Cancel cancel = first || front_gone_ ? Cancel() : Cancel(link_.fd());
-    const auto released =
-        lease->release(std::min(until, after(now, context_.target.connect_timeout)), cancel);
-    if (released) return;
-    if (released.error().code == Errc::lost) {
-      // Not found after a try whose answer got lost: that try did it.
-      if (!first || loss_) return;
-      loss_ = released.error();
-      util::log(Level::error, "lost " + quoted(spec_.key) + " before " + spec_.argv.front() +
-                                  " had ended: " + loss_->message);
-      outcome = this->outcome();
-      return;
-    }
-    if (first) {
-      util::log(Level::warning,
-                "cannot release " + quoted(spec_.key) + ": " + released.error().message);
-    }
-    if (!first && cancel.requested()) break;
-    util::wait_readable(front_gone_ || first ? -1 : link_.fd(),
-                        std::min(until, after(Clock::now(), kReleaseAgain)));
-  }
-  const Millis left = lease_end == kNever ? Millis{0} : remaining(lease_end);
-  util::log(Level::warning, quoted(spec_.key) + " was not released; it ends by itself" +
-                                (left > Millis{0} ? " in " + util::format_duration(left) : ""));
+void Supervisor::release(Outcome& outcome) {
+  const auto released = lock_->release(front_gone_ ? Cancel() : Cancel(link_.fd()));
+  if (released || released.error().code != Errc::lost) return;
+  util::log(Level::error, "lost " + quoted(spec_.key) + " before " + spec_.argv.front() +
+                              " had ended: " + released.error().message);
+  outcome.name = "lost";
+  outcome.exit_status = exit_status::kLost;
+  outcome.reason = released.error().message;
 }
 
-bool Supervisor::stays_behind(const Outcome& outcome) const {
-  return command_ > 0 && exec_error_ == 0 && !loss_ && outcome.name != "not-started" &&
-         Clock::now() < after(granted_at_, spec_.min_hold);
-}
-
-// --min-hold: the caller has its exit status, the lock is kept for the rest of the time.
+// --min-hold: the caller has its exit status and its descriptors back, the lock is kept.
 void Supervisor::stay_behind() {
-  const Deadline until = after(granted_at_, spec_.min_hold);
-  if (context_.page.lease_end() != kNever && context_.page.lease_end() >= until) _exit(0);
   util::log_flush();
   context_.inherited.drop();
   dup2(STDIN_FILENO, STDERR_FILENO);  // /dev/null by now
-  if (!keeper_) start_keeper();
-  for (;;) {
-    const Deadline lease_end = context_.page.lease_end();
-    const Deadline now = Clock::now();
-    if (now >= lease_end || (now >= until && lease_end == kNever)) break;
-    if (lease_end != kNever && lease_end >= until) _exit(0);  // what is left of the lease suffices
-    if (keeper_->loss()) _exit(0);
-    util::wait_readable(keeper_->lost_fd(),
-                        std::min({until, lease_end, after(now, spec_.ttl / 3)}));
-  }
-  Outcome unused;
-  give_up_lock(unused);
+  lock_->keep_until(after(lock_->granted_at(), spec_.min_hold));
+  const Deadline lease_end = context_.page.lease_end();
+  if (lease_end == kNever) (void)lock_->release(Cancel());
   _exit(0);
 }
 
@@ -505,32 +357,25 @@ void Supervisor::run() {
   sigaddset(&children, SIGCHLD);
   children_.reset(signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK));
 
-  Outcome result;
-  auto error = children_ ? acquire() : Error{Errc::cancelled, strerror(errno)};
-  const Deadline answered = Clock::now();
+  auto error = children_ ? acquire() : Error{Errc::unreachable, strerror(errno)};
+  const Millis waited = since(context_.started);
   if (blocked_messages_ > 0) util::log_after_status_line();
+  Outcome result;
   if (!error) {
-    util::log(Level::detail, "acquired " + quoted(spec_.key) +
-                                 (fence_ ? " with fencing token " + std::to_string(*fence_) : "") +
-                                 " from " + backend_->location());
-    watch();
-    result = outcome();
-    result.held = std::chrono::duration_cast<Millis>(Clock::now() - granted_at_);
-    if (!tree_gone_ && command_ > 0) name_leftovers();
-  } else if (error->code == Errc::cancelled && children_) {
+    result = run_under_lock();
+  } else if (error->code == Errc::cancelled) {
     read_link();
     result = outcome();
   } else {
     result = not_acquired(*error, spec_.conflict_status);
   }
-  context_.page.guarded = false;
   report(result);
-  const bool stays = lease_ || keeper_ ? stays_behind(result) : false;
-  if (!stays && granted_at_ != kNever) give_up_lock(result);
+  const bool stays = lock_ && job_.status() && job_.start_error() == 0 && !loss_ &&
+                     Clock::now() < after(lock_->granted_at(), spec_.min_hold);
+  if (lock_ && !stays) release(result);
 
   result.backend = backend_ ? backend_->location() : context_.target.url.redacted();
-  result.fence = fence_;
-  result.waited = std::chrono::duration_cast<Millis>(answered - context_.started);
+  result.waited = waited;
   context_.status_file.write(spec_.key, result);
   link_.send(to_front::Ended{result.exit_status, stays});
   if (stays) stay_behind();

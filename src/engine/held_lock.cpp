@@ -1,0 +1,106 @@
+#include "engine/held_lock.hpp"
+
+#include <algorithm>
+
+#include "util/duration.hpp"
+#include "util/log.hpp"
+#include "util/poll.hpp"
+#include "util/text.hpp"
+
+namespace dlock {
+namespace {
+
+using util::Level;
+using util::quoted;
+
+constexpr Millis kKeeperStarts{1'000};
+constexpr Millis kReleaseAgain{500};
+constexpr Millis kKeeperStops{2'000};
+
+}  // namespace
+
+HeldLock::HeldLock(std::unique_ptr<Lease> lease, Spec spec, SharedPage& page)
+    : spec_(std::move(spec)), page_(page), fence_(lease->fence()), lease_(std::move(lease)) {
+  page_.fence = fence_.value_or(0);
+  page_.granted_at = granted_at_.time_since_epoch().count();
+  page_.valid_until = lease_->valid_until().time_since_epoch().count();
+}
+
+Deadline HeldLock::keeper_starts_at() const {
+  return after(granted_at_, std::min(kKeeperStarts, spec_.ttl / 3));
+}
+
+void HeldLock::start_keeper() {
+  keeper_ = std::make_unique<LeaseKeeper>(
+      std::move(lease_), LeaseKeeper::Spec{spec_.key, spec_.ttl, spec_.margins}, page_.valid_until);
+}
+
+std::optional<Error> HeldLock::look(Deadline now) {
+  if (loss_) return loss_;
+  if (keeper_) loss_ = keeper_->loss();
+  loss_is_certain_ = loss_.has_value();
+  if (!loss_ && now >= spec_.margins.term_at(page_.lease_end())) {
+    const auto trouble = keeper_ ? keeper_->trouble() : std::nullopt;
+    loss_ = Error{Errc::lost, trouble ? trouble->message : "it could not be renewed in time"};
+  }
+  if (!loss_ && !keeper_ && now >= keeper_starts_at()) start_keeper();
+  return loss_;
+}
+
+Deadline HeldLock::next_deadline() const {
+  if (loss_) return kNever;
+  const Deadline margin = spec_.margins.term_at(page_.lease_end());
+  return keeper_ ? margin : std::min(margin, keeper_starts_at());
+}
+
+int HeldLock::lost_fd() const { return keeper_ && !loss_ ? keeper_->lost_fd() : -1; }
+
+std::unique_ptr<Lease> HeldLock::take_lease() {
+  if (!keeper_) return std::move(lease_);
+  return keeper_->stop(std::min(page_.lease_end(), after(Clock::now(), kKeeperStops)));
+}
+
+Result<void> HeldLock::release(Cancel impatience) {
+  const std::unique_ptr<Lease> lease = take_lease();
+  if (loss_is_certain_) return {};
+  const Deadline lease_end = page_.lease_end();
+  const Deadline until =
+      lease_end == kNever ? after(Clock::now(), spec_.network_timeout) : lease_end;
+  for (bool first = true; lease && Clock::now() < until; first = false) {
+    const Cancel cancel = first ? Cancel() : impatience;
+    const Deadline answered_by = std::min(until, after(Clock::now(), spec_.network_timeout));
+    const auto released = lease->release(answered_by, cancel);
+    if (released) return {};
+    if (released.error().code == Errc::lost) {
+      // Not found after a try whose answer got lost: that try did it.
+      return first && !loss_ ? released : Result<void>();
+    }
+    if (first) {
+      util::log(Level::warning,
+                "cannot release " + quoted(spec_.key) + ": " + released.error().message);
+    }
+    if (!first && impatience.requested()) break;
+    util::wait_readable(first ? -1 : impatience.fd(),
+                        std::min(until, after(Clock::now(), kReleaseAgain)));
+  }
+  const Millis left = lease_end == kNever ? Millis{0} : remaining(lease_end);
+  const std::string message =
+      quoted(spec_.key) + " was not released; it ends by itself" +
+      (left > Millis{0} ? " in " + util::format_duration(left) : std::string());
+  if (!loss_) util::log(Level::warning, message);
+  return Error{Errc::unreachable, message};
+}
+
+void HeldLock::keep_until(Deadline until) {
+  for (;;) {
+    const Deadline now = Clock::now();
+    const Deadline lease_end = page_.lease_end();
+    const bool lasts = lease_end != kNever && lease_end >= until;
+    if (lasts || now >= until || look(now)) return;
+    // The keeper moves lease_end without a word: look again when it may have done so.
+    const Deadline renewed_by = lease_end == kNever ? kNever : after(now, spec_.ttl / 3);
+    util::wait_readable(lost_fd(), std::min({until, next_deadline(), renewed_by}));
+  }
+}
+
+}  // namespace dlock

@@ -1,0 +1,82 @@
+#include "engine/job.hpp"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "engine/process_tree.hpp"
+
+namespace dlock {
+namespace {
+
+// SIGKILL makes orphans, which become our children and are seen at the next sweep.
+constexpr Millis kSweepAgain{20};
+
+}  // namespace
+
+bool asks_to_end(int sig) {
+  return sig == SIGTERM || sig == SIGINT || sig == SIGHUP || sig == SIGQUIT;
+}
+
+void Job::start(const CommandSpec& spec, const Inherited& inherited) {
+  Spawned spawned = spawn(spec, inherited);
+  pid_ = spawned.pid;
+  if (pid_ < 0) start_error_ = errno;
+  exec_result_ = std::move(spawned.exec_result);
+}
+
+void Job::read_exec_result() {
+  int error = 0;
+  ssize_t got;
+  do {
+    got = read(exec_result_.get(), &error, sizeof(error));
+  } while (got < 0 && errno == EINTR);
+  exec_result_.reset();
+  if (got == static_cast<ssize_t>(sizeof(error))) start_error_ = error;
+}
+
+void Job::signal(int sig, bool from_terminal) {
+  if (asks_to_end(sig)) asked_to_end_ = true;
+  if (from_terminal) return;
+  if (asks_to_end(sig) || status_) {
+    signal_tree(sig);
+  } else {
+    kill(pid_, sig);  // our child and not reaped: the number is still its own
+  }
+}
+
+void Job::end(Deadline kill_at, Deadline now) {
+  if (!ending_ && started() && kill_at > now) {
+    signal_tree(SIGTERM);
+    signal_tree(SIGCONT);  // a stopped process would not hear it before the SIGKILL
+  }
+  ending_ = true;
+  kill_at_ = std::min(kill_at_, kill_at);
+}
+
+bool Job::finished(Deadline now) {
+  if (ending_ && now >= kill_at_) kill_tree();
+  const Reaped reaped = reap(status_ ? -1 : pid_);
+  if (reaped.pid > 0) {
+    status_ = reaped.status;
+    if (exec_result_) read_exec_result();
+  }
+  gone_ = reaped.none_left;
+  if (gone_) return true;
+  if (!status_ || ending_) return false;
+  if (WIFSIGNALED(*status_) || asked_to_end_ || leftovers_ == Leftovers::kill) {
+    end(after(now, kill_after_), now);
+    return false;
+  }
+  return leftovers_ == Leftovers::ignore;
+}
+
+Deadline Job::next_deadline(Deadline now) const {
+  if (!ending_) return kNever;
+  return now < kill_at_ ? kill_at_ : after(now, kSweepAgain);
+}
+
+}  // namespace dlock

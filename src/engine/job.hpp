@@ -1,0 +1,64 @@
+// The command and every process below it: started once, signalled, ended, reaped.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "engine/command.hpp"
+#include "engine/run.hpp"
+
+namespace dlock {
+
+/// SIGTERM, SIGINT, SIGHUP and SIGQUIT: they ask a job to end, so they go to all of it (a shell
+/// that dies of SIGTERM leaves its child running, and that child is the job).
+bool asks_to_end(int sig);
+
+/// One thread's, the one that forks.  The calling process must be a subreaper.
+///
+/// The tree is ended in one way only: end() sets the instant of the SIGKILL, which later causes can
+/// move forward and nothing moves back.
+class Job {
+ public:
+  Job(Leftovers leftovers, Millis kill_after) : leftovers_(leftovers), kill_after_(kill_after) {}
+
+  /// Whether it comes to run is known once exec_result_fd() has turned readable.
+  void start(const CommandSpec& spec, const Inherited& inherited);
+  bool started() const { return pid_ > 0; }
+  /// errno of the fork or exec that failed; 0 if none did.
+  int start_error() const { return start_error_; }
+
+  int exec_result_fd() const { return exec_result_.get(); }
+  void read_exec_result();
+
+  /// Passes a signal on, to the whole tree if it asks to end and to the command alone otherwise.
+  /// What came from the terminal has reached the command by itself and is only noted.
+  void signal(int sig, bool from_terminal);
+
+  /// SIGTERM now (not if `kill_at` has come), SIGKILL at `kill_at` or earlier if that was said
+  /// before.
+  void end(Deadline kill_at, Deadline now);
+
+  /// Collects what has ended, kills what is due, and says whether nothing is left to be watched:
+  /// the tree is gone, or what the command left running is the user's affair (--leftovers ignore).
+  bool finished(Deadline now);
+  /// When finished() is to be called again at the latest.
+  Deadline next_deadline(Deadline now) const;
+
+  bool tree_is_gone() const { return gone_; }
+  /// The command's wait status; none while it runs.
+  std::optional<int> status() const { return status_; }
+
+ private:
+  const Leftovers leftovers_;
+  const Millis kill_after_;
+  pid_t pid_ = -1;
+  int start_error_ = 0;
+  Fd exec_result_;
+  std::optional<int> status_;
+  bool asked_to_end_ = false;
+  bool ending_ = false;
+  Deadline kill_at_ = kNever;
+  bool gone_ = false;
+};
+
+}  // namespace dlock
