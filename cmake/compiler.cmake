@@ -1,11 +1,25 @@
-# Warnings, hardening, sanitizers and how the binary is linked.
+# Build type, warnings, hardening, sanitizers and how the binary is linked.
 
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Release, RelWithDebInfo or Debug" FORCE)
+endif()
+
+# Warnings.  Errors in the presets that developers use (CMAKE_COMPILE_WARNING_AS_ERROR), never for
+# somebody who only installs: the next compiler has new ones.
 add_compile_options(-Wall -Wextra -Wshadow -Wconversion -Wno-missing-field-initializers)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  add_compile_options(-Wno-restrict)  # gcc 12 sees overlaps in "a" + string: gcc.gnu.org/PR105651
+endif()
 
-# Hardening.  Debian's compilers make PIE by default; -fPIE is said for those that do not.
+# Hardening.  An index out of range ends the process rather than reading what is there: the job is
+# then ended as after any death of dlock.
+include(CheckPIESupported)
+check_pie_supported()  # without this CMake compiles for PIE, but leaves the linking to the default
 add_compile_options(-fstack-protector-strong)
+add_compile_definitions(_GLIBCXX_ASSERTIONS)
 add_link_options(-Wl,-z,relro -Wl,-z,now -Wl,--as-needed)
-if(CMAKE_BUILD_TYPE STREQUAL "Release" OR CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo")
+if(CMAKE_BUILD_TYPE MATCHES "^(Release|RelWithDebInfo|MinSizeRel)$")
+  # 3 warns with gcc 11 and older.  Distributions define it themselves, hence the -U.
   add_compile_options(-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
 endif()
 

@@ -1,1 +1,28 @@
-# summary
+# Says at the end of configure which backends are built in.
+#
+# A folder src/backends/X makes the target dlock_X.  Where it cannot, because a client library is
+# missing, it says so in the global property dlock_X_left_out, e.g.
+#   set_property(GLOBAL PROPERTY dlock_redis_left_out "hiredis not found; install libhiredis-dev")
+
+message(STATUS "")
+message(STATUS "dlock ${PROJECT_VERSION}, ${CMAKE_BUILD_TYPE}, ${CMAKE_CXX_COMPILER_ID} "
+  "${CMAKE_CXX_COMPILER_VERSION}; backends:")
+foreach(row
+    "file|file"
+    "redis|redis, redlock"
+    "zookeeper|zookeeper"
+    "mysql|mysql-table, mysql-row, mysql-version")
+  string(REPLACE "|" ";" row "${row}")
+  list(GET row 0 folder)
+  list(GET row 1 names)
+  get_property(left_out GLOBAL PROPERTY dlock_${folder}_left_out)
+  if(TARGET dlock_${folder})
+    set(state "built in")
+  elseif(left_out)
+    set(state "left out: ${left_out}")
+  else()
+    set(state "not part of this version")
+  endif()
+  message(STATUS "  ${names}: ${state}")
+endforeach()
+message(STATUS "")

@@ -1,0 +1,87 @@
+# bash completion for dlock.  Written by "dlock generate bash"; do not edit.
+
+_dlock()
+{
+    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} i flags=
+    COMPREPLY=()
+
+    # Behind "--" stands the user's own command line.
+    for ((i = 2; i < COMP_CWORD; i++)); do
+        [[ ${COMP_WORDS[i]} == -- ]] || continue
+        if declare -F _command_offset > /dev/null; then
+            _command_offset $((i + 1))
+        elif ((i + 1 == COMP_CWORD)); then
+            mapfile -t COMPREPLY < <(compgen -c -- "$cur")
+        else
+            _dlock_files "$cur"
+        fi
+        return
+    done
+
+    # "--flag=value" comes as three words.
+    if [[ $cur == = ]]; then
+        cur=
+    elif [[ $prev == = ]] && ((COMP_CWORD > 2)); then
+        prev=${COMP_WORDS[COMP_CWORD - 2]}
+    fi
+
+    if ((COMP_CWORD == 1)); then
+        mapfile -t COMPREPLY < <(compgen -W 'run backends help version --help --version' -- "$cur")
+        return
+    fi
+
+    case $prev in
+    --leftovers)
+        mapfile -t COMPREPLY < <(compgen -W 'ignore wait kill' -- "$cur")
+        return
+        ;;
+    --on-lost)
+        mapfile -t COMPREPLY < <(compgen -W 'term kill ignore' -- "$cur")
+        return
+        ;;
+    --status-file)
+        _dlock_files "$cur"
+        return
+        ;;
+    -b | --backend)
+        mapfile -t COMPREPLY < <(compgen -W "$("$1" complete backends 2> /dev/null |
+            cut -f 1)" -- "$cur")
+        return
+        ;;
+    --config)
+        _dlock_files "$cur"
+        return
+        ;;
+    --password-file)
+        _dlock_files "$cur"
+        return
+        ;;
+    -k | --key | -w | --wait | --ttl | --slots | --label | -E | --conflict-exit-code | --kill-after | --max-hold | --min-hold | -S | --server | --prefix | --connect-timeout)
+        return
+        ;;
+    esac
+
+    case ${COMP_WORDS[1]} in
+    run)
+        flags='--key --nonblock --wait --ttl --shared --slots --label --conflict-exit-code --leftovers --kill-after --on-lost --max-hold --min-hold --status-file --backend --server --prefix --config --connect-timeout --password-file --json --quiet --verbose --help --'
+        ;;
+    backends)
+        flags='--json --help'
+        ;;
+    help)
+        flags='run backends help version --help'
+        ;;
+    version)
+        flags='--help'
+        ;;
+    esac
+    mapfile -t COMPREPLY < <(compgen -W "$flags" -- "$cur")
+}
+
+_dlock_files()
+{
+    compopt -o filenames 2> /dev/null
+    mapfile -t COMPREPLY < <(compgen -f -- "$1")
+}
+
+complete -F _dlock dlock

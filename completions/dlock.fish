@@ -1,0 +1,74 @@
+# fish completion for dlock.  Written by "dlock generate fish"; do not edit.
+
+# True while the words of dlock itself are typed, its command being the first of them; with an
+# argument, true if that is the command.
+function __dlock_at
+    set -l words (commandline -opc)
+    contains -- -- $words[2..]
+    and return 1
+    if set -q argv[1]
+        test "$words[2]" = "$argv[1]"
+    else
+        test (count $words) -eq 1
+    end
+end
+
+# True behind "--", where the user's own command line stands.
+function __dlock_in_command
+    set -l words (commandline -opc)
+    contains -- -- $words[2..]
+end
+
+function __dlock_complete_command
+    set -l words (commandline -opc)
+    set -l mark (contains --index -- -- $words)
+    set -l inner (string escape -- $words[(math $mark + 1)..]) (commandline -ct)
+    complete -C "$inner"
+end
+
+function __dlock_backends
+    set -l words (commandline -opc)
+    $words[1] complete backends 2>/dev/null
+end
+
+complete -c dlock -f
+complete -c dlock -n __dlock_in_command -a '(__dlock_complete_command)'
+complete -c dlock -n __dlock_at -l help -s h -d 'show an overview'
+complete -c dlock -n __dlock_at -l version -d 'show the version'
+complete -c dlock -n __dlock_at -a run -d 'run a command while holding a lock'
+complete -c dlock -n __dlock_at -a backends -d 'list the backends and what each can do'
+complete -c dlock -n __dlock_at -a help -d 'show help, in full if a command is named'
+complete -c dlock -n __dlock_at -a version -d 'show the version and the backends that are built in'
+
+complete -c dlock -n '__dlock_at run' -l key -s k -x -d 'name of the lock'
+complete -c dlock -n '__dlock_at run' -l nonblock -s n -d 'do not wait: give up at once if the lock is held'
+complete -c dlock -n '__dlock_at run' -l wait -s w -x -d 'wait for the lock at most this long'
+complete -c dlock -n '__dlock_at run' -l ttl -x -d 'how long the lock outlives a holder that falls silent'
+complete -c dlock -n '__dlock_at run' -l shared -d 'share the lock with other --shared holders (a read lock)'
+complete -c dlock -n '__dlock_at run' -l slots -x -d 'let up to N hold the lock at once (a semaphore)'
+complete -c dlock -n '__dlock_at run' -l label -x -d 'text that others are shown while the lock is held'
+complete -c dlock -n '__dlock_at run' -l conflict-exit-code -s E -x -d 'exit status if the lock is busy'
+complete -c dlock -n '__dlock_at run' -l leftovers -x -a 'ignore wait kill' -d 'what to do with processes that the command leaves behind'
+complete -c dlock -n '__dlock_at run' -l kill-after -x -d 'time from SIGTERM to SIGKILL when dlock ends the command'
+complete -c dlock -n '__dlock_at run' -l on-lost -x -a 'term kill ignore' -d 'what to do when the lock is lost while the command runs'
+complete -c dlock -n '__dlock_at run' -l max-hold -x -d 'end the command after this long'
+complete -c dlock -n '__dlock_at run' -l min-hold -x -d 'keep the lock at least this long'
+complete -c dlock -n '__dlock_at run' -l status-file -r -F -d 'write the outcome to FILE as JSON'
+complete -c dlock -n '__dlock_at run' -l backend -s b -x -a '(__dlock_backends)' -d 'where the lock is kept'
+complete -c dlock -n '__dlock_at run' -l server -s S -x -d 'server of the backend; repeat it or use commas for more'
+complete -c dlock -n '__dlock_at run' -l prefix -x -d 'what the names of locks begin with on the server'
+complete -c dlock -n '__dlock_at run' -l config -r -F -d 'read this config file instead of the usual ones'
+complete -c dlock -n '__dlock_at run' -l connect-timeout -x -d 'how long to try to reach the backend'
+complete -c dlock -n '__dlock_at run' -l password-file -r -F -d 'read the password for the backend from FILE'
+complete -c dlock -n '__dlock_at run' -l json -d 'write JSON instead of text'
+complete -c dlock -n '__dlock_at run' -l quiet -s q -d 'say nothing but errors'
+complete -c dlock -n '__dlock_at run' -l verbose -s v -d 'say more; twice: say all'
+complete -c dlock -n '__dlock_at run' -l help -s h -d 'show this help'
+
+complete -c dlock -n '__dlock_at backends' -l json -d 'write JSON instead of text'
+complete -c dlock -n '__dlock_at backends' -l help -s h -d 'show this help'
+
+complete -c dlock -n '__dlock_at help' -a 'run backends help version'
+complete -c dlock -n '__dlock_at help' -l help -s h -d 'show this help'
+
+complete -c dlock -n '__dlock_at version' -l help -s h -d 'show this help'

@@ -1,0 +1,52 @@
+#include "cli/app.hpp"
+
+#include <CLI/Error.hpp>
+#include <algorithm>
+#include <exception>
+#include <string>
+
+#include "cli/cmd_help.hpp"
+#include "cli/parse.hpp"
+#include "cli/print_text.hpp"
+#include "cli/refusal.hpp"
+#include "util/log.hpp"
+
+namespace dlock::cli {
+namespace {
+
+using util::Level;
+
+int dispatch(std::span<char* const> arguments, std::span<const BackendEntry> backends) {
+  const Invocation invocation = parse(arguments);
+  if (invocation.has("help")) return write_stdout(short_help(*invocation.command));
+  return invocation.command->execute(invocation, backends);
+}
+
+int guarded(std::span<char* const> arguments, std::span<const BackendEntry> backends) {
+  try {
+    return dispatch(arguments, backends);
+  } catch (const Refusal& refusal) {
+    util::log(Level::error, refusal.what());
+    return refusal.status();
+  } catch (const CLI::ParseError&) {
+    // The one thing that parse() leaves to CLI11: the last word before "--" lacks its value.
+    const auto mark = std::find(arguments.begin(), arguments.end(), std::string_view("--"));
+    util::log(Level::error,
+              shown_word(*(mark - 1)) + " needs a value; see: dlock help " + arguments.front());
+    return exit_status::kUsage;
+  } catch (const std::exception& error) {
+    util::log(Level::error, std::string("internal error: ") + error.what());
+    return exit_status::kInternal;
+  }
+}
+
+}  // namespace
+
+int run_main(int argc, char** argv, std::span<const BackendEntry> backends) {
+  const std::span<char* const> all(argv, static_cast<std::size_t>(std::max(argc, 0)));
+  const int status = guarded(all.subspan(std::min<std::size_t>(all.size(), 1)), backends);
+  util::log_flush();
+  return status;
+}
+
+}  // namespace dlock::cli

@@ -1,0 +1,17 @@
+// dlock backends: what is built in and what each can do.
+#pragma once
+
+#include <span>
+
+#include "cli/columns.hpp"
+#include "cli/parse.hpp"
+#include "core/backend.hpp"
+
+namespace dlock::cli {
+
+/// All there is to know of these backends; without what depends on this build unless `with_build`.
+Table backend_table(std::span<const BackendEntry> backends, bool with_build);
+
+int cmd_backends(const Invocation& invocation, std::span<const BackendEntry> backends);
+
+}  // namespace dlock::cli

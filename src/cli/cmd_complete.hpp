@@ -1,0 +1,13 @@
+// dlock complete: what the shells ask for while somebody types.
+#pragma once
+
+#include <span>
+
+#include "cli/parse.hpp"
+#include "core/backend.hpp"
+
+namespace dlock::cli {
+
+int cmd_complete(const Invocation& invocation, std::span<const BackendEntry> backends);
+
+}  // namespace dlock::cli

@@ -1,0 +1,127 @@
+#include "cli/cmd_run.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+
+#include "cli/layers.hpp"
+#include "cli/refusal.hpp"
+#include "cli/select_backend.hpp"
+#include "cli/values.hpp"
+#include "core/key.hpp"
+#include "util/duration.hpp"
+#include "util/text.hpp"
+
+namespace dlock::cli {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::seconds;
+
+constexpr std::size_t kLongestLabel = 1'024;
+constexpr int kMostSlots = 1'000;
+
+// In the order of the choices in the flag table.
+constexpr std::array kOnLost{OnLost::term, OnLost::kill, OnLost::ignore};
+constexpr std::array kLeftovers{Leftovers::ignore, Leftovers::wait, Leftovers::kill};
+
+void take_key(const Settings& settings, RunSpec& spec) {
+  const Setting* key = settings.find("key");
+  if (key == nullptr) {
+    refuse_usage("which lock? name it: dlock run --key NAME -- COMMAND; see: dlock help run");
+  }
+  if (auto ok = check_key(key->text()); !ok) refuse(*key, ok.error().message);
+  spec.key = key->text();
+}
+
+void take_mode(const Settings& settings, const BackendEntry& entry, RunSpec& spec) {
+  const std::string backend = "the " + std::string(entry.name) + " backend has no ";
+  if (const Setting* shared = effective(settings, flag("shared"))) {
+    spec.mode = Mode::shared;
+    if (!entry.traits.shared) refuse_usage(shared->where + ": " + backend + "shared locks");
+  }
+  if (const Setting* slots = effective(settings, flag("slots"))) {
+    spec.mode = Mode::slots;
+    spec.slots = static_cast<unsigned>(to_number(*slots, 1, kMostSlots));
+    if (!entry.traits.slots) refuse_usage(slots->where + ": " + backend + "slots");
+  }
+}
+
+void take_label(const Settings& settings, RunSpec& spec) {
+  const Setting* label = settings.find("label");
+  if (label == nullptr || label->text().empty()) return;
+  const std::string& text = label->text();
+  if (text.size() > kLongestLabel) {
+    refuse(*label, "is " + std::to_string(text.size()) + " bytes long; the most is " +
+                       std::to_string(kLongestLabel));
+  }
+  if (!util::is_utf8(text)) refuse(*label, "is not valid UTF-8");
+  if (util::has_control(text)) refuse(*label, "holds a control character");
+  spec.label = text;
+}
+
+void take_kill_after(const Settings& settings, RunSpec& spec) {
+  const Setting* kill_after = settings.find("kill-after");
+  if (kill_after == nullptr) {
+    spec.kill_after = std::min<Millis>(seconds{5}, spec.ttl / 4);
+    return;
+  }
+  spec.kill_after = to_duration(*kill_after);
+  if (spec.kill_after * 2 < spec.ttl) return;
+  const Setting* ttl = settings.find("ttl");
+  const std::string why = "must be less than half of the ttl, which is " +
+                          util::format_duration(spec.ttl) +
+                          (ttl == nullptr ? "" : " (" + ttl->where + ")");
+  const bool from_file = kill_after->from_file() && (ttl == nullptr || ttl->from_file());
+  throw Refusal(from_file ? exit_status::kConfig : exit_status::kUsage,
+                kill_after->where + ": " + why);
+}
+
+void take_times(const Settings& settings, RunSpec& spec) {
+  if (effective(settings, flag("nonblock")) != nullptr) spec.wait = Millis{0};
+  if (const Setting* wait = effective(settings, flag("wait"))) spec.wait = to_duration(*wait);
+  if (const Setting* ttl = settings.find("ttl")) {
+    spec.ttl = to_duration(*ttl, seconds{1}, hours{24}, "from 1s to 24h");
+  }
+  take_kill_after(settings, spec);
+  if (const Setting* max_hold = settings.find("max-hold")) {
+    const Millis limit = to_duration(*max_hold);
+    if (limit > Millis{0}) spec.max_hold = limit;
+  }
+  if (const Setting* min_hold = settings.find("min-hold")) spec.min_hold = to_duration(*min_hold);
+}
+
+}  // namespace
+
+RunPlan plan_run(const Invocation& invocation, std::span<const BackendEntry> backends) {
+  Settings settings = given_settings(invocation);
+  set_log_from(settings);  // for what may be wrong with the config file
+  RunSpec spec{.argv = invocation.wrapped};
+  take_key(settings, spec);
+  const auto config = load_config(settings);
+  Selection selection = select_backend(settings, config, backends);
+
+  take_mode(settings, *selection.entry, spec);
+  take_times(settings, spec);
+  take_label(settings, spec);
+  if (const Setting* status = settings.find("conflict-exit-code")) {
+    spec.conflict_status = to_number(*status, 0, 255);
+  }
+  if (const Setting* leftovers = settings.find("leftovers")) {
+    spec.leftovers = kLeftovers[to_choice(*leftovers, flag("leftovers"))];
+  }
+  if (const Setting* on_lost = settings.find("on-lost")) {
+    spec.on_lost = kOnLost[to_choice(*on_lost, flag("on-lost"))];
+  }
+  if (const Setting* status_file = settings.find("status-file")) {
+    spec.status_file = to_text(*status_file);
+  }
+  return {selection.entry, std::move(selection.target), std::move(spec)};
+}
+
+int cmd_run(const Invocation& invocation, std::span<const BackendEntry> backends) {
+  const RunPlan plan = plan_run(invocation, backends);
+  return run(*plan.entry, plan.target, plan.spec);
+}
+
+}  // namespace dlock::cli

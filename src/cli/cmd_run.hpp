@@ -1,0 +1,24 @@
+// dlock run: from settings to a job for the engine.
+#pragma once
+
+#include <span>
+
+#include "cli/parse.hpp"
+#include "core/backend.hpp"
+#include "engine/run.hpp"
+
+namespace dlock::cli {
+
+struct RunPlan {
+  const BackendEntry* entry = nullptr;
+  Target target;
+  RunSpec spec;
+};
+
+/// Reads environment and config file, checks everything that can be checked before anything is
+/// started, and sets the log.  Throws Refusal.
+RunPlan plan_run(const Invocation& invocation, std::span<const BackendEntry> backends);
+
+int cmd_run(const Invocation& invocation, std::span<const BackendEntry> backends);
+
+}  // namespace dlock::cli

@@ -1,0 +1,14 @@
+#include "cli/cmd_version.hpp"
+
+#include "cli/print_text.hpp"
+#include "cli/select_backend.hpp"
+#include "cli/version.hpp"
+
+namespace dlock::cli {
+
+int cmd_version(const Invocation&, std::span<const BackendEntry> backends) {
+  return write_stdout("dlock " + std::string(kVersionText) +
+                      "\nbackends: " + backend_names(backends, true) + '\n');
+}
+
+}  // namespace dlock::cli

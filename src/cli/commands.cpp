@@ -1,0 +1,106 @@
+#include "cli/commands.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "cli/cmd_backends.hpp"
+#include "cli/cmd_complete.hpp"
+#include "cli/cmd_generate.hpp"
+#include "cli/cmd_help.hpp"
+#include "cli/cmd_run.hpp"
+#include "cli/cmd_version.hpp"
+
+namespace dlock::cli {
+namespace {
+
+constexpr std::array kCommands{
+    Command{
+        .id = kRun,
+        .name = "run",
+        .synopsis = "[OPTION]... --key KEY -- COMMAND [ARG]...",
+        .brief = "run a command while holding a lock",
+        .text =
+            "Takes the lock KEY, runs COMMAND while holding it, and gives the lock up when COMMAND "
+            "has ended. If somebody else holds the lock, dlock waits: for ever, unless --wait or "
+            "--nonblock says otherwise.\n"
+            "\n"
+            "While COMMAND runs, dlock keeps the lock renewed. If the lock is lost all the same, "
+            "because the network or the lock service failed for too long, dlock ends COMMAND and "
+            "everything that COMMAND has started before anybody else can get the lock. If dlock "
+            "itself is killed, nothing is left running.\n"
+            "\n"
+            "COMMAND gets its arguments byte by byte: there is no shell in between, unless you say "
+            "sh -c. It finds the name of the lock in $DLOCK_KEY, the id of its grant in "
+            "$DLOCK_TOKEN and the fencing token, a number that grows with each grant, in "
+            "$DLOCK_FENCE.",
+        .wraps = true,
+        .execute = cmd_run},
+    Command{.id = kBackends,
+            .name = "backends",
+            .synopsis = "[--json]",
+            .brief = "list the backends and what each can do",
+            .text = "Prints a table of all backends: whether this dlock was built with it, which "
+                    "kinds of locks it has, and what becomes of a lock whose holder dies.",
+            .execute = cmd_backends},
+    Command{.id = kHelp,
+            .name = "help",
+            .synopsis = "[COMMAND]",
+            .brief = "show help, in full if a command is named",
+            .text = "Without COMMAND, prints an overview. With it, explains the command and each "
+                    "of its options; COMMAND --help prints a shorter form of the same.",
+            .operands = "COMMAND",
+            .execute = cmd_help},
+    Command{.id = kVersion,
+            .name = "version",
+            .synopsis = "",
+            .brief = "show the version and the backends that are built in",
+            .text = "Prints the version of dlock on one line and the backends that it was built "
+                    "with on the next.",
+            .execute = cmd_version},
+    Command{.id = kGenerate,
+            .name = "generate",
+            .synopsis = "man|bash|zsh|fish",
+            .brief = "write the man page or a completion script",
+            .text = "Prints what stands in man/ and completions/ of the source tree.",
+            .operands = "man|bash|zsh|fish",
+            .fewest_operands = 1,
+            .hidden = true,
+            .execute = cmd_generate},
+    Command{.id = kComplete,
+            .name = "complete",
+            .synopsis = "backends",
+            .brief = "tell the shell what may stand somewhere",
+            .text = "Prints what may follow --backend, one per line, each with a tab and a "
+                    "description.",
+            .operands = "backends",
+            .fewest_operands = 1,
+            .hidden = true,
+            .execute = cmd_complete},
+};
+
+}  // namespace
+
+std::size_t Command::most_operands() const {
+  if (operands.empty()) return 0;
+  return 1 + static_cast<std::size_t>(std::count(operands.begin(), operands.end(), ' '));
+}
+
+std::span<const Command> commands() { return kCommands; }
+
+const Command* find_command(std::string_view name) {
+  const auto* found = std::find_if(kCommands.begin(), kCommands.end(),
+                                   [&](const Command& command) { return command.name == name; });
+  return found == kCommands.end() ? nullptr : found;
+}
+
+std::string command_names() {
+  std::string out;
+  for (const Command& command : kCommands) {
+    if (command.hidden) continue;
+    out += (out.empty() ? "" : ", ") + std::string(command.name);
+  }
+  return out;
+}
+
+}  // namespace dlock::cli

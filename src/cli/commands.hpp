@@ -1,0 +1,49 @@
+// The table of commands.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+#include "core/backend.hpp"
+
+namespace dlock::cli {
+
+struct Invocation;
+
+/// One bit each, so that a flag can say which commands take it.
+enum CommandId : unsigned {
+  kRun = 1U << 0,
+  kBackends = 1U << 1,
+  kHelp = 1U << 2,
+  kVersion = 1U << 3,
+  kGenerate = 1U << 4,
+  kComplete = 1U << 5,
+};
+inline constexpr unsigned kEveryCommand = ~0U;
+
+struct Command {
+  CommandId id;
+  std::string_view name;
+  std::string_view synopsis;  // what follows the name: "[OPTION]... -- COMMAND [ARG]..."
+  std::string_view brief;     // a phrase without full stop
+  std::string_view text;  // sentences that a stranger understands; a blank line parts paragraphs
+  std::string_view operands;  // what the operands are, one word each; a choice of words: "a|b"
+  std::size_t fewest_operands = 0;
+  bool wraps = false;   // takes a command of the user's behind "--"
+  bool hidden = false;  // for our own scripts: not shown anywhere
+  /// Does it; returns the exit status.  Throws Refusal.
+  int (*execute)(const Invocation& invocation, std::span<const BackendEntry> backends) = nullptr;
+
+  std::size_t most_operands() const;
+};
+
+std::span<const Command> commands();
+
+/// Null if there is no such command.
+const Command* find_command(std::string_view name);
+
+/// "run, backends, help, version"
+std::string command_names();
+
+}  // namespace dlock::cli

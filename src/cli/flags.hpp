@@ -1,0 +1,68 @@
+// The table of flags.  Options of the command line, variables of the environment, keys of the
+// config file, help, man page and completions all come from it.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "cli/commands.hpp"
+#include "core/config_file.hpp"
+
+namespace dlock::cli {
+
+enum class Group { lock, run, common };
+
+/// What may complete a value in a shell, where it is not a choice.
+enum class Completes { nothing, files, backends };
+
+struct Flag {
+  std::string_view name;  // without its dashes
+  char letter = 0;        // the short form; 0: there is none
+  /// What its value is, on the command line too.  A boolean and a count take none there.
+  ValueKind kind = ValueKind::text;
+  std::string_view value;  // how help calls it: DURATION
+  Group group = Group::common;
+  unsigned commands = 0;  // which take it: CommandIds
+  bool variable = true;   // can be said in the environment
+  bool config = true;     // can be said in the config file
+  /// What the variable and the config key are named after, where that is not the name.
+  std::string_view setting = {};
+  /// The flag that cannot be given together with this one.
+  std::string_view rival = {};
+  std::array<std::string_view, 3> choices = {};  // all that the value may be; empty: anything
+  Completes completes = Completes::nothing;
+  std::string_view fallback = {};  // the default, as help prints it
+  std::string_view brief;          // a phrase without full stop
+  std::string_view text;           // sentences that a stranger understands
+
+  bool takes_value() const { return kind != ValueKind::boolean && kind != ValueKind::count; }
+  bool repeats() const { return kind == ValueKind::list || kind == ValueKind::count; }
+};
+
+std::span<const Flag> flags();
+
+/// By its name; asking for one that is not in the table is a bug.
+const Flag& flag(std::string_view name);
+
+/// `DLOCK_CONNECT_TIMEOUT`; empty if it has none.
+std::string variable_of(const Flag& flag);
+
+/// `connect_timeout`; empty if it may not stand in a config file.
+std::string config_key_of(const Flag& flag);
+
+/// The flag with this config key; null if there is none.
+const Flag* find_config_key(std::string_view key);
+
+/// For read_config(): what may stand in the file.  A profile may hold "url", but not "backend".
+std::optional<ValueKind> config_kind(std::string_view key, bool in_profile);
+
+/// What the value may be, as one text; empty if it may be anything.
+std::string choice_list(const Flag& flag, std::string_view separator);
+
+/// "Lock options"
+std::string_view heading(Group group);
+
+}  // namespace dlock::cli

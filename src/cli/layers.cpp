@@ -1,0 +1,82 @@
+#include "cli/layers.hpp"
+
+#include <cstdlib>
+
+#include "cli/refusal.hpp"
+#include "cli/values.hpp"
+#include "util/log.hpp"
+
+namespace dlock::cli {
+namespace {
+
+std::string variable(const std::string& name) {
+  const char* value = std::getenv(name.c_str());
+  return value == nullptr ? "" : value;
+}
+
+std::string users_config() {
+  // A relative XDG_CONFIG_HOME is to be ignored, says the XDG base directory specification.
+  const std::string xdg = variable("XDG_CONFIG_HOME");
+  if (xdg.starts_with('/')) return xdg + "/dlock/config.json";
+  const std::string home = variable("HOME");
+  return home.starts_with('/') ? home + "/.config/dlock/config.json" : "";
+}
+
+}  // namespace
+
+Settings given_settings(const Invocation& invocation) {
+  Settings settings;
+  for (const auto& [flag, values] : invocation.flags) {
+    settings.put(flag->name, {values, Layer::flag, "--" + std::string(flag->name)});
+  }
+  for (const Flag& flag : flags()) {
+    if (!flag.variable || (flag.commands & invocation.command->id) == 0) continue;
+    const std::string name = variable_of(flag);
+    std::string value = variable(name);
+    if (!value.empty()) settings.put(flag.name, {{std::move(value)}, Layer::environment, name});
+  }
+  return settings;
+}
+
+Result<std::optional<ConfigFile>> find_config(const Settings& settings) {
+  if (const Setting* named = settings.find("config")) {
+    auto file = read_config(named->text(), config_kind);
+    if (file && !*file) {
+      return Error{Errc::invalid, named->where + ": " + named->text() + ": no such file"};
+    }
+    return file;
+  }
+  if (const std::string path = users_config(); !path.empty()) {
+    auto file = read_config(path, config_kind);
+    if (!file || *file) return file;
+  }
+  return read_config("/etc/dlock/config.json", config_kind);
+}
+
+std::optional<ConfigFile> load_config(const Settings& settings) {
+  if (const Setting* named = settings.find("config")) to_text(*named);
+  auto file = find_config(settings);
+  if (!file) refuse_config(file.error().message);
+  return std::move(*file);
+}
+
+void add_config(Settings& settings, const ConfigFile& config, std::string_view profile) {
+  for (const ConfigEntry& entry : config.entries) {
+    const Flag* flag = find_config_key(entry.key);
+    if (entry.profile != profile || flag == nullptr) continue;
+    settings.put(flag->name, {entry.values, profile.empty() ? Layer::file : Layer::profile,
+                              config.at(entry.line) + ": " + entry.key});
+  }
+}
+
+void set_log_from(const Settings& settings) {
+  const Setting* json = effective(settings, flag("json"));
+  const Setting* quiet = effective(settings, flag("quiet"));
+  const Setting* verbose = effective(settings, flag("verbose"));
+  util::set_log(quiet != nullptr     ? -1
+                : verbose != nullptr ? to_count(*verbose, 2)
+                                     : 0,
+                json != nullptr);
+}
+
+}  // namespace dlock::cli

@@ -1,0 +1,30 @@
+// Brings together what flags, environment and config file say.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "cli/parse.hpp"
+#include "core/config_file.hpp"
+#include "core/settings.hpp"
+
+namespace dlock::cli {
+
+/// The flags and, for each flag that the command takes, its variable.  An empty variable counts as
+/// unset.
+Settings given_settings(const Invocation& invocation);
+
+/// The file that --config or DLOCK_CONFIG names, else the user's, else the system's; none if there
+/// is no file.  Errc::invalid for one that is bad, and for a named one that is missing.
+Result<std::optional<ConfigFile>> find_config(const Settings& settings);
+
+/// find_config(), and refuses what it does not like.
+std::optional<ConfigFile> load_config(const Settings& settings);
+
+/// Adds what stands in `profile`, or at the top level if that is empty.
+void add_config(Settings& settings, const ConfigFile& config, std::string_view profile);
+
+/// Tells the log how much to say, and in which form.
+void set_log_from(const Settings& settings);
+
+}  // namespace dlock::cli

@@ -1,0 +1,121 @@
+// CLI11 2.1 knows the grammar of options; three of its habits are kept from it:
+// - it looks for "--" after it has looked for values, so the arguments are split before it starts;
+// - `--key=` takes the next argument as its value, so it is handed over as two words;
+// - it builds what it is asked to build, so only the options of the command at hand are added.
+#include "cli/parse.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "cli/refusal.hpp"
+
+namespace dlock::cli {
+namespace {
+
+const Command& command_named(const std::string& word) {
+  if (word == "-h" || word == "--help") return *find_command("help");
+  if (word == "--version") return *find_command("version");
+  if (const Command* command = find_command(word)) return *command;
+  if (word.starts_with('-')) {
+    refuse_usage("unknown option " + shown_word(word) + " before the command; options follow it: " +
+                 "dlock run [options] -- COMMAND; see: dlock help");
+  }
+  refuse_usage("unknown command " + shown_word(word) + "; commands: " + command_names() +
+               "; see: dlock help");
+}
+
+std::string see_help(const Command& command) {
+  return "; see: dlock help " + std::string(command.name);
+}
+
+// What CLI11 could not place: unknown options, and words that are nobody's value.
+void take_operands(std::vector<std::string> words, bool has_mark, Invocation& invocation) {
+  const Command& command = *invocation.command;
+  for (std::string& word : words) {
+    if (word.size() > 1 && word.starts_with('-')) {
+      const std::string name = word.substr(0, word.find('='));
+      refuse_usage("unknown option " + shown_word(name) + see_help(command));
+    }
+    if (command.wraps && has_mark) {
+      refuse_usage("unexpected " + shown_word(word) + " before \"--\"; the command goes behind it" +
+                   see_help(command));
+    }
+    if (command.wraps) {
+      refuse_usage("put \"--\" before the command: dlock " + std::string(command.name) +
+                   " [options] -- " + (word.find('@') == std::string::npos ? word : "COMMAND"));
+    }
+    if (invocation.operands.size() == command.most_operands()) {
+      refuse_usage("unexpected " + shown_word(word) + see_help(command));
+    }
+    invocation.operands.push_back(std::move(word));
+  }
+}
+
+}  // namespace
+
+bool Invocation::has(std::string_view name) const {
+  return std::any_of(flags.begin(), flags.end(),
+                     [&](const Given& given) { return given.flag->name == name; });
+}
+
+Invocation parse(std::span<char* const> arguments) {
+  if (arguments.empty()) {
+    refuse_usage("say what to do: dlock run --key NAME -- COMMAND; see: dlock help");
+  }
+  Invocation invocation;
+  invocation.command = &command_named(arguments.front());
+  const Command& command = *invocation.command;
+
+  const auto rest = arguments.subspan(1);
+  const auto mark = std::find_if(rest.begin(), rest.end(),
+                                 [](const char* word) { return std::string_view(word) == "--"; });
+  const bool has_mark = mark != rest.end();
+  if (has_mark) invocation.wrapped.assign(mark + 1, rest.end());
+
+  CLI::App app;
+  app.set_help_flag();
+  app.allow_extras();
+  std::vector<std::pair<const Flag*, CLI::Option*>> options;
+  for (const Flag& flag : flags()) {
+    if ((flag.commands & command.id) == 0) continue;
+    std::string names = "--" + std::string(flag.name);
+    if (flag.letter != 0) names += std::string(",-") + flag.letter;
+    CLI::Option* option = flag.takes_value() ? app.add_option(names) : app.add_flag(names);
+    option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    options.emplace_back(&flag, option);
+  }
+
+  std::vector<std::string> words;  // CLI11 wants them back to front
+  for (auto word = mark; word != rest.begin();) {
+    const std::string_view text = *--word;
+    if (text.starts_with("--") && text.find('=') == text.size() - 1) {
+      words.emplace_back("");
+      words.emplace_back(text.substr(0, text.size() - 1));
+    } else {
+      words.emplace_back(text);
+    }
+  }
+  app.parse(words);
+
+  for (const auto& [flag, option] : options) {
+    if (option->count() > 0) invocation.flags.push_back({flag, option->results()});
+  }
+  if (invocation.has("help")) return invocation;
+  take_operands(app.remaining(), has_mark, invocation);
+  if (invocation.operands.size() < command.fewest_operands) {
+    refuse_usage("dlock " + std::string(command.name) + " needs " + std::string(command.operands));
+  }
+  if (command.wraps && !has_mark) {
+    refuse_usage("no command; put it at the end, behind \"--\": dlock " +
+                 std::string(command.name) + " [options] -- COMMAND" + see_help(command));
+  }
+  if (command.wraps && invocation.wrapped.empty()) {
+    refuse_usage("no command behind \"--\"" + see_help(command));
+  }
+  if (!command.wraps && has_mark) {
+    refuse_usage("unexpected \"--\"" + see_help(command));
+  }
+  return invocation;
+}
+
+}  // namespace dlock::cli

@@ -1,0 +1,31 @@
+// From argv to the names and values that stand in it; what they mean is for others.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cli/commands.hpp"
+#include "cli/flags.hpp"
+
+namespace dlock::cli {
+
+struct Invocation {
+  struct Given {
+    const Flag* flag;
+    std::vector<std::string> values;  // one for each time it was given; "true" for a flag alone
+  };
+
+  const Command* command = nullptr;
+  std::vector<Given> flags;           // only those that were given
+  std::vector<std::string> operands;  // `run` in `dlock help run`
+  std::vector<std::string> wrapped;   // what stands behind the first "--", byte by byte
+
+  bool has(std::string_view name) const;
+};
+
+/// Takes the arguments behind `dlock` apart.  Throws Refusal, and CLI::ParseError if the last
+/// argument before the first "--" is an option that lacks its value.
+Invocation parse(std::span<char* const> arguments);
+
+}  // namespace dlock::cli

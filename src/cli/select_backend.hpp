@@ -1,0 +1,28 @@
+// Which backend is meant, and where it is.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "core/backend.hpp"
+#include "core/config_file.hpp"
+#include "core/settings.hpp"
+
+namespace dlock::cli {
+
+struct Selection {
+  const BackendEntry* entry = nullptr;
+  Target target;
+};
+
+/// Finds the backend that the settings name by name, alias, profile or URL, and adds the config
+/// file's settings, the profile's above the others; then sets the log by them.  Refuses what is
+/// unknown, not built in, or not a target that the backend can have.  Opens nothing but the
+/// password file.
+Selection select_backend(Settings& settings, const std::optional<ConfigFile>& config,
+                         std::span<const BackendEntry> backends);
+
+/// "file, redis": the names of the backends; only of those that can be opened if `built_in`.
+std::string backend_names(std::span<const BackendEntry> backends, bool built_in);
+
+}  // namespace dlock::cli

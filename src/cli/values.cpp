@@ -1,0 +1,99 @@
+#include "cli/values.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "cli/refusal.hpp"
+#include "util/duration.hpp"
+#include "util/text.hpp"
+
+namespace dlock::cli {
+namespace {
+
+std::optional<bool> parse_bool(std::string_view text) {
+  if (text == "1" || text == "true" || text == "yes") return true;
+  if (text == "0" || text == "false" || text == "no") return false;
+  return std::nullopt;
+}
+
+bool is_on(const Setting& setting, const Flag& flag) {
+  if (flag.kind == ValueKind::boolean) return to_bool(setting);
+  return flag.kind != ValueKind::count || to_count(setting, 2) > 0;
+}
+
+bool is_negative_number(std::string_view text) {
+  return text.size() > 1 && text[0] == '-' && text[1] >= '0' && text[1] <= '9';
+}
+
+}  // namespace
+
+bool to_bool(const Setting& setting) {
+  const auto value = parse_bool(setting.text());
+  if (!value) refuse(setting, shown_word(setting.text()) + " is neither true nor false");
+  return *value;
+}
+
+int to_count(const Setting& setting, int most) {
+  int sum = 0;
+  for (const std::string& text : setting.values) {
+    const auto number = util::parse_int(text, 0, most);
+    const auto truth = parse_bool(text);
+    if (!number && !truth) {
+      refuse(setting, shown_word(text) + " is not a number from 0 to " + std::to_string(most));
+    }
+    sum += number ? static_cast<int>(*number) : *truth ? 1 : 0;
+  }
+  return std::min(sum, most);
+}
+
+int to_number(const Setting& setting, int low, int high) {
+  const auto value = util::parse_int(setting.text(), low, high);
+  if (!value) {
+    refuse(setting, shown_word(setting.text()) + " is not a number from " + std::to_string(low) +
+                        " to " + std::to_string(high));
+  }
+  return static_cast<int>(*value);
+}
+
+Millis to_duration(const Setting& setting) {
+  const auto value = util::parse_duration(setting.text());
+  if (value) return *value;
+  if (is_negative_number(setting.text())) {
+    refuse(setting, shown_word(setting.text()) + " is negative; a duration cannot be");
+  }
+  refuse(setting, shown_word(setting.text()) + " is not a duration such as 90s, 0.5 or 1h30m");
+}
+
+Millis to_duration(const Setting& setting, Millis low, Millis high, std::string_view range) {
+  const Millis value = to_duration(setting);
+  if (value < low || value > high) {
+    refuse(setting,
+           shown_word(setting.text()) + " is out of range; it must be " + std::string(range));
+  }
+  return value;
+}
+
+std::size_t to_choice(const Setting& setting, const Flag& flag) {
+  const auto found = std::find(flag.choices.begin(), flag.choices.end(), setting.text());
+  if (found == flag.choices.end() || found->empty()) {
+    refuse(setting, shown_word(setting.text()) + " is none of: " + choice_list(flag, ", "));
+  }
+  return static_cast<std::size_t>(found - flag.choices.begin());
+}
+
+const std::string& to_text(const Setting& setting) {
+  if (setting.text().empty()) refuse(setting, "is empty");
+  return setting.text();
+}
+
+const Setting* effective(const Settings& settings, const Flag& given) {
+  const Setting* mine = settings.find(given.name);
+  if (mine == nullptr || !is_on(*mine, given)) return nullptr;
+  const Setting* other = given.rival.empty() ? nullptr : settings.find(given.rival);
+  if (other == nullptr || other->layer < mine->layer) return mine;
+  if (!is_on(*other, flag(given.rival))) return mine;
+  if (other->layer == mine->layer) refuse(*mine, "cannot be combined with " + other->where);
+  return nullptr;
+}
+
+}  // namespace dlock::cli

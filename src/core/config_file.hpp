@@ -1,0 +1,56 @@
+// The config file: JSON, read into a flat list that knows on which line each key stands.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/result.hpp"
+#include "core/url.hpp"
+
+namespace dlock {
+
+/// What a value may be written as.  A duration may be a string ("90s") or a number of seconds, a
+/// count a number or true and false, a list one string or an array of them.
+enum class ValueKind { text, number, duration, boolean, count, list };
+
+struct ConfigEntry {
+  std::string profile;  // empty: at the top level
+  std::string key;
+  std::vector<std::string> values;  // as a flag would have them; more than one only in a list
+  unsigned line = 0;
+};
+
+struct ConfigProfile {
+  std::string name;
+  unsigned line = 0;
+};
+
+struct ConfigFile {
+  std::string path;
+  std::vector<ConfigProfile> profiles;  // in the order of the file, as are the entries
+  std::vector<ConfigEntry> entries;
+
+  const ConfigProfile* find_profile(std::string_view name) const;
+  /// Null if `key` does not stand in `profile`.
+  const ConfigEntry* find(std::string_view profile, std::string_view key) const;
+  /// `/etc/dlock/config.json:7`
+  std::string at(unsigned line) const;
+};
+
+/// True if somebody who reads this URL learns a password: `redis://u:p@h`, `mysql://h?password=p`.
+bool holds_password(const Url& url);
+
+/// Tells which keys may stand at the top level and in a profile; none for those that may not.
+using KeyKind = std::optional<ValueKind> (*)(std::string_view key, bool in_profile);
+
+/// Reads `text`, which came from `path`.  Errc::invalid with `path:line: ` and what is wrong there;
+/// never shows a value, for it may hold a password.
+Result<ConfigFile> parse_config(std::string_view text, const std::string& path, KeyKind kind_of);
+
+/// Reads the file, if it can be trusted (see read_trusted(); one with a password in a URL must be
+/// private).  None if it does not exist.
+Result<std::optional<ConfigFile>> read_config(const std::string& path, KeyKind kind_of);
+
+}  // namespace dlock

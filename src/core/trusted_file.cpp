@@ -1,0 +1,86 @@
+#include "core/trusted_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "util/fd.hpp"
+
+namespace dlock {
+namespace {
+
+constexpr std::size_t kLongestPassword = 4'096;
+
+Error failed(const std::string& path, int error) {
+  const bool denied = error == EACCES || error == EPERM;
+  return {denied ? Errc::denied : Errc::invalid, path + ": " + std::strerror(error)};
+}
+
+std::string octal(mode_t mode) {
+  std::array<char, 8> out{};
+  std::snprintf(out.data(), out.size(), "%04o", static_cast<unsigned>(mode & 07777));
+  return out.data();
+}
+
+}  // namespace
+
+Result<std::optional<TrustedFile>> read_trusted(const std::string& path, std::size_t most) {
+  // O_NONBLOCK, or a FIFO in its place would keep us until somebody writes to it.
+  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!fd) {
+    if (errno == ENOENT || errno == ENOTDIR) return std::optional<TrustedFile>();
+    return failed(path, errno);
+  }
+  struct stat status {};
+  if (fstat(fd.get(), &status) != 0) return failed(path, errno);
+  if (!S_ISREG(status.st_mode)) return Error{Errc::invalid, path + ": is not a regular file"};
+  if (status.st_uid != geteuid() && status.st_uid != 0) {
+    return Error{Errc::denied, path + ": belongs to user " + std::to_string(status.st_uid) +
+                                   ", who could change it; it must belong to you or to root"};
+  }
+  if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    return Error{Errc::denied, path + ": others can write to it (mode " + octal(status.st_mode) +
+                                   "); run: chmod go-w " + path};
+  }
+
+  TrustedFile file{.mode = status.st_mode};
+  std::array<char, 16'384> buffer;
+  for (;;) {
+    const ssize_t got = ::read(fd.get(), buffer.data(), buffer.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return failed(path, errno);
+    if (got == 0) return std::optional(std::move(file));
+    file.text.append(buffer.data(), static_cast<std::size_t>(got));
+    if (file.text.size() > most) {
+      return Error{Errc::invalid,
+                   path + ": is longer than " + std::to_string(most) + " bytes, the most allowed"};
+    }
+  }
+}
+
+Result<void> check_private(const std::string& path, mode_t mode) {
+  if ((mode & (S_IRWXG | S_IRWXO)) == 0) return {};
+  return Error{Errc::denied, path + ": holds a password, and others can read it (mode " +
+                                 octal(mode) + "); run: chmod go-rwx " + path};
+}
+
+Result<std::string> read_password(const std::string& path) {
+  auto file = read_trusted(path, kLongestPassword);
+  if (!file) return file.error();
+  if (!file.value()) return failed(path, ENOENT);
+  if (auto ok = check_private(path, file.value()->mode); !ok) return ok.error();
+  std::string& password = file.value()->text;
+  if (password.ends_with('\n')) password.pop_back();
+  if (password.empty()) return Error{Errc::invalid, path + ": is empty; it must hold a password"};
+  if (password.find('\0') != std::string::npos) {
+    return Error{Errc::invalid, path + ": holds a NUL byte, which no password can"};
+  }
+  return std::move(password);
+}
+
+}  // namespace dlock

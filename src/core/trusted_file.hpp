@@ -1,0 +1,30 @@
+// Files that decide where locks are and how to get in: read only if nobody else could have written
+// them.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+
+#include "core/result.hpp"
+
+namespace dlock {
+
+struct TrustedFile {
+  std::string text;
+  mode_t mode = 0;
+};
+
+/// Reads a regular file of at most `most` bytes that belongs to us or to root and that nobody else
+/// can write.  None if there is no such file; Errc::denied or Errc::invalid, naming the file and
+/// what to do, for anything else.  Never blocks.
+Result<std::optional<TrustedFile>> read_trusted(const std::string& path, std::size_t most);
+
+/// Errc::denied, naming the chmod to do, if group or others can read a file of this mode.
+Result<void> check_private(const std::string& path, mode_t mode);
+
+/// The password in a private file: its text without one newline at the end.
+Result<std::string> read_password(const std::string& path);
+
+}  // namespace dlock

@@ -1,0 +1,122 @@
+# shellcheck shell=bash
+# For the scripts of this folder, each of which starts with
+#   . "$(dirname "$0")/lib.sh"
+# A script runs with set -euo pipefail, in an environment of its own, and leaves nothing behind.
+#
+#   $DLOCK         the dlock under test          $tmp    an empty directory of this test
+#   $DLOCK_TEST    the dlock with test backends  $locks  the file backend's directory, $tmp/locks
+#   $DLOCK_SOURCE  the source tree
+#
+# By hand: bash tests/cli/NAME.sh tests what is in build/default.
+set -euo pipefail
+
+DLOCK_SOURCE=${DLOCK_SOURCE:-$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)}
+DLOCK=${DLOCK:-$DLOCK_SOURCE/build/default/src/dlock}
+DLOCK_TEST=${DLOCK_TEST:-$DLOCK_SOURCE/build/default/tests/support/dlock-test}
+
+# Nothing of the caller's settings or locks must matter.
+for name in "${!DLOCK_@}"; do
+  [[ $name == DLOCK_TEST || $name == DLOCK_SOURCE ]] || unset "$name"
+done
+export DLOCK DLOCK_TEST DLOCK_SOURCE LC_ALL=C.UTF-8
+unset name XDG_CONFIG_HOME XDG_CONFIG_DIRS XDG_STATE_HOME XDG_DATA_HOME XDG_CACHE_HOME CDPATH
+
+# In memory where there is some: disks are slow to make things durable.
+tmp=$(mktemp -d /dev/shm/dlock-test.XXXXXX 2>/dev/null || mktemp -d)
+locks=$tmp/locks
+mkdir -m 0700 "$locks" "$tmp/home" "$tmp/run"
+export HOME=$tmp/home XDG_RUNTIME_DIR=$tmp/run TMPDIR=$tmp DLOCK_BACKEND=file://$locks
+
+# Ends the background jobs of the script that are left, and removes $tmp.
+lib_cleanup() {
+  local status=$? pids i
+  trap - EXIT ERR
+  set +e
+  mapfile -t pids < <(jobs -pr)
+  if ((${#pids[@]})); then
+    kill -TERM "${pids[@]}" 2>/dev/null
+    kill -CONT "${pids[@]}" 2>/dev/null  # one that is stopped would not hear of it
+    for ((i = 0; i < 200; ++i)); do
+      gone "${pids[@]}" && break
+      sleep 0.01
+    done
+    kill -KILL "${pids[@]}" 2>/dev/null
+    wait "${pids[@]}" 2>/dev/null
+  fi
+  rm -rf -- "$tmp"
+  exit "$status"
+}
+trap lib_cleanup EXIT
+trap 'exit 143' TERM
+trap 'exit 130' INT
+
+# With set -e a script ends at the first command that fails: say which.
+set -E
+lib_newline=$'\n'
+trap 'echo "${BASH_SOURCE[0]##*/}:$LINENO: failed: ${BASH_COMMAND%%"$lib_newline"*}" >&2' ERR
+
+# fail MESSAGE: says what does not hold, and where, and ends the test.
+fail() {
+  local depth=1
+  while [[ ${BASH_SOURCE[depth]-} == "${BASH_SOURCE[0]}" ]]; do depth=$((depth + 1)); done
+  echo "${BASH_SOURCE[depth]##*/}:${BASH_LINENO[depth - 1]}: $*" >&2
+  exit 1
+}
+
+# skip REASON: ends the test as one that cannot be run here.
+skip() {
+  echo "skipped: $*" >&2
+  exit 125
+}
+
+# need TOOL...: skips the test where one of these commands is not installed.
+need() {
+  local tool
+  for tool in "$@"; do
+    command -v "$tool" >/dev/null || skip "$tool is not installed"
+  done
+}
+
+# expect_status N COMMAND...: runs the command, and fails unless it exits with status N.
+expect_status() {
+  local want=$1 got=0
+  shift
+  "$@" || got=$?
+  ((got == want)) || fail "expected status $want, got $got: $*"
+}
+
+# wait_until SECONDS COMMAND...: waits until the command succeeds; fails if it does not in that time.
+wait_until() {
+  local seconds=$1 end
+  shift
+  end=$((${EPOCHREALTIME/./} + seconds * 1000000))
+  until "$@"; do
+    ((${EPOCHREALTIME/./} < end)) || fail "not within $seconds s: $*"
+    sleep 0.01
+  done
+}
+
+# assert_equal EXPECTED ACTUAL [WHAT]: fails unless both texts are the same.
+assert_equal() {
+  [[ $1 == "$2" ]] || fail "${3:+$3: }expected $(printf '%q' "$1"), got $(printf '%q' "$2")"
+}
+
+# assert_contains TEXT PART [WHAT]: fails unless the part occurs in the text.
+assert_contains() {
+  [[ $1 == *"$2"* ]] || fail "${3:+$3: }no $(printf '%q' "$2") in $(printf '%q' "$1")"
+}
+
+# assert_lacks TEXT PART [WHAT]: fails if the part occurs in the text.
+assert_lacks() {
+  [[ $1 != *"$2"* ]] || fail "${3:+$3: }there is $(printf '%q' "$2") in $(printf '%q' "$1")"
+}
+
+# gone PID...: none of these processes is there any more, but for zombies.
+gone() {
+  local pid stat
+  for pid in "$@"; do
+    stat=
+    read -r stat 2>/dev/null <"/proc/$pid/stat" || true
+    [[ -z $stat || ${stat##*) } == [ZX]* ]] || return 1
+  done
+}

@@ -1,0 +1,411 @@
+// From a command line, an environment and a config file to what is run, or to the reason why not.
+#include "cli/app.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "cli/cmd_run.hpp"
+#include "cli/refusal.hpp"
+
+namespace dlock::cli {
+namespace {
+
+using namespace std::string_literals;
+using std::chrono::seconds;
+
+Result<void> no_query(const Target& target) {
+  if (target.url.query.empty()) return {};
+  return Error{Errc::invalid, "takes no query"};
+}
+
+Result<std::unique_ptr<Backend>> never_opened(const Target&, Deadline, Cancel) {
+  return Error{Errc::unreachable, "not opened here"};
+}
+
+const std::array kRows{
+    BackendEntry{.name = "local",
+                 .traits = {.shared = true, .slots = true, .reach = Traits::Reach::host},
+                 .check = no_query,
+                 .open = never_opened},
+    BackendEntry{.name = "remote",
+                 .alias = "rm",
+                 .traits = {.shared = true, .slots = true},
+                 .check = no_query,
+                 .open = never_opened},
+    BackendEntry{.name = "plain", .check = no_query, .open = never_opened},
+    BackendEntry{.name = "absent"},
+};
+
+class App : public testing::Test {
+ protected:
+  App() {
+    std::string name = testing::TempDir() + "dlock-app-XXXXXX";
+    dir_ = mkdtemp(name.data());
+    for (const Flag& flag : flags()) {
+      if (flag.variable) unsetenv(variable_of(flag).c_str());
+    }
+    // So that nothing is found where nothing was put.
+    config("{}");
+  }
+  ~App() override {
+    for (const Flag& flag : flags()) {
+      if (flag.variable) unsetenv(variable_of(flag).c_str());
+    }
+    std::filesystem::remove_all(dir_);
+  }
+
+  std::string write(const std::string& name, const std::string& text) const {
+    const std::string path = dir_ + '/' + name;
+    std::ofstream(path) << text;
+    chmod(path.c_str(), 0600);
+    return path;
+  }
+  void config(const std::string& text) const { set("DLOCK_CONFIG", write("c.json", text)); }
+  static void set(const char* name, const std::string& value) { setenv(name, value.c_str(), 1); }
+
+  static RunPlan exact_plan(std::vector<std::string> words) {
+    std::vector<char*> pointers;
+    for (std::string& word : words) pointers.push_back(word.data());
+    return plan_run(parse(pointers), kRows);
+  }
+  // dlock run --key job WORDS... -- true
+  static RunPlan plan(std::vector<std::string> words) {
+    words.insert(words.begin(), {"run", "--key", "job"});
+    words.insert(words.end(), {"--", "true"});
+    return exact_plan(std::move(words));
+  }
+  static RunSpec spec(std::vector<std::string> words) { return plan(std::move(words)).spec; }
+
+  // "STATUS MESSAGE" of the refusal.
+  static std::string exact_refusal(std::vector<std::string> words) {
+    try {
+      exact_plan(std::move(words));
+    } catch (const Refusal& refusal) {
+      return std::to_string(refusal.status()) + ' ' + refusal.what();
+    }
+    return "none";
+  }
+  static std::string refusal(std::vector<std::string> words) {
+    words.insert(words.begin(), {"run", "--key", "job"});
+    words.insert(words.end(), {"--", "true"});
+    return exact_refusal(std::move(words));
+  }
+  // The refusal of what the config file says, without its directory.
+  std::string config_refusal(const std::string& text, std::vector<std::string> words = {}) const {
+    config(text);
+    std::string out = refusal(std::move(words));
+    const auto at = out.find(dir_ + '/');
+    return at == std::string::npos ? out : out.erase(at, dir_.size() + 1);
+  }
+
+  std::string dir_;
+};
+
+TEST_F(App, DefaultsAreThoseOfTheManPage) {
+  const RunPlan run = plan({});
+  EXPECT_EQ(run.entry->name, "local");
+  EXPECT_EQ(run.target.url.scheme, "local");
+  EXPECT_EQ(run.target.connect_timeout, seconds{5});
+  EXPECT_FALSE(run.target.prefix);
+  EXPECT_EQ(run.spec.key, "job");
+  EXPECT_EQ(run.spec.mode, Mode::exclusive);
+  EXPECT_EQ(run.spec.ttl, seconds{30});
+  EXPECT_EQ(run.spec.kill_after, seconds{5});
+  EXPECT_EQ(run.spec.conflict_status, 75);
+  EXPECT_FALSE(run.spec.wait);
+  EXPECT_FALSE(run.spec.max_hold);
+  EXPECT_EQ(run.spec.on_lost, OnLost::term);
+  EXPECT_EQ(run.spec.leftovers, Leftovers::ignore);
+  EXPECT_EQ(run.spec.argv, std::vector{"true"s});
+}
+
+TEST_F(App, EachLayerBeatsTheOnesBelow) {
+  EXPECT_EQ(spec({}).ttl, seconds{30});
+  config(R"({"ttl": 10, "backends": {"prod": {"url": "remote://h", "ttl": 20}}})");
+  EXPECT_EQ(spec({}).ttl, seconds{10});
+  EXPECT_EQ(spec({"-b", "prod"}).ttl, seconds{20});
+  set("DLOCK_TTL", "40");
+  EXPECT_EQ(spec({"-b", "prod"}).ttl, seconds{40});
+  EXPECT_EQ(spec({"-b", "prod", "--ttl=50"}).ttl, seconds{50});
+  set("DLOCK_TTL", "");
+  EXPECT_EQ(spec({}).ttl, seconds{10});
+}
+
+TEST_F(App, AYesOrNoCanBeTakenBackInAHigherLayer) {
+  config(R"({"shared": true})");
+  EXPECT_EQ(spec({}).mode, Mode::shared);
+  set("DLOCK_SHARED", "no");
+  EXPECT_EQ(spec({}).mode, Mode::exclusive);
+  EXPECT_EQ(spec({"--shared"}).mode, Mode::shared);
+  EXPECT_EQ(spec({"--shared=no"}).mode, Mode::exclusive);
+}
+
+TEST_F(App, OfRivalsTheHigherLayerCountsAndTheSameLayerIsAMistake) {
+  EXPECT_EQ(spec({"-n"}).wait, Millis{0});
+  EXPECT_EQ(refusal({"-n", "-w", "5"}), "64 --nonblock: cannot be combined with --wait");
+  set("DLOCK_WAIT", "5");
+  EXPECT_EQ(spec({}).wait, seconds{5});
+  EXPECT_EQ(spec({"-n"}).wait, Millis{0});
+  set("DLOCK_NONBLOCK", "1");
+  EXPECT_EQ(refusal({}), "64 DLOCK_NONBLOCK: cannot be combined with DLOCK_WAIT");
+  EXPECT_EQ(spec({"-w", "7"}).wait, seconds{7});
+  EXPECT_EQ(refusal({"--shared", "--slots", "2"}), "64 --shared: cannot be combined with --slots");
+  set("DLOCK_SLOTS", "3");
+  EXPECT_EQ(spec({"-w7", "--shared"}).mode, Mode::shared);
+  EXPECT_EQ(spec({"-w7", "--shared=0"}).slots, 3U);
+}
+
+TEST_F(App, TheCommandIsTakenByteByByte) {
+  const std::vector<std::string> words{"--", "-k", "--", "", "a b", "\xFF", "--help"};
+  std::vector<std::string> all{"run", "-k", "job"};
+  all.insert(all.end(), words.begin(), words.end());
+  EXPECT_EQ(exact_plan(all).spec.argv, std::vector(words.begin() + 1, words.end()));
+}
+
+TEST_F(App, ValuesMayLookLikeOptions) {
+  EXPECT_EQ(exact_plan({"run", "--key", "-foo", "--", "x"}).spec.key, "-foo");
+  EXPECT_EQ(exact_plan({"run", "--key=-foo", "--", "x"}).spec.key, "-foo");
+  EXPECT_EQ(exact_plan({"run", "-kfoo", "--", "x"}).spec.key, "foo");
+  EXPECT_EQ(exact_plan({"run", "--key=[a,b]", "--", "x"}).spec.key, "[a,b]");
+  EXPECT_EQ(exact_plan({"run", "--key=a=b", "--", "x"}).spec.key, "a=b");
+  EXPECT_EQ(exact_refusal({"run", "--key=", "-n", "--", "x"}), "64 --key: the key is empty");
+}
+
+TEST_F(App, AMisusedCommandLineIsToldWhatToDo) {
+  EXPECT_EQ(exact_refusal({}),
+            "64 say what to do: dlock run --key NAME -- COMMAND; see: dlock help");
+  EXPECT_EQ(exact_refusal({"run", "-k", "a", "./cron.sh", "-v"}),
+            "64 put \"--\" before the command: dlock run [options] -- ./cron.sh");
+  EXPECT_EQ(exact_refusal({"run", "-k", "a", "--"}),
+            "64 no command behind \"--\"; see: dlock help run");
+  EXPECT_EQ(exact_refusal({"run", "-k", "a"}),
+            "64 no command; put it at the end, behind \"--\": dlock run [options] -- COMMAND; "
+            "see: dlock help run");
+  EXPECT_EQ(exact_refusal({"run", "--", "x"}),
+            "64 which lock? name it: dlock run --key NAME -- COMMAND; see: dlock help run");
+  EXPECT_EQ(exact_refusal({"rum"}),
+            "64 unknown command \"rum\"; commands: run, backends, help, version; see: dlock help");
+  EXPECT_EQ(refusal({"--frob=secret"}), "64 unknown option \"--frob\"; see: dlock help run");
+  EXPECT_EQ(refusal({"stray"}),
+            "64 unexpected \"stray\" before \"--\"; the command goes behind it; see: dlock help "
+            "run");
+}
+
+TEST_F(App, ABadValueIsBlamedOnWhoeverSaidIt) {
+  EXPECT_EQ(refusal({"--wait", "-1"}), "64 --wait: \"-1\" is negative; a duration cannot be");
+  EXPECT_EQ(refusal({"--wait", "soon"}),
+            "64 --wait: \"soon\" is not a duration such as 90s, 0.5 or 1h30m");
+  for (const char* ttl : {"0", "100ms", "25h"}) {
+    EXPECT_EQ(refusal({"--ttl", ttl}),
+              "64 --ttl: \""s + ttl + "\" is out of range; it must be from 1s to 24h");
+  }
+  for (const char* ttl : {"-1", "1e9h", "nan", "9223372036854775808", ""}) {
+    EXPECT_EQ(refusal({"--ttl", ttl}).substr(0, 9), "64 --ttl:") << ttl;
+  }
+  EXPECT_EQ(refusal({"--slots", "0"}), "64 --slots: \"0\" is not a number from 1 to 1000");
+  EXPECT_EQ(refusal({"-E", "256"}),
+            "64 --conflict-exit-code: \"256\" is not a number from 0 to 255");
+  EXPECT_EQ(refusal({"--on-lost", "x"}), "64 --on-lost: \"x\" is none of: term, kill, ignore");
+  EXPECT_EQ(refusal({"--label", "a\nb"}), "64 --label: holds a control character");
+  EXPECT_EQ(refusal({"--label", std::string(1'025, 'x')}),
+            "64 --label: is 1025 bytes long; the most is 1024");
+  set("DLOCK_TTL", "x");
+  EXPECT_EQ(refusal({}), "64 DLOCK_TTL: \"x\" is not a duration such as 90s, 0.5 or 1h30m");
+  set("DLOCK_TTL", "");
+  EXPECT_EQ(config_refusal("{\n\"ttl\": \"x\"}"),
+            "78 c.json:2: ttl: \"x\" is not a duration such as 90s, 0.5 or 1h30m");
+}
+
+TEST_F(App, TheTimeToKillFitsIntoTheTtl) {
+  EXPECT_EQ(spec({"--ttl", "8"}).kill_after, seconds{2});
+  EXPECT_EQ(spec({"--ttl", "10", "--kill-after", "4.9"}).kill_after, Millis{4'900});
+  EXPECT_EQ(refusal({"--ttl", "10", "--kill-after", "5"}),
+            "64 --kill-after: must be less than half of the ttl, which is 10s (--ttl)");
+  EXPECT_EQ(config_refusal(R"({"kill_after": 20})"),
+            "78 c.json:1: kill_after: must be less than half of the ttl, which is 30s");
+}
+
+TEST_F(App, AllOptionsReachTheEngine) {
+  const RunSpec run =
+      spec({"--leftovers", "kill", "--on-lost=ignore", "--max-hold", "1h", "--min-hold", "1m",
+            "--status-file", "s", "-E0", "--label", "l", "--slots", "3"});
+  EXPECT_EQ(run.leftovers, Leftovers::kill);
+  EXPECT_EQ(run.on_lost, OnLost::ignore);
+  EXPECT_EQ(run.max_hold, seconds{3'600});
+  EXPECT_EQ(run.min_hold, seconds{60});
+  EXPECT_EQ(run.status_file, "s");
+  EXPECT_EQ(run.conflict_status, 0);
+  EXPECT_EQ(run.label, "l");
+  EXPECT_EQ(run.mode, Mode::slots);
+  EXPECT_EQ(run.slots, 3U);
+  EXPECT_FALSE(spec({"--max-hold", "0"}).max_hold);
+}
+
+TEST_F(App, ABackendIsANameAnAliasAUrlOrAProfile) {
+  EXPECT_EQ(plan({"-b", "remote"}).target.url.scheme, "remote");
+  EXPECT_EQ(plan({"-b", "rm"}).target.url.scheme, "remote");
+  EXPECT_EQ(plan({"-b", "rm+unix:///sock"}).target.url.scheme, "remote+unix");
+  EXPECT_EQ(plan({"-b", "rm://h:1/x"}).target.url.redacted(), "remote://h:1/x");
+  config(R"({"backend": "prod", "prefix": "a:", "connect_timeout": "2s",
+             "backends": {"prod": {"url": "rm://h2", "prefix": "b:"}}})");
+  const Target target = plan({}).target;
+  EXPECT_EQ(target.url.redacted(), "remote://h2");
+  EXPECT_EQ(target.prefix, "b:");
+  EXPECT_EQ(target.connect_timeout, seconds{2});
+  EXPECT_EQ(plan({"-b", "remote"}).target.prefix, "a:");
+  EXPECT_EQ(plan({"-b", "remote", "--prefix="}).target.prefix, "");
+}
+
+TEST_F(App, WhatIsNoBackendIsRefused) {
+  EXPECT_EQ(refusal({"-b", "nope"}),
+            "64 --backend: there is no backend \"nope\"; backends: local, remote, plain, absent");
+  EXPECT_EQ(refusal({"-b", "absent"}),
+            "64 --backend: \"absent\" is not built into this dlock (built in: local, remote, "
+            "plain)");
+  EXPECT_EQ(config_refusal(R"({"backend": "absent"})"),
+            "78 c.json:1: backend: \"absent\" is not built into this dlock (built in: local, "
+            "remote, plain)");
+  EXPECT_EQ(config_refusal(R"({"backends": {"p": {"url": "rm://h"}}})", {"-b", "nope"}),
+            "64 --backend: there is no backend \"nope\"; backends: local, remote, plain, absent; "
+            "profiles: p");
+  EXPECT_EQ(config_refusal("{\"backends\": {\n\"rm\": {\"url\": \"rm://h\"}}}"),
+            "78 c.json:2: profile \"rm\" has the name of a backend; give it another");
+  EXPECT_EQ(config_refusal(R"({"backends": {"p": {"ttl": 5}}})"),
+            "78 c.json:1: profile \"p\" has no \"url\"");
+}
+
+TEST_F(App, TheBackendsOwnCheckIsBlamedOnWhoeverNamedIt) {
+  EXPECT_EQ(refusal({"-b", "rm://h?x=1"}), "64 --backend: takes no query");
+  EXPECT_EQ(config_refusal(R"({"backend": "rm://h?x=1"})"), "78 c.json:1: backend: takes no query");
+}
+
+TEST_F(App, WhatABackendCannotDoIsRefusedBeforeAnythingStarts) {
+  EXPECT_EQ(refusal({"-b", "plain", "--shared"}),
+            "64 --shared: the plain backend has no shared locks");
+  EXPECT_EQ(refusal({"-b", "plain", "--slots", "2"}), "64 --slots: the plain backend has no slots");
+}
+
+TEST_F(App, ServersComeFromTheFirstThatNamesThem) {
+  const auto hosts = [](std::vector<std::string> words) { return plan(words).target.url.hosts; };
+  EXPECT_TRUE(hosts({"-b", "remote"}).empty());
+  config(R"({"servers": ["c1", "c2:2"]})");
+  EXPECT_EQ(hosts({"-b", "remote"}), (std::vector<HostPort>{{"c1", 0}, {"c2", 2}}));
+  set("DLOCK_SERVERS", "e1,e2");
+  EXPECT_EQ(hosts({"-b", "remote"}), (std::vector<HostPort>{{"e1", 0}, {"e2", 0}}));
+  EXPECT_EQ(hosts({"-b", "remote", "-S", "f1,f2:7", "-S", "[::1]:9"}),
+            (std::vector<HostPort>{{"f1", 0}, {"f2", 7}, {"::1", 9}}));
+  EXPECT_EQ(hosts({"-b", "remote://u"}), (std::vector<HostPort>{{"u", 0}}));
+  EXPECT_TRUE(hosts({"-b", "local"}).empty());
+  EXPECT_EQ(refusal({"-b", "remote://u", "-S", "f"}),
+            "64 --server: the URL of --backend names its servers already");
+  EXPECT_EQ(refusal({"-S", "f"}), "64 --server: the local backend has no servers");
+  EXPECT_EQ(refusal({"-b", "remote", "-S", "f,"}).substr(0, 12), "64 --server:");
+}
+
+TEST_F(App, APasswordComesFromUrlOrFile) {
+  const auto password = [](std::vector<std::string> words) {
+    return plan(words).target.url.password;
+  };
+  const std::string file = write("pw", "from-file\n");
+  EXPECT_EQ(password({"-b", "rm://u@h", "--password-file", file}), "from-file");
+  config(R"({"backends": {"p": {"url": "rm://u:in-url@h"}, "q": {"url": "rm://u@h",
+             "password_file": ")" +
+         file + R"("}}})");
+  EXPECT_EQ(password({"-b", "p"}), "in-url");
+  EXPECT_EQ(password({"-b", "q"}), "from-file");
+  EXPECT_EQ(password({"-b", "p", "--password-file", file}), "from-file");
+  set("DLOCK_PASSWORD_FILE", dir_ + "/none");
+  EXPECT_EQ(password({"-b", "local"}), "");
+  EXPECT_EQ(refusal({"-b", "q"}),
+            "78 DLOCK_PASSWORD_FILE: " + dir_ + "/none: No such file or directory");
+  set("DLOCK_PASSWORD_FILE", "");
+  chmod(file.c_str(), 0644);
+  EXPECT_EQ(refusal({"-b", "q"}).substr(0, 3), "78 ");
+}
+
+TEST_F(App, NoMessageShowsAPassword) {
+  testing::internal::CaptureStderr();
+  std::string said;
+  for (const char* url :
+       {"rm://u:secret@h", "rm://u:secret@h:0", "rm://u:secret@h?x=1", "absent://u:secret@h",
+        "nope://u:secret@h", "rm:/u:secret@h", "u:secret@h", "rm//secret@h", "://u:secret@h",
+        "rm://u:secret@h?password=secret", "rm://u:secret%zz@h", "rm://h,u:secret@i j"}) {
+    said += refusal({"-b", url}) + '\n';
+    said += refusal({"-b", "remote", "-S", url}) + '\n';
+    said += refusal({url}) + '\n' + refusal({"--ttl", url}) + '\n' + refusal({"--on-lost", url});
+    said += exact_refusal({url}) + '\n' + exact_refusal({"run", "-k", "job", url}) + '\n';
+    set("DLOCK_BACKEND", url);
+    said += refusal({}) + '\n' + refusal({"-S", "h"}) + '\n' + refusal({"--ttl", "x"}) + '\n';
+    unsetenv("DLOCK_BACKEND");
+    said += config_refusal("{\"backend\": \""s + url + "\"}") + '\n';
+    said += config_refusal("{\"backends\": {\"p\": {\"url\": \""s + url + "\"}}}", {"-b", "p"});
+    config("{}");
+  }
+  said += testing::internal::GetCapturedStderr();
+  EXPECT_EQ(said.find("secret"), std::string::npos) << said;
+}
+
+TEST_F(App, APasswordOnTheCommandLineIsWarnedOf) {
+  testing::internal::CaptureStderr();
+  plan({"-b", "rm://u:secret@h"});
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("with ps"), std::string::npos);
+  testing::internal::CaptureStderr();
+  plan({"-q", "-b", "rm://u:secret@h"});
+  set("DLOCK_BACKEND", "rm://u:secret@h");
+  plan({});
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
+TEST_F(App, ANamedConfigFileMustExist) {
+  EXPECT_EQ(refusal({"--config", dir_ + "/none"}), "78 --config: " + dir_ + "/none: no such file");
+  EXPECT_EQ(refusal({"--config="}), "64 --config: is empty");
+}
+
+TEST_F(App, TheUsersConfigFileIsFound) {
+  unsetenv("DLOCK_CONFIG");
+  std::filesystem::create_directories(dir_ + "/.config/dlock");
+  write(".config/dlock/config.json", R"({"ttl": 11})");
+  const char* home = getenv("HOME");
+  const std::string old_home = home == nullptr ? "" : home;
+  unsetenv("XDG_CONFIG_HOME");
+  set("HOME", dir_);
+  EXPECT_EQ(spec({}).ttl, seconds{11});
+  std::filesystem::create_directories(dir_ + "/xdg/dlock");
+  write("xdg/dlock/config.json", R"({"ttl": 12})");
+  set("XDG_CONFIG_HOME", dir_ + "/xdg");
+  EXPECT_EQ(spec({}).ttl, seconds{12});
+  unsetenv("XDG_CONFIG_HOME");
+  set("HOME", old_home);
+}
+
+TEST_F(App, ExitStatusesAreThoseOfTheManPage) {
+  const auto status = [](std::vector<std::string> words) {
+    words.insert(words.begin(), "dlock");
+    std::vector<char*> pointers;
+    for (std::string& word : words) pointers.push_back(word.data());
+    testing::internal::CaptureStderr();
+    testing::internal::CaptureStdout();
+    const int out = run_main(static_cast<int>(pointers.size()), pointers.data(), kRows);
+    testing::internal::GetCapturedStdout();
+    testing::internal::GetCapturedStderr();
+    return out;
+  };
+  EXPECT_EQ(status({"--help"}), 0);
+  EXPECT_EQ(status({"run", "-h"}), 0);
+  EXPECT_EQ(status({"help", "run"}), 0);
+  EXPECT_EQ(status({"--version"}), 0);
+  EXPECT_EQ(status({"backends", "--json"}), 0);
+  EXPECT_EQ(status({"help", "nope"}), 64);
+  EXPECT_EQ(status({"run", "--key"}), 64);
+  EXPECT_EQ(status({"run", "-k", "job", "-w", "--", "x"}), 64);
+  EXPECT_EQ(status({"run", "-k", "job", "--config", "/none", "--", "x"}), 78);
+}
+
+}  // namespace
+}  // namespace dlock::cli

@@ -1,0 +1,143 @@
+#include <gtest/gtest.h>
+
+#include "backends/file/record.hpp"
+
+namespace dlock::file {
+namespace {
+
+const std::string kBoot = "0c1d8a52-3f0e-4d2b-9a57-5a2c1f6e7b90";
+
+TEST(FileHeader, ComesBackAndHasAFixedWidth) {
+  for (const Header& header : {Header{1, 1'000, kBoot, Mode::exclusive, 1},
+                               Header{0, 0, std::string(36, '-'), Mode::slots, 4'294'967'295}}) {
+    const std::string text = format_header(header);
+    EXPECT_EQ(text.size(), kHeaderSize);
+    EXPECT_EQ(text.back(), '\n');
+    const auto read = parse_header(text + "more");
+    ASSERT_TRUE(read);
+    EXPECT_EQ(read->fence, header.fence);
+    EXPECT_EQ(read->reserved, header.reserved);
+    EXPECT_EQ(read->boot, header.boot);
+    EXPECT_EQ(read->mode, header.mode);
+    EXPECT_EQ(read->slots, header.slots);
+  }
+}
+
+TEST(FileHeader, OfSomebodyElseIsNone) {
+  const std::string good = format_header({5, 1'000, kBoot, Mode::shared, 1});
+  EXPECT_FALSE(parse_header(""));
+  EXPECT_FALSE(parse_header("4121\n"));
+  EXPECT_FALSE(parse_header(good.substr(0, kHeaderSize - 1)));
+  EXPECT_FALSE(parse_header(std::string(1'000, '\0')));
+  for (std::size_t at = 0; at < 48; ++at) {
+    std::string bad = good;
+    bad[at] = 'x';
+    EXPECT_FALSE(parse_header(bad)) << at;
+  }
+  EXPECT_FALSE(parse_header(format_header({6, 5, kBoot, Mode::shared, 1})));
+  EXPECT_FALSE(parse_header(format_header({1, UINT64_MAX, kBoot, Mode::shared, 1})));
+  EXPECT_FALSE(parse_header(format_header({1, 1, kBoot, Mode::slots, 0})));
+}
+
+TEST(FileFence, GrowsByOneAndIsSyncedOnceInABlock) {
+  NextGrant next = next_grant(std::nullopt, kBoot, Mode::exclusive, 1);
+  EXPECT_EQ(next.header.fence, 1u);
+  EXPECT_TRUE(next.sync);
+  int syncs = 1;
+  for (std::uint64_t fence = 2; fence <= 3'000; ++fence) {
+    next = next_grant(next.header, kBoot, Mode::slots, 2);
+    EXPECT_EQ(next.header.fence, fence);
+    EXPECT_GE(next.header.reserved, fence);
+    syncs += next.sync ? 1 : 0;
+  }
+  EXPECT_EQ(syncs, 3);
+  EXPECT_EQ(next.header.mode, Mode::slots);
+  EXPECT_EQ(next.header.slots, 2u);
+}
+
+TEST(FileFence, GoesOnAboveWhatWasReservedAfterABoot) {
+  const Header before{17, 1'000, kBoot, Mode::exclusive, 1};
+  const NextGrant next = next_grant(before, std::string(36, 'b'), Mode::exclusive, 1);
+  EXPECT_EQ(next.header.fence, 1'001u);
+  EXPECT_TRUE(next.sync);
+  // Where boots have no names, every grant is the first of its boot.
+  const std::string nameless(36, '-');
+  const NextGrant one = next_grant(next.header, nameless, Mode::exclusive, 1);
+  const NextGrant two = next_grant(one.header, nameless, Mode::exclusive, 1);
+  EXPECT_GT(one.header.fence, next.header.reserved);
+  EXPECT_GT(two.header.fence, one.header.reserved);
+}
+
+Record sample() {
+  Record record{.owner = {.id = "0f3a", .host = "web-3", .pid = 4'121, .user = "app"}};
+  record.owner.command = "./cron.sh";
+  record.owner.label = "https://ci/7";
+  record.mode = Mode::slots;
+  record.slots = 3;
+  record.acquired_at = "2026-11-21T07:50:08.123Z";
+  record.fence = 42;
+  record.boot = kBoot;
+  record.acquired_ns = 123'456'789'012;
+  record.lock_pid = 4'122;
+  record.main_pid = 4'123;
+  return record;
+}
+
+TEST(FileRecord, ComesBack) {
+  const Record record = sample();
+  const std::string line = format_record(record);
+  EXPECT_EQ(line.find('\n'), line.size() - 1);
+  const auto read = parse_record(line + "rest of a longer one\n");
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->owner.id, record.owner.id);
+  EXPECT_EQ(read->owner.host, record.owner.host);
+  EXPECT_EQ(read->owner.pid, record.owner.pid);
+  EXPECT_EQ(read->owner.label, record.owner.label);
+  EXPECT_EQ(read->mode, record.mode);
+  EXPECT_EQ(read->slots, record.slots);
+  EXPECT_EQ(read->fence, record.fence);
+  EXPECT_EQ(read->acquired_ns, record.acquired_ns);
+  EXPECT_EQ(read->lock_pid, record.lock_pid);
+  EXPECT_EQ(read->main_pid, record.main_pid);
+  EXPECT_FALSE(read->given_up);
+}
+
+TEST(FileRecord, ThatWasGivenUpStillTellsWhoseItWas) {
+  std::string line = format_record(sample());
+  line[0] = kGivenUp;
+  const auto read = parse_record(line);
+  ASSERT_TRUE(read);
+  EXPECT_TRUE(read->given_up);
+  EXPECT_EQ(read->lock_pid, 4'122);
+}
+
+TEST(FileRecord, IsNoneForGarbage) {
+  for (const std::string text :
+       {"", "\n", "{}\n", "{", "[]\n", "{\"id\":\"x\"}\n", "{\"id\":\"x\",\"mode\":\"odd\"}\n",
+        "{\"id\":\"x\",\"mode\":\"slots\",\"slots\":0}\n",
+        "{\"id\":\"x\",\"mode\":\"slots\",\"slots\":1}"}) {
+    EXPECT_FALSE(parse_record(text)) << text;
+  }
+  EXPECT_FALSE(parse_record(std::string(200'000, '[')));
+}
+
+TEST(FileRecord, OfAnyTextFitsAndIsValid) {
+  Record record = sample();
+  record.owner.command = std::string(100'000, '\x01');
+  record.owner.host = std::string(100'000, '\xFF');
+  record.owner.label = std::string(100'000, '"');
+  const std::string line = format_record(record);
+  EXPECT_LT(line.size(), kMostRead);
+  EXPECT_TRUE(parse_record(line));
+}
+
+TEST(FileNote, ComesBack) {
+  const auto note = parse_note(format_note({"0f3a", "asked for by \"ops\"\n"}));
+  ASSERT_TRUE(note);
+  EXPECT_EQ(note->revoked, "0f3a");
+  EXPECT_EQ(note->why, "asked for by \"ops\"\n");
+  EXPECT_FALSE(parse_note("garbage"));
+}
+
+}  // namespace
+}  // namespace dlock::file

@@ -1,0 +1,86 @@
+#include "cli/generate.hpp"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "backends/registry.hpp"
+#include "cli/cmd_backends.hpp"
+#include "cli/cmd_help.hpp"
+#include "cli/flags.hpp"
+#include "cli/print_json.hpp"
+#include "cli/print_text.hpp"
+#include "engine/exit_status.hpp"
+
+namespace dlock::cli {
+namespace {
+
+std::string without_backslashes(std::string text) {
+  std::erase(text, '\\');
+  return text;
+}
+
+TEST(Generate, EveryFlagIsInHelpManPageAndCompletions) {
+  const auto backends = builtin_backends();
+  const std::string man = without_backslashes(generate_man(backends));
+  const std::string bash = generate_bash(backends);
+  const std::string zsh = generate_zsh(backends);
+  const std::string fish = generate_fish(backends);
+  for (const Flag& flag : flags()) {
+    const std::string name = "--" + std::string(flag.name);
+    EXPECT_NE(man.find("fB" + name), std::string::npos) << name;
+    EXPECT_NE(bash.find(name), std::string::npos) << name;
+    EXPECT_NE(zsh.find(name), std::string::npos) << name;
+    EXPECT_NE(fish.find(" -l " + std::string(flag.name)), std::string::npos) << name;
+    for (const Command& command : commands()) {
+      if ((flag.commands & command.id) == 0) continue;
+      EXPECT_NE(short_help(command).find(name), std::string::npos) << name;
+      EXPECT_NE(full_help(command).find(name), std::string::npos) << name;
+    }
+  }
+}
+
+TEST(Generate, TheManPageHasEveryBackendVariableAndExitStatus) {
+  const std::string man = without_backslashes(generate_man(builtin_backends()));
+  for (const BackendEntry& entry : builtin_backends()) {
+    EXPECT_NE(man.find("fB" + std::string(entry.name)), std::string::npos) << entry.name;
+    EXPECT_NE(man.find(entry.url_example), std::string::npos) << entry.name;
+  }
+  for (const Flag& flag : flags()) {
+    EXPECT_NE(man.find(variable_of(flag)), std::string::npos) << flag.name;
+  }
+  for (const exit_status::Row& row : exit_status::kTable) {
+    EXPECT_NE(man.find(row.status), std::string::npos) << row.status;
+  }
+}
+
+TEST(Generate, HiddenCommandsAreShownNowhere) {
+  const auto backends = builtin_backends();
+  EXPECT_EQ(generate_man(backends).find("dlock generate\\fR"), std::string::npos);
+  EXPECT_EQ(generate_zsh(backends).find("'generate:"), std::string::npos);
+  EXPECT_EQ(command_names(), "run, backends, help, version");
+}
+
+TEST(Generate, HelpFitsIntoEightyColumns) {
+  for (const Command& command : commands()) {
+    std::istringstream lines(short_help(command) + full_help(command));
+    for (std::string line; std::getline(lines, line);) {
+      EXPECT_LE(line.size(), 80U) << line;
+      EXPECT_FALSE(line.ends_with(' ')) << line;
+    }
+  }
+}
+
+TEST(Generate, OneTableOfColumnsMakesTextAndJson) {
+  const Table table{.headings = {"NAME", "OK"},
+                    .fields = {"name", "ok"},
+                    .rows = {{std::string("long name"), true}, {std::string("b"), false}}};
+  EXPECT_EQ(print_text(table), "NAME       OK\nlong name  yes\nb          no\n");
+  EXPECT_EQ(print_json(table),
+            "[\n  {\n    \"name\": \"long name\",\n    \"ok\": true\n  },\n"
+            "  {\n    \"name\": \"b\",\n    \"ok\": false\n  }\n]\n");
+  EXPECT_EQ(print_json(Table{}), "[]\n");
+}
+
+}  // namespace
+}  // namespace dlock::cli
