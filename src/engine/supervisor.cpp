@@ -76,7 +76,9 @@ class Supervisor {
 
   std::unique_ptr<Backend> backend_;
   std::string owner_id_ = util::random_id();
-  std::string blocker_;  // who was in the way when last heard of
+  bool borrowed_ = false;  // the lock is held by a job above this one, whose id owner_id_ is
+  std::optional<to_front::Blocked> blocker_;  // who was in the way when last heard of
+  Deadline blocker_seen_ = kNever;
   unsigned blocked_messages_ = 0;
 
   std::optional<HeldLock> lock_;
@@ -101,15 +103,20 @@ Request Supervisor::make_request() const {
 void Supervisor::tell_blocked(const LockInfo& info) {
   const std::string holder = holders_in_words(info);
   const auto held = info.holders.empty() ? std::nullopt : info.holders.front().held;
-  blocker_ = held_in_words(holder, held, std::nullopt);
-  if (blocked_messages_++ < kMostBlockedMessages) {
-    link_.send(to_front::Blocked{holder, held, count_waiters(info)});
-  }
+  blocker_ = to_front::Blocked{holder, held, count_waiters(info)};
+  blocker_seen_ = Clock::now();
+  if (blocked_messages_++ < kMostBlockedMessages) link_.send(*blocker_);
 }
 
 Error Supervisor::explain(Error error) const {
   if (error.code != Errc::busy) return error;
-  error.message = quoted(spec_.key) + (blocker_.empty() ? " is busy" : " is " + blocker_);
+  error.message = quoted(spec_.key) + " is busy";
+  if (blocker_) {
+    auto held = blocker_->held;
+    if (held) *held += since(blocker_seen_);
+    error.message =
+        quoted(spec_.key) + " is " + held_in_words(blocker_->holder, held, std::nullopt);
+  }
   if (spec_.wait && *spec_.wait > Millis{0}) {
     error.message = "gave up after " + util::format_duration(*spec_.wait) + ": " + error.message;
   }
@@ -128,8 +135,8 @@ Result<std::unique_ptr<Lease>> Supervisor::open_and_acquire() {
   auto borrowed = borrow_lease(*backend_, request, network_deadline());
   if (!borrowed) return borrowed.error();
   if (borrowed->lease) {
-    util::log(Level::detail, "a job above this one holds " + quoted(spec_.key) + " already");
     owner_id_ = borrowed->owner_id;
+    borrowed_ = true;
     return std::move(borrowed->lease);
   }
   Wait wait;
@@ -317,7 +324,8 @@ void Supervisor::name_leftovers() const {
 Outcome Supervisor::run_under_lock() {
   const auto fence = lock_->fence();
   util::log(Level::detail,
-            "acquired " + quoted(spec_.key) + " from " + backend_->location() +
+            (borrowed_ ? "held by a job above this one: " : "acquired ") + quoted(spec_.key) +
+                " from " + backend_->location() +
                 (fence ? ", fencing token " + std::to_string(*fence) : std::string()));
   watch();
   context_.page.guarded = false;

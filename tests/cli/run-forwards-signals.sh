@@ -53,6 +53,7 @@ ends 9 "exit status of a command that caught every signal"
 # TERM, INT, HUP and QUIT: the whole tree.  The shell dies of it; its child, which is the job, has
 # heard of it too.
 cat >worker.sh <<'SH'
+exec 2>/dev/null
 for signal in TERM INT HUP QUIT; do
   trap "echo $signal >>heard; exit" $signal
 done
@@ -61,7 +62,7 @@ while :; do sleep 0.02; done
 SH
 for signal in TERM INT HUP QUIT; do
   rm -f worker heard
-  start -k job -- sh -c 'ulimit -c 0; env --default-signal bash worker.sh & wait'
+  start -k job -- sh -c 'ulimit -c 0; exec 2>/dev/null; env --default-signal bash worker.sh & wait'
   wait_until 30 has_lines 1 worker
   kill -"$signal" "$dlock"
   ends $((128 + $(kill -l "$signal"))) "exit status after SIG$signal, of which the shell died"
@@ -73,7 +74,7 @@ done
 # Other signals: the command alone.
 rm -f worker heard
 sed -i 's/TERM INT HUP QUIT/USR1/' worker.sh
-start -k job -- bash -c 'trap "echo command >>heard; kill %1; exit 5" USR1; bash worker.sh & wait'
+start -q -k job -- bash -c 'exec 2>/dev/null; trap "echo command >>heard; kill %1; wait; exit 5" USR1; bash worker.sh & wait'
 wait_until 30 has_lines 1 worker
 kill -USR1 "$dlock"
 ends 5 "exit status of a command that ends at SIGUSR1"
@@ -82,6 +83,7 @@ assert_equal command "$(<heard)" "who heard SIGUSR1"
 # A command that takes its time over SIGTERM gets it.  The lock stays held, and a second SIGTERM
 # arrives as well.
 rm -f heard
+# shellcheck disable=SC2016  # for the inner shell
 start -k job -- bash -c 'trap "echo x >>heard" TERM; touch ready
   until (($(cat heard 2>/dev/null | wc -l) >= 2)) && [[ -e go ]]; do sleep 0.02; done; exit 33'
 wait_until 30 test -e ready
@@ -99,19 +101,20 @@ free
 # What outlives a signalled end ends before the lock is free.
 rm -f worker
 cat >deaf.sh <<'SH'
+exec 2>/dev/null
 trap '' TERM
 echo $$ >worker
 while :; do sleep 0.02; done
 SH
-start -k job --kill-after 3 -- sh -c 'setsid bash deaf.sh & echo $$ >command; wait'
+start -k job --kill-after 3 -- sh -c 'setsid bash deaf.sh & echo $$ >shell; wait'
 wait_until 30 has_lines 1 worker
-wait_until 30 has_lines 1 command
+wait_until 30 has_lines 1 shell
 worker=$(<worker)
 # shellcheck disable=SC2016  # for the inner shell
 "$DLOCK" run -q -k job -w 60 -- bash -c '[[ ! -e /proc/$0 ]]' "$worker" &
 next=$!
 kill -TERM "$dlock"
-wait_until 30 gone "$(<command)"
+wait_until 30 gone "$(<shell)"
 busy
 if gone "$worker"; then fail "a grandchild that ignores SIGTERM did not get --kill-after"; fi
 ends 143 "exit status of a command that died of SIGTERM and left a deaf grandchild"

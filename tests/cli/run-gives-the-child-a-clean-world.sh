@@ -28,8 +28,8 @@ compare() {
 list=(find /proc/self/fd/ -type l -printf '%f %l\n')
 list_fds=(bash -c '"$@" | sed "s|/proc/[0-9]*|/proc/PID|; s|:\[[0-9]*\]||" | sort -n' bash "${list[@]}")
 compare "descriptors" env -- "${list_fds[@]}"
-touch read write
-exec 3>log 7<read 42<>write 255>&3
+touch input both
+exec 3>log 7<input 42<>both 255>&3
 compare "descriptors that the caller opened" env -- "${list_fds[@]}"
 "${run[@]}" sh -c 'echo through >&3'
 assert_equal through "$(<log)" "what the command wrote on an inherited fd 3"
@@ -79,24 +79,23 @@ compare "oom_score_adj" env -- cat /proc/self/oom_score_adj
 compare "working directory" env -C / -- pwd
 # shellcheck disable=SC2016
 "${run[@]}" sh -c 'ps -o pgid=,sid=,tty= -p $$' >out
-# shellcheck disable=SC2009
 assert_equal "$(ps -o pgid=,sid=,tty= -p $$)" "$(<out)" "group, session and terminal of the command"
 
 # Environment: its own, byte by byte, and the three variables.
 clean=(env -i A=1 'B=x=y z' EMPTY= $'LINES=a\nb' $'BYTES=\377\376' DLOCKED=1 "DLOCK_BACKEND=file://$locks")
 "${clean[@]}" /usr/bin/env -0 | sort -z >without
 "${clean[@]}" "${run[@]}" /usr/bin/env -0 | sort -z >out
-grep -zEv '^DLOCK_(KEY|TOKEN|FENCE)=' out >rest
-cmp without rest || fail "dlock changes the environment of the command: $(diff -a without rest)"
-grep -zqx 'DLOCK_KEY=job' out || fail "DLOCK_KEY is not the key"
-grep -zqEx 'DLOCK_TOKEN=[0-9a-f]{32}' out || fail "DLOCK_TOKEN is not 32 hex digits"
-first=$(grep -zEx 'DLOCK_FENCE=[1-9][0-9]*' out | tr -d '\0') || fail "DLOCK_FENCE is no number"
+LC_ALL=C grep -azEv '^DLOCK_(KEY|TOKEN|FENCE)=' out >rest
+cmp without rest || fail "dlock changes more than these in the environment: $(tr '\0' ' ' <rest)"
+grep -azqx 'DLOCK_KEY=job' out || fail "DLOCK_KEY is not the key"
+grep -azqEx 'DLOCK_TOKEN=[0-9a-f]{32}' out || fail "DLOCK_TOKEN is not 32 hex digits"
+first=$(grep -azEx 'DLOCK_FENCE=[1-9][0-9]*' out | tr -d '\0') || fail "DLOCK_FENCE is no number"
 
 # What an outer lock said is replaced, and the fence grows.
 "${clean[@]}" DLOCK_KEY=old DLOCK_TOKEN=old DLOCK_FENCE=0 "${run[@]}" /usr/bin/env -0 >out
-assert_equal 3 "$(grep -zcE '^DLOCK_(KEY|TOKEN|FENCE)=' out)" "DLOCK_ variables of the command"
-if grep -zqE '=old$|^DLOCK_FENCE=0$' out; then fail "an outer lock's variables reach the command"; fi
-second=$(grep -z '^DLOCK_FENCE=' out | tr -d '\0')
+assert_equal 3 "$(grep -azcE '^DLOCK_(KEY|TOKEN|FENCE)=' out)" "DLOCK_ variables of the command"
+if grep -azqE '=old$|^DLOCK_FENCE=0$' out; then fail "an outer lock's variables reach the command"; fi
+second=$(grep -az '^DLOCK_FENCE=' out | tr -d '\0')
 ((${second#*=} > ${first#*=})) || fail "$second does not come after $first"
 
 # A backend that has no fence to give (here: a lock file of somebody else's) leaves none.

@@ -39,6 +39,7 @@ assert_equal '' "$out" "what dlock run -vv writes on stdout"
 # A pipe that the reader closes: SIGPIPE ends the command, and dlock passes that on.
 statuses=$(
   set +e
+  trap - ERR
   env --default-signal=PIPE "${run[@]}" yes 2>err | head -n 1
   echo "${PIPESTATUS[0]}"
 )

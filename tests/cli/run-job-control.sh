@@ -105,14 +105,23 @@ shell.line("kill %1; wait")
 
 # Ctrl-Z for longer than the ttl of a leased lock: still held, and fg goes on.
 store = f"memory://{tmp}/store"
-count = os.path.join(tmp, "count")
-shell.send(f"{dlock_test} run --backend {store} --ttl 1s --key z -- "
-           f"sh -c 'echo $$ >{tmp}/pid; echo sta''rted; while :; do echo x >>{count}; sleep 0.05; done'\n")
+count, pidfile = os.path.join(tmp, "count"), os.path.join(tmp, "pid")
+loop = os.path.join(tmp, "loop.py")  # one process: a shell in the middle of vfork stops otherwise
+open(loop, "w").write(f"""
+import os, time
+open({pidfile!r}, "w").write(str(os.getpid()))
+print("sta" + "rted", flush=True)
+while True:
+    open({count!r}, "a").write("x\\n")
+    time.sleep(0.05)
+""")
+shell.send(f"{dlock_test} run --backend {store} --ttl 1s --key z -- python3 {loop}\n")
 shell.read_until("started")
+wait_for(lambda: os.path.exists(count), "the loop does not run")
 shell.send("\x1a")
 out = shell.prompt()
 expect("Stopped" in out, f"Ctrl-Z does not stop the job: {out!r}")
-pid = int(open(f"{tmp}/pid").read())
+pid = int(open(pidfile).read())
 wait_for(lambda: state(pid) == "T", "Ctrl-Z leaves the command running")
 for _ in range(6):  # three times the ttl
     expect(os.spawnvp(os.P_WAIT, dlock_test,

@@ -1,0 +1,58 @@
+#!/bin/bash
+# With --min-hold the caller has the exit status and its pipes back at once, and the lock stays held
+# until the time is over, and is free then.
+. "$(dirname "$0")/lib.sh"
+
+cd "$tmp"
+# try STATUS ARGUMENTS...: dlock run ARGUMENTS exits with STATUS; leaves its stderr in err.
+try() {
+  local want=$1 got=0
+  shift
+  "$DLOCK" run "$@" 2>err || got=$?
+  ((got == want)) || fail "expected status $want, got $got: dlock run $* ($(<err))"
+}
+now_ms() { echo $((${EPOCHREALTIME/./} / 1000)); }
+busy() { expect_status 75 "$DLOCK" run -q -n -k job -- true; }
+
+# The caller is a pipe's reader, too: it is back before the lock is free.
+started=$(now_ms)
+got=0
+out=$("$DLOCK" run -k job --min-hold 4 --status-file status -- sh -c 'echo hi; exit 7' 2>&1) || got=$?
+busy
+assert_equal 7 "$got" "exit status with --min-hold"
+assert_equal hi "$out" "what the command wrote"
+assert_contains "$(<status)" '"outcome":"completed"' "status file"
+expect_status 0 "$DLOCK" run -q -k job -w 60 -- true
+took=$(($(now_ms) - started))
+((took >= 4000)) || fail "the lock was free after $took ms, with --min-hold 4"
+
+# Other descriptors come back as well, and who reads them sees their end; the caller's group does
+# not matter.
+mkfifo pipe
+setsid "$DLOCK" run -k job --min-hold 3 -- true 3>pipe &
+expect_status 0 timeout 60 cat pipe >/dev/null
+busy
+wait $!
+
+# A command that runs for longer frees the lock when it ends.
+expect_status 0 "$DLOCK" run -q -k job -w 60 --min-hold 0.1 -- sleep 0.3
+expect_status 0 "$DLOCK" run -q -n -k job -- true
+
+# Nothing ran, nothing to keep the lock for.
+try 127 -q -k job --min-hold 300 -- "$tmp/missing"
+expect_status 0 "$DLOCK" run -q -n -k job -- true
+
+# The other modes.
+expect_status 0 "$DLOCK" run -k job --shared --min-hold 3 -- true
+busy
+expect_status 0 "$DLOCK" run -q -n -k job --shared -- true
+expect_status 0 "$DLOCK" run -q -k job -w 60 -- true
+
+# Nobody is left behind when the time is over.
+mark=dlock-min-hold-$$
+env MARK="$mark" "$DLOCK" run -k job --min-hold 2 -- true
+none_left() { [[ -z $(grep -lzsxF "MARK=$mark" /proc/[0-9]*/environ || true) ]]; }
+if none_left; then fail "nobody keeps the lock after the command"; fi
+busy
+wait_until 60 none_left
+expect_status 0 "$DLOCK" run -q -n -k job -- true

@@ -1,0 +1,165 @@
+#!/bin/bash
+# --status-file tells what happened as JSON: for each outcome, in one step, never an earlier run's,
+# to pipes and /dev/stdout as well, or else nothing is started.
+. "$(dirname "$0")/lib.sh"
+
+need python3
+cd "$tmp"
+# try STATUS ARGUMENTS...: dlock run ARGUMENTS exits with STATUS; leaves its stderr in err.
+try() {
+  local want=$1 got=0
+  shift
+  "$DLOCK" run "$@" 2>err || got=$?
+  ((got == want)) || fail "expected status $want, got $got: dlock run $* ($(<err))"
+}
+
+# outcome NAME OUTCOME STATUS ARGUMENTS...: runs with --status-file and keeps the file as NAME for
+# the check at the end, with what must be in it.
+expected=()
+outcome() {
+  local name=$1 want=$3
+  expected+=("$1" "$2" "$3")
+  shift 3
+  rm -f status
+  try "$want" -q --status-file status "$@"
+  [[ -e status ]] || fail "dlock run $* wrote no status file ($(<err))"
+  mv status "status.$name"
+}
+
+outcome completed completed 0 -k job -- true
+outcome completed-3 completed 3 -k job -- sh -c 'exit 3'
+outcome completed-75 completed 75 -k job -- sh -c 'exit 75'
+# shellcheck disable=SC2016  # $$ is the command's
+outcome killed signalled 137 -k job -- sh -c 'kill -KILL $$'
+outcome not-found not-started 127 -k job -- ./missing
+outcome not-executable not-started 126 -k job -- ./err
+outcome max-hold max-hold 124 -k job --max-hold 0.1 -- sleep 300
+outcome unreachable unreachable 69 -k job -b "file://$tmp/missing" -- true
+mkdir -m 0777 open
+outcome denied denied 77 -k job -b "file://$tmp/open" -- true
+outcome odd-key completed 0 -k $'j\u00f6b "\\ \U1F512' -- true
+# shellcheck disable=SC2016
+outcome lost lost 79 -k lost --kill-after 1 -- sh -c 'rm "$1"; sleep 300' sh "$locks/lost"
+
+"$DLOCK" run -k held --slots 2 -- sh -c 'touch held; until test -e go; do sleep 0.02; done' &
+holder=$!
+wait_until 30 test -e held
+outcome two completed 0 -k held --slots 2 -- true
+outcome busy-mode error 64 -k held --slots 3 -- true
+outcome busy busy 75 -k held -n -- true
+outcome busy-E busy 9 -k held -w 0.2 -E 9 -- true
+
+env --default-signal "$DLOCK" run -q --status-file status -k held -- true &
+waiter=$!
+wait_until 30 grep -qsF "dlock-$waiter" /proc/[0-9]*/comm  # its helper waits in flock(2)
+kill -TERM "$waiter"
+got=0
+wait "$waiter" || got=$?
+assert_equal 143 "$got" "exit status of a waiter that got SIGTERM"
+mv status status.cancelled
+expected+=(cancelled signalled 143)
+touch go
+wait "$holder"
+
+cat >check.py <<'PY'
+import json, sys
+problems = []
+rows = iter(sys.argv[1:])
+for name, outcome, status in zip(rows, rows, rows):
+    try:
+        with open('status.' + name, 'rb') as file:
+            text = file.read()
+        got = json.loads(text.decode('utf-8'))
+    except ValueError as error:
+        problems.append(f'{name}: {error}')
+        continue
+    def need(condition, what):
+        if not condition:
+            problems.append(f'{name}: {what}: {got}')
+    ran = outcome in ('completed', 'lost', 'max-hold', 'not-started') or name == 'killed'
+    need(text.endswith(b'}\n') and text.count(b'\n') == 1, 'not one line')
+    need(set(got) == {'outcome', 'exit_status', 'key', 'backend', 'fence', 'waited_ms', 'held_ms',
+                      'reason'}, 'not the documented members')
+    need(got['outcome'] == outcome, f'outcome is not {outcome}')
+    need(got['exit_status'] == int(status), f'exit_status is not {status}')
+    need(got['backend'].startswith('file:///'), 'backend is no URL')
+    for member in 'waited_ms', 'held_ms':
+        need(type(got[member]) is int and 0 <= got[member] < 60000, f'{member} is no time')
+    need(type(got['fence']) is int and got['fence'] > 0 if ran else got['fence'] is None,
+         'fence')
+    need(got['reason'] is None if outcome == 'completed' else got['reason'], 'reason')
+    key = {'odd-key': 'j\u00f6b "\\ \U0001f512', 'lost': 'lost'}.get(name)
+    if name in ('two', 'busy', 'busy-E', 'busy-mode', 'cancelled'):
+        key = 'held'
+    need(got['key'] == (key or 'job'), 'key')
+    if name == 'max-hold':
+        need(got['held_ms'] >= 100, 'held_ms is shorter than --max-hold')
+    if name == 'busy-E':
+        need(got['waited_ms'] >= 200, 'waited_ms is shorter than --wait')
+sys.exit('\n'.join(problems) or None)
+PY
+python3 check.py "${expected[@]}" || fail "a status file does not say what happened"
+
+# What an earlier run wrote is gone when the command starts, and nothing else is left beside it.
+mkdir dir
+echo stale >dir/status
+expect_status 0 "$DLOCK" run -k job --status-file dir/status -- test ! -e dir/status
+assert_equal status "$(ls -A dir)" "what is in the directory of the status file"
+
+# In one step: a reader finds no file, or a whole one.
+cat >read.py <<'PY'
+import json, os
+while not os.path.exists('enough'):
+    try:
+        with open('dir/status') as file:
+            json.loads(file.read())
+    except FileNotFoundError:
+        pass
+PY
+python3 read.py &
+reader=$!
+for ((i = 0; i < 100; ++i)); do
+  "$DLOCK" run -k "job$((i % 2))" --status-file dir/status -- true
+done
+touch enough
+wait "$reader" || fail "somebody who reads the status file finds half of it"
+assert_equal status "$(ls -A dir)" "what is in the directory of the status file after 100 runs"
+
+# Where it cannot be written, nothing is started.
+for target in missing/status dir open/held/x ''; do
+  try 64 -k job --status-file "$target" -- touch started >out
+  assert_equal 1 "$(wc -l <err)" "lines on stderr for --status-file '$target'"
+  assert_contains "$(<err)" "dlock: " "stderr for --status-file '$target'"
+  assert_equal '' "$(<out)" "stdout for --status-file '$target'"
+done
+if ((EUID != 0)); then
+  try 64 -k job --status-file /etc/dlock-status -- touch started
+fi
+mkfifo fifo
+try 64 -k job --status-file fifo -- touch started  # nobody reads it
+[[ ! -e started ]] || fail "the command was started although the status file cannot be written"
+
+# Pipes.
+out=$("$DLOCK" run -k job --status-file /dev/stdout -- echo said)
+assert_contains "$out" $'said\n{' "a pipe as stdout and --status-file /dev/stdout"
+assert_contains "$out" '"outcome":"completed"' "a pipe as stdout and --status-file /dev/stdout"
+exec 3<>fifo
+"$DLOCK" run -k job --status-file fifo -- true 3<&-
+read -r -t 30 out <&3 || fail "nothing comes out of a FIFO as status file"
+assert_contains "$out" '"outcome":"completed"' "a FIFO as status file"
+exec 3<&-
+[[ -p fifo ]] || fail "the status file has taken the place of a FIFO"
+expect_status 0 "$DLOCK" run -k job --status-file /dev/null -- true
+[[ -c /dev/null ]] || fail "the status file has taken the place of /dev/null"
+
+# A stdout that is a file, under a name as /dev/stdout is one: the name stays what it is, and the
+# outcome stands behind what the command wrote.
+ln -s /proc/self/fd/1 stdout
+"$DLOCK" run -k job --status-file stdout -- echo said >out
+[[ -L stdout ]] || fail "--status-file /dev/stdout >file removes or replaces /dev/stdout"
+assert_contains "$(<out)" $'said\n{' "a file as stdout and --status-file /dev/stdout"
+
+# A link to a file: it still leads to that file.
+ln -s dir/real link
+"$DLOCK" run -k job --status-file link -- true
+[[ -L link && -s dir/real ]] || fail "a status file that is a link: the link is replaced"

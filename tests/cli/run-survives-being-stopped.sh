@@ -1,0 +1,111 @@
+#!/usr/bin/env bash
+# ctest: serial
+# SIGSTOP of the front: the lease is renewed.  Of the supervisor: the tree is dead before the lease ends.
+# Of both (a frozen machine): the job is ended as soon as they go on.
+. "$(dirname "$0")/lib.sh"
+need python3
+
+python3 - "$DLOCK_TEST" "$tmp" <<'PYTHON'
+import fcntl, os, signal, subprocess, sys, time
+
+dlock, tmp = sys.argv[1:3]
+store = f"memory://{tmp}/store"
+oracle, status_file = os.path.join(tmp, "oracle"), os.path.join(tmp, "status")
+open(oracle, "w").close()
+run = [dlock, "run", "--backend", store, "--key", "k", "--ttl", "3s"]
+# Refuses to share the oracle with anybody, and never ends; its grandchild ignores SIGTERM.
+JOB = f"""
+exec 9<>{oracle}
+flock -n 9 || exit 99
+setsid sh -c 'trap "" TERM; while :; do sleep 1; done' &
+echo started
+trap "" TERM
+while :; do sleep 1; done
+"""
+
+def start(*options):
+    process = subprocess.Popen(run + list(options) + ["--", "sh", "-c", JOB],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "started\n"
+    front = process.pid
+    supervisor = int(open(f"/proc/{front}/task/{front}/children").read().split()[0])
+    return process, front, supervisor
+
+def job_is_dead():
+    with open(oracle) as f:
+        try:
+            fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except BlockingIOError:
+            return False
+
+def expect(condition, sentence):
+    if not condition:
+        sys.exit(sentence)
+
+def next_holder():  # waits for the lock as another machine would, and looks at the oracle
+    return subprocess.Popen(run + ["-q", "--", "sh", "-c", f"flock -n {oracle} true"])
+
+# The front stopped for more than two leases.
+process, front, supervisor = start()
+os.kill(front, signal.SIGSTOP)
+other = next_holder()
+time.sleep(7)
+expect(not job_is_dead(), "with the front stopped the job was ended")
+expect(other.poll() is None, "with the front stopped the lock was given away")
+os.kill(front, signal.SIGCONT)
+os.kill(front, signal.SIGTERM)  # the job ignores it, and so does the rest: SIGKILL ends them
+os.kill(front, signal.SIGKILL)
+expect(other.wait(20) == 0, "the next holder overlaps with a job whose front was killed")
+process.communicate()
+
+# The supervisor stopped.
+process, front, supervisor = start("--status-file", status_file)
+other = next_holder()
+os.kill(supervisor, signal.SIGSTOP)
+stopped = time.monotonic()
+expect(other.wait(20) == 0, "the next holder overlaps with a job whose supervisor was stopped")
+out, err = process.communicate(timeout=10)
+expect(process.returncode == 79, f"status {process.returncode} when the supervisor was stopped: {err}")
+expect("did not renew the lock in time" in err, f"nothing says what happened: {err}")
+expect('"outcome":"lost"' in open(status_file).read(), "the status file does not say lost")
+
+# The supervisor stopped for less than the lease: nobody notices.
+process, front, supervisor = start()
+os.kill(supervisor, signal.SIGSTOP)
+time.sleep(0.7)
+os.kill(supervisor, signal.SIGCONT)
+time.sleep(3)
+expect(not job_is_dead(), "a job whose supervisor was stopped for 0.7 s of 3 s was ended")
+process.kill()
+process.communicate()
+
+# Both stopped past the lease: the tree is dead soon after they go on.
+process, front, supervisor = start("--kill-after", "0")
+os.kill(front, signal.SIGSTOP)
+os.kill(supervisor, signal.SIGSTOP)
+time.sleep(4)
+os.kill(front, signal.SIGCONT)
+os.kill(supervisor, signal.SIGCONT)
+thawed = time.monotonic()
+while not job_is_dead():
+    expect(time.monotonic() < thawed + 2, "after a thaw the job is not ended")
+    time.sleep(0.002)
+print(f"dead {1000 * (time.monotonic() - thawed):.1f} ms after the thaw")
+expect(process.wait(10) == 79, "after a thaw the status is not 79")
+
+# The file backend has no lease: a stopped supervisor holds its lock, and goes on.
+locks = f"file://{tmp}/locks"
+process = subprocess.Popen([dlock, "run", "--backend", locks, "--key", "k", "--", "sh", "-c",
+                            "echo started; read x; exit 5"],
+                           stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+process.stdout.readline()
+front = process.pid
+supervisor = int(open(f"/proc/{front}/task/{front}/children").read().split()[0])
+os.kill(supervisor, signal.SIGSTOP)
+process.stdin.close()
+expect(subprocess.call([dlock, "run", "-q", "--backend", locks, "--key", "k", "-w", "0.5", "--",
+                        "true"]) == 75, "a stopped supervisor lets go of its flock")
+os.kill(supervisor, signal.SIGCONT)
+expect(process.wait(10) == 5, "a supervisor that was stopped loses the status of its command")
+PYTHON
