@@ -16,14 +16,16 @@ assert_contains "$message" '"job" is held by' "the message for a lock of flock(1
 assert_contains "$message" "flock" "the message for a lock of flock(1)"
 
 python3 - "$DLOCK" "$locks/job" <<'PYTHON'
-import subprocess, sys, time
+import os, subprocess, sys, time
 
 dlock, path = sys.argv[1:3]
 wrap = {"dlock": [dlock, "run", "-q", "--key", "job", "--"], "flock": ["flock", path]}
 STAMP = ["date", "+%s.%N"]
 
-def blocked():  # somebody waits for a flock
-    return any("->" in line for line in open("/proc/locks"))
+inode = f":{os.stat(path).st_ino} "
+
+def blocked():  # somebody waits for this file
+    return any("->" in line and inode in line for line in open("/proc/locks"))
 
 for first, second in (("dlock", "flock"), ("flock", "dlock"), ("dlock", "dlock")):
     gaps = []

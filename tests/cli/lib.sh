@@ -120,3 +120,8 @@ gone() {
     [[ -z $stat || ${stat##*) } == [ZX]* ]] || return 1
   done
 }
+
+# has_waiter FILE: somebody waits for a flock on this file.
+has_waiter() {
+  grep -q -- "-> FLOCK .*:$(stat -c %i "$1") " /proc/locks
+}

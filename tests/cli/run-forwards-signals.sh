@@ -84,7 +84,7 @@ assert_equal command "$(<heard)" "who heard SIGUSR1"
 # arrives as well.
 rm -f heard
 # shellcheck disable=SC2016  # for the inner shell
-start -k job -- bash -c 'trap "echo x >>heard" TERM; touch ready
+start -k job -- bash -c 'exec 2>/dev/null; trap "echo x >>heard" TERM; touch ready
   until (($(cat heard 2>/dev/null | wc -l) >= 2)) && [[ -e go ]]; do sleep 0.02; done; exit 33'
 wait_until 30 test -e ready
 kill -TERM "$dlock"

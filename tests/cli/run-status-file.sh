@@ -41,17 +41,21 @@ outcome odd-key completed 0 -k $'j\u00f6b "\\ \U1F512' -- true
 # shellcheck disable=SC2016
 outcome lost lost 79 -k lost --kill-after 1 -- sh -c 'rm "$1"; sleep 300' sh "$locks/lost"
 
-"$DLOCK" run -k held --slots 2 -- sh -c 'touch held; until test -e go; do sleep 0.02; done' &
-holder=$!
-wait_until 30 test -e held
-outcome two completed 0 -k held --slots 2 -- true
-outcome busy-mode error 64 -k held --slots 3 -- true
+# shellcheck disable=SC2016  # for the inner shell
+holds='touch "$1"; until test -e go; do sleep 0.02; done'
+"$DLOCK" run -k held -- sh -c "$holds" sh held &
+holders=$!
+"$DLOCK" run -k slots --slots 2 -- sh -c "$holds" sh slots &
+holders+=" $!"
+wait_until 30 test -e held -a -e slots
+outcome mode error 64 -k slots --slots 3 -- true
 outcome busy busy 75 -k held -n -- true
 outcome busy-E busy 9 -k held -w 0.2 -E 9 -- true
 
 env --default-signal "$DLOCK" run -q --status-file status -k held -- true &
 waiter=$!
-wait_until 30 grep -qsF "dlock-$waiter" /proc/[0-9]*/comm  # its helper waits in flock(2)
+waits() { grep -qsxF "dlock-$1" /proc/[0-9]*/comm; }  # its helper, in flock(2)
+wait_until 30 waits "$waiter"
 kill -TERM "$waiter"
 got=0
 wait "$waiter" || got=$?
@@ -59,7 +63,8 @@ assert_equal 143 "$got" "exit status of a waiter that got SIGTERM"
 mv status status.cancelled
 expected+=(cancelled signalled 143)
 touch go
-wait "$holder"
+# shellcheck disable=SC2086  # two
+wait $holders
 
 cat >check.py <<'PY'
 import json, sys
@@ -88,10 +93,9 @@ for name, outcome, status in zip(rows, rows, rows):
     need(type(got['fence']) is int and got['fence'] > 0 if ran else got['fence'] is None,
          'fence')
     need(got['reason'] is None if outcome == 'completed' else got['reason'], 'reason')
-    key = {'odd-key': 'j\u00f6b "\\ \U0001f512', 'lost': 'lost'}.get(name)
-    if name in ('two', 'busy', 'busy-E', 'busy-mode', 'cancelled'):
-        key = 'held'
-    need(got['key'] == (key or 'job'), 'key')
+    keys = {'odd-key': 'j\u00f6b "\\ \U0001f512', 'lost': 'lost', 'mode': 'slots',
+            'busy': 'held', 'busy-E': 'held', 'cancelled': 'held'}
+    need(got['key'] == keys.get(name, 'job'), 'key')
     if name == 'max-hold':
         need(got['held_ms'] >= 100, 'held_ms is shorter than --max-hold')
     if name == 'busy-E':

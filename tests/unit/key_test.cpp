@@ -10,8 +10,8 @@ namespace {
 using namespace std::string_literals;
 
 TEST(Key, MayBeAnyPlainUtf8) {
-  for (const std::string& key : {"j"s, "job 1"s, "../x"s, "a/b"s, "*?[x]"s, "';--"s, "jöb"s,
-                                 "%41"s, "{a}b"s, "~"s, std::string(255, 'k')}) {
+  for (const std::string& key : {"j"s, "job 1"s, "../x"s, "a/b"s, "*?[x]"s, "';--"s, "jöb"s, "%41"s,
+                                 "{a}b"s, "~"s, std::string(255, 'k')}) {
     EXPECT_TRUE(check_key(key)) << key;
   }
 }

@@ -37,7 +37,8 @@ TEST(Text, PercentEncodingIsReversibleAndHasNoSpecialNames) {
   std::mt19937 random(7);
   for (int i = 0; i < 2'000; ++i) {
     std::string text;
-    for (unsigned n = random() % 40; n > 0; --n) text += static_cast<char>(random() % 256);
+    for (auto n = random() % 40; n > 0; --n)
+      text += static_cast<char>(static_cast<unsigned char>(random() % 256));
     EXPECT_EQ(percent_decode(percent_encode(text)), text);
   }
   EXPECT_EQ(percent_decode("%4"), std::nullopt);
