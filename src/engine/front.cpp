@@ -232,11 +232,9 @@ void Front::end_tree() {
     kill_tree();
     if (reap(-1).none_left) return;
     const Deadline now = Clock::now();
-    if (!said && now >= after(begun, Millis{2'000})) {
+    if (!said && now >= after(begun, kStuckAfter)) {
       said = true;
-      util::log(Level::error,
-                "a process of the job does not die of SIGKILL; keeping what is left "
-                "of the lock until it does");
+      util::log(Level::error, kStuckMessage);
     }
     signalfd_siginfo info{};
     util::wait_readable(signals_.get(), after(now, kSweepAgain));
@@ -258,7 +256,9 @@ int Front::take_over(std::string reason) {
     out.exit_status = exit_status::kLost;
     reason += "; ended " + context_.spec.argv.front() + "; ";
     reason += util::quoted(context_.spec.key) + " ends by itself";
-    if (lease_end != kNever) reason += " in " + util::format_duration(remaining(lease_end, now));
+    if (lease_end != kNever && lease_end > now) {
+      reason += " in " + util::format_duration(remaining(lease_end, now));
+    }
     const Deadline granted_at{Deadline::duration(context_.page.granted_at.load())};
     out.held = std::chrono::duration_cast<Millis>(now - granted_at);
     out.waited = std::chrono::duration_cast<Millis>(granted_at - context_.started);

@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "engine/process_tree.hpp"
+#include "util/log.hpp"
 
 namespace dlock {
 namespace {
@@ -58,7 +59,13 @@ void Job::end(Deadline kill_at, Deadline now) {
 }
 
 bool Job::finished(Deadline now) {
-  if (ending_ && now >= kill_at_) kill_tree();
+  if (ending_ && now >= kill_at_) {
+    kill_tree();
+    if (!stuck_ && now >= after(kill_at_, kStuckAfter)) {
+      stuck_ = true;
+      util::log(util::Level::error, kStuckMessage);
+    }
+  }
   const Reaped reaped = reap(status_ ? -1 : pid_);
   if (reaped.pid > 0) {
     status_ = reaped.status;

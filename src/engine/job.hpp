@@ -58,6 +58,7 @@ class Job {
   bool asked_to_end_ = false;
   bool ending_ = false;
   Deadline kill_at_ = kNever;
+  bool stuck_ = false;  // and it has been said
   bool gone_ = false;
 };
 

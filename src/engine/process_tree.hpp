@@ -7,7 +7,10 @@
 #include <sys/types.h>
 
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "util/clock.hpp"
 
 namespace dlock {
 
@@ -32,6 +35,12 @@ void signal_tree(int sig);
 /// SIGKILL to every descendant that is there now.  What they fork meanwhile is caught by the next
 /// call: repeat it until reap() says that none is left.
 inline void kill_tree() { signal_tree(9); }
+
+/// What is said of a tree that is still there this long after its SIGKILL (a disk or a freezer
+/// keeps a process from dying).  The lock is kept until it is gone.
+inline constexpr Millis kStuckAfter{2'000};
+inline constexpr std::string_view kStuckMessage =
+    "a process of the job does not die of SIGKILL; keeping the lock until it does";
 
 struct Reaped {
   bool none_left = false;  // this process has no children any more

@@ -89,6 +89,9 @@ std::string format_duration(Millis duration) {
     return std::string(out.data());
   };
   if (ms < 1'000) return std::to_string(ms) + "ms";
+  if (ms < 10'000 && ms % 1'000 >= 100) {
+    return std::to_string(s) + '.' + std::to_string(ms % 1'000 / 100) + 's';
+  }
   if (s < 60) return std::to_string(s) + "s";
   if (s < 3'600) return two(s / 60, 'm', s % 60, 's');
   if (s < 86'400) return two(s / 3'600, 'h', s / 60 % 60, 'm');

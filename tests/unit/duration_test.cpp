@@ -31,6 +31,8 @@ TEST(Duration, RefusesEverythingElse) {
 
 TEST(Duration, IsShownInTwoUnits) {
   EXPECT_EQ(format_duration(Millis{850}), "850ms");
+  EXPECT_EQ(format_duration(Millis{1'500}), "1.5s");
+  EXPECT_EQ(format_duration(Millis{2'050}), "2s");
   EXPECT_EQ(format_duration(Millis{12'900}), "12s");
   EXPECT_EQ(format_duration(Millis{130'000}), "2m10s");
   EXPECT_EQ(format_duration(Millis{185 * 60'000}), "3h05m");
