@@ -14,7 +14,7 @@ std::string holders_in_words(const LockInfo& info);
 std::string held_in_words(const std::string& holder, std::optional<Millis> held,
                           std::optional<unsigned> waiting);
 
-/// The number of those that wait, the asker itself included; none where it is not known.
+/// The number of those that wait, as the service counts them; none where it is not known.
 std::optional<unsigned> count_waiters(const LockInfo& info);
 
 }  // namespace dlock

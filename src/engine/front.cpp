@@ -169,7 +169,7 @@ void Front::on_blocked(to_front::Blocked blocked) {
 
 void Front::show_waiting(Deadline now) {
   show_at_ = kNever;
-  if (!waiting_ || !blocked_ || !util::log_shows(Level::note)) return;
+  if (!waiting_ || ended_ || !blocked_ || !util::log_shows(Level::note)) return;
   auto held = blocked_->held;
   if (held) *held += std::chrono::duration_cast<Millis>(now - blocked_since_);
   const std::string message = "waiting for " + util::quoted(context_.spec.key) + ": " +

@@ -70,7 +70,10 @@ Result<void> HeldLock::release(Cancel impatience) {
     const Cancel cancel = first ? Cancel() : impatience;
     const Deadline answered_by = std::min(until, after(Clock::now(), spec_.network_timeout));
     const auto released = lease->release(answered_by, cancel);
-    if (released) return {};
+    if (released) {
+      util::log(Level::detail, "released " + quoted(spec_.key));
+      return {};
+    }
     if (released.error().code == Errc::lost) {
       // Not found after a try whose answer got lost: that try did it.
       return first && !loss_ ? released : Result<void>();

@@ -11,6 +11,7 @@
 #include "engine/exit_status.hpp"
 #include "util/fd.hpp"
 #include "util/log.hpp"
+#include "util/text.hpp"
 
 namespace dlock {
 namespace {
@@ -27,10 +28,28 @@ bool write_all(int fd, std::string_view text) {
   return true;
 }
 
-// A pipe, a terminal, /dev/stderr: to be written to, not to be replaced.
+// A pipe or a terminal: to be written to, not to be replaced.
 bool is_special(const std::string& path) {
   struct stat info {};
   return stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
+}
+
+// The descriptor that /dev/stdout, /dev/fd/3 or a link to one of them stands for, whatever is
+// behind it: to open a redirected one anew would write over what the command wrote.
+std::optional<int> descriptor_named_by(std::string path) {
+  for (int links = 0; links < 8; ++links) {
+    for (const std::string_view folder : {"/dev/fd/", "/proc/self/fd/"}) {
+      if (!path.starts_with(folder)) continue;
+      const auto fd = util::parse_int(std::string_view(path).substr(folder.size()), 0, 1 << 30);
+      if (fd) return static_cast<int>(*fd);
+    }
+    std::string target(4'096, '\0');
+    const ssize_t length = readlink(path.c_str(), target.data(), target.size());
+    if (length <= 0) return std::nullopt;
+    target.resize(static_cast<std::size_t>(length));
+    path = target.front() == '/' ? target : path.substr(0, path.rfind('/') + 1) + target;
+  }
+  return std::nullopt;
 }
 
 // A process has one status file; its pid keeps two dlocks apart that were given the same name.
@@ -38,16 +57,27 @@ std::string temporary_name(const std::string& path) {
   return path + ".dlock-" + std::to_string(getpid());
 }
 
-// Into a new file that then takes the name.
+// A new file beside `path`, to be renamed to it.
+Fd create_temporary(const std::string& path) {
+  return Fd(open(temporary_name(path).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
+                 0666));
+}
+
 bool replace_file(const std::string& path, std::string_view text) {
-  const std::string temporary = temporary_name(path);
-  const Fd fd(open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666));
+  const Fd fd = create_temporary(path);
   if (!fd) return false;
+  const std::string temporary = temporary_name(path);
   if (write_all(fd.get(), text) && rename(temporary.c_str(), path.c_str()) == 0) return true;
   const int error = errno;
   unlink(temporary.c_str());
   errno = error;
   return false;
+}
+
+bool remove_old(const std::string& path) {
+  if (!create_temporary(path)) return false;
+  unlink(temporary_name(path).c_str());
+  return unlink(path.c_str()) == 0 || errno == ENOENT;
 }
 
 std::string complaint(const std::string& path) {
@@ -91,10 +121,13 @@ Result<StatusFile> StatusFile::prepare(const std::string& path) {
   StatusFile out;
   if (path.empty()) return out;
   out.path_ = path;
-  if (is_special(path)) {
+  if (const auto fd = descriptor_named_by(path)) {
+    out.special_.reset(fcntl(*fd, F_DUPFD_CLOEXEC, 3));
+    if (!out.special_) return Error{Errc::invalid, complaint(path)};
+  } else if (is_special(path)) {
     out.special_.reset(open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
     if (!out.special_) return Error{Errc::invalid, complaint(path)};
-  } else if (!replace_file(path, "") || unlink(path.c_str()) != 0) {
+  } else if (!remove_old(path)) {
     return Error{Errc::invalid, complaint(path)};
   }
   return out;

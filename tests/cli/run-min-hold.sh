@@ -17,14 +17,14 @@ busy() { expect_status 75 "$DLOCK" run -q -n -k job -- true; }
 # The caller is a pipe's reader, too: it is back before the lock is free.
 started=$(now_ms)
 got=0
-out=$("$DLOCK" run -k job --min-hold 4 --status-file status -- sh -c 'echo hi; exit 7' 2>&1) || got=$?
+out=$("$DLOCK" run -k job --min-hold 3 --status-file status -- sh -c 'echo hi; exit 7' 2>&1) || got=$?
 busy
 assert_equal 7 "$got" "exit status with --min-hold"
 assert_equal hi "$out" "what the command wrote"
 assert_contains "$(<status)" '"outcome":"completed"' "status file"
 expect_status 0 "$DLOCK" run -q -k job -w 60 -- true
 took=$(($(now_ms) - started))
-((took >= 4000)) || fail "the lock was free after $took ms, with --min-hold 4"
+((took >= 3000)) || fail "the lock was free after $took ms, with --min-hold 3"
 
 # Other descriptors come back as well, and who reads them sees their end; the caller's group does
 # not matter.

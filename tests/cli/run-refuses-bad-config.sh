@@ -50,7 +50,7 @@ bad 'unexpected end of input' ''
 bad "$config:1: " '{"ttl": 5} x'
 bad "$config:1: " '{"ttl": "5}'
 bad "$config:1: " '{"ttl": 05}'
-bad "$config:2: " '{"ttl": 5, // a comment' '}'
+bad "$config:2: " '{"ttl": 5,' '// a comment' '"label": "x"}'
 bad "$config:1: the file must hold a JSON object" '[]'
 bad "$config:1: the file must hold a JSON object" '5'
 printf '{"ttl": 5,\n"label": "\0"}' >"$config"

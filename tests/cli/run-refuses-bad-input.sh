@@ -86,7 +86,7 @@ bad '--status-file: is empty' --status-file ''
 # Backends and URLs.
 bad 'there is no backend "nope"; backends: file, redis, redlock, zookeeper, mysql-table, mysql-row' -b nope
 bad 'there is no backend "FILE"' -b FILE
-bad 'there is no backend "http..."' -b http://host/
+bad 'there is no backend "http' -b http://host/
 bad '--backend: is empty' -b ''
 bad 'the file backend has no host; a directory has three slashes' -b file://var/lock
 bad 'the file backend has no host' -b "file://user@$locks"

@@ -119,6 +119,8 @@ while not os.path.exists('enough'):
             json.loads(file.read())
     except FileNotFoundError:
         pass
+    except ValueError as error:
+        raise SystemExit(f'the status file is not whole: {error}')
 PY
 python3 read.py &
 reader=$!
@@ -126,7 +128,7 @@ for ((i = 0; i < 100; ++i)); do
   "$DLOCK" run -k "job$((i % 2))" --status-file dir/status -- true
 done
 touch enough
-wait "$reader" || fail "somebody who reads the status file finds half of it"
+wait "$reader" || fail "somebody who reads the status file while runs replace it finds half of it, or an empty one"
 assert_equal status "$(ls -A dir)" "what is in the directory of the status file after 100 runs"
 
 # Where it cannot be written, nothing is started.
@@ -162,8 +164,3 @@ ln -s /proc/self/fd/1 stdout
 "$DLOCK" run -k job --status-file stdout -- echo said >out
 [[ -L stdout ]] || fail "--status-file /dev/stdout >file removes or replaces /dev/stdout"
 assert_contains "$(<out)" $'said\n{' "a file as stdout and --status-file /dev/stdout"
-
-# A link to a file: it still leads to that file.
-ln -s dir/real link
-"$DLOCK" run -k job --status-file link -- true
-[[ -L link && -s dir/real ]] || fail "a status file that is a link: the link is replaced"

@@ -86,8 +86,7 @@ wait_until 10 none_left
 
 # Killed outright: the rest of it is gone in a moment.
 wait_as
-kill -KILL "$waiter"
-wait "$waiter" 2>/dev/null || true
+{ kill -KILL "$waiter" && wait "$waiter"; } 2>/dev/null || true
 wait_until 10 none_left
 release
 
