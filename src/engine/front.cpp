@@ -14,7 +14,6 @@
 
 #include "engine/describe.hpp"
 #include "engine/margins.hpp"
-#include "engine/outcome.hpp"
 #include "engine/process_tree.hpp"
 #include "util/duration.hpp"
 #include "util/log.hpp"

@@ -7,7 +7,6 @@
 #include <cstring>
 
 #include "engine/front.hpp"
-#include "engine/outcome.hpp"
 #include "engine/process_tree.hpp"
 #include "util/log.hpp"
 

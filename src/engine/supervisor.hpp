@@ -3,8 +3,8 @@
 
 #include "engine/inherited.hpp"
 #include "engine/link.hpp"
-#include "engine/outcome.hpp"
 #include "engine/run.hpp"
+#include "engine/status_file.hpp"
 
 namespace dlock {
 

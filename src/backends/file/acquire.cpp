@@ -1,0 +1,467 @@
+// Files of a key.  job        the lock file.  Exclusive: LOCK_EX.  Shared and slots: LOCK_SH.
+//                  job~1 ...  seats: a shared or slots holder has LOCK_EX on one; its record.
+//                  job~       the latch: LOCK_EX for the moment in which a seat is taken.
+//                  job~gate   LOCK_EX for the slots waiter that is next.
+//
+// Modes.   The kernel keeps exclusive and the others apart.  Shared and slots of different numbers
+//          are told apart by the header: under the latch it is either what is asked for, or its
+//          holders are looked for, and only if there are none it is rewritten.  A holder has its
+//          record in its seat before it lets go of the latch, so none is overlooked.
+// Slots.   There are only N seats, each one with LOCK_EX: never N + 1 holders, whatever happens.
+// Unlink.  What was locked may have been deleted or replaced meanwhile, so that others lock another
+//          file of that name: compare after the lock, and begin again.
+// Force.   force_release() compares the record and then replaces the file.  A grant must not come
+//          between the two.  It marks the file, then reads the record; we write the record, then
+//          read the mark.  So either it sees our record and leaves the file alone, or we see its
+//          mark, wait for the latch, and see whether the file was replaced.
+// Fence.   Written with LOCK_EX, or with LOCK_SH and the latch: never by two at a time.
+// Order.   Nobody waits for anything while holding the latch; the gate's holder waits for seats, a
+//          seat's taker for nothing: it gives the seat back before it waits for the lock file.
+#include "backends/file/acquire.hpp"
+
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "backends/file/boot.hpp"
+#include "backends/file/file_lease.hpp"
+#include "backends/file/flock_wait.hpp"
+#include "backends/file/inspect.hpp"
+#include "backends/file/name.hpp"
+#include "backends/file/record.hpp"
+#include "backends/file/watch.hpp"
+#include "util/host.hpp"
+#include "util/log.hpp"
+#include "util/text.hpp"
+
+namespace dlock::file {
+namespace {
+
+using util::quoted;
+
+// A latch is held for microseconds; longer than this its holder is stopped.  Also for requests that
+// may not wait: the latch says nothing about the lock.
+constexpr Millis kLatchPatience{2'000};
+// A reader's probe (inspect.cpp) can refuse a request that does not wait; so many in a row do not.
+constexpr int kSpuriousRefusals = 20;
+
+enum class Step { granted, again };
+
+std::string with_slots(Mode mode, unsigned slots) {
+  if (mode == Mode::slots) return "--slots " + std::to_string(slots);
+  return mode == Mode::shared ? "--shared" : "an exclusive lock";
+}
+
+class Acquisition {
+ public:
+  Acquisition(Place place, const Request& request, const Wait& wait)
+      : place_(std::move(place)), request_(request), wait_(wait) {}
+
+  Result<std::unique_ptr<Lease>> exclusive();
+  Result<std::unique_ptr<Lease>> seated();
+
+ private:
+  using MaybeLease = Result<std::optional<std::unique_ptr<Lease>>>;  // none: begin again
+
+  Result<Step> wait_for_main(int operation);
+  Result<Step> wait_for_seat();
+  Result<Step> wait_in_kernel(int operation, std::span<LockFile* const> files);
+  Result<Step> wait_for_any(int operation, std::span<LockFile* const> files);
+  Result<bool> refused();
+  Result<LockInfo> look_and_tell();
+  Result<void> check_mode(const LockInfo& seen) const;
+  Result<bool> take_seat();
+  MaybeLease grant_exclusive();
+  MaybeLease grant_seat();
+  Result<std::optional<std::uint64_t>> write_grant(const Content& last, std::string* record);
+  std::string record_line(std::optional<std::uint64_t> fence, pid_t lock_pid, pid_t main_pid) const;
+  Error cancelled() const {
+    return {Errc::cancelled, "stopped waiting for " + quoted(request_.key)};
+  }
+  Error busy() const;
+  bool may_wait() const { return wait_.until > Clock::now(); }
+
+  Place place_;
+  const Request& request_;
+  const Wait& wait_;
+  std::optional<LockFile> main_;
+  std::optional<LockFile> seat_;
+  std::optional<LockFile> gate_;
+  std::optional<LockInfo> told_;
+  std::unique_ptr<FlockWait> waiting_;  // beyond the grant: see FlockWait::keep_only()
+  int refusals_ = 0;
+};
+
+Result<std::unique_ptr<Lease>> Acquisition::exclusive() {
+  for (;;) {
+    auto file = open_lock_file(place_, place_.leaf);
+    if (!file) return file.error();
+    main_ = std::move(*file);
+    auto got = try_flock(*main_, place_, LOCK_EX);
+    if (!got) return got.error();
+    if (!*got) {
+      auto step = wait_for_main(LOCK_EX);
+      if (!step) return step.error();
+      if (*step == Step::again) continue;
+    }
+    auto lease = grant_exclusive();
+    if (!lease) return lease.error();
+    if (*lease) return std::move(**lease);
+  }
+}
+
+Result<std::unique_ptr<Lease>> Acquisition::seated() {
+  for (;;) {
+    if (!main_) {
+      auto file = open_lock_file(place_, place_.leaf);
+      if (!file) return file.error();
+      main_ = std::move(*file);
+      auto got = try_flock(*main_, place_, LOCK_SH);
+      if (!got) return got.error();
+      if (!*got) {
+        seat_.reset();  // others may have it while we wait
+        auto step = wait_for_main(LOCK_SH);
+        if (!step) return step.error();
+        if (*step == Step::again) {
+          main_.reset();
+          continue;
+        }
+      }
+    }
+    auto latch = take_latch(place_, request_.owner.pid, wait_.until, wait_.cancel);
+    if (!latch) return latch.error();
+    auto lease = grant_seat();
+    if (!lease) return lease.error();
+    if (*lease) return std::move(**lease);
+    const bool full = main_.has_value();  // else a file was replaced under our hands
+    main_.reset();
+    seat_.reset();
+    latch->fd.reset();
+    if (!full) continue;
+    auto step = wait_for_seat();
+    if (!step) return step.error();
+  }
+}
+
+// --- granting
+
+std::string Acquisition::record_line(std::optional<std::uint64_t> fence, pid_t lock_pid,
+                                     pid_t main_pid) const {
+  Record record{.owner = request_.owner, .mode = request_.mode, .slots = request_.slots};
+  record.acquired_at = util::utc_now();
+  record.fence = fence;
+  record.boot = boot_id();
+  record.acquired_ns = Clock::now().time_since_epoch().count();
+  record.pid_namespace = pid_namespace();
+  record.lock_pid = lock_pid;
+  record.main_pid = main_pid;
+  return format_record(record);
+}
+
+// Writes the header of the next grant and, for an exclusive one, the record behind it.
+Result<std::optional<std::uint64_t>> Acquisition::write_grant(const Content& last,
+                                                              std::string* record) {
+  if (last.foreign) {
+    util::log(util::Level::warning,
+              "lock file " + place_.shown +
+                  " holds something that dlock did not write: the lock works, but has no fence " +
+                  "and its holder is not shown; remove the file while nobody holds it");
+    return std::optional<std::uint64_t>();
+  }
+  const NextGrant next = next_grant(last.header, boot_id(), request_.mode, request_.slots);
+  std::string text = format_header(next.header);
+  if (record != nullptr) {
+    *record = record_line(next.header.fence, main_->locked_by, main_->locked_by);
+    text += *record;
+  }
+  if (auto ok = write_at(*main_, place_, text, 0); !ok) return ok.error();
+  if (next.sync) {
+    if (::fdatasync(main_->fd.get()) != 0) {
+      return errno_error(place_.shown, "cannot sync lock file", errno);
+    }
+    if (!last.header) ::fsync(place_.fd());  // not every file system can
+  }
+  return std::optional(next.header.fence);
+}
+
+Acquisition::MaybeLease Acquisition::grant_exclusive() {
+  const Content last = read_lock_file(main_->fd.get());
+  // The look for a replaced file comes last and tells foreign content of one that is gone.
+  std::string record;
+  std::optional<std::uint64_t> fence;
+  if (!last.foreign || identity_of(*main_, place_) == Identity::same) {
+    auto written = write_grant(last, &record);
+    if (!written) return written.error();
+    fence = *written;
+  }
+  Identity identity = identity_of(*main_, place_);
+  if (identity == Identity::marked) {
+    auto latch = take_latch(place_, request_.owner.pid, wait_.until, wait_.cancel);
+    if (!latch) return latch.error();
+    identity = identity_of(*main_, place_);
+    if (identity == Identity::marked) {  // whoever marked it is dead
+      set_mark(*main_, false);
+      identity = Identity::same;
+    }
+  }
+  if (identity == Identity::unknown) return errno_error(place_.shown, "lock file", errno);
+  if (identity == Identity::other) return std::nullopt;
+  auto lease = make_lease({.place = std::move(place_),
+                           .key = request_.key,
+                           .owner_id = request_.owner.id,
+                           .fence = fence,
+                           .recorded = !record.empty(),
+                           .main = std::move(*main_)});
+  if (!lease) return lease.error();
+  return std::optional(std::move(*lease));
+}
+
+// With the latch.  None: there is no seat, or (then main_ is none too) a file was replaced.
+Acquisition::MaybeLease Acquisition::grant_seat() {
+  const Identity identity = identity_of(*main_, place_);
+  if (identity == Identity::unknown) return errno_error(place_.shown, "lock file", errno);
+  if (identity == Identity::other) {
+    main_.reset();
+    return std::nullopt;
+  }
+  const Content last = read_lock_file(main_->fd.get());
+  // Behind an empty file or an exclusive header there is no seat's holder: it would have written
+  // its own.  That spares the look, which costs as much as a hundred grants (see proc_locks.cpp).
+  const bool other_mode =
+      last.header && last.header->mode != Mode::exclusive &&
+      (last.header->mode != request_.mode || last.header->slots != request_.slots);
+  if (last.foreign || other_mode) {
+    auto seen = look(place_.dir, request_.key);
+    if (!seen) return seen.error();
+    if (auto ok = check_mode(*seen); !ok) return ok.error();
+  }
+  if (seat_ && identity_of(*seat_, place_) != Identity::same) seat_.reset();
+  if (!seat_) {
+    auto taken = take_seat();
+    if (!taken) return taken.error();
+    if (!*taken) return std::nullopt;
+  }
+  auto fence = write_grant(last, nullptr);
+  if (!fence) return fence.error();
+  const std::string record = record_line(*fence, seat_->locked_by, main_->locked_by);
+  if (auto ok = write_at(*seat_, place_, record, 0); !ok) return ok.error();
+  auto lease = make_lease({.place = std::move(place_),
+                           .key = request_.key,
+                           .owner_id = request_.owner.id,
+                           .fence = *fence,
+                           .recorded = true,
+                           .main = std::move(*main_),
+                           .seat = std::move(seat_)});
+  if (!lease) return lease.error();
+  return std::optional(std::move(*lease));
+}
+
+Result<bool> Acquisition::take_seat() {
+  const unsigned last = request_.mode == Mode::slots ? request_.slots : UINT32_MAX;
+  for (unsigned number = 1;; ++number) {
+    auto seat = open_lock_file(place_, seat_name(place_.leaf, number));
+    if (!seat) return seat.error();
+    auto got = try_flock(*seat, place_, LOCK_EX);
+    if (!got) return got.error();
+    if (*got) {
+      seat_ = std::move(*seat);
+      return true;
+    }
+    if (number == last) return false;
+  }
+}
+
+// --- waiting
+
+Error Acquisition::busy() const {
+  std::string by;
+  if (told_ && !told_->holders.empty()) {
+    const Owner& owner = told_->holders.front().owner;
+    by = " by " + util::printable(owner.host) + " pid " + std::to_string(owner.pid);
+  }
+  return {Errc::busy, quoted(request_.key) + " is held" + by};
+}
+
+Result<void> Acquisition::check_mode(const LockInfo& seen) const {
+  for (const LockInfo::Holder& holder : seen.holders) {
+    if (holder.foreign) continue;
+    const bool same = seen.mode == request_.mode && seen.slots == request_.slots;
+    const bool waits = seen.mode != Mode::slots && request_.mode != Mode::slots;
+    if (same || waits) continue;
+    return Error{Errc::conflict, quoted(request_.key) + " is held with " +
+                                     with_slots(seen.mode, seen.slots) + ", not " +
+                                     with_slots(request_.mode, request_.slots)};
+  }
+  return {};
+}
+
+// Who is in the way?  Errc::conflict if that is of another kind, else tells on_blocked.
+Result<LockInfo> Acquisition::look_and_tell() {
+  auto seen = look(place_.dir, request_.key);
+  if (!seen) return seen.error();
+  if (auto ok = check_mode(*seen); !ok) return ok.error();
+  const auto same_holders = [](const LockInfo& a, const LockInfo& b) {
+    if (a.holders.size() != b.holders.size()) return false;
+    for (std::size_t i = 0; i < a.holders.size(); ++i) {
+      const Owner& one = a.holders[i].owner;
+      const Owner& other = b.holders[i].owner;
+      if (one.id != other.id || one.pid != other.pid) return false;
+    }
+    return true;
+  };
+  if (seen->holders.empty() || (told_ && same_holders(*told_, *seen))) return seen;
+  if (wait_.on_blocked) wait_.on_blocked(*seen);
+  told_ = *seen;
+  return seen;
+}
+
+// For a request that may not wait, and was refused: true if that is final.
+Result<bool> Acquisition::refused() {
+  auto seen = look_and_tell();
+  if (!seen) return seen.error();
+  const std::size_t enough = request_.mode == Mode::slots && seen->mode == Mode::slots &&
+                                     !seen->holders.empty() && !seen->holders.front().foreign
+                                 ? request_.slots
+                                 : 1;
+  return seen->holders.size() >= enough || ++refusals_ >= kSpuriousRefusals;
+}
+
+// Waits until one of the files is granted; again: one of them was replaced.  Otherwise nothing is
+// left of the wait on return, before any of the files is closed.
+Result<Step> Acquisition::wait_in_kernel(int operation, std::span<LockFile* const> files) {
+  waiting_ = std::make_unique<FlockWait>(request_.owner.pid);
+  auto step = wait_for_any(operation, files);
+  if (!step || *step != Step::granted) waiting_.reset();
+  return step;
+}
+
+Result<Step> Acquisition::wait_for_any(int operation, std::span<LockFile* const> files) {
+  for (const LockFile* file : files) {
+    if (auto ok = waiting_->add(*file, operation); !ok) return ok.error();
+  }
+  Watch watch;
+  if (wait_.on_blocked) watch.add(main_->fd.get(), Watch::For::replaced_or_written);
+  for (const LockFile* file : files) {
+    if (!wait_.on_blocked || file != &*main_) watch.add(file->fd.get(), Watch::For::replaced);
+  }
+  bool must_look = true;
+  for (;;) {
+    // After the watch, so that nothing is missed.
+    for (const LockFile* file : files) {
+      if (identity_of(*file, place_) == Identity::other) return Step::again;
+    }
+    if (must_look) {
+      auto seen = look_and_tell();
+      if (!seen) return seen.error();
+    }
+    must_look = static_cast<bool>(wait_.on_blocked);
+    auto outcome = waiting_->wait(wait_.until, wait_.cancel, watch.fd());
+    if (!outcome) return outcome.error();
+    switch (outcome->end) {
+      case FlockWait::End::granted:
+        files[outcome->which]->locked_by = outcome->by;
+        waiting_->keep_only(outcome->which);
+        return Step::granted;
+      case FlockWait::End::cancelled:
+        return cancelled();
+      case FlockWait::End::timed_out:
+        return busy();
+      case FlockWait::End::disturbed:
+        watch.drain();
+    }
+  }
+}
+
+Result<Step> Acquisition::wait_for_main(int operation) {
+  if (!may_wait()) {
+    auto final = refused();
+    if (!final) return final.error();
+    if (*final) return busy();
+    return Step::again;
+  }
+  if (wait_.cancel.requested()) return cancelled();
+  LockFile* const file = &*main_;
+  return wait_in_kernel(operation, {&file, 1});
+}
+
+// All seats are taken: waits for the gate, and behind it for any seat.  Again: try anew.
+Result<Step> Acquisition::wait_for_seat() {
+  if (!may_wait()) {
+    auto final = refused();
+    if (!final) return final.error();
+    if (*final) return busy();
+    return Step::again;
+  }
+  if (wait_.cancel.requested()) return cancelled();
+  auto main = open_lock_file(place_, place_.leaf);  // to watch; not locked
+  if (!main) return main.error();
+  main_ = std::move(*main);
+  Result<Step> step = Step::again;
+  if (!gate_) {
+    auto gate = open_lock_file(place_, gate_name(place_.leaf));
+    if (!gate) return gate.error();
+    auto got = try_flock(*gate, place_, LOCK_EX);
+    if (!got) return got.error();
+    if (!*got) {
+      LockFile* const file = &*gate;
+      step = wait_in_kernel(LOCK_EX, {&file, 1});
+      if (!step) return step.error();
+      if (*step == Step::granted) gate_ = std::move(*gate);
+      main_.reset();
+      return Step::again;  // a seat may be free by now
+    }
+    gate_ = std::move(*gate);
+  }
+  std::vector<LockFile> seats;
+  for (unsigned number = 1; number <= request_.slots; ++number) {
+    auto seat = open_lock_file(place_, seat_name(place_.leaf, number));
+    if (!seat) return seat.error();
+    seats.push_back(std::move(*seat));
+  }
+  std::vector<LockFile*> files;
+  for (LockFile& seat : seats) files.push_back(&seat);
+  step = wait_in_kernel(LOCK_EX, files);
+  main_.reset();
+  if (!step) return step.error();
+  for (LockFile& seat : seats) {
+    if (*step == Step::granted && seat.locked_by != 0) seat_ = std::move(seat);
+  }
+  return step;
+}
+
+}  // namespace
+
+Result<LockFile> take_latch(const Place& place, std::int64_t for_pid, Deadline deadline,
+                            Cancel cancel) {
+  for (;;) {
+    auto latch = open_lock_file(place, latch_name(place.leaf));
+    if (!latch) return latch.error();
+    auto got = try_flock(*latch, place, LOCK_EX);
+    if (!got) return got.error();
+    if (!*got) {
+      const Deadline patience = std::max(deadline, after(Clock::now(), kLatchPatience));
+      auto end = wait_flock(*latch, LOCK_EX, for_pid, patience, cancel);
+      if (!end) return end.error();
+      if (*end == FlockWait::End::cancelled) {
+        return Error{Errc::cancelled, "stopped waiting for " + place.shown};
+      }
+      if (*end == FlockWait::End::timed_out) {
+        return Error{Errc::busy, "another dlock holds " + util::printable(place.shown) +
+                                     "~ and does not go on: is it stopped?"};
+      }
+    }
+    if (identity_of(*latch, place) == Identity::same) return latch;
+  }
+}
+
+Result<std::unique_ptr<Lease>> acquire(const std::shared_ptr<const LockDir>& dir,
+                                       const Request& request, const Wait& wait) {
+  auto place = place_of(dir, request.key, Missing::create);
+  if (!place) return place.error();
+  Acquisition acquisition(std::move(**place), request, wait);
+  return request.mode == Mode::exclusive ? acquisition.exclusive() : acquisition.seated();
+}
+
+}  // namespace dlock::file

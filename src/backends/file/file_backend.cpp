@@ -1,0 +1,82 @@
+#include "backends/file/file_backend.hpp"
+
+#include "backends/file/acquire.hpp"
+#include "backends/file/force_release.hpp"
+#include "backends/file/inspect.hpp"
+#include "backends/file/lock_dir.hpp"
+#include "util/text.hpp"
+
+namespace dlock::file {
+namespace {
+
+// A path as it stands in a URL: only what would end or change it is escaped.
+std::string url_path(std::string_view path) {
+  std::string out;
+  for (const char c : path) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool plain = byte > ' ' && byte < 0x7F && c != '%' && c != '?' && c != '#' && c != '@';
+    if (plain) {
+      out += c;
+    } else {
+      constexpr std::string_view kDigits = "0123456789ABCDEF";
+      out += {'%', kDigits[byte >> 4], kDigits[byte & 15]};
+    }
+  }
+  return out;
+}
+
+class FileBackend final : public Backend {
+ public:
+  explicit FileBackend(std::shared_ptr<const LockDir> dir) : dir_(std::move(dir)) {}
+
+  std::string location() const override { return "file://" + url_path(dir_->path()); }
+
+  Result<std::unique_ptr<Lease>> acquire(const Request& request, const Wait& wait) override {
+    return file::acquire(dir_, request, wait);
+  }
+
+  Result<std::vector<LockInfo>> list(std::string_view prefix, Deadline) override {
+    return look_at_all(dir_, prefix);
+  }
+
+  Result<LockInfo> inspect(std::string_view key, Deadline) override { return look(dir_, key); }
+
+  Result<bool> force_release(std::string_view key, std::string_view owner_id, std::string_view why,
+                             Deadline deadline) override {
+    return file::force_release(dir_, key, owner_id, why, deadline);
+  }
+
+ private:
+  std::shared_ptr<const LockDir> dir_;
+};
+
+}  // namespace
+
+Result<void> check(const Target& target) {
+  const Url& url = target.url;
+  const auto bad = [&](std::string_view why) {
+    return Error{Errc::invalid, url.redacted() + ": " + std::string(why)};
+  };
+  if (!url.hosts.empty() || !url.user.empty() || !url.password.empty()) {
+    return bad(
+        "the file backend has no host; a directory has three slashes: file:///var/lock/jobs");
+  }
+  if (!url.query.empty()) return bad("the file backend has no option " + url.query.begin()->first);
+  if (!url.path.empty() && url.path.find_first_not_of('/') == std::string::npos) {
+    return bad("names no directory");
+  }
+  // Dropped silently it would merge the locks of two users who believe themselves apart.
+  if (target.prefix) return bad("the file backend has no prefix; give another directory");
+  return {};
+}
+
+Result<std::unique_ptr<Backend>> open(const Target& target, Deadline, Cancel) {
+  if (auto ok = check(target); !ok) return ok.error();
+  std::string path = target.url.path;
+  while (path.ends_with('/')) path.pop_back();  // or a link as last part would be followed
+  auto dir = LockDir::open(path);
+  if (!dir) return dir.error();
+  return std::make_unique<FileBackend>(std::move(*dir));
+}
+
+}  // namespace dlock::file

@@ -1,0 +1,16 @@
+// Taking a lock from its holder.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "backends/file/lock_dir.hpp"
+#include "util/clock.hpp"
+
+namespace dlock::file {
+
+/// See Backend::force_release().
+Result<bool> force_release(const std::shared_ptr<const LockDir>& dir, std::string_view key,
+                           std::string_view owner_id, std::string_view why, Deadline deadline);
+
+}  // namespace dlock::file

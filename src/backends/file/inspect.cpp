@@ -1,0 +1,288 @@
+// Records tell who holds a lock, /proc/locks tells whether that is still so: a record counts only
+// while its file is flocked by the process that its `lock_pid` names.  Where the kernel's list does
+// not have the file at all, the holder is dead, or was granted in a pid namespace that we cannot
+// see, or the file system (overlay, btrfs) has another device number there than stat(2) tells: only
+// then a shared lock is tried for an instant.  acquire() knows about that instant, and tries again
+// when it was refused by a lock that nobody seems to hold.
+//
+// Files are read while others write them, so what does not fit together is looked at again.
+#include "backends/file/inspect.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+
+#include "backends/file/boot.hpp"
+#include "backends/file/name.hpp"
+#include "util/host.hpp"
+#include "util/text.hpp"
+
+namespace dlock::file {
+namespace {
+
+constexpr int kLooks = 4;
+
+std::string process_name(pid_t pid) {
+  std::string name = read_small_file("/proc/" + std::to_string(pid) + "/comm", 64);
+  if (name.ends_with('\n')) name.pop_back();
+  return name;
+}
+
+// Since when the process runs: field 22 of its stat file, in clock ticks since the boot.  The name
+// in field 2 may hold anything, so count from its closing bracket.
+std::optional<Millis> process_age(pid_t pid) {
+  const std::string text = read_small_file("/proc/" + std::to_string(pid) + "/stat", 1'024);
+  auto at = text.rfind(')');
+  for (int field = 2; field < 22 && at != std::string::npos; ++field) at = text.find(' ', at + 1);
+  if (at == std::string::npos) return std::nullopt;
+  const auto ticks = util::parse_int(
+      std::string_view(text).substr(at + 1, text.find(' ', at + 1) - at - 1), 0, INT64_MAX / 1'000);
+  if (!ticks) return std::nullopt;
+  const auto now = Clock::now().time_since_epoch();
+  const Millis started{*ticks * 1'000 / sysconf(_SC_CLK_TCK)};
+  return std::max(std::chrono::duration_cast<Millis>(now) - started, Millis{0});
+}
+
+Owner owner_of_process(pid_t pid) {
+  Owner owner;
+  owner.host = util::host_name();
+  owner.pid = pid;
+  owner.command = process_name(pid);
+  return owner;
+}
+
+// The pid of the process that the user started, if this is the name of a helper of flock_wait.cpp.
+std::optional<std::int64_t> waits_for(std::string_view process) {
+  constexpr std::string_view kMark = "dlock-";
+  if (!process.starts_with(kMark)) return std::nullopt;
+  return util::parse_int(process.substr(kMark.size()), 1, INT32_MAX);
+}
+
+// True for a process that has a lock without a record only until it has written one: dlock itself,
+// or a helper, which stays a zombie for so long.
+bool is_about_to_write(const Owner& process) { return process.command.starts_with("dlock"); }
+
+LockInfo::Waiter waiter_of(const FlockLine& line) {
+  LockInfo::Waiter waiter;
+  waiter.owner = owner_of_process(line.pid);
+  waiter.mode = line.exclusive ? Mode::exclusive : Mode::shared;
+  waiter.waiting = process_age(line.pid);
+  if (const auto pid = waits_for(waiter.owner.command)) {
+    waiter.owner.pid = *pid;
+    waiter.owner.command = process_name(static_cast<pid_t>(*pid));
+  }
+  return waiter;
+}
+
+LockInfo::Holder holder_of(const Record& record) {
+  LockInfo::Holder holder;
+  holder.owner = record.owner;
+  holder.acquired_at = record.acquired_at;
+  holder.fence = record.fence;
+  const auto held = Clock::now().time_since_epoch() - std::chrono::nanoseconds(record.acquired_ns);
+  if (record.boot == boot_id() && held.count() >= 0) {
+    holder.held = std::chrono::duration_cast<Millis>(held);
+  }
+  return holder;
+}
+
+LockInfo::Holder foreign_holder(pid_t pid) {
+  LockInfo::Holder holder;
+  holder.owner = owner_of_process(pid);
+  holder.foreign = "flock";
+  return holder;
+}
+
+// Through a description of its own, which closes and unlocks at once.
+bool probe_is_refused(int fd) {
+  const std::string path = "/proc/self/fd/" + std::to_string(fd);
+  const Fd other(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  return other && ::flock(other.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
+// One look at the files of one key.
+class Look {
+ public:
+  /// `suspects_before` are those of the look before.
+  Look(const Place& place, const std::vector<FlockLine>& locks, std::vector<pid_t> suspects_before)
+      : place_(place), locks_(locks), suspects_(std::move(suspects_before)) {
+    info.waiters.emplace();
+  }
+
+  LockInfo info;
+  std::vector<pid_t> suspects;  // who seems to be no dlock
+  bool unsettled = false;       // something did not fit together: perhaps it is being written
+
+  void read(const LockFile& file) {
+    const auto lines = lines_of(locks_, file.device, file.inode);
+    const Content content = read_lock_file(file.fd.get());
+    const bool live = content.record && is_live(file, *content.record, locks_);
+    if (live) {
+      info.mode = content.record->mode;
+      info.holders.push_back(holder_of(*content.record));
+    }
+    // Under an exclusive holder seats are from another time: who takes one writes the header.
+    if (!content.header || content.header->mode != Mode::exclusive) read_seats();
+    add_foreign(lines, content, live);
+    add_waiters(lines);
+    add_slot_waiters();
+  }
+
+ private:
+  void read_seats() {
+    for (unsigned number = 1;; ++number) {
+      const auto seat = open_lock_file(place_, seat_name(place_.leaf, number), Missing::leave);
+      if (!seat || !seat.value()) return;
+      const LockFile& file = *seat.value();
+      for (const FlockLine& line : lines_of(locks_, file.device, file.inode)) {
+        if (line.waiting) at_seats_.push_back(line);
+      }
+      const auto record = read_seat(file.fd.get());
+      if (!record || !is_live(file, *record, locks_)) continue;
+      info.mode = record->mode;
+      info.slots = record->slots;
+      info.holders.push_back(holder_of(*record));
+      known_.push_back(record->main_pid);
+    }
+  }
+
+  // What locks the lock file and is none of our holders.  One of ours looks like that for the
+  // moment between the lock and its record, so only what was seen twice is believed.
+  void add_foreign(const std::vector<FlockLine>& lines, const Content& content, bool live) {
+    const auto& record = content.record;
+    for (const FlockLine& line : lines) {
+      if (line.waiting || (line.exclusive && live)) continue;
+      if (line.exclusive && record && record->given_up && record->lock_pid == line.pid) continue;
+      if (!line.exclusive && std::count(known_.begin(), known_.end(), line.pid) > 0) continue;
+      LockInfo::Holder holder = foreign_holder(line.pid);
+      const bool seen_before = std::count(suspects_.begin(), suspects_.end(), line.pid) > 0;
+      unsettled = unsettled || !seen_before;
+      if (!content.foreign && is_about_to_write(holder.owner)) continue;
+      suspects.push_back(line.pid);
+      if (!seen_before) continue;
+      if (info.holders.empty()) info.mode = line.exclusive ? Mode::exclusive : Mode::shared;
+      info.holders.push_back(std::move(holder));
+    }
+  }
+
+  void add_waiters(const std::vector<FlockLine>& lines) {
+    for (const FlockLine& line : lines) {
+      if (line.waiting) info.waiters->push_back(waiter_of(line));
+    }
+  }
+
+  // The head of their queue waits for all seats at once, the others for the gate.
+  void add_slot_waiters() {
+    const auto gate = open_lock_file(place_, gate_name(place_.leaf), Missing::leave);
+    if (gate && gate.value()) {
+      const auto lines = lines_of(locks_, gate.value()->device, gate.value()->inode);
+      at_seats_.insert(at_seats_.end(), lines.begin(), lines.end());
+    }
+    std::vector<std::int64_t> heads;
+    for (const FlockLine& line : at_seats_) {
+      if (!line.waiting) continue;
+      LockInfo::Waiter waiter = waiter_of(line);
+      const bool at_gate = gate && gate.value() && line.inode == gate.value()->inode;
+      if (!at_gate && std::count(heads.begin(), heads.end(), waiter.owner.pid) > 0) continue;
+      if (!at_gate) heads.push_back(waiter.owner.pid);
+      waiter.mode = Mode::slots;
+      info.waiters->push_back(std::move(waiter));
+    }
+  }
+
+  const Place& place_;
+  const std::vector<FlockLine>& locks_;
+  std::vector<pid_t> suspects_;
+  std::vector<pid_t> known_;         // who locked the lock file for the holders of seats
+  std::vector<FlockLine> at_seats_;  // who waits for seats
+};
+
+Result<LockInfo> look_at(const Place& place, std::string_view key,
+                         std::optional<std::vector<FlockLine>> locks) {
+  std::vector<pid_t> suspects;
+  for (int looks = 1;; ++looks) {
+    const auto file = open_lock_file(place, place.leaf, Missing::leave);
+    if (!file) return file.error();
+    if (!locks) locks = read_proc_locks();
+    Look seen(place, *locks, std::move(suspects));
+    seen.info.key = key;
+    if (file.value()) seen.read(*file.value());
+    if (!seen.unsettled || looks == kLooks) return std::move(seen.info);
+    suspects = std::move(seen.suspects);
+    locks.reset();
+  }
+}
+
+// Collects the keys whose names are in one folder and, for long names, below it.
+void collect_keys(int at, std::vector<std::string>& folders, std::string_view prefix,
+                  std::vector<std::string>& keys) {
+  const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+  Fd fd(::openat(at, folders.empty() ? "." : folders.back().c_str(), flags));
+  const std::unique_ptr<DIR, int (*)(DIR*)> listing(fd ? ::fdopendir(fd.get()) : nullptr,
+                                                    ::closedir);
+  if (!listing) return;
+  const int here = fd.release();
+  while (const dirent* entry = ::readdir(listing.get())) {
+    const std::string name = entry->d_name;
+    // A key of 255 bytes is 765 encoded: three folders.
+    if (is_folder_name(name) && folders.size() < 3) {
+      folders.push_back(name);
+      collect_keys(here, folders, prefix, keys);
+      folders.pop_back();
+    } else if (const auto key = key_of(folders, name); key && key->starts_with(prefix)) {
+      keys.push_back(*key);
+    }
+  }
+}
+
+}  // namespace
+
+bool is_dlock(pid_t pid) { return is_about_to_write(owner_of_process(pid)); }
+
+bool is_live(const LockFile& file, const Record& record, const std::vector<FlockLine>& locks) {
+  if (record.given_up) return false;
+  bool locked = false;
+  for (const FlockLine& line : lines_of(locks, file.device, file.inode)) {
+    if (line.waiting) continue;
+    // Numbers of another namespace cannot be compared.
+    if (record.pid_namespace != pid_namespace() || line.pid == record.lock_pid) return true;
+    locked = true;
+  }
+  return !locked && probe_is_refused(file.fd.get());
+}
+
+Result<LockInfo> look(const std::shared_ptr<const LockDir>& dir, std::string_view key) {
+  const auto place = place_of(dir, key, Missing::leave);
+  if (!place) return place.error();
+  if (place.value()) return look_at(*place.value(), key, std::nullopt);
+  LockInfo free{.key = std::string(key)};
+  free.waiters.emplace();
+  return free;
+}
+
+Result<std::vector<LockInfo>> look_at_all(const std::shared_ptr<const LockDir>& dir,
+                                          std::string_view prefix) {
+  std::vector<std::string> folders;
+  std::vector<std::string> keys;
+  collect_keys(dir->fd(), folders, prefix, keys);
+  std::sort(keys.begin(), keys.end());
+  const auto locks = read_proc_locks();
+  std::vector<LockInfo> out;
+  for (const std::string& key : keys) {
+    const auto place = place_of(dir, key, Missing::leave);
+    if (!place || !place.value()) continue;
+    auto info = look_at(*place.value(), key, locks);
+    if (info && (!info->holders.empty() || !info->waiters->empty())) {
+      out.push_back(std::move(*info));
+    }
+  }
+  return out;
+}
+
+}  // namespace dlock::file

@@ -1,0 +1,41 @@
+#include "backends/file/watch.hpp"
+
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include <array>
+#include <string>
+
+namespace dlock::file {
+namespace {
+
+// A file that is open when it is unlinked or renamed over tells so by IN_ATTRIB: its link count
+// changed.  For a directory IN_ATTRIB would also tell of every chmod inside.
+std::uint32_t mask_of(Watch::For what) {
+  switch (what) {
+    case Watch::For::replaced:
+      return IN_ATTRIB | IN_MOVE_SELF | IN_DELETE_SELF;
+    case Watch::For::replaced_or_written:
+      return IN_ATTRIB | IN_MOVE_SELF | IN_DELETE_SELF | IN_MODIFY;
+    case Watch::For::moved_directory:
+      return IN_MOVE_SELF | IN_DELETE_SELF;
+  }
+  return 0;
+}
+
+}  // namespace
+
+void Watch::add(int fd, For what) {
+  if (!inotify_) inotify_.reset(inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+  if (!inotify_) return;
+  const std::string path = "/proc/self/fd/" + std::to_string(fd);
+  inotify_add_watch(inotify_.get(), path.c_str(), mask_of(what));
+}
+
+void Watch::drain() {
+  std::array<char, 4'096> buffer;
+  while (inotify_ && ::read(inotify_.get(), buffer.data(), buffer.size()) > 0) {
+  }
+}
+
+}  // namespace dlock::file

@@ -1,0 +1,22 @@
+// Being told that a file was replaced, deleted or written.
+#pragma once
+
+#include "util/fd.hpp"
+
+namespace dlock::file {
+
+/// An inotify instance on open files, whatever their names are by now.  The user's share of
+/// instances may be used up: then it is silent, fd() is -1, and its user hears of nothing.
+class Watch {
+ public:
+  enum class For { replaced, replaced_or_written, moved_directory };
+
+  void add(int fd, For what);
+  int fd() const { return inotify_.get(); }
+  void drain();
+
+ private:
+  Fd inotify_;
+};
+
+}  // namespace dlock::file

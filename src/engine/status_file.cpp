@@ -1,0 +1,121 @@
+#include "engine/status_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "util/fd.hpp"
+#include "util/log.hpp"
+#include "util/text.hpp"
+
+namespace dlock {
+namespace {
+
+using nlohmann::json;
+
+bool write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t wrote = ::write(fd, text.data(), text.size());
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote < 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(wrote));
+  }
+  return true;
+}
+
+// A pipe or a terminal: to be written to, not to be replaced.
+bool is_special(const std::string& path) {
+  struct stat info {};
+  return stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
+}
+
+// The descriptor that /dev/stdout, /dev/fd/3 or a link to one of them stands for, whatever is
+// behind it: to open a redirected one anew would write over what the command wrote.
+std::optional<int> descriptor_named_by(std::string path) {
+  for (int links = 0; links < 8; ++links) {
+    for (const std::string_view folder : {"/dev/fd/", "/proc/self/fd/"}) {
+      if (!path.starts_with(folder)) continue;
+      const auto fd = util::parse_int(std::string_view(path).substr(folder.size()), 0, 1 << 30);
+      if (fd) return static_cast<int>(*fd);
+    }
+    std::string target(4'096, '\0');
+    const ssize_t length = readlink(path.c_str(), target.data(), target.size());
+    if (length <= 0) return std::nullopt;
+    target.resize(static_cast<std::size_t>(length));
+    path = target.front() == '/' ? target : path.substr(0, path.rfind('/') + 1) + target;
+  }
+  return std::nullopt;
+}
+
+// A process has one status file; its pid keeps two dlocks apart that were given the same name.
+std::string temporary_name(const std::string& path) {
+  return path + ".dlock-" + std::to_string(getpid());
+}
+
+// A new file beside `path`, to be renamed to it.
+Fd create_temporary(const std::string& path) {
+  return Fd(open(temporary_name(path).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
+                 0666));
+}
+
+bool replace_file(const std::string& path, std::string_view text) {
+  const Fd fd = create_temporary(path);
+  if (!fd) return false;
+  const std::string temporary = temporary_name(path);
+  if (write_all(fd.get(), text) && rename(temporary.c_str(), path.c_str()) == 0) return true;
+  const int error = errno;
+  unlink(temporary.c_str());
+  errno = error;
+  return false;
+}
+
+bool remove_old(const std::string& path) {
+  if (!create_temporary(path)) return false;
+  unlink(temporary_name(path).c_str());
+  return unlink(path.c_str()) == 0 || errno == ENOENT;
+}
+
+std::string complaint(const std::string& path) {
+  return "status file " + path + ": " + std::strerror(errno);
+}
+
+}  // namespace
+
+Result<StatusFile> StatusFile::prepare(const std::string& path) {
+  StatusFile out;
+  if (path.empty()) return out;
+  out.path_ = path;
+  if (const auto fd = descriptor_named_by(path)) {
+    out.special_.reset(fcntl(*fd, F_DUPFD_CLOEXEC, 3));
+    if (!out.special_) return Error{Errc::invalid, complaint(path)};
+  } else if (is_special(path)) {
+    out.special_.reset(open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+    if (!out.special_) return Error{Errc::invalid, complaint(path)};
+  } else if (!remove_old(path)) {
+    return Error{Errc::invalid, complaint(path)};
+  }
+  return out;
+}
+
+void StatusFile::write(const std::string& key, const Outcome& outcome) const {
+  if (path_.empty()) return;
+  const json fence = outcome.fence ? json(*outcome.fence) : json();
+  const json reason = outcome.reason.empty() ? json() : json(outcome.reason);
+  const json status{{"outcome", outcome.name},
+                    {"exit_status", outcome.exit_status},
+                    {"key", key},
+                    {"backend", outcome.backend},
+                    {"fence", fence},
+                    {"waited_ms", outcome.waited.count()},
+                    {"held_ms", outcome.held.count()},
+                    {"reason", reason}};
+  const std::string text = status.dump(-1, ' ', false, json::error_handler_t::replace) + '\n';
+  const bool written = special_ ? write_all(special_.get(), text) : replace_file(path_, text);
+  if (!written) util::log(util::Level::error, complaint(path_));
+}
+
+}  // namespace dlock

@@ -1,0 +1,109 @@
+#include "client.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <thread>
+
+#include "util/host.hpp"
+#include "util/random_id.hpp"
+
+namespace dlock::test {
+
+Request request(const std::string& key, Mode mode, unsigned slots, Millis ttl) {
+  Request out{.key = key, .mode = mode, .slots = slots, .ttl = ttl};
+  out.owner = {.id = util::random_id(),
+               .host = util::host_name(),
+               .pid = getpid(),
+               .user = util::user_name(),
+               .command = "./contract test"};
+  return out;
+}
+
+LeaseResult try_once(Backend& backend, const Request& request) {
+  return backend.acquire(request, {.until = Deadline{}});
+}
+
+std::unique_ptr<Lease> hold(Backend& backend, const Request& request) {
+  auto lease = backend.acquire(request, {.until = soon()});
+  if (lease) return std::move(*lease);
+  ADD_FAILURE() << lease.error().message;
+  return nullptr;
+}
+
+bool is_free_for(Backend& backend, const Request& request) {
+  auto lease = try_once(backend, request);
+  return lease && release(**lease);
+}
+
+Errc code_of(const LeaseResult& result) {
+  if (!result) return result.error().code;
+  ADD_FAILURE() << "granted";
+  return Errc::invalid;
+}
+
+Result<void> renew(Lease& lease) { return lease.renew(soon(), Cancel()); }
+Result<void> release(Lease& lease) { return lease.release(soon(), Cancel()); }
+
+LockInfo inspect(Backend& backend, const std::string& key) {
+  auto info = backend.inspect(key, soon());
+  if (info) return std::move(*info);
+  ADD_FAILURE() << info.error().message;
+  return {};
+}
+
+CancelSource::CancelSource() {
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), 02000000 /* O_CLOEXEC */) != 0) std::abort();
+  read_.reset(ends[0]);
+  write_.reset(ends[1]);
+}
+
+void CancelSource::fire() { [[maybe_unused]] const ssize_t wrote = ::write(write_.get(), "", 1); }
+
+Waiting::Waiting(std::unique_ptr<Backend> backend, Request request, Deadline until)
+    : backend_(std::move(backend)),
+      request_(std::move(request)),
+      is_blocked_(blocked_.get_future()),
+      outcome_(std::async(std::launch::async, [this, until] {
+        bool told = false;
+        const auto tell = [&](const LockInfo&) {
+          if (!told) blocked_.set_value();
+          told = true;
+        };
+        return backend_->acquire(request_, {until, source_.cancel(), tell});
+      })) {}
+
+Waiting::~Waiting() { cancel(); }
+
+bool Waiting::blocked() { return is_blocked_.wait_for(kPatience) == std::future_status::ready; }
+
+bool Waiting::done(int within_ms) {
+  return outcome_.wait_for(Millis{within_ms}) == std::future_status::ready;
+}
+
+LeaseResult Waiting::result() {
+  if (!done(static_cast<int>(kPatience.count()))) {
+    ADD_FAILURE() << "still waiting";
+    cancel();
+  }
+  return outcome_.get();
+}
+
+std::unique_ptr<Lease> Waiting::lease() {
+  auto lease = result();
+  if (lease) return std::move(*lease);
+  ADD_FAILURE() << lease.error().message;
+  return nullptr;
+}
+
+bool eventually(const std::function<bool()>& condition) {
+  for (const Deadline end = soon(); Clock::now() < end;) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(Millis{2});
+  }
+  return false;
+}
+
+}  // namespace dlock::test

@@ -1,0 +1,73 @@
+// Short words for what the contract tests do.
+#pragma once
+
+#include <functional>
+#include <future>
+#include <memory>
+#include <string>
+
+#include "core/backend.hpp"
+#include "util/fd.hpp"
+
+namespace dlock::test {
+
+using LeaseResult = Result<std::unique_ptr<Lease>>;
+
+/// So long may a slow machine take; nothing waits for it when all is well.
+inline constexpr Millis kPatience{20'000};
+inline Deadline soon() { return after(Clock::now(), kPatience); }
+inline Deadline in(int ms) { return after(Clock::now(), Millis{ms}); }
+
+Request request(const std::string& key, Mode mode = Mode::exclusive, unsigned slots = 1,
+                Millis ttl = Millis{30'000});
+inline Request shared(const std::string& key) { return request(key, Mode::shared); }
+inline Request slots(const std::string& key, unsigned count) {
+  return request(key, Mode::slots, count);
+}
+
+LeaseResult try_once(Backend& backend, const Request& request);
+/// Held, or a test failure and null.
+std::unique_ptr<Lease> hold(Backend& backend, const Request& request);
+bool is_free_for(Backend& backend, const Request& request);
+Errc code_of(const LeaseResult& result);
+Result<void> renew(Lease& lease);
+Result<void> release(Lease& lease);
+LockInfo inspect(Backend& backend, const std::string& key);
+
+class CancelSource {
+ public:
+  CancelSource();
+  void fire();
+  Cancel cancel() const { return Cancel(read_.get()); }
+
+ private:
+  Fd read_, write_;
+};
+
+/// An acquire on a thread and a client of its own.
+class Waiting {
+ public:
+  Waiting(std::unique_ptr<Backend> backend, Request request, Deadline until = kNever);
+  ~Waiting();
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
+  void cancel() { source_.fire(); }
+  /// Waits until it has found the lock held.
+  bool blocked();
+  bool done(int within_ms);
+  LeaseResult result();
+  std::unique_ptr<Lease> lease();
+
+ private:
+  std::unique_ptr<Backend> backend_;
+  Request request_;
+  CancelSource source_;
+  std::promise<void> blocked_;
+  std::future<void> is_blocked_;
+  std::future<LeaseResult> outcome_;
+};
+
+/// Asks again and again: for conditions that nothing announces.
+bool eventually(const std::function<bool()>& condition);
+
+}  // namespace dlock::test

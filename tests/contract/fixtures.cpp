@@ -1,0 +1,78 @@
+#include "fixtures.hpp"
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "support/test_registry.hpp"
+
+namespace dlock::test {
+namespace {
+
+class UrlService final : public Service {
+ public:
+  // {} in `url` becomes a directory.
+  UrlService(const std::string& url, const std::string& parent) : dir_(parent) {
+    std::size_t from = 0;
+    for (auto at = url.find("{}"); at != std::string::npos; at = url.find("{}", from)) {
+      url_ += url.substr(from, at - from) + dir_.path();
+      from = at + 2;
+    }
+    url_ += url.substr(from);
+    entry_ = find_backend(url_.substr(0, url_.find(':')));
+  }
+  const Traits& traits() const override { return entry_->traits; }
+  std::unique_ptr<Backend> connect() override { return open_url(url_); }
+
+ private:
+  TempDir dir_;
+  std::string url_;
+  const BackendEntry* entry_ = nullptr;
+};
+
+std::unique_ptr<Service> file_in_memory() {
+  return std::make_unique<UrlService>("file://{}", "/dev/shm");
+}
+std::unique_ptr<Service> file_on_disk() {
+  return std::make_unique<UrlService>("file://{}", "/tmp");
+}
+std::unique_ptr<Service> memory() {
+  return std::make_unique<UrlService>("memory://{}/store", "/dev/shm");
+}
+std::unique_ptr<Service> faultless() {
+  return std::make_unique<UrlService>("faulty://{}/control?wrap=memory://{}/store", "/dev/shm");
+}
+
+}  // namespace
+
+std::vector<ServiceKind> service_kinds() {
+  return {{"file_in_memory", file_in_memory},
+          {"file_on_disk", file_on_disk},
+          {"memory", memory},
+          {"faultless", faultless}};
+}
+
+TempDir::TempDir(const std::string& parent) : path_(parent + "/dlock-test-XXXXXX") {
+  if (::mkdtemp(path_.data()) == nullptr) std::abort();
+}
+
+TempDir::~TempDir() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+std::unique_ptr<Backend> open_url(const std::string& url) {
+  const auto parsed = parse_url(url);
+  if (!parsed) {
+    ADD_FAILURE() << url << ": " << parsed.error().message;
+    return nullptr;
+  }
+  const BackendEntry* entry = find_backend(parsed.value().scheme);
+  auto backend = entry->open({.url = parsed.value()}, after(Clock::now(), Millis{5'000}), Cancel());
+  if (!backend) {
+    ADD_FAILURE() << url << ": " << backend.error().message;
+    return nullptr;
+  }
+  return std::move(*backend);
+}
+
+}  // namespace dlock::test

@@ -1,0 +1,48 @@
+// The lock services that the contract is checked with.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "core/backend.hpp"
+
+namespace dlock::test {
+
+/// One empty lock service, which ends with this object.
+class Service {
+ public:
+  virtual ~Service() = default;
+  virtual const Traits& traits() const = 0;
+  /// A client of its own, as another process would be.
+  virtual std::unique_ptr<Backend> connect() = 0;
+};
+
+struct ServiceKind {
+  std::string name;
+  std::unique_ptr<Service> (*start)();
+};
+
+std::vector<ServiceKind> service_kinds();
+inline void PrintTo(const ServiceKind& kind, std::ostream* out) { *out << kind.name; }
+
+/// A directory of our own below `parent`, deleted at the end.
+class TempDir {
+ public:
+  explicit TempDir(const std::string& parent = "/dev/shm");
+  ~TempDir();
+  TempDir(const TempDir&) = delete;
+  TempDir& operator=(const TempDir&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+/// Opens a backend of the test registry; a test failure and null if that fails.
+std::unique_ptr<Backend> open_url(const std::string& url);
+
+}  // namespace dlock::test

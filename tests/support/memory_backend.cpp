@@ -1,0 +1,461 @@
+// State: {"locks": {key: {"fence": n, "holders": [...], "queue": [...]}}, "revoked": {id: why}}.
+// Every operation is one transaction under flock(2) on the file.  Waiters are woken by inotify when
+// the file was written, by the earliest expiry, and by the death of the process ahead of them.
+#include "support/memory_backend.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/file.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "util/fd.hpp"
+#include "util/host.hpp"
+#include "util/poll.hpp"
+#include "util/random_id.hpp"
+#include "util/text.hpp"
+
+namespace dlock::test {
+namespace {
+
+using nlohmann::json;
+
+constexpr Traits kTraits{.shared = true,
+                         .slots = true,
+                         .fencing = true,
+                         .knows_waiters = true,
+                         .reach = Traits::Reach::host,
+                         .ends_on = Traits::EndsOn::ttl,
+                         .order = Traits::Order::fifo};
+
+std::int64_t now_ns() { return Clock::now().time_since_epoch().count(); }
+Deadline instant(std::int64_t ns) { return Deadline(std::chrono::nanoseconds(ns)); }
+
+json owner_json(const Owner& owner) {
+  json out{{"id", owner.id},
+           {"host", owner.host},
+           {"pid", owner.pid},
+           {"user", owner.user},
+           {"command", owner.command}};
+  if (owner.label) out["label"] = *owner.label;
+  return out;
+}
+
+Owner owner_of(const json& entry) {
+  Owner owner{entry["id"],   entry["host"],    entry["pid"].get<std::int64_t>(),
+              entry["user"], entry["command"], std::nullopt};
+  if (entry.contains("label")) owner.label = entry["label"].get<std::string>();
+  return owner;
+}
+
+Millis millis_since(std::int64_t ns) {
+  return std::chrono::duration_cast<Millis>(std::chrono::nanoseconds(now_ns() - ns));
+}
+
+// The state, locked while this lives.  What was changed is written by save().
+class Transaction {
+ public:
+  explicit Transaction(const std::string& path)
+      : fd_(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)) {
+    if (!fd_) return;
+    while (::flock(fd_.get(), LOCK_EX) != 0 && errno == EINTR) {
+    }
+    std::string text;
+    std::array<char, 65'536> buffer;
+    for (;;) {
+      const ssize_t got =
+          ::pread(fd_.get(), buffer.data(), buffer.size(), static_cast<off_t>(text.size()));
+      if (got <= 0) break;
+      text.append(buffer.data(), static_cast<std::size_t>(got));
+    }
+    state = json::parse(text, nullptr, false);
+    if (!state.is_object()) state = {{"locks", json::object()}, {"revoked", json::object()}};
+  }
+  ~Transaction() {
+    if (fd_) ::flock(fd_.get(), LOCK_UN);
+  }
+  Transaction(const Transaction&) = delete;
+  Transaction& operator=(const Transaction&) = delete;
+
+  bool ok() const { return static_cast<bool>(fd_); }
+
+  /// The lock without the holders that have expired and the waiters that are dead.
+  json& lock(const std::string& key) {
+    json& lock = state["locks"][key];
+    if (lock.is_null()) {
+      lock = {{"fence", 0}, {"holders", json::array()}, {"queue", json::array()}};
+    }
+    const std::int64_t now = now_ns();
+    erase(lock["holders"], [&](const json& h) { return h["expires"].get<std::int64_t>() <= now; });
+    erase(lock["queue"], [](const json& w) {
+      return ::kill(w["process"].get<pid_t>(), 0) != 0 && errno == ESRCH;
+    });
+    return lock;
+  }
+
+  template <class Predicate>
+  static bool erase(json& array, Predicate predicate) {
+    json kept = json::array();
+    for (json& entry : array) {
+      if (!predicate(entry)) kept.push_back(entry);
+    }
+    const bool erased = kept.size() != array.size();
+    array = std::move(kept);
+    return erased;
+  }
+
+  void save() {
+    const std::string text = state.dump(-1, ' ', false, json::error_handler_t::replace);
+    [[maybe_unused]] const ssize_t wrote = ::pwrite(fd_.get(), text.data(), text.size(), 0);
+    [[maybe_unused]] const int cut = ::ftruncate(fd_.get(), static_cast<off_t>(text.size()));
+  }
+
+  json state;
+
+ private:
+  Fd fd_;
+};
+
+LockInfo info_of(const std::string& key, const json& lock) {
+  LockInfo info{.key = key};
+  for (const json& entry : lock["holders"]) {
+    LockInfo::Holder holder{.owner = owner_of(entry), .acquired_at = entry["acquired_at"]};
+    holder.held = millis_since(entry["acquired"]);
+    holder.expires = remaining(instant(entry["expires"]));
+    holder.fence = entry["fence"].get<std::uint64_t>();
+    info.mode = parse_mode(entry["mode"].get<std::string>()).value_or(Mode::exclusive);
+    info.slots = entry["slots"];
+    info.holders.push_back(std::move(holder));
+  }
+  info.waiters.emplace();
+  for (const json& entry : lock["queue"]) {
+    LockInfo::Waiter waiter{.owner = owner_of(entry)};
+    waiter.mode = parse_mode(entry["mode"].get<std::string>()).value_or(Mode::exclusive);
+    waiter.waiting = millis_since(entry["since"]);
+    info.waiters->push_back(std::move(waiter));
+  }
+  return info;
+}
+
+Error unreachable(const std::string& path) {
+  return {Errc::unreachable, "memory " + path + ": " + std::strerror(errno)};
+}
+
+Fd watch(const std::string& path, std::uint32_t mask) {
+  Fd fd(inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+  if (fd) inotify_add_watch(fd.get(), path.c_str(), mask);
+  return fd;
+}
+
+void drain(int fd) {
+  std::array<char, 4'096> buffer;
+  while (::read(fd, buffer.data(), buffer.size()) > 0) {
+  }
+}
+
+class MemoryLease final : public Lease {
+ public:
+  MemoryLease(std::string path, Request request, std::uint64_t fence, Deadline valid_until)
+      : path_(std::move(path)), request_(std::move(request)), fence_(fence), valid_(valid_until) {}
+
+  std::optional<std::uint64_t> fence() const override { return fence_; }
+  Deadline valid_until() const override { return valid_; }
+
+  Result<void> renew(Deadline, Cancel) override {
+    if (event_) drain(event_.get());
+    const Deadline before = Clock::now();
+    Transaction transaction(path_);
+    if (!transaction.ok()) return unreachable(path_);
+    for (json& holder : transaction.lock(request_.key)["holders"]) {
+      if (holder["id"] != request_.owner.id) continue;
+      holder["expires"] = (Clock::now() + request_.ttl).time_since_epoch().count();
+      transaction.save();
+      valid_ = valid_for(before, request_.ttl);
+      return {};
+    }
+    return lost(transaction);
+  }
+
+  // A file appears beside the state for an instant when a lock is taken away: the state itself is
+  // written at each renewal, and two holders would wake each other for ever.
+  int event_fd() override {
+    if (!event_) event_ = watch(std::filesystem::path(path_).parent_path(), IN_CREATE);
+    return event_.get();
+  }
+
+  Result<void> release(Deadline, Cancel) override {
+    Transaction transaction(path_);
+    if (!transaction.ok()) return unreachable(path_);
+    json& holders = transaction.lock(request_.key)["holders"];
+    if (!Transaction::erase(holders, [&](const json& h) { return h["id"] == request_.owner.id; })) {
+      return lost(transaction);
+    }
+    transaction.save();
+    return {};
+  }
+
+  static Deadline valid_for(Deadline before, Millis ttl) {
+    return before + ttl - ttl / 50 - Millis{2};
+  }
+
+ private:
+  Error lost(const Transaction& transaction) const {
+    const json& revoked = transaction.state["revoked"];
+    const auto why = revoked.find(request_.owner.id);
+    return {Errc::lost,
+            util::quoted(request_.key) + (why == revoked.end()
+                                              ? " has expired"
+                                              : " was force-released: " + why->get<std::string>())};
+  }
+
+  std::string path_;
+  Request request_;
+  std::uint64_t fence_;
+  Deadline valid_;
+  Fd event_;
+};
+
+class MemoryBackend final : public Backend {
+ public:
+  explicit MemoryBackend(std::string path) : path_(std::move(path)) {}
+
+  std::string location() const override { return "memory://" + path_; }
+
+  Result<std::unique_ptr<Lease>> acquire(const Request& request, const Wait& wait) override {
+    Attempt attempt{path_, request, wait};
+    auto lease = attempt.run();
+    if (!lease || !*lease) attempt.leave();
+    return lease;
+  }
+
+  Result<std::vector<LockInfo>> list(std::string_view prefix, Deadline) override {
+    Transaction transaction(path_);
+    if (!transaction.ok()) return unreachable(path_);
+    std::vector<std::string> keys;
+    for (const auto& [key, lock] : transaction.state["locks"].items()) {
+      if (key.starts_with(prefix)) keys.push_back(key);
+    }
+    std::sort(keys.begin(), keys.end());
+    std::vector<LockInfo> out;
+    for (const std::string& key : keys) {
+      LockInfo info = info_of(key, transaction.lock(key));
+      if (!info.holders.empty() || !info.waiters->empty()) out.push_back(std::move(info));
+    }
+    return out;
+  }
+
+  Result<LockInfo> inspect(std::string_view key, Deadline) override {
+    Transaction transaction(path_);
+    if (!transaction.ok()) return unreachable(path_);
+    return info_of(std::string(key), transaction.lock(std::string(key)));
+  }
+
+  Result<bool> force_release(std::string_view key, std::string_view owner_id, std::string_view why,
+                             Deadline) override {
+    Transaction transaction(path_);
+    if (!transaction.ok()) return unreachable(path_);
+    json& holders = transaction.lock(std::string(key))["holders"];
+    if (!Transaction::erase(holders, [&](const json& h) { return h["id"] == owner_id; })) {
+      return false;
+    }
+    transaction.state["revoked"][std::string(owner_id)] = why;
+    transaction.save();
+    const std::string signal = path_ + ".revoked." + util::random_id();
+    const Fd created(::open(signal.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+    ::unlink(signal.c_str());
+    return true;
+  }
+
+ private:
+  struct Attempt {
+    const std::string& path;
+    const Request& request;
+    const Wait& wait;
+    bool queued = false;
+    std::vector<std::string> told{};
+
+    Result<std::unique_ptr<Lease>> run() {
+      Fd written;
+      for (;;) {
+        Deadline next = wait.until;
+        Fd ahead;
+        LockInfo seen;
+        {
+          const Deadline before = Clock::now();
+          Transaction transaction(path);
+          if (!transaction.ok()) return unreachable(path);
+          json& lock = transaction.lock(request.key);
+          if (auto ok = check_mode(lock); !ok) return ok.error();
+          if (may_have(lock)) return grant(transaction, lock, before);
+          if (wait.until <= Clock::now()) {
+            seen = info_of(request.key, lock);
+          } else {
+            if (!queued) enqueue(transaction, lock);
+            for (const json& holder : lock["holders"]) {
+              next = std::min(next, instant(holder["expires"]));
+            }
+            ahead = process_ahead(lock);
+            seen = info_of(request.key, lock);
+            if (!written) written = watch(path, IN_MODIFY);
+          }
+        }
+        tell(seen);
+        if (wait.until <= Clock::now())
+          return Error{Errc::busy, util::quoted(request.key) + " is held"};
+        if (wait.cancel.requested()) return cancelled();
+        std::array<pollfd, 3> fds{pollfd{written.get(), POLLIN, 0},
+                                  pollfd{wait.cancel.fd(), POLLIN, 0},
+                                  pollfd{ahead.get(), POLLIN, 0}};
+        util::poll(fds, next);
+        if (fds[1].revents != 0) return cancelled();
+        drain(written.get());
+      }
+    }
+
+    Error cancelled() const {
+      return {Errc::cancelled, "stopped waiting for " + util::quoted(request.key)};
+    }
+
+    void leave() {
+      if (!queued) return;
+      Transaction transaction(path);
+      if (!transaction.ok()) return;
+      json& queue = transaction.lock(request.key)["queue"];
+      if (Transaction::erase(queue, [&](const json& w) { return w["id"] == request.owner.id; })) {
+        transaction.save();
+      }
+    }
+
+    Result<void> check_mode(const json& lock) const {
+      if (lock["holders"].empty()) return {};
+      const json& holder = lock["holders"][0];
+      const bool same =
+          holder["mode"] == mode_name(request.mode) && holder["slots"] == request.slots;
+      if (same || (holder["mode"] != "slots" && request.mode != Mode::slots)) return {};
+      const auto shown = [](const std::string& mode, unsigned slots) {
+        if (mode == "slots") return "--slots " + std::to_string(slots);
+        return mode == "shared" ? std::string("--shared") : std::string("an exclusive lock");
+      };
+      return Error{Errc::conflict, util::quoted(request.key) + " is held with " +
+                                       shown(holder["mode"], holder["slots"]) + ", not " +
+                                       shown(std::string(mode_name(request.mode)), request.slots)};
+    }
+
+    // In turn: those that stand ahead in the queue have it first, unless all can have it.
+    bool may_have(const json& lock) const {
+      std::size_t ahead = 0;
+      bool sharers_ahead = true;
+      for (const json& waiter : lock["queue"]) {
+        if (waiter["id"] == request.owner.id) break;
+        ++ahead;
+        sharers_ahead = sharers_ahead && waiter["mode"] == "shared";
+      }
+      const json& holders = lock["holders"];
+      switch (request.mode) {
+        case Mode::exclusive:
+          return holders.empty() && ahead == 0;
+        case Mode::shared:
+          return sharers_ahead && (holders.empty() || holders[0]["mode"] == "shared");
+        case Mode::slots:
+          return holders.size() + ahead < request.slots;
+      }
+      return false;
+    }
+
+    Result<std::unique_ptr<Lease>> grant(Transaction& transaction, json& lock, Deadline before) {
+      Transaction::erase(lock["queue"], [&](const json& w) { return w["id"] == request.owner.id; });
+      const std::uint64_t fence = lock["fence"].get<std::uint64_t>() + 1;
+      lock["fence"] = fence;
+      json holder = owner_json(request.owner);
+      holder["mode"] = mode_name(request.mode);
+      holder["slots"] = request.slots;
+      holder["fence"] = fence;
+      holder["acquired_at"] = util::utc_now();
+      holder["acquired"] = now_ns();
+      holder["expires"] = (Clock::now() + request.ttl).time_since_epoch().count();
+      lock["holders"].push_back(std::move(holder));
+      transaction.save();
+      queued = false;
+      return std::make_unique<MemoryLease>(path, request, fence,
+                                           MemoryLease::valid_for(before, request.ttl));
+    }
+
+    void enqueue(Transaction& transaction, json& lock) {
+      json waiter = owner_json(request.owner);
+      waiter["mode"] = mode_name(request.mode);
+      waiter["process"] = getpid();
+      waiter["since"] = now_ns();
+      lock["queue"].push_back(std::move(waiter));
+      transaction.save();
+      queued = true;
+    }
+
+    // Its death is no change of the file.
+    Fd process_ahead(const json& lock) const {
+      pid_t pid = 0;
+      for (const json& waiter : lock["queue"]) {
+        if (waiter["id"] == request.owner.id) break;
+        pid = waiter["process"].get<pid_t>();
+      }
+      if (pid == 0 || pid == getpid()) return Fd();
+      return Fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+    }
+
+    void tell(const LockInfo& seen) {
+      std::vector<std::string> ids;
+      for (const auto& holder : seen.holders) ids.push_back(holder.owner.id);
+      if (!wait.on_blocked || ids.empty() || ids == told) return;
+      told = ids;
+      wait.on_blocked(seen);
+    }
+  };
+
+  std::string path_;
+};
+
+Result<void> check(const Target& target) {
+  if (!target.url.hosts.empty()) return Error{Errc::invalid, "memory has no host"};
+  return {};
+}
+
+const std::string& private_path() {
+  static const struct Store {
+    std::string path = "/dev/shm/dlock-memory-" + util::random_id();
+    Store() { std::filesystem::create_directory(path); }
+    ~Store() { std::filesystem::remove_all(path); }
+    Store(const Store&) = delete;
+    Store& operator=(const Store&) = delete;
+  } store;
+  static const std::string path = store.path + "/state";
+  return path;
+}
+
+Result<std::unique_ptr<Backend>> open(const Target& target, Deadline, Cancel) {
+  const std::string path = target.url.path.empty() ? private_path() : target.url.path;
+  const Fd exists(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (!exists) return unreachable(path);
+  return std::make_unique<MemoryBackend>(path);
+}
+
+}  // namespace
+
+BackendEntry memory_entry() {
+  return {.name = "memory",
+          .brief = "a leased lock service in a file, for tests",
+          .traits = kTraits,
+          .url_example = "memory:///dev/shm/dir/store",
+          .check = check,
+          .open = open};
+}
+
+}  // namespace dlock::test
