@@ -4,9 +4,10 @@
 . "$(dirname "$0")/lib.sh"
 
 tree() { # PID: it and its descendants
-  local child
+  local child children
   echo "$1"
-  for child in $(cat "/proc/$1/task"/*/children 2>/dev/null); do tree "$child"; done
+  read -ra children < <(cat "/proc/$1/task"/*/children 2>/dev/null) || true
+  for child in "${children[@]}"; do tree "$child"; done
 }
 switches() { # of every thread of the processes of dlock
   local pid task total=0 n
