@@ -1,4 +1,4 @@
-#!/bin/bash
+#!/usr/bin/env bash
 # In zsh, TAB offers commands, options, choices, backends and profiles, and completes the user's own
 # command behind "--".
 . "$(dirname "$0")/lib.sh"

@@ -1,4 +1,4 @@
-#!/bin/bash
+#!/usr/bin/env bash
 # The committed man page and completions are what `dlock generate` writes, and man(1) likes them.
 . "$(dirname "$0")/lib.sh"
 

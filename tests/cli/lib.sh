@@ -125,3 +125,19 @@ gone() {
 has_waiter() {
   grep -q -- "-> FLOCK .*:$(stat -c %i "$1") " /proc/locks
 }
+
+# try STATUS ARGUMENTS...: dlock run ARGUMENTS exits with STATUS; leaves its stderr in ./err.
+try() {
+  local want=$1 got=0
+  shift
+  "$DLOCK" run "$@" 2>err || got=$?
+  ((got == want)) || fail "expected status $want, got $got: dlock run $* ($(<err))"
+}
+
+# is_free KEY, is_held KEY: whether a dlock that does not wait would get this lock.
+is_free() { "$DLOCK" run -q -n -k "$1" -- true; }
+is_held() { ! is_free "$1"; }
+
+# assert_free KEY, assert_held KEY: fails unless it is so now.
+assert_free() { expect_status 0 "$DLOCK" run -q -n -k "$1" -- true; }
+assert_held() { expect_status 75 "$DLOCK" run -q -n -k "$1" -- true; }

@@ -156,6 +156,7 @@ for fault_line, want in (("acquire unreachable", 69), ("acquire denied", 77), ("
 
 case = "an acquire that hangs is ended by a signal"
 fault("acquire hang")
+os.unlink(control + ".log")
 process = subprocess.Popen([dlock, "run", "--backend", faulty, "--key", "k", "--", "true"])
 while calls("acquire") < 1:
     time.sleep(0.02)

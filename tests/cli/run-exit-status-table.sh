@@ -1,4 +1,4 @@
-#!/bin/bash
+#!/usr/bin/env bash
 # Every exit status of the table in src/engine/exit_status.hpp comes out where the table says.  Not
 # here: 79 and 70, which need a backend that fails.
 . "$(dirname "$0")/lib.sh"

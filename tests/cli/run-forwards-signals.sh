@@ -1,4 +1,4 @@
-#!/bin/bash
+#!/usr/bin/env bash
 # A signal that is sent to dlock while the command runs arrives at the command, exactly; those that
 # ask to end arrive at all that the command has started.  What has not ended when the command has,
 # after such a signal, is ended before the lock is free.
@@ -19,8 +19,6 @@ ends() {
   assert_equal "$1" "$got" "$2"
 }
 has_lines() { [[ -e $2 ]] && (($(wc -l <"$2") >= $1)); }
-busy() { expect_status 75 "$DLOCK" run -q -n -k job -- true; }
-free() { expect_status 0 "$DLOCK" run -q -n -k job -- true; }
 
 # Every one that can be caught, once each and in order.  (SIGCHLD is for parents; the stop signals
 # stop dlock too, as the terminal's would.)
@@ -72,7 +70,7 @@ for signal in TERM INT HUP QUIT; do
   ends $((128 + $(kill -l "$signal"))) "exit status after SIG$signal, of which the shell died"
   gone "$(<worker)" || fail "after SIG$signal the worker below the shell still runs"
   assert_equal "SIG$signal" "$(<heard)" "what the worker below the shell heard"
-  free
+  assert_free job
 done
 
 # Other signals: the command alone.
@@ -92,14 +90,14 @@ start -k job -- bash -c 'exec 2>/dev/null; trap "echo x >>heard" TERM; touch rea
 wait_until 30 test -e ready
 kill -TERM "$dlock"
 wait_until 30 has_lines 1 heard
-busy
+assert_held job
 kill -TERM "$dlock"
 wait_until 30 has_lines 2 heard
-busy
+assert_held job
 assert_equal 2 "$(wc -l <heard)" "how often two SIGTERMs arrive"
 touch go
 ends 33 "exit status of a command that cleans up after SIGTERM"
-free
+assert_free job
 
 # What outlives a signalled end ends before the lock is free.
 rm -f worker
@@ -118,7 +116,7 @@ worker=$(<worker)
 next=$!
 kill -TERM "$dlock"
 wait_until 30 gone "$(<shell)"
-busy
+assert_held job
 if gone "$worker"; then fail "a grandchild that ignores SIGTERM did not get --kill-after"; fi
 ends 143 "exit status of a command that died of SIGTERM and left a deaf grandchild"
 gone "$worker" || fail "a grandchild that ignores SIGTERM lives on when dlock has ended"

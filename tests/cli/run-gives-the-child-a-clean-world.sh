@@ -1,4 +1,4 @@
-#!/bin/bash
+#!/usr/bin/env bash
 # The command finds what dlock found: descriptors, signals, limits and environment, with DLOCK_KEY,
 # DLOCK_TOKEN and DLOCK_FENCE the only difference.
 . "$(dirname "$0")/lib.sh"

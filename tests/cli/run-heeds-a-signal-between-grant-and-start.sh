@@ -3,7 +3,6 @@
 # never started.
 . "$(dirname "$0")/lib.sh"
 
-held() { ! "$DLOCK" run -q --key k -n -- true; }
 state() { # PID LETTER
   local stat
   read -r stat <"/proc/$1/stat"
@@ -13,7 +12,7 @@ state() { # PID LETTER
 for signal in TERM INT HUP QUIT USR1 ALRM; do
   mkfifo "$tmp/go"
   "$DLOCK" run --key k -- sh -c "read -r x <$tmp/go" &
-  wait_until 10 held
+  wait_until 10 is_held k
   # INT and QUIT are ignored in the background jobs of a script: give them back.
   python3 -c 'import os, signal, sys
 for s in signal.SIGINT, signal.SIGQUIT: signal.signal(s, signal.SIG_DFL)
@@ -25,7 +24,7 @@ os.execv(sys.argv[1], sys.argv[1:])' "$DLOCK" run -q --key k -- touch "$tmp/ran"
   wait_until 10 state "$waiter" T
   echo >"$tmp/go"
   wait %1 || fail "the holder failed"
-  wait_until 10 held
+  wait_until 10 is_held k
   kill -s "$signal" "$waiter"
   kill -CONT "$waiter"
   status=0

@@ -26,11 +26,10 @@ of_dlock() { # PID: those processes of its tree that are dlock
   done
   return 0
 }
-held() { ! "$DLOCK" run -q --key k -n -- true; }
 
 "$DLOCK" run --key k -- sleep 1000 &
 holder=$!
-wait_until 10 held
+wait_until 10 is_held k
 "$DLOCK" run -q --key k -- true &
 waiter=$!
 wait_until 10 has_waiter "$locks/k"

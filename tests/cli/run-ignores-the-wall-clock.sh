@@ -1,4 +1,4 @@
-#!/bin/bash
+#!/usr/bin/env bash
 # Time zone, a wall clock that is wrong or jumps, and a boot clock with any start value change
 # nothing: jobs run under the lock, waits end when they should, and limits hold.
 . "$(dirname "$0")/lib.sh"

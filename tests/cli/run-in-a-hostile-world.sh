@@ -5,8 +5,6 @@
 . "$(dirname "$0")/lib.sh"
 need python3 setpriv unshare
 
-is_free() { "$DLOCK" run -q --key k -n -- true; }
-assert_free() { wait_until 10 is_free; }
 
 # Too few descriptors, at every stage: either it works or it says why.
 for limit in 4 5 6 7 8 9 10 12 16; do
@@ -17,7 +15,7 @@ for limit in 4 5 6 7 8 9 10 12 16; do
     69 | 70) assert_contains "$err" "oo many open files" "ulimit -n $limit" ;;
     *) fail "ulimit -n $limit: status $status: $err" ;;
   esac
-  assert_free
+  wait_until 10 is_free k
 done
 
 # No process to be had (root has no such limit).
@@ -63,17 +61,17 @@ with os.fdopen(r, "rb") as reader:
 if process.wait(10) != 124 or b"--max-hold" not in said:
     sys.exit(f"status {process.returncode}, said {said[-200:]!r}")
 PYTHON
-assert_free
+wait_until 10 is_free k
 
 # A job that kills its supervisor, or its whole process group.
 status=0
 "$DLOCK" run -q --key k -- sh -c 'kill -KILL $PPID; sleep 1000' 2>/dev/null || status=$?
 assert_equal 79 "$status" "the status when the job killed the supervisor"
-assert_free
+wait_until 10 is_free k
 status=0
 { setsid -w "$DLOCK" run -q --key k -- sh -c 'kill -KILL 0; sleep 1000'; } 2>/dev/null || status=$?
 assert_equal 137 "$status" "the status when the job killed its process group"
-assert_free
+wait_until 10 is_free k
 
 # As the first process of a container: orphans are reaped, and the status comes through.
 if unshare --pid --fork --mount-proc true 2>/dev/null; then
@@ -81,7 +79,7 @@ if unshare --pid --fork --mount-proc true 2>/dev/null; then
     sh -c '(sleep 0.05 &) ; sleep 0.2; ps -eo stat= | grep -q Z && exit 8; exit 7'
   expect_status 143 unshare --pid --fork --mount-proc sh -c '
     (sleep 0.5; kill -TERM 1) & exec "$DLOCK" run -q --key k -- sleep 1000'
-  assert_free
+  wait_until 10 is_free k
 fi
 
 # A child with more rights than its parent is cleared of PR_SET_PDEATHSIG, and dies all the same.
@@ -94,7 +92,7 @@ if ((EUID == 0)); then
   kill -KILL "$front"
   wait "$front" 2>/dev/null || true
   wait_until 10 bash -c "! pgrep -f '^$tmp/suid-sleep 1000' >/dev/null"
-  assert_free
+  wait_until 10 is_free k
 fi
 
 # A job that forks as fast as it can, into new sessions, while it is ended.
@@ -111,7 +109,7 @@ signal.pause()
 ' DLOCK-FORKING-JOB || status=$?
 assert_equal 124 "$status" "the status of a forking job"
 pgrep -f DLOCK-FORKING-JOB >/dev/null && fail "a process of a forking job is left"
-assert_free
+wait_until 10 is_free k
 
 # Frozen by a cgroup, both processes and the job, for longer than the lease: ended at the thaw.
 freezer=/sys/fs/cgroup/freezer

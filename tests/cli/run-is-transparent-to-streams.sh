@@ -1,4 +1,4 @@
-#!/bin/bash
+#!/usr/bin/env bash
 # The command reads, writes and is called as if dlock were not there: every byte of its streams and
 # of its arguments is its own, and dlock keeps no end of a pipe open.
 . "$(dirname "$0")/lib.sh"

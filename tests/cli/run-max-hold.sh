@@ -1,21 +1,13 @@
-#!/bin/bash
+#!/usr/bin/env bash
 # --max-hold ends a command that runs too long: SIGTERM, SIGKILL after --kill-after, status 124, and
 # the lock is free.  It does not touch a command that ends in time, nor does waiting count.
 . "$(dirname "$0")/lib.sh"
 
 cd "$tmp"
-# try STATUS ARGUMENTS...: dlock run ARGUMENTS exits with STATUS; leaves its stderr in err.
-try() {
-  local want=$1 got=0
-  shift
-  "$DLOCK" run "$@" 2>err || got=$?
-  ((got == want)) || fail "expected status $want, got $got: dlock run $* ($(<err))"
-}
-free() { expect_status 0 "$DLOCK" run -q -n -k job -- true; }
 
 try 124 -k job --max-hold 0.3 -- sleep 300
 assert_equal 'dlock: --max-hold 300ms is over; ending sleep' "$(<err)" "stderr"
-free
+assert_free job
 
 # SIGTERM comes first, to all of the tree, and a status of the command's own does not count.
 cat >job.sh <<'SH'
@@ -29,19 +21,19 @@ try 124 -q -k job --max-hold 2 -- bash job.sh parent
 assert_equal $'child\nparent' "$(sort heard)" "who got SIGTERM when --max-hold was over"
 gone "$(<parent)" "$(<child)" || fail "a process of the job is left when --max-hold has ended it"
 assert_equal '' "$(<err)" "stderr of dlock run -q --max-hold"
-free
+assert_free job
 
 # SIGKILL for what does not listen.
 sed -i "s/trap .*/trap '' TERM/" job.sh
 rm -f parent child
 expect_status 124 "$DLOCK" run -q -k job --max-hold 2 --kill-after 0.3 -- bash job.sh parent
 gone "$(<parent)" "$(<child)" || fail "a deaf process is left when --max-hold has ended the job"
-free
+assert_free job
 
 # A command that is stopped hears of it too.
 # shellcheck disable=SC2016  # for the inner shell
 expect_status 124 "$DLOCK" run -q -k job --max-hold 1 -- sh -c 'kill -STOP $$'
-free
+assert_free job
 
 # In time; and 0 is no limit.
 try 7 -k job --max-hold 60 -- sh -c 'exit 7'

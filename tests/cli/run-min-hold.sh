@@ -1,24 +1,16 @@
-#!/bin/bash
+#!/usr/bin/env bash
 # With --min-hold the caller has the exit status and its pipes back at once, and the lock stays held
 # until the time is over, and is free then.
 . "$(dirname "$0")/lib.sh"
 
 cd "$tmp"
-# try STATUS ARGUMENTS...: dlock run ARGUMENTS exits with STATUS; leaves its stderr in err.
-try() {
-  local want=$1 got=0
-  shift
-  "$DLOCK" run "$@" 2>err || got=$?
-  ((got == want)) || fail "expected status $want, got $got: dlock run $* ($(<err))"
-}
 now_ms() { echo $((${EPOCHREALTIME/./} / 1000)); }
-busy() { expect_status 75 "$DLOCK" run -q -n -k job -- true; }
 
 # The caller is a pipe's reader, too: it is back before the lock is free.
 started=$(now_ms)
 got=0
 out=$("$DLOCK" run -k job --min-hold 3 --status-file status -- sh -c 'echo hi; exit 7' 2>&1) || got=$?
-busy
+assert_held job
 assert_equal 7 "$got" "exit status with --min-hold"
 assert_equal hi "$out" "what the command wrote"
 assert_contains "$(<status)" '"outcome":"completed"' "status file"
@@ -31,7 +23,7 @@ took=$(($(now_ms) - started))
 mkfifo pipe
 setsid "$DLOCK" run -k job --min-hold 3 -- true 3>pipe &
 expect_status 0 timeout 60 cat pipe >/dev/null
-busy
+assert_held job
 wait $!
 
 # A command that runs for longer frees the lock when it ends.
@@ -44,7 +36,7 @@ expect_status 0 "$DLOCK" run -q -n -k job -- true
 
 # The other modes.
 expect_status 0 "$DLOCK" run -k job --shared --min-hold 3 -- true
-busy
+assert_held job
 expect_status 0 "$DLOCK" run -q -n -k job --shared -- true
 expect_status 0 "$DLOCK" run -q -k job -w 60 -- true
 
@@ -53,6 +45,6 @@ mark=dlock-min-hold-$$
 env MARK="$mark" "$DLOCK" run -k job --min-hold 2 -- true
 none_left() { [[ -z $(grep -lzsxF "MARK=$mark" /proc/[0-9]*/environ || true) ]]; }
 if none_left; then fail "nobody keeps the lock after the command"; fi
-busy
+assert_held job
 wait_until 60 none_left
 expect_status 0 "$DLOCK" run -q -n -k job -- true

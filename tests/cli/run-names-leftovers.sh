@@ -1,18 +1,9 @@
-#!/bin/bash
+#!/usr/bin/env bash
 # Processes that a command leaves running when it ends by itself: by default they live on without
 # the lock and dlock names them; --leftovers wait waits for them, --leftovers kill ends them first.
 . "$(dirname "$0")/lib.sh"
 
 cd "$tmp"
-# try STATUS ARGUMENTS...: dlock run ARGUMENTS exits with STATUS; leaves its stderr in err.
-try() {
-  local want=$1 got=0
-  shift
-  "$DLOCK" run "$@" 2>err || got=$?
-  ((got == want)) || fail "expected status $want, got $got: dlock run $* ($(<err))"
-}
-busy() { expect_status 75 "$DLOCK" run -q -n -k job -- true; }
-free() { expect_status 0 "$DLOCK" run -q -n -k job -- true; }
 
 cat >daemon.sh <<'SH'
 trap 'echo TERM >>heard; exit' TERM
@@ -45,7 +36,7 @@ again() {
 for option in '' --leftovers=ignore; do
   # shellcheck disable=SC2086  # no argument if empty
   try 5 -k job $option -- bash job.sh daemon.sh
-  free
+  assert_free job
   if gone "$(<child)" || gone "$(<daemon)"; then fail "dlock ended what it was to ignore"; fi
   said=$(<err)
   assert_equal 1 "$(wc -l <err)" "lines on stderr"
@@ -66,10 +57,10 @@ assert_equal '' "$(<err)" "stderr of a command that leaves nothing running"
 "$DLOCK" run -k job --leftovers wait -- bash job.sh daemon.sh 2>err &
 dlock=$!
 wait_until 30 test -s child -a -s daemon
-busy
+assert_held job
 kill -TERM "$(<child)"
 wait_until 30 gone "$(<child)"
-busy  # for the daemon's sake
+assert_held job # for the daemon's sake
 gone "$dlock" && fail "--leftovers wait did not wait for a daemon"
 touch go
 got=0
@@ -77,7 +68,7 @@ wait "$dlock" || got=$?
 assert_equal 5 "$got" "exit status with --leftovers wait"
 gone "$(<daemon)" || fail "--leftovers wait ended before the daemon"
 assert_equal '' "$(<err)" "stderr with --leftovers wait"
-free
+assert_free job
 again
 
 # kill: SIGTERM first.
@@ -85,7 +76,7 @@ try 5 -k job --leftovers kill -- bash job.sh daemon.sh
 gone "$(<child)" "$(<daemon)" || fail "--leftovers kill left a process running"
 assert_equal $'TERM\nTERM' "$(<heard)" "what the leftovers heard before they were killed"
 assert_equal '' "$(<err)" "stderr with --leftovers kill"
-free
+assert_free job
 again
 
 # kill: SIGKILL after --kill-after, and the lock is held until then.
@@ -99,4 +90,4 @@ got=0
 wait "$dlock" || got=$?
 assert_equal 5 "$got" "exit status with --leftovers kill and leftovers that ignore SIGTERM"
 gone "$(<child)" "$(<daemon)" || fail "--leftovers kill left a deaf process running"
-free
+assert_free job

@@ -1,4 +1,4 @@
-#!/bin/bash
+#!/usr/bin/env bash
 # Each of the 256 exit statuses of the command comes out as dlock's own, without a word.
 . "$(dirname "$0")/lib.sh"
 

@@ -1,4 +1,4 @@
-#!/bin/bash
+#!/usr/bin/env bash
 # A config file that is wrong, or that others could have written, is refused with status 78 and one
 # line that names file, line and key; a good one comes behind the environment and the flags.
 . "$(dirname "$0")/lib.sh"

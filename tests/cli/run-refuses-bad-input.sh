@@ -1,4 +1,4 @@
-#!/bin/bash
+#!/usr/bin/env bash
 # What cannot be done as asked is refused with status 64 before anything is touched, in one line on
 # stderr that says what is wrong.
 . "$(dirname "$0")/lib.sh"

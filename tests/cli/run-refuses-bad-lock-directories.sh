@@ -1,4 +1,4 @@
-#!/bin/bash
+#!/usr/bin/env bash
 # A lock directory or a lock file in which somebody else could let two holders in is refused, with a
 # line that says why; one that is merely full of rubbish is not.
 . "$(dirname "$0")/lib.sh"

@@ -1,4 +1,4 @@
-#!/bin/bash
+#!/usr/bin/env bash
 # A command that dies of signal N makes dlock exit with 128+N; one that a signal stops, or does
 # nothing to, lives on under the lock.
 . "$(dirname "$0")/lib.sh"

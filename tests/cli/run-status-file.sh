@@ -1,17 +1,10 @@
-#!/bin/bash
+#!/usr/bin/env bash
 # --status-file tells what happened as JSON: for each outcome, in one step, never an earlier run's,
 # to pipes and /dev/stdout as well, or else nothing is started.
 . "$(dirname "$0")/lib.sh"
 
 need python3
 cd "$tmp"
-# try STATUS ARGUMENTS...: dlock run ARGUMENTS exits with STATUS; leaves its stderr in err.
-try() {
-  local want=$1 got=0
-  shift
-  "$DLOCK" run "$@" 2>err || got=$?
-  ((got == want)) || fail "expected status $want, got $got: dlock run $* ($(<err))"
-}
 
 # outcome NAME OUTCOME STATUS ARGUMENTS...: runs with --status-file and keeps the file as NAME for
 # the check at the end, with what must be in it.

@@ -1,4 +1,4 @@
-#!/bin/bash
+#!/usr/bin/env bash
 # A waiter that is sent away (SIGTERM, SIGINT, SIGHUP, its --wait, timeout(1)) is gone at once, with
 # the right status, leaves no process, and the lock works on as if it had never come.
 . "$(dirname "$0")/lib.sh"

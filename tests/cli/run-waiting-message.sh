@@ -1,4 +1,4 @@
-#!/bin/bash
+#!/usr/bin/env bash
 # Who has to wait for more than a moment is told for whom, once and again when the holder changes;
 # on a terminal it is one line that is kept current and is gone when the command writes.
 . "$(dirname "$0")/lib.sh"
