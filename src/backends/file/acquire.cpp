@@ -90,6 +90,7 @@ class Acquisition {
   std::optional<LockFile> seat_;
   std::optional<LockFile> gate_;
   std::optional<LockInfo> told_;
+  Watch watch_;
   std::unique_ptr<FlockWait> waiting_;  // beyond the grant: see FlockWait::keep_only()
   int refusals_ = 0;
 };
@@ -213,7 +214,8 @@ Acquisition::MaybeLease Acquisition::grant_exclusive() {
                            .owner_id = request_.owner.id,
                            .fence = fence,
                            .recorded = !record.empty(),
-                           .main = std::move(*main_)});
+                           .main = std::move(*main_),
+                           .watch = std::move(watch_)});
   if (!lease) return lease.error();
   return std::optional(std::move(*lease));
 }
@@ -253,7 +255,8 @@ Acquisition::MaybeLease Acquisition::grant_seat() {
                            .fence = *fence,
                            .recorded = true,
                            .main = std::move(*main_),
-                           .seat = std::move(seat_)});
+                           .seat = std::move(seat_),
+                           .watch = std::move(watch_)});
   if (!lease) return lease.error();
   return std::optional(std::move(*lease));
 }
@@ -333,6 +336,7 @@ Result<bool> Acquisition::refused() {
 Result<Step> Acquisition::wait_in_kernel(int operation, std::span<LockFile* const> files) {
   waiting_ = std::make_unique<FlockWait>(request_.owner.pid);
   auto step = wait_for_any(operation, files);
+  watch_.clear();
   if (!step || *step != Step::granted) waiting_.reset();
   return step;
 }
@@ -341,10 +345,9 @@ Result<Step> Acquisition::wait_for_any(int operation, std::span<LockFile* const>
   for (const LockFile* file : files) {
     if (auto ok = waiting_->add(*file, operation); !ok) return ok.error();
   }
-  Watch watch;
-  if (wait_.on_blocked) watch.add(main_->fd.get(), Watch::For::replaced_or_written);
+  if (wait_.on_blocked) watch_.add(main_->fd.get(), Watch::For::replaced_or_written);
   for (const LockFile* file : files) {
-    if (!wait_.on_blocked || file != &*main_) watch.add(file->fd.get(), Watch::For::replaced);
+    if (!wait_.on_blocked || file != &*main_) watch_.add(file->fd.get(), Watch::For::replaced);
   }
   bool must_look = true;
   for (;;) {
@@ -357,7 +360,7 @@ Result<Step> Acquisition::wait_for_any(int operation, std::span<LockFile* const>
       if (!seen) return seen.error();
     }
     must_look = static_cast<bool>(wait_.on_blocked);
-    auto outcome = waiting_->wait(wait_.until, wait_.cancel, watch.fd());
+    auto outcome = waiting_->wait(wait_.until, wait_.cancel, watch_.fd());
     if (!outcome) return outcome.error();
     switch (outcome->end) {
       case FlockWait::End::granted:
@@ -369,7 +372,7 @@ Result<Step> Acquisition::wait_for_any(int operation, std::span<LockFile* const>
       case FlockWait::End::timed_out:
         return busy();
       case FlockWait::End::disturbed:
-        watch.drain();
+        watch_.drain();
     }
   }
 }

@@ -19,7 +19,6 @@
 
 #include "backends/file/boot.hpp"
 #include "backends/file/name.hpp"
-#include "backends/file/watch.hpp"
 #include "util/text.hpp"
 
 namespace dlock::file {
@@ -41,17 +40,18 @@ class FileLease final : public Lease {
   Deadline valid_until() const override { return kNever; }
 
   Result<void> renew(Deadline, Cancel) override {
-    watch_.drain();
+    held_.watch.drain();
     return check();
   }
 
   int event_fd() override {
-    if (watch_.fd() < 0) {
-      watch_.add(held_.main.fd.get(), Watch::For::replaced);
-      if (held_.seat) watch_.add(held_.seat->fd.get(), Watch::For::replaced);
-      watch_.add(held_.place.dir->fd(), Watch::For::moved_directory);
+    if (!subscribed_) {
+      subscribed_ = true;
+      held_.watch.add(held_.main.fd.get(), Watch::For::replaced);
+      if (held_.seat) held_.watch.add(held_.seat->fd.get(), Watch::For::replaced);
+      held_.watch.add(held_.place.dir->fd(), Watch::For::moved_directory);
     }
-    return watch_.fd();
+    return held_.watch.fd();
   }
 
   int witness_fd() const override { return witness_ ? witness_.get() : held_.main.fd.get(); }
@@ -120,7 +120,7 @@ class FileLease final : public Lease {
 
   Held held_;
   Fd witness_;  // only with a seat
-  Watch watch_;
+  bool subscribed_ = false;
 };
 
 Result<Fd> make_witness(int main, int seat) {

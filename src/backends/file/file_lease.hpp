@@ -6,6 +6,7 @@
 #include <string>
 
 #include "backends/file/lock_file.hpp"
+#include "backends/file/watch.hpp"
 #include "core/backend.hpp"
 
 namespace dlock::file {
@@ -19,6 +20,7 @@ struct Held {
   bool recorded = false;         // false: the lock file was foreign, and nothing of ours is in it
   LockFile main;                 // exclusive: LOCK_EX; else LOCK_SH
   std::optional<LockFile> seat;  // shared and slots: LOCK_EX
+  Watch watch;                   // of the wait, cleared; to be used again
 };
 
 /// Errc::unreachable where no descriptor is left for the witness.

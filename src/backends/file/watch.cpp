@@ -29,13 +29,19 @@ void Watch::add(int fd, For what) {
   if (!inotify_) inotify_.reset(inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
   if (!inotify_) return;
   const std::string path = "/proc/self/fd/" + std::to_string(fd);
-  inotify_add_watch(inotify_.get(), path.c_str(), mask_of(what));
+  watches_.push_back(inotify_add_watch(inotify_.get(), path.c_str(), mask_of(what)));
 }
 
 void Watch::drain() {
   std::array<char, 4'096> buffer;
   while (inotify_ && ::read(inotify_.get(), buffer.data(), buffer.size()) > 0) {
   }
+}
+
+void Watch::clear() {
+  for (const int watch : watches_) inotify_rm_watch(inotify_.get(), watch);
+  watches_.clear();
+  drain();
 }
 
 }  // namespace dlock::file
