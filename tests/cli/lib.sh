@@ -10,6 +10,12 @@
 # By hand: bash tests/cli/NAME.sh tests what is in build/default.
 set -euo pipefail
 
+# As a shell on a terminal would have it: nohup and CI runners ignore signals, and bash cannot take
+# back what was ignored when it started.
+if [[ -z ${DLOCK_LIB_SIGNALS-} ]]; then
+  DLOCK_LIB_SIGNALS=default exec env --default-signal bash "$0" "$@"
+fi
+
 DLOCK_SOURCE=${DLOCK_SOURCE:-$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)}
 DLOCK=${DLOCK:-$DLOCK_SOURCE/build/default/src/dlock}
 DLOCK_TEST=${DLOCK_TEST:-$DLOCK_SOURCE/build/default/tests/support/dlock-test}

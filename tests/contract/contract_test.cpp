@@ -739,7 +739,10 @@ TEST_P(Contract, ARandomScheduleNeverOverlaps) {
       {
         const std::lock_guard lock(state.mutex);
         ++mine;
-        EXPECT_TRUE((state.exclusive == 1) + (state.shared > 0) + (state.slots > 0) == 1);
+        EXPECT_TRUE((state.exclusive == 1) + (state.shared > 0) + (state.slots > 0) == 1)
+            << state.exclusive << " exclusive, " << state.shared << " shared, " << state.slots
+            << " slots, just granted: " << mode_name(wanted.mode) << " fence "
+            << (*lease)->fence().value_or(0);
         EXPECT_LE(state.exclusive, 1);
         EXPECT_LE(state.slots, 2);
         if (traits.fencing) {
