@@ -16,6 +16,9 @@ endif()
 include(CheckPIESupported)
 check_pie_supported()  # without this CMake compiles for PIE, but leaves the linking to the default
 add_compile_options(-fstack-protector-strong)
+# A quarter of the libraries' code is never called; what is not there need not be loaded.
+add_compile_options(-ffunction-sections -fdata-sections)
+add_link_options(-Wl,--gc-sections)
 add_compile_definitions(_GLIBCXX_ASSERTIONS)
 add_link_options(-Wl,-z,relro -Wl,-z,now -Wl,--as-needed)
 if(CMAKE_BUILD_TYPE MATCHES "^(Release|RelWithDebInfo|MinSizeRel)$")
