@@ -61,6 +61,12 @@ def wait_for(condition, sentence, seconds=15):
             sys.exit(sentence)
         time.sleep(0.01)
 
+def hold(command, key):
+    """Starts a job of the shell that takes this lock, and waits until it has it."""
+    shell.line(f"{dlock} run --key {key} -- {command} &")
+    wait_for(lambda: os.spawnvp(os.P_WAIT, dlock, [dlock, "run", "-q", "-n", "--key", key, "--",
+                                                   "true"]) == 75, f"{key} is not held")
+
 shell = Shell()
 
 # Ctrl-C ends the command, the shell sees 130, and the rest of a list or loop does not run.
@@ -94,8 +100,7 @@ shell.prompt()
 expect(shell.status() == 0, "a command that caught Ctrl-C does not end with its own status")
 
 # Ctrl-C while waiting.
-holder = f"{dlock} run --key held -- sleep 100"
-shell.line(f"{holder} & sleep 0.3")
+hold("sleep 100", "held")
 shell.send(f"{dlock} run --key held -- echo no\n")
 shell.read_until("waiting for \"held\"")
 shell.send("\x03")
@@ -143,7 +148,8 @@ shell.prompt()
 expect(shell.status() == 130, "a job that was stopped twice does not end by Ctrl-C")
 
 # A suspended waiter does not start its command behind the user's back.
-shell.line(f"{dlock} run --key held -- sh -c 'read x <{tmp}/fifo' & mkfifo {tmp}/fifo; sleep 0.2")
+os.mkfifo(f"{tmp}/fifo")
+hold(f"sh -c 'read x <{tmp}/fifo'", "held")
 shell.send(f"{dlock} run --key held -- sh -c 'echo ran >{tmp}/ran; echo d''one'\n")
 shell.read_until("waiting for")
 shell.send("\x1a")
@@ -174,7 +180,9 @@ shell.send("q")
 shell.prompt()
 
 # kill -TSTP at dlock alone stops the command too, and kill -CONT continues both.
-shell.line(f"{dlock} run --key s -- sh -c 'echo $$ >{tmp}/pid2; exec sleep 100' & echo $! >{tmp}/front; sleep 0.3")
+hold(f"sh -c 'echo $$ >{tmp}/pid2; exec sleep 100'", "s")
+wait_for(lambda: os.path.exists(f"{tmp}/pid2") and open(f"{tmp}/pid2").read(), "the job does not run")
+shell.line(f"echo $! >{tmp}/front")
 front, command = int(open(f"{tmp}/front").read()), int(open(f"{tmp}/pid2").read())
 os.kill(front, 20)
 wait_for(lambda: state(command) == "T" and state(front) == "T", "kill -TSTP does not stop both")

@@ -191,6 +191,23 @@ TEST_F(FileBackend, WithoutProcessesOrDescriptorsTheErrorIsClear) {
   EXPECT_TRUE(is_free_for(*b, request("job")));
 }
 
+// --- modes
+
+TEST_F(FileBackend, WhatIsLeftOfASharerDoesNotHideASlotsHolder) {
+  auto lease = hold(*a, slots("job", 2));
+  ASSERT_TRUE(lease);
+  // A process that dies closes its descriptors one by one: its seat may outlive its lock file.
+  file::Record record{.owner = shared("job").owner, .mode = Mode::shared};
+  record.lock_pid = getpid();
+  for (const std::string name : {"job~2", "job~3"}) {
+    std::ofstream(path(name)) << file::format_record(record);
+  }
+  const Fd left(::open(path("job~3").c_str(), O_RDWR | O_CLOEXEC));
+  ASSERT_EQ(::flock(left.get(), LOCK_EX | LOCK_NB), 0);
+  EXPECT_EQ(code_of(try_once(*b, shared("job"))), Errc::conflict);
+  EXPECT_TRUE(renew(*lease));
+}
+
 // --- what stands at the path
 
 TEST_F(FileBackend, RefusesWhatIsNoPlainFileOfOurs) {
@@ -222,6 +239,15 @@ TEST_F(FileBackend, RefusesWhatIsNoPlainFileOfOurs) {
     EXPECT_NE(refusal("stranger").find("4242"), std::string::npos);
   }
   EXPECT_TRUE(a->list("", soon()).value().empty());
+}
+
+TEST_F(FileBackend, ASeatThatCannotBeReadDoesNotHideTheHoldersBehindIt) {
+  auto first = hold(*a, shared("job"));
+  auto second = hold(*b, shared("job"));
+  EXPECT_TRUE(release(*first));
+  ASSERT_EQ(::link(path("job~1").c_str(), path("other name").c_str()), 0);
+  EXPECT_FALSE(try_once(*a, slots("job", 2)));  // the second is shared, and holds it still
+  EXPECT_TRUE(release(*second));
 }
 
 TEST_F(FileBackend, UnlinkingTheFileNeverLetsTwoIn) {

@@ -19,6 +19,7 @@
 //          seat's taker for nothing: it gives the seat back before it waits for the lock file.
 #include "backends/file/acquire.hpp"
 
+#include <sched.h>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -72,6 +73,7 @@ class Acquisition {
   Result<bool> refused();
   Result<LockInfo> look_and_tell();
   Result<void> check_mode(const LockInfo& seen) const;
+  Result<void> check_seats() const;
   Result<bool> take_seat();
   MaybeLease grant_exclusive();
   MaybeLease grant_seat();
@@ -81,6 +83,7 @@ class Acquisition {
     return {Errc::cancelled, "stopped waiting for " + quoted(request_.key)};
   }
   Error busy() const;
+  Error conflict_with(Mode mode, unsigned slots) const;
   bool may_wait() const { return wait_.until > Clock::now(); }
 
   Place place_;
@@ -230,14 +233,12 @@ Acquisition::MaybeLease Acquisition::grant_seat() {
   }
   const Content last = read_lock_file(main_->fd.get());
   // Behind an empty file or an exclusive header there is no seat's holder: it would have written
-  // its own.  That spares the look, which costs as much as a hundred grants (see proc_locks.cpp).
+  // its own.
   const bool other_mode =
       last.header && last.header->mode != Mode::exclusive &&
       (last.header->mode != request_.mode || last.header->slots != request_.slots);
   if (last.foreign || other_mode) {
-    auto seen = look(place_.dir, request_.key);
-    if (!seen) return seen.error();
-    if (auto ok = check_mode(*seen); !ok) return ok.error();
+    if (auto ok = check_seats(); !ok) return ok.error();
   }
   if (seat_ && identity_of(*seat_, place_) != Identity::same) seat_.reset();
   if (!seat_) {
@@ -259,6 +260,29 @@ Acquisition::MaybeLease Acquisition::grant_seat() {
                            .watch = std::move(watch_)});
   if (!lease) return lease.error();
   return std::optional(std::move(*lease));
+}
+
+// With the latch: is any seat held in another mode?  The locks on the seats tell, one by one, and
+// not /proc/locks: this must be right.  A seat may be locked without having a holder, by a waiter
+// that is yet to come here, or by what is left of a dying process; then it is refused for nothing
+// if the record that it still has is of another mode, as it would have been a moment before.
+Result<void> Acquisition::check_seats() const {
+  for (unsigned number = 1;; ++number) {
+    auto seat = open_lock_file(place_, seat_name(place_.leaf, number), Missing::leave);
+    if (!seat) return seat.error();
+    if (!*seat) return {};
+    if (seat_ && (*seat)->inode == seat_->inode) continue;
+    for (int tries = 1;; ++tries) {
+      auto is_free = try_flock(**seat, place_, LOCK_EX);
+      if (!is_free) return is_free.error();
+      if (*is_free) break;
+      const auto record = read_seat((*seat)->fd.get());
+      if (!record || record->given_up) break;
+      if (record->mode == request_.mode && record->slots == request_.slots) break;
+      if (tries == kSpuriousRefusals) return conflict_with(record->mode, record->slots);
+      sched_yield();  // a reader's probe (inspect.cpp) is over at once
+    }
+  }
 }
 
 Result<bool> Acquisition::take_seat() {
@@ -287,15 +311,18 @@ Error Acquisition::busy() const {
   return {Errc::busy, quoted(request_.key) + " is held" + by};
 }
 
+Error Acquisition::conflict_with(Mode mode, unsigned slots) const {
+  return {Errc::conflict, quoted(request_.key) + " is held with " + with_slots(mode, slots) +
+                              ", not " + with_slots(request_.mode, request_.slots)};
+}
+
 Result<void> Acquisition::check_mode(const LockInfo& seen) const {
   for (const LockInfo::Holder& holder : seen.holders) {
     if (holder.foreign) continue;
     const bool same = seen.mode == request_.mode && seen.slots == request_.slots;
     const bool waits = seen.mode != Mode::slots && request_.mode != Mode::slots;
     if (same || waits) continue;
-    return Error{Errc::conflict, quoted(request_.key) + " is held with " +
-                                     with_slots(seen.mode, seen.slots) + ", not " +
-                                     with_slots(request_.mode, request_.slots)};
+    return conflict_with(seen.mode, seen.slots);
   }
   return {};
 }

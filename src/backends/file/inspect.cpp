@@ -99,11 +99,12 @@ LockInfo::Holder foreign_holder(pid_t pid) {
   return holder;
 }
 
-// Through a description of its own, which closes and unlocks at once.
-bool probe_is_refused(int fd) {
+// Through a description of its own, which closes and unlocks at once.  Only what was granted shows
+// that nobody holds it: where the probe cannot be made (no descriptor left), somebody may.
+bool probe_is_granted(int fd) {
   const std::string path = "/proc/self/fd/" + std::to_string(fd);
   const Fd other(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  return other && ::flock(other.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  return other && ::flock(other.get(), LOCK_SH | LOCK_NB) == 0;
 }
 
 // One look at the files of one key.
@@ -118,6 +119,7 @@ class Look {
   LockInfo info;
   std::vector<pid_t> suspects;  // who seems to be no dlock
   bool unsettled = false;       // something did not fit together: perhaps it is being written
+  std::optional<Error> error;   // a seat could not be read: its holder must not be overlooked
 
   void read(const LockFile& file) {
     const auto lines = lines_of(locks_, file.device, file.inode);
@@ -138,6 +140,7 @@ class Look {
   void read_seats() {
     for (unsigned number = 1;; ++number) {
       const auto seat = open_lock_file(place_, seat_name(place_.leaf, number), Missing::leave);
+      if (!seat) error = seat.error();
       if (!seat || !seat.value()) return;
       const LockFile& file = *seat.value();
       for (const FlockLine& line : lines_of(locks_, file.device, file.inode)) {
@@ -213,6 +216,7 @@ Result<LockInfo> look_at(const Place& place, std::string_view key,
     Look seen(place, *locks, std::move(suspects));
     seen.info.key = key;
     if (file.value()) seen.read(*file.value());
+    if (seen.error) return *seen.error;
     if (!seen.unsettled || looks == kLooks) return std::move(seen.info);
     suspects = std::move(seen.suspects);
     locks.reset();
@@ -254,7 +258,7 @@ bool is_live(const LockFile& file, const Record& record, const std::vector<Flock
     if (record.pid_namespace != pid_namespace() || line.pid == record.lock_pid) return true;
     locked = true;
   }
-  return !locked && probe_is_refused(file.fd.get());
+  return !locked && !probe_is_granted(file.fd.get());
 }
 
 Result<LockInfo> look(const std::shared_ptr<const LockDir>& dir, std::string_view key) {

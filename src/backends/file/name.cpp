@@ -48,7 +48,8 @@ std::optional<std::string> key_of(std::span<const std::string> folders, std::str
 }
 
 bool is_folder_name(std::string_view name) {
-  return name.size() == kChunk + 1 && name.ends_with('%') && name.find('~') == std::string_view::npos;
+  return name.size() == kChunk + 1 && name.ends_with('%') &&
+         name.find('~') == std::string_view::npos;
 }
 
 std::string seat_name(std::string_view leaf, unsigned number) {
