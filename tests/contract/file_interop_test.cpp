@@ -243,11 +243,13 @@ TEST_F(FileBackend, RefusesWhatIsNoPlainFileOfOurs) {
 
 TEST_F(FileBackend, ASeatThatCannotBeReadDoesNotHideTheHoldersBehindIt) {
   auto first = hold(*a, shared("job"));
-  auto second = hold(*b, shared("job"));
+  auto second = hold(*a, shared("job"));
+  auto third = hold(*b, shared("job"));
   EXPECT_TRUE(release(*first));
-  ASSERT_EQ(::link(path("job~1").c_str(), path("other name").c_str()), 0);
-  EXPECT_FALSE(try_once(*a, slots("job", 2)));  // the second is shared, and holds it still
   EXPECT_TRUE(release(*second));
+  ASSERT_EQ(::link(path("job~2").c_str(), path("other name").c_str()), 0);
+  EXPECT_FALSE(try_once(*a, slots("job", 3)));  // the first seat is free, but the third is shared
+  EXPECT_TRUE(release(*third));
 }
 
 TEST_F(FileBackend, UnlinkingTheFileNeverLetsTwoIn) {
