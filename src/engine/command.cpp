@@ -76,15 +76,13 @@ int exec_first(const Prepared& prepared) {
 // vfork spares copying what exec throws away, 0.15 ms of 3.  The calling thread sleeps until the
 // exec, so it does not hear of the front, nor of the lease, while a slow disk delays that; the
 // keeper's thread and the front go on, and the front's guard can kill us even then.
-[[gnu::noinline]] pid_t start(const Prepared& prepared, pid_t process_group,
-                              const Inherited& inherited, int report) {
+[[gnu::noinline]] pid_t start(const Prepared& prepared, const Inherited& inherited, int report) {
   const pid_t parent = getpid();
   const pid_t pid = vfork();
   if (pid != 0) return pid;
   // A belt beside the braces: set-id programs clear it, grandchildren do not inherit it.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(127);
-  setpgid(0, process_group);  // fails only if the front and its whole group are gone
   inherited.restore();
   const int error = exec_first(prepared);
   while (write(report, &error, sizeof(error)) < 0 && errno == EINTR) {
@@ -106,7 +104,7 @@ Spawned spawn(const CommandSpec& spec, const Inherited& inherited) {
   if (pipe2(fds.data(), O_CLOEXEC) != 0) return {};
   Fd result(fds[0]);
   const Fd report(fds[1]);
-  const pid_t pid = start(prepared, spec.process_group, inherited, report.get());
+  const pid_t pid = start(prepared, inherited, report.get());
   if (pid < 0) return {};
   return {pid, std::move(result)};
 }

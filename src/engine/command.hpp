@@ -15,7 +15,6 @@ struct CommandSpec {
   std::vector<std::string> argv;
   /// DLOCK_* variables to set; those with no value are removed.
   std::vector<std::pair<std::string, std::string>> environment;
-  pid_t process_group = 0;  // the front's: pipelines, Ctrl-C and Ctrl-Z work as without dlock
 };
 
 struct Spawned {

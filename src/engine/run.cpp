@@ -39,7 +39,6 @@ int run(const BackendEntry& entry, const Target& target, const RunSpec& spec) {
                            .status_file = status_file.value(),
                            .page = *link->page,
                            .front = getpid(),
-                           .process_group = getpgrp(),
                            .started = started};
   const pid_t supervisor = fork();
   if (supervisor < 0) return cannot_start("fork");

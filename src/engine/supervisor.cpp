@@ -194,11 +194,15 @@ void Supervisor::start_command() {
   const auto fence = lock_->fence();
   CommandSpec command;
   command.argv = spec_.argv;
-  command.process_group = context_.process_group;
   command.environment = {{"DLOCK_KEY", spec_.key},
                          {"DLOCK_TOKEN", owner_id_},
                          {"DLOCK_FENCE", fence ? std::to_string(*fence) : ""}};
   job_.start(command, context_.inherited);
+  // Now that the command is in the front's group and session, out of both: what stops or kills the
+  // group is not to stop the renewals.  A group of the same session would not do: the command, a
+  // member of one group with its parent in another, would keep the front's from being an orphaned
+  // one until it exits, and then the kernel sends SIGHUP to all of it if a member is stopped.
+  setsid();
 }
 
 void Supervisor::read_link() {
@@ -358,7 +362,6 @@ void Supervisor::stay_behind() {
 }
 
 void Supervisor::run() {
-  setpgid(0, 0);  // out of reach of the terminal, so that the lease is renewed while the job sleeps
   become_subreaper();
   sigset_t children;
   sigemptyset(&children);

@@ -16,9 +16,8 @@ struct RunContext {
   const Inherited& inherited;
   const StatusFile& status_file;
   SharedPage& page;
-  pid_t front = 0;          // the process that the user started; the pid in the owner record
-  pid_t process_group = 0;  // the front's, and the command's
-  Deadline started;         // when dlock was
+  pid_t front = 0;   // the process that the user started; the pid in the owner record
+  Deadline started;  // when dlock was
 };
 
 /// Runs in the process that was forked for it, to its end: never returns.

@@ -23,16 +23,15 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
+#include "backends/file/acquisition.hpp"
 #include "backends/file/boot.hpp"
 #include "backends/file/file_lease.hpp"
-#include "backends/file/flock_wait.hpp"
-#include "backends/file/inspect.hpp"
 #include "backends/file/name.hpp"
 #include "backends/file/record.hpp"
-#include "backends/file/watch.hpp"
 #include "util/host.hpp"
 #include "util/log.hpp"
 #include "util/text.hpp"
@@ -40,63 +39,11 @@
 namespace dlock::file {
 namespace {
 
-using util::quoted;
-
 // A latch is held for microseconds; longer than this its holder is stopped.  Also for requests that
 // may not wait: the latch says nothing about the lock.
 constexpr Millis kLatchPatience{2'000};
-// A reader's probe (inspect.cpp) can refuse a request that does not wait; so many in a row do not.
-constexpr int kSpuriousRefusals = 20;
 
-enum class Step { granted, again };
-
-std::string with_slots(Mode mode, unsigned slots) {
-  if (mode == Mode::slots) return "--slots " + std::to_string(slots);
-  return mode == Mode::shared ? "--shared" : "an exclusive lock";
-}
-
-class Acquisition {
- public:
-  Acquisition(Place place, const Request& request, const Wait& wait)
-      : place_(std::move(place)), request_(request), wait_(wait) {}
-
-  Result<std::unique_ptr<Lease>> exclusive();
-  Result<std::unique_ptr<Lease>> seated();
-
- private:
-  using MaybeLease = Result<std::optional<std::unique_ptr<Lease>>>;  // none: begin again
-
-  Result<Step> wait_for_main(int operation);
-  Result<Step> wait_for_seat();
-  Result<Step> wait_in_kernel(int operation, std::span<LockFile* const> files);
-  Result<Step> wait_for_any(int operation, std::span<LockFile* const> files);
-  Result<bool> refused();
-  Result<LockInfo> look_and_tell();
-  Result<void> check_mode(const LockInfo& seen) const;
-  Result<void> check_seats() const;
-  Result<bool> take_seat();
-  MaybeLease grant_exclusive();
-  MaybeLease grant_seat();
-  Result<std::optional<std::uint64_t>> write_grant(const Content& last, std::string* record);
-  std::string record_line(std::optional<std::uint64_t> fence, pid_t lock_pid, pid_t main_pid) const;
-  Error cancelled() const {
-    return {Errc::cancelled, "stopped waiting for " + quoted(request_.key)};
-  }
-  Error busy() const;
-  Error conflict_with(Mode mode, unsigned slots) const;
-  bool may_wait() const { return wait_.until > Clock::now(); }
-
-  Place place_;
-  const Request& request_;
-  const Wait& wait_;
-  std::optional<LockFile> main_;
-  std::optional<LockFile> seat_;
-  std::optional<LockFile> gate_;
-  std::optional<LockInfo> told_;
-  Watch watch_;
-  std::unique_ptr<FlockWait> waiting_;  // beyond the grant: see FlockWait::keep_only()
-  int refusals_ = 0;
-};
+}  // namespace
 
 Result<std::unique_ptr<Lease>> Acquisition::exclusive() {
   for (;;) {
@@ -299,169 +246,6 @@ Result<bool> Acquisition::take_seat() {
     if (number == last) return false;
   }
 }
-
-// --- waiting
-
-Error Acquisition::busy() const {
-  std::string by;
-  if (told_ && !told_->holders.empty()) {
-    const Owner& owner = told_->holders.front().owner;
-    by = " by " + util::printable(owner.host) + " pid " + std::to_string(owner.pid);
-  }
-  return {Errc::busy, quoted(request_.key) + " is held" + by};
-}
-
-Error Acquisition::conflict_with(Mode mode, unsigned slots) const {
-  return {Errc::conflict, quoted(request_.key) + " is held with " + with_slots(mode, slots) +
-                              ", not " + with_slots(request_.mode, request_.slots)};
-}
-
-Result<void> Acquisition::check_mode(const LockInfo& seen) const {
-  for (const LockInfo::Holder& holder : seen.holders) {
-    if (holder.foreign) continue;
-    const bool same = seen.mode == request_.mode && seen.slots == request_.slots;
-    const bool waits = seen.mode != Mode::slots && request_.mode != Mode::slots;
-    if (same || waits) continue;
-    return conflict_with(seen.mode, seen.slots);
-  }
-  return {};
-}
-
-// Who is in the way?  Errc::conflict if that is of another kind, else tells on_blocked.
-Result<LockInfo> Acquisition::look_and_tell() {
-  auto seen = look(place_.dir, request_.key);
-  if (!seen) return seen.error();
-  if (auto ok = check_mode(*seen); !ok) return ok.error();
-  const auto same_holders = [](const LockInfo& a, const LockInfo& b) {
-    if (a.holders.size() != b.holders.size()) return false;
-    for (std::size_t i = 0; i < a.holders.size(); ++i) {
-      const Owner& one = a.holders[i].owner;
-      const Owner& other = b.holders[i].owner;
-      if (one.id != other.id || one.pid != other.pid) return false;
-    }
-    return true;
-  };
-  if (seen->holders.empty() || (told_ && same_holders(*told_, *seen))) return seen;
-  if (wait_.on_blocked) wait_.on_blocked(*seen);
-  told_ = *seen;
-  return seen;
-}
-
-// For a request that may not wait, and was refused: true if that is final.
-Result<bool> Acquisition::refused() {
-  auto seen = look_and_tell();
-  if (!seen) return seen.error();
-  const std::size_t enough = request_.mode == Mode::slots && seen->mode == Mode::slots &&
-                                     !seen->holders.empty() && !seen->holders.front().foreign
-                                 ? request_.slots
-                                 : 1;
-  return seen->holders.size() >= enough || ++refusals_ >= kSpuriousRefusals;
-}
-
-// Waits until one of the files is granted; again: one of them was replaced.  Otherwise nothing is
-// left of the wait on return, before any of the files is closed.
-Result<Step> Acquisition::wait_in_kernel(int operation, std::span<LockFile* const> files) {
-  waiting_ = std::make_unique<FlockWait>(request_.owner.pid);
-  auto step = wait_for_any(operation, files);
-  watch_.clear();
-  if (!step || *step != Step::granted) waiting_.reset();
-  return step;
-}
-
-Result<Step> Acquisition::wait_for_any(int operation, std::span<LockFile* const> files) {
-  for (const LockFile* file : files) {
-    if (auto ok = waiting_->add(*file, operation); !ok) return ok.error();
-  }
-  if (wait_.on_blocked) watch_.add(main_->fd.get(), Watch::For::replaced_or_written);
-  for (const LockFile* file : files) {
-    if (!wait_.on_blocked || file != &*main_) watch_.add(file->fd.get(), Watch::For::replaced);
-  }
-  bool must_look = true;
-  for (;;) {
-    // After the watch, so that nothing is missed.
-    for (const LockFile* file : files) {
-      if (identity_of(*file, place_) == Identity::other) return Step::again;
-    }
-    if (must_look) {
-      auto seen = look_and_tell();
-      if (!seen) return seen.error();
-    }
-    must_look = static_cast<bool>(wait_.on_blocked);
-    auto outcome = waiting_->wait(wait_.until, wait_.cancel, watch_.fd());
-    if (!outcome) return outcome.error();
-    switch (outcome->end) {
-      case FlockWait::End::granted:
-        files[outcome->which]->locked_by = outcome->by;
-        waiting_->keep_only(outcome->which);
-        return Step::granted;
-      case FlockWait::End::cancelled:
-        return cancelled();
-      case FlockWait::End::timed_out:
-        return busy();
-      case FlockWait::End::disturbed:
-        watch_.drain();
-    }
-  }
-}
-
-Result<Step> Acquisition::wait_for_main(int operation) {
-  if (!may_wait()) {
-    auto final = refused();
-    if (!final) return final.error();
-    if (*final) return busy();
-    return Step::again;
-  }
-  if (wait_.cancel.requested()) return cancelled();
-  LockFile* const file = &*main_;
-  return wait_in_kernel(operation, {&file, 1});
-}
-
-// All seats are taken: waits for the gate, and behind it for any seat.  Again: try anew.
-Result<Step> Acquisition::wait_for_seat() {
-  if (!may_wait()) {
-    auto final = refused();
-    if (!final) return final.error();
-    if (*final) return busy();
-    return Step::again;
-  }
-  if (wait_.cancel.requested()) return cancelled();
-  auto main = open_lock_file(place_, place_.leaf);  // to watch; not locked
-  if (!main) return main.error();
-  main_ = std::move(*main);
-  Result<Step> step = Step::again;
-  if (!gate_) {
-    auto gate = open_lock_file(place_, gate_name(place_.leaf));
-    if (!gate) return gate.error();
-    auto got = try_flock(*gate, place_, LOCK_EX);
-    if (!got) return got.error();
-    if (!*got) {
-      LockFile* const file = &*gate;
-      step = wait_in_kernel(LOCK_EX, {&file, 1});
-      if (!step) return step.error();
-      if (*step == Step::granted) gate_ = std::move(*gate);
-      main_.reset();
-      return Step::again;  // a seat may be free by now
-    }
-    gate_ = std::move(*gate);
-  }
-  std::vector<LockFile> seats;
-  for (unsigned number = 1; number <= request_.slots; ++number) {
-    auto seat = open_lock_file(place_, seat_name(place_.leaf, number));
-    if (!seat) return seat.error();
-    seats.push_back(std::move(*seat));
-  }
-  std::vector<LockFile*> files;
-  for (LockFile& seat : seats) files.push_back(&seat);
-  step = wait_in_kernel(LOCK_EX, files);
-  main_.reset();
-  if (!step) return step.error();
-  for (LockFile& seat : seats) {
-    if (*step == Step::granted && seat.locked_by != 0) seat_ = std::move(seat);
-  }
-  return step;
-}
-
-}  // namespace
 
 Result<LockFile> take_latch(const Place& place, std::int64_t for_pid, Deadline deadline,
                             Cancel cancel) {

@@ -1,0 +1,193 @@
+// The half of an acquisition that waits, in the kernel's queue; and what it says of who is in the
+// way.
+#include <sys/file.h>
+
+#include <vector>
+
+#include "backends/file/acquisition.hpp"
+#include "backends/file/inspect.hpp"
+#include "backends/file/name.hpp"
+#include "util/text.hpp"
+
+namespace dlock::file {
+namespace {
+
+using util::quoted;
+
+std::string with_slots(Mode mode, unsigned slots) {
+  if (mode == Mode::slots) return "--slots " + std::to_string(slots);
+  return mode == Mode::shared ? "--shared" : "an exclusive lock";
+}
+
+}  // namespace
+
+Error Acquisition::cancelled() const {
+  return {Errc::cancelled, "stopped waiting for " + quoted(request_.key)};
+}
+
+Error Acquisition::busy() const {
+  std::string by;
+  if (told_ && !told_->holders.empty()) {
+    const Owner& owner = told_->holders.front().owner;
+    by = " by " + util::printable(owner.host) + " pid " + std::to_string(owner.pid);
+  }
+  return {Errc::busy, quoted(request_.key) + " is held" + by};
+}
+
+Error Acquisition::conflict_with(Mode mode, unsigned slots) const {
+  return {Errc::conflict, quoted(request_.key) + " is held with " + with_slots(mode, slots) +
+                              ", not " + with_slots(request_.mode, request_.slots)};
+}
+
+Result<void> Acquisition::check_mode(const LockInfo& seen) const {
+  for (const LockInfo::Holder& holder : seen.holders) {
+    if (holder.foreign) continue;
+    const bool same = seen.mode == request_.mode && seen.slots == request_.slots;
+    const bool waits = seen.mode != Mode::slots && request_.mode != Mode::slots;
+    if (same || waits) continue;
+    return conflict_with(seen.mode, seen.slots);
+  }
+  return {};
+}
+
+// Who is in the way?  Errc::conflict if that is of another kind, else tells on_blocked.
+Result<LockInfo> Acquisition::look_and_tell() {
+  auto seen = look(place_.dir, request_.key);
+  if (!seen) return seen.error();
+  if (auto ok = check_mode(*seen); !ok) return ok.error();
+  const auto same_holders = [](const LockInfo& a, const LockInfo& b) {
+    if (a.holders.size() != b.holders.size()) return false;
+    for (std::size_t i = 0; i < a.holders.size(); ++i) {
+      const Owner& one = a.holders[i].owner;
+      const Owner& other = b.holders[i].owner;
+      if (one.id != other.id || one.pid != other.pid) return false;
+    }
+    return true;
+  };
+  if (seen->holders.empty() || (told_ && same_holders(*told_, *seen))) return seen;
+  if (wait_.on_blocked) wait_.on_blocked(*seen);
+  told_ = *seen;
+  return seen;
+}
+
+// For a request that may not wait, and was refused: true if that is final.
+Result<bool> Acquisition::refused() {
+  auto seen = look_and_tell();
+  if (!seen) return seen.error();
+  const std::size_t enough = request_.mode == Mode::slots && seen->mode == Mode::slots &&
+                                     !seen->holders.empty() && !seen->holders.front().foreign
+                                 ? request_.slots
+                                 : 1;
+  return seen->holders.size() >= enough || ++refusals_ >= kSpuriousRefusals;
+}
+
+// False: the refusal may have been a reader's, try again at once.
+Result<bool> Acquisition::may_wait() {
+  if (wait_.until > Clock::now()) {
+    if (wait_.cancel.requested()) return cancelled();
+    return true;
+  }
+  auto final = refused();
+  if (!final) return final.error();
+  if (*final) return busy();
+  return false;
+}
+
+// Waits until one of the files is granted; again: one of them was replaced.  Otherwise nothing is
+// left of the wait on return, before any of the files is closed.
+Result<Acquisition::Step> Acquisition::wait_in_kernel(int operation,
+                                                      std::span<LockFile* const> files) {
+  waiting_ = std::make_unique<FlockWait>(request_.owner.pid);
+  auto step = wait_for_any(operation, files);
+  watch_.clear();
+  if (!step || *step != Step::granted) waiting_.reset();
+  return step;
+}
+
+Result<Acquisition::Step> Acquisition::wait_for_any(int operation,
+                                                    std::span<LockFile* const> files) {
+  for (const LockFile* file : files) {
+    if (auto ok = waiting_->add(*file, operation); !ok) return ok.error();
+  }
+  if (wait_.on_blocked) watch_.add(main_->fd.get(), Watch::For::replaced_or_written);
+  for (const LockFile* file : files) {
+    if (!wait_.on_blocked || file != &*main_) watch_.add(file->fd.get(), Watch::For::replaced);
+  }
+  bool must_look = true;
+  for (;;) {
+    // After the watch, so that nothing is missed.
+    for (const LockFile* file : files) {
+      if (identity_of(*file, place_) == Identity::other) return Step::again;
+    }
+    if (must_look) {
+      auto seen = look_and_tell();
+      if (!seen) return seen.error();
+    }
+    must_look = static_cast<bool>(wait_.on_blocked);
+    auto outcome = waiting_->wait(wait_.until, wait_.cancel, watch_.fd());
+    if (!outcome) return outcome.error();
+    switch (outcome->end) {
+      case FlockWait::End::granted:
+        files[outcome->which]->locked_by = outcome->by;
+        waiting_->keep_only(outcome->which);
+        return Step::granted;
+      case FlockWait::End::cancelled:
+        return cancelled();
+      case FlockWait::End::timed_out:
+        return busy();
+      case FlockWait::End::disturbed:
+        watch_.drain();
+    }
+  }
+}
+
+Result<Acquisition::Step> Acquisition::wait_for_main(int operation) {
+  auto may = may_wait();
+  if (!may) return may.error();
+  if (!*may) return Step::again;
+  LockFile* const file = &*main_;
+  return wait_in_kernel(operation, {&file, 1});
+}
+
+// All seats are taken: waits for the gate, and behind it for any seat.  Again: try anew.
+Result<Acquisition::Step> Acquisition::wait_for_seat() {
+  auto may = may_wait();
+  if (!may) return may.error();
+  if (!*may) return Step::again;
+  auto main = open_lock_file(place_, place_.leaf);  // to watch; not locked
+  if (!main) return main.error();
+  main_ = std::move(*main);
+  Result<Step> step = Step::again;
+  if (!gate_) {
+    auto gate = open_lock_file(place_, gate_name(place_.leaf));
+    if (!gate) return gate.error();
+    auto got = try_flock(*gate, place_, LOCK_EX);
+    if (!got) return got.error();
+    if (!*got) {
+      LockFile* const file = &*gate;
+      step = wait_in_kernel(LOCK_EX, {&file, 1});
+      if (!step) return step.error();
+      if (*step == Step::granted) gate_ = std::move(*gate);
+      main_.reset();
+      return Step::again;  // a seat may be free by now
+    }
+    gate_ = std::move(*gate);
+  }
+  std::vector<LockFile> seats;
+  for (unsigned number = 1; number <= request_.slots; ++number) {
+    auto seat = open_lock_file(place_, seat_name(place_.leaf, number));
+    if (!seat) return seat.error();
+    seats.push_back(std::move(*seat));
+  }
+  std::vector<LockFile*> files;
+  for (LockFile& seat : seats) files.push_back(&seat);
+  step = wait_in_kernel(LOCK_EX, files);
+  main_.reset();
+  if (!step) return step.error();
+  for (LockFile& seat : seats) {
+    if (*step == Step::granted && seat.locked_by != 0) seat_ = std::move(seat);
+  }
+  return step;
+}
+
+}  // namespace dlock::file
