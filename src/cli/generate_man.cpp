@@ -259,7 +259,7 @@ without a sign.
 stand in the lock directory.
 .I /run/lock
 is in memory, so the numbers begin again after a boot.
-If they must not, choose a directory on disk:
+If they must not, make a directory on disk and name it:
 .BR "\-\-backend file:///var/lib/dlock" .
 .TP
 .B Readers and writers of the file backend.
@@ -267,6 +267,21 @@ If they must not, choose a directory on disk:
 is not fair: as long as holders with
 .B \-\-shared
 follow one another without a gap, one without it waits.
+.TP
+.B flock(1) beside the file backend.
+The two exclude each other on the same file, except that dlock does not notice
+.B flock \-s
+beside a lock with
+.BR \-\-slots .
+.TP
+.B Removing lock files.
+A lock file holds the fencing counter of its key: removed, it begins again at 1.
+Whoever holds the lock at that moment has lost it, and dlock ends the command.
+.TP
+.B \-\-min\-hold
+leaves a process behind that keeps the lock.
+A service manager or a container that ends everything when dlock exits ends that
+process, too, and the lock with it.
 )";
 
 constexpr std::string_view kExamples = R"(.SH EXAMPLES
