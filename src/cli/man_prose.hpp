@@ -1,0 +1,335 @@
+// The sections of the man page that no table can write, as roff.
+#pragma once
+
+#include <string_view>
+
+namespace dlock::cli::man {
+
+inline constexpr std::string_view kDescription = R"(.SH DESCRIPTION
+.B dlock
+runs a command while it holds a lock that is known under one name to all
+processes and machines that use the same backend.
+At most one of them holds the lock at a time (or as many as
+.B \-\-shared
+and
+.B \-\-slots
+allow); the others wait, or give up.
+.PP
+With no configuration at all, locks are kept in files of this machine and need
+no server.
+With Redis, ZooKeeper or MySQL behind it, the same command line locks across
+machines.
+.PP
+Three things hold for every backend.
+.IP \(bu 2
+If the lock is lost, because the network or the lock service failed for too
+long, the command and all that it started are dead before somebody else can get
+the lock.
+.IP \(bu 2
+If dlock itself is killed, nothing that it started is left running.
+.IP \(bu 2
+The command gets its arguments, standard input and output, environment and
+signals as if dlock were not there, and dlock exits with its status.
+)";
+
+inline constexpr std::string_view kChoosing = R"(.SH CHOOSING A BACKEND
+.B \-\-backend
+takes one of three things.
+.TP
+.B a name
+as in the table below.
+The servers come from
+.BR \-\-server ,
+else from
+.BR DLOCK_SERVERS ,
+else from the config file; without any, most backends try this machine on the
+usual port of the service.
+.TP
+.B a URL
+which names the servers, and where there are any also user, password and
+database:
+.nf
+.in +2n
+%URLS%.in -2n
+.fi
+A special character in a user, password or path is written as %XX.
+.TP
+.B a profile
+of the config file, under a name of your own.
+.PP
+A password belongs in a profile, in
+.B DLOCK_BACKEND
+or in
+.BR \-\-password\-file .
+On the command line, everybody on the machine can read it with
+.BR ps (1),
+and dlock warns of it.
+)";
+
+inline constexpr std::string_view kBackendsHead = R"(.SH BACKENDS
+What each can do.
+FENCING: each grant has a number that is larger than all before.
+WAITERS: those who wait for a lock can be listed.
+ENDS ON: what frees the lock of a holder that dies: its
+.IR exit ,
+at once; its
+.IR disconnect ,
+when the server finds the connection gone; or its
+.IR ttl ,
+when that has run out.
+ORDER: who of those that wait comes next; with
+.I none
+it is a matter of luck, and the
+.I kernel
+promises nothing.
+REACH: whether the lock is seen by one
+.I host
+or by all that reach the server.
+.PP
+.TS
+)";
+
+inline constexpr std::string_view kConfig = R"(.SH CONFIG FILE
+The first of these that exists is read:
+.IP \(bu 2
+the file that
+.B \-\-config
+or
+.B DLOCK_CONFIG
+names, which must exist;
+.IP \(bu 2
+.IR $XDG_CONFIG_HOME/dlock/config.json ,
+by default
+.IR \(ti/.config/dlock/config.json ;
+.IP \(bu 2
+.IR /etc/dlock/config.json .
+.PP
+It holds a JSON object.
+Its keys are the names of options with
+.B _
+for
+.BR \- ;
+the servers stand under
+.BR servers ,
+as a string or an array.
+Durations are strings, or numbers of seconds.
+.B backends
+holds profiles: objects with a
+.B url
+and any other keys, which count only when
+.B \-\-backend
+names the profile, and then more than those at the top.
+.PP
+.nf
+.in +4n
+{
+  "backend": "prod",
+  "ttl": "45s",
+  "backends": {
+    "prod": {
+      "url": "redis://locks@redis\-1.example.net:6379/0",
+      "password_file": "/etc/dlock/redis.password"
+    }
+  }
+}
+.in -4n
+.fi
+.PP
+An option on the command line beats the environment, that beats the profile,
+that beats the top of the config file.
+An unknown key or a value of the wrong type is an error, with status 78.
+A config file that others can write to, or that holds a password and can be read
+by others, is refused.
+The config file cannot set:
+%NOT_IN_CONFIG%.
+)";
+
+inline constexpr std::string_view kEnvironment = R"(.SH ENVIRONMENT
+Each option with a long form has a variable, which an option on the command line
+overrides.
+One that is empty counts as unset.
+Options without a value take 1, true or yes, and 0, false or no.
+.PP
+.nf
+.in +4n
+%VARIABLES%.in -4n
+.fi
+.PP
+%NO_VARIABLE%
+have none: they belong to one lock, and the variables of that form are what the
+command finds in its environment:
+.TP
+.B DLOCK_KEY
+the name of the lock that it holds;
+.TP
+.B DLOCK_TOKEN
+the id of this grant;
+.TP
+.B DLOCK_FENCE
+the fencing token, where the backend has one: a number larger than that of every
+earlier grant of this lock.
+Hand it to what the command writes to, and let that refuse a number smaller than
+one that it has seen.
+)";
+
+inline constexpr std::string_view kStatusFile = R"(.SH STATUS FILE
+With
+.B \-\-status\-file
+dlock writes one JSON object when all is over:
+.TP
+.B outcome
+.BR completed ,
+.BR busy ,
+.BR lost ,
+.BR unreachable ,
+.BR denied ,
+.BR max\-hold ,
+.BR signalled ,
+.B not\-started
+or
+.BR error ;
+.TP
+.B exit_status
+the status that dlock exits with;
+.TP
+.BR key ", " backend ", " fence
+the lock, where it is kept, and the fencing token;
+.TP
+.BR waited_ms ", " held_ms
+how long it was waited for and held, in milliseconds;
+.TP
+.B reason
+what went wrong, in words.
+.PP
+What is not known is null.
+The file appears under its name only when it is complete.
+)";
+
+inline constexpr std::string_view kSignals = R"(.SH SIGNALS AND TERMINAL
+Every signal that can be caught and that somebody sends to dlock is passed on.
+SIGTERM, SIGINT, SIGHUP and SIGQUIT go to the command and to all that it
+started; the others go to the command alone.
+Once the command has ended after one of these, what is left of its processes is
+ended, and only then the lock is given up.
+While dlock still waits for the lock, such a signal ends the wait, and dlock
+exits with 128 plus the number of the signal.
+.PP
+The command stays in the process group of dlock, as under
+.BR nice (1):
+Ctrl\-C reaches it from the terminal itself, pipelines work as usual, and after
+Ctrl\-Z and
+.B fg
+both go on.
+While they are stopped, a second process of dlock keeps the lock renewed.
+)";
+
+inline constexpr std::string_view kCaveats = R"(.SH CAVEATS
+.TP
+.B Both processes of dlock killed at once.
+Each of the two processes of dlock ends the command when the other is killed.
+If both are killed in the same instant, the kernel still kills the command
+itself (see PR_SET_PDEATHSIG in
+.BR prctl (2)),
+but not what the command has started.
+.TP
+.B A machine that is frozen as a whole.
+When a virtual machine is paused for longer than the ttl, its lock passes on,
+and dlock can only end the command after the thaw: its first act is to look at
+the clock.
+What the command writes in between can be refused by whoever checks
+.BR DLOCK_FENCE .
+.TP
+.B \-\-on\-lost ignore
+gives up the promise that no two commands run under one lock.
+Use it only if the fencing token is checked wherever the command writes.
+.TP
+.B NFS.
+The file backend is meant for a local file system.
+On NFS, locks depend on the server and on the mount options, and can be lost
+without a sign.
+.TP
+.B Fencing tokens of the file backend
+stand in the lock directory.
+.I /run/lock
+is in memory, so the numbers begin again after a boot.
+If they must not, make a directory on disk and name it:
+.BR "\-\-backend file:///var/lib/dlock" .
+.TP
+.B Readers and writers of the file backend.
+.BR flock (2)
+is not fair: as long as holders with
+.B \-\-shared
+follow one another without a gap, one without it waits.
+.TP
+.B flock(1) beside the file backend.
+The two exclude each other on the same file, except that dlock does not notice
+.B flock \-s
+beside a lock with
+.BR \-\-slots .
+.TP
+.B Removing lock files.
+A lock file holds the fencing counter of its key: removed, it begins again at 1.
+Whoever holds the lock at that moment has lost it, and dlock ends the command.
+.TP
+.B \-\-min\-hold
+leaves a process behind that keeps the lock.
+A service manager or a container that ends everything when dlock exits ends that
+process, too, and the lock with it.
+)";
+
+inline constexpr std::string_view kExamples = R"(.SH EXAMPLES
+A cron job that must not overlap with itself, and skips a turn if it would:
+.PP
+.nf
+.in +4n
+*/5 * * * *  dlock run \-n \-E 0 \-k sync \-\- /usr/local/bin/sync\-mail
+.in -4n
+.fi
+.PP
+One report for the whole cluster, with ten minutes of patience:
+.PP
+.nf
+.in +4n
+dlock run \-b redis://redis\-1:6379/0 \-k nightly\-report \-w 10m \-\- ./report.sh
+.in -4n
+.fi
+.PP
+At most three builds at a time on this machine:
+.PP
+.nf
+.in +4n
+dlock run \-k build \-\-slots 3 \-\- make \-j4
+.in -4n
+.fi
+.PP
+Many readers, or one writer:
+.PP
+.nf
+.in +4n
+dlock run \-k catalogue \-\-shared \-\- ./query.sh
+dlock run \-k catalogue \-\- ./rebuild.sh
+.in -4n
+.fi
+.PP
+A script that wants to know what happened:
+.PP
+.nf
+.in +4n
+dlock run \-k deploy \-w 60 \-\- ./deploy.sh
+case $? in
+0)  echo deployed ;;
+75) echo "somebody else is deploying" ;;
+79) echo "lost the lock; check what ./deploy.sh has done" ;;
+*)  echo failed ;;
+esac
+.in -4n
+.fi
+)";
+
+inline constexpr std::string_view kSeeAlso = R"(.SH SEE ALSO
+.BR flock (1),
+.BR timeout (1),
+.BR flock (2)
+)";
+
+}  // namespace dlock::cli::man
