@@ -19,6 +19,12 @@ std::string with_slots(Mode mode, unsigned slots) {
   return mode == Mode::shared ? "--shared" : "an exclusive lock";
 }
 
+// The fence of the newest grant; every grant has a new one.
+std::optional<std::uint64_t> last_fence(const LockFile& main) {
+  const Content content = read_lock_file(main.fd.get());
+  return content.header ? std::optional(content.header->fence) : std::nullopt;
+}
+
 }  // namespace
 
 Error Acquisition::cancelled() const {
@@ -114,16 +120,20 @@ Result<Acquisition::Step> Acquisition::wait_for_any(int operation,
     if (!wait_.on_blocked || file != &*main_) watch_.add(file->fd.get(), Watch::For::replaced);
   }
   bool must_look = true;
+  std::optional<std::uint64_t> looked_at;  // the newest grant at the time
   for (;;) {
     // After the watch, so that nothing is missed.
     for (const LockFile* file : files) {
       if (identity_of(*file, place_) == Identity::other) return Step::again;
     }
-    if (must_look) {
+    // A release is no news, but the moment before a grant, perhaps ours: a look takes 10 ms then.
+    const auto fence = last_fence(*main_);
+    if (must_look || (wait_.on_blocked && fence != looked_at)) {
       auto seen = look_and_tell();
       if (!seen) return seen.error();
     }
-    must_look = static_cast<bool>(wait_.on_blocked);
+    must_look = false;
+    looked_at = fence;
     auto outcome = waiting_->wait(wait_.until, wait_.cancel, watch_.fd());
     if (!outcome) return outcome.error();
     switch (outcome->end) {
