@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "util/fd.hpp"
+
 extern char** environ;
 
 namespace dlock {
@@ -73,6 +75,16 @@ int exec_first(const Prepared& prepared) {
   return error;
 }
 
+// The errno that exec left, or 0: the exec, which start() has waited for, closed the other end.
+int read_result(int fd) {
+  int error = 0;
+  ssize_t got;
+  do {
+    got = read(fd, &error, sizeof(error));
+  } while (got < 0 && errno == EINTR);
+  return got == static_cast<ssize_t>(sizeof(error)) ? error : 0;
+}
+
 // vfork spares copying what exec throws away, 0.15 ms of 3.  The calling thread sleeps until the
 // exec, so it does not hear of the front, nor of the lease, while a slow disk delays that; the
 // keeper's thread and the front go on, and the front's guard can kill us even then.
@@ -101,12 +113,13 @@ Spawned spawn(const CommandSpec& spec, const Inherited& inherited) {
   prepared.envp = pointers(prepared.environment);
 
   std::array<int, 2> fds{};
-  if (pipe2(fds.data(), O_CLOEXEC) != 0) return {};
-  Fd result(fds[0]);
-  const Fd report(fds[1]);
+  if (pipe2(fds.data(), O_CLOEXEC) != 0) return {-1, errno};
+  const Fd result(fds[0]);
+  Fd report(fds[1]);
   const pid_t pid = start(prepared, inherited, report.get());
-  if (pid < 0) return {};
-  return {pid, std::move(result)};
+  if (pid < 0) return {-1, errno};
+  report.reset();
+  return {pid, read_result(result.get())};
 }
 
 }  // namespace dlock

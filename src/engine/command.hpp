@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "engine/inherited.hpp"
-#include "util/fd.hpp"
 
 namespace dlock {
 
@@ -18,9 +17,8 @@ struct CommandSpec {
 };
 
 struct Spawned {
-  pid_t pid = -1;  // -1: fork failed, errno is set
-  /// At its end once the command runs; holds an int, the errno of exec, if it could not be started.
-  Fd exec_result;
+  pid_t pid = -1;  // -1: there is no process, `error` is that of the fork
+  int error = 0;   // errno of the fork or exec that failed; 0: the command runs
 };
 
 /// Forks and execs without a shell: argv byte by byte, PATH as execvp(3) searches it.  Unlike

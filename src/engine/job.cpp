@@ -2,10 +2,8 @@
 
 #include <signal.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 
 #include "engine/process_tree.hpp"
 #include "util/log.hpp"
@@ -23,20 +21,9 @@ bool asks_to_end(int sig) {
 }
 
 void Job::start(const CommandSpec& spec, const Inherited& inherited) {
-  Spawned spawned = spawn(spec, inherited);
+  const Spawned spawned = spawn(spec, inherited);
   pid_ = spawned.pid;
-  if (pid_ < 0) start_error_ = errno;
-  exec_result_ = std::move(spawned.exec_result);
-}
-
-void Job::read_exec_result() {
-  int error = 0;
-  ssize_t got;
-  do {
-    got = read(exec_result_.get(), &error, sizeof(error));
-  } while (got < 0 && errno == EINTR);
-  exec_result_.reset();
-  if (got == static_cast<ssize_t>(sizeof(error))) start_error_ = error;
+  start_error_ = spawned.error;
 }
 
 void Job::signal(int sig, bool from_terminal) {
@@ -67,10 +54,7 @@ bool Job::finished(Deadline now) {
     }
   }
   const Reaped reaped = reap(status_ ? -1 : pid_);
-  if (reaped.pid > 0) {
-    status_ = reaped.status;
-    if (exec_result_) read_exec_result();
-  }
+  if (reaped.pid > 0) status_ = reaped.status;
   gone_ = reaped.none_left;
   if (gone_) return true;
   if (!status_ || ending_) return false;

@@ -21,14 +21,10 @@ class Job {
  public:
   Job(Leftovers leftovers, Millis kill_after) : leftovers_(leftovers), kill_after_(kill_after) {}
 
-  /// Whether it comes to run is known once exec_result_fd() has turned readable.
   void start(const CommandSpec& spec, const Inherited& inherited);
   bool started() const { return pid_ > 0; }
   /// errno of the fork or exec that failed; 0 if none did.
   int start_error() const { return start_error_; }
-
-  int exec_result_fd() const { return exec_result_.get(); }
-  void read_exec_result();
 
   /// Passes a signal on, to the whole tree if it asks to end and to the command alone otherwise.
   /// What came from the terminal has reached the command by itself and is only noted.
@@ -53,7 +49,6 @@ class Job {
   const Millis kill_after_;
   pid_t pid_ = -1;
   int start_error_ = 0;
-  Fd exec_result_;
   std::optional<int> status_;
   bool asked_to_end_ = false;
   bool ending_ = false;

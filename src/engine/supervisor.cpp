@@ -198,6 +198,7 @@ void Supervisor::start_command() {
                          {"DLOCK_TOKEN", owner_id_},
                          {"DLOCK_FENCE", fence ? std::to_string(*fence) : ""}};
   job_.start(command, context_.inherited);
+  context_.inherited.drop();
   // Now that the command is in the front's group and session, out of both: what stops or kills the
   // group is not to stop the renewals.  A group of the same session would not do: the command, a
   // member of one group with its parent in another, would keep the front's from being an orphaned
@@ -233,10 +234,9 @@ void Supervisor::watch() {
     const Deadline now = Clock::now();
     look_at_clock(now);
     if (finished(now)) return;
-    std::array<pollfd, 4> fds{{{children_.get(), POLLIN, 0},
+    std::array<pollfd, 3> fds{{{children_.get(), POLLIN, 0},
                                {link_.closed() ? -1 : link_.fd(), POLLIN, 0},
-                               {lock_->lost_fd(), POLLIN, 0},
-                               {job_.exec_result_fd(), POLLIN, 0}}};
+                               {lock_->lost_fd(), POLLIN, 0}}};
     Deadline next = std::min(lock_->next_deadline(), job_.next_deadline(now));
     if (spec_.max_hold && !max_hold_over_ && !loss_) {
       next = std::min(next, after(lock_->granted_at(), *spec_.max_hold));
@@ -248,10 +248,6 @@ void Supervisor::watch() {
       (void)!read(children_.get(), &info, sizeof(info));
     }
     if (fds[1].revents != 0) read_link();
-    if (fds[3].revents != 0) {
-      job_.read_exec_result();
-      context_.inherited.drop();
-    }
   }
 }
 
