@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/exit_status.hpp"
+#include "util/fd.hpp"
 #include "util/log.hpp"
 
 namespace dlock::cli {
@@ -88,16 +89,9 @@ std::string hanging(std::string_view term, std::string_view text, std::size_t in
 }
 
 int write_stdout(std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t wrote = ::write(STDOUT_FILENO, text.data(), text.size());
-    if (wrote < 0 && errno == EINTR) continue;
-    if (wrote < 0) {
-      util::log(util::Level::error, std::string("standard output: ") + std::strerror(errno));
-      return exit_status::kNo;
-    }
-    text.remove_prefix(static_cast<std::size_t>(wrote));
-  }
-  return 0;
+  if (util::write_all(STDOUT_FILENO, text)) return 0;
+  util::log(util::Level::error, std::string("standard output: ") + std::strerror(errno));
+  return exit_status::kNo;
 }
 
 }  // namespace dlock::cli

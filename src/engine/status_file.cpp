@@ -17,16 +17,6 @@ namespace {
 
 using nlohmann::json;
 
-bool write_all(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t wrote = ::write(fd, text.data(), text.size());
-    if (wrote < 0 && errno == EINTR) continue;
-    if (wrote < 0) return false;
-    text.remove_prefix(static_cast<std::size_t>(wrote));
-  }
-  return true;
-}
-
 // A pipe or a terminal: to be written to, not to be replaced.
 bool is_special(const std::string& path) {
   struct stat info {};
@@ -66,7 +56,7 @@ bool replace_file(const std::string& path, std::string_view text) {
   const Fd fd = create_temporary(path);
   if (!fd) return false;
   const std::string temporary = temporary_name(path);
-  if (write_all(fd.get(), text) && rename(temporary.c_str(), path.c_str()) == 0) return true;
+  if (util::write_all(fd.get(), text) && rename(temporary.c_str(), path.c_str()) == 0) return true;
   const int error = errno;
   unlink(temporary.c_str());
   errno = error;
@@ -114,7 +104,7 @@ void StatusFile::write(const std::string& key, const Outcome& outcome) const {
                     {"held_ms", outcome.held.count()},
                     {"reason", reason}};
   const std::string text = status.dump(-1, ' ', false, json::error_handler_t::replace) + '\n';
-  const bool written = special_ ? write_all(special_.get(), text) : replace_file(path_, text);
+  const bool written = special_ ? util::write_all(special_.get(), text) : replace_file(path_, text);
   if (!written) util::log(util::Level::error, complaint(path_));
 }
 

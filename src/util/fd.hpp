@@ -1,8 +1,9 @@
-// A file descriptor that closes itself.
+// File descriptors: one that closes itself, and writing to one.
 #pragma once
 
 #include <unistd.h>
 
+#include <string_view>
 #include <utility>
 
 namespace dlock {
@@ -29,5 +30,12 @@ class Fd {
  private:
   int fd_ = -1;
 };
+
+namespace util {
+
+/// Writes the whole of `text`; false, with errno set, if that fails in the middle.
+bool write_all(int fd, std::string_view text);
+
+}  // namespace util
 
 }  // namespace dlock
