@@ -115,10 +115,12 @@ std::optional<In> LinkEnd<In, Out>::receive() {
   header.msg_iovlen = 1;
   header.msg_control = control.bytes.data();
   header.msg_controllen = control.bytes.size();
+  // ECONNRESET is told once, before what still lies in the queue: the other end went away without
+  // having read all that we sent.  What it said before that counts.
   ssize_t got;
   do {
     got = recvmsg(fd_.get(), &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-  } while (got < 0 && errno == EINTR);
+  } while (got < 0 && (errno == EINTR || errno == ECONNRESET));
   if (got == 0 || (got < 0 && errno != EAGAIN)) closed_ = true;
   if (got <= 0) return std::nullopt;
   if (const cmsghdr* item = CMSG_FIRSTHDR(&header); item && item->cmsg_type == SCM_RIGHTS) {

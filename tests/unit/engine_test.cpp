@@ -91,6 +91,22 @@ TEST(Link, NoticesTheEndOfTheOtherSide) {
   front.send(to_supervisor::Go{});  // must not raise SIGPIPE
 }
 
+TEST(Link, HearsTheLastWordOfOneThatDidNotHearOurs) {
+  auto link = make_link();
+  ASSERT_TRUE(link);
+  FrontEnd front(std::move(link->front));
+  {
+    SupervisorEnd supervisor(std::move(link->supervisor));
+    supervisor.send(to_front::Ended{4, false});
+    front.send(to_supervisor::Signal{2, false});  // never read
+  }
+  const auto ended = front.receive();
+  ASSERT_TRUE(ended && std::holds_alternative<to_front::Ended>(*ended));
+  EXPECT_EQ(std::get<to_front::Ended>(*ended).exit_status, 4);
+  EXPECT_FALSE(front.receive());
+  EXPECT_TRUE(front.closed());
+}
+
 TEST(Link, NeverBlocks) {
   auto link = make_link();
   ASSERT_TRUE(link);
