@@ -1,8 +1,9 @@
 #include "engine/borrowed_lease.hpp"
 
-#include <unistd.h>
+#include <sys/prctl.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <string>
 
@@ -26,22 +27,24 @@ class BorrowedLease final : public Lease {
   std::optional<std::uint64_t> fence_;
 };
 
-std::string executable(const std::string& pid) {
-  std::string out(4096, '\0');
-  const ssize_t length = readlink(("/proc/" + pid + "/exe").c_str(), out.data(), out.size());
-  out.resize(length > 0 ? static_cast<std::size_t>(length) : 0);
-  return out;
+// As Process::name.
+std::string own_name() {
+  std::array<char, 16> out{};
+  prctl(PR_GET_NAME, out.data());
+  return out.data();
 }
 
 // A -> B -> A: the variables name B's lock, but the holder of A is a dlock above us all the same.
+// The name tells that its pid is not another machine's (host names are not always unique).  Its
+// executable would not: it is hidden where the holder is not dumpable, and another after an
+// upgrade.
 bool is_dlock_above_us(const Owner& owner) {
   if (owner.host != util::host_name()) return false;
+  const std::string name = own_name();
   const auto above = ancestors();
-  const bool found = std::any_of(above.begin(), above.end(), [&](const Process& process) {
-    return process.pid == static_cast<pid_t>(owner.pid);
+  return std::any_of(above.begin(), above.end(), [&](const Process& process) {
+    return process.pid == static_cast<pid_t>(owner.pid) && process.name == name;
   });
-  const std::string theirs = found ? executable(std::to_string(owner.pid)) : std::string();
-  return !theirs.empty() && theirs == executable("self");
 }
 
 std::string how(Mode mode, unsigned slots) {

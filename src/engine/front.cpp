@@ -92,6 +92,7 @@ class Front {
   const Margins margins_{context_.spec.kill_after};
   Fd signals_;
   Fd witness_;
+  Fd alarm_;  // while it is to be relied on
 
   bool waiting_ = true;
   int cancelled_by_ = 0;
@@ -194,6 +195,8 @@ void Front::read_link() {
   while (auto message = link_.receive()) {
     if (auto* blocked = std::get_if<to_front::Blocked>(&*message)) {
       on_blocked(std::move(*blocked));
+    } else if (auto* leased = std::get_if<to_front::Leased>(&*message)) {
+      alarm_ = std::move(leased->alarm);
     } else if (auto* granted = std::get_if<to_front::Granted>(&*message)) {
       on_granted(std::move(*granted));
     } else if (const auto* ended = std::get_if<to_front::Ended>(&*message)) {
@@ -217,7 +220,7 @@ Deadline Front::next_deadline() const {
   if (cancelled_by_ != 0 && waiting_) {
     next = std::min(next, after(cancelled_at_, context_.target.connect_timeout + Millis{1'000}));
   }
-  if (context_.page.guarded) {
+  if (context_.page.guarded && !alarm_) {
     next = std::min(next, margins_.front_kills_at(context_.page.lease_end()));
   }
   return next;
@@ -289,9 +292,11 @@ int Front::run() {
                        (supervisor_gone_ ? " was killed" : " did not renew the lock in time"));
     }
     if (ended_ && (supervisor_gone_ || ended_->left_behind)) break;
-    std::array<pollfd, 2> fds{
-        {{signals_.get(), POLLIN, 0}, {link_.closed() ? -1 : link_.fd(), POLLIN, 0}}};
+    std::array<pollfd, 3> fds{{{signals_.get(), POLLIN, 0},
+                               {link_.closed() ? -1 : link_.fd(), POLLIN, 0},
+                               {alarm_.get(), POLLIN, 0}}};
     util::poll(fds, next_deadline());
+    if (fds[2].revents != 0) alarm_.reset();  // from here on the clock says when to act
     // Messages first: what the supervisor said before it ended must not be taken for its death.
     if (fds[1].revents != 0) read_link();
     if (fds[0].revents != 0) {

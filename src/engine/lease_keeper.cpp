@@ -25,10 +25,10 @@ Fd make_event() { return Fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)); }
 }  // namespace
 
 struct LeaseKeeper::State {
-  State(std::unique_ptr<Lease> lease_to_keep, Spec keeper_spec, std::atomic<Deadline::rep>& until)
+  State(std::unique_ptr<Lease> lease_to_keep, Spec keeper_spec, LeaseEnd& lease_end)
       : lease(std::move(lease_to_keep)),
         spec(std::move(keeper_spec)),
-        valid_until(until),
+        end(lease_end),
         schedule(lease->valid_until(), spec.ttl, spec.margins, std::random_device{}()) {}
 
   void keep();
@@ -39,7 +39,7 @@ struct LeaseKeeper::State {
   // The thread's alone until `done` is readable.
   std::unique_ptr<Lease> lease;
   const Spec spec;
-  std::atomic<Deadline::rep>& valid_until;
+  LeaseEnd& end;
   LeaseSchedule schedule;
 
   const Fd stop = make_event();
@@ -78,7 +78,7 @@ bool LeaseKeeper::State::renew() {
       return false;
     }
     set_trouble(std::nullopt);
-    valid_until.store(schedule.valid_until().time_since_epoch().count());
+    end.move_to(schedule.valid_until());
     if (was_failing) util::log(util::Level::note, "renewed " + util::quoted(spec.key) + " again");
     return true;
   }
@@ -91,7 +91,7 @@ bool LeaseKeeper::State::renew() {
   if (schedule.failed(answered)) {
     std::string message = "cannot renew " + util::quoted(spec.key) + ": " + result.error().message;
     if (schedule.valid_until() != kNever) {
-      message += "; it stays ours for " +
+      message += "; it stays ours for at most " +
                  util::format_duration(remaining(schedule.valid_until(), answered)) +
                  " without a renewal";
     }
@@ -114,9 +114,8 @@ void LeaseKeeper::State::keep() {
   ring(done);
 }
 
-LeaseKeeper::LeaseKeeper(std::unique_ptr<Lease> lease, Spec spec,
-                         std::atomic<Deadline::rep>& valid_until)
-    : state_(std::make_shared<State>(std::move(lease), std::move(spec), valid_until)) {
+LeaseKeeper::LeaseKeeper(std::unique_ptr<Lease> lease, Spec spec, LeaseEnd& end)
+    : state_(std::make_shared<State>(std::move(lease), std::move(spec), end)) {
   try {
     state_->thread = std::thread([state = state_] { state->keep(); });
   } catch (const std::system_error& error) {

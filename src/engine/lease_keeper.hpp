@@ -1,18 +1,18 @@
 // Keeps one lease alive, and says so when it cannot.
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <optional>
 
 #include "core/backend.hpp"
+#include "engine/lease_end.hpp"
 #include "engine/margins.hpp"
 
 namespace dlock {
 
 /// Renews in a thread of its own, so that a slow server delays neither a signal to the command nor
 /// the news that it has ended.  Renews as LeaseSchedule says and whenever Lease::event_fd() is
-/// readable.  Says nothing of a lease that silently runs out: the owner watches valid_until, so
+/// readable.  Says nothing of a lease that silently runs out: the owner watches its end, so
 /// that a renewal that hangs cannot keep him from ending the command.
 class LeaseKeeper {
  public:
@@ -21,8 +21,9 @@ class LeaseKeeper {
     Millis ttl;
     Margins margins;
   };
-  /// `valid_until` is moved by each success; it outlives the keeper.
-  LeaseKeeper(std::unique_ptr<Lease> lease, Spec spec, std::atomic<Deadline::rep>& valid_until);
+  /// `end` is moved by each success.  It lives as long as the process: a renewal that hangs is left
+  /// behind by stop(), and may still come back.
+  LeaseKeeper(std::unique_ptr<Lease> lease, Spec spec, LeaseEnd& end);
   ~LeaseKeeper();  // stops, and abandons the lease
 
   int lost_fd() const;             // readable once the lock is certainly lost

@@ -46,6 +46,8 @@ Packet pack(const ToFront& message) {
     out.wire.length = static_cast<std::uint16_t>(length);
     if (blocked->held) out.wire.held_ms = blocked->held->count();
     if (blocked->waiting) out.wire.waiting = *blocked->waiting;
+  } else if (const auto* leased = std::get_if<to_front::Leased>(&message)) {
+    out.fd = leased->alarm.get();
   } else if (const auto* granted = std::get_if<to_front::Granted>(&message)) {
     out.fd = granted->witness.get();
   } else if (const auto* ended = std::get_if<to_front::Ended>(&message)) {
@@ -71,6 +73,8 @@ void unpack(const Packet& packet, ToFront& message) {
     if (packet.wire.waiting >= 0) blocked.waiting = static_cast<unsigned>(packet.wire.waiting);
     message = std::move(blocked);
   } else if (packet.wire.kind == 1) {
+    message = to_front::Leased{Fd(packet.fd)};
+  } else if (packet.wire.kind == 2) {
     message = to_front::Granted{Fd(packet.fd)};
   } else {
     message = to_front::Ended{packet.wire.number, packet.wire.flag};

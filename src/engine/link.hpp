@@ -14,6 +14,7 @@ namespace dlock {
 
 /// Written by the supervisor, read by the front even while the supervisor is stopped.
 struct SharedPage {
+  /// Moved by LeaseEnd.
   std::atomic<Deadline::rep> valid_until{Deadline::max().time_since_epoch().count()};
   /// From the grant until the tree is dead: the front watches valid_until.
   std::atomic<bool> guarded{false};
@@ -39,6 +40,9 @@ struct Blocked {  // who is in the way, for the waiting message
   std::optional<Millis> held;
   std::optional<unsigned> waiting;
 };
+struct Leased {  // comes before Granted, if the lock is one that ends by itself
+  Fd alarm;      // LeaseEnd::alarm_fd(): rings when it was not renewed in time
+};
 struct Granted {
   Fd witness;  // Lease::witness_fd(), or none
 };
@@ -48,7 +52,8 @@ struct Ended {
       false;  // the supervisor stays to keep the lock (--min-hold): do not wait for it
 };
 }  // namespace to_front
-using ToFront = std::variant<to_front::Blocked, to_front::Granted, to_front::Ended>;
+using ToFront =
+    std::variant<to_front::Blocked, to_front::Leased, to_front::Granted, to_front::Ended>;
 
 /// One end.  Sending never blocks and never raises SIGPIPE; what the other end cannot take any more
 /// is dropped.  fd() is readable when a message is there, and at the end of the other process.

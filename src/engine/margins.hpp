@@ -3,9 +3,8 @@
 //
 //      valid_until - max(kill_after, last_kill)   SIGTERM: the end of the tree begins
 //      valid_until - last_kill                    SIGKILL, by the supervisor
-//      valid_until - last_kill / 2                SIGKILL, by the front, if the supervisor is
-//      stopped valid_until                                the tree is dead; others may hold the
-//      lock
+//      valid_until - last_kill / 2                SIGKILL, by the front, if that one is stopped
+//      valid_until                                the tree is dead; others may hold the lock
 #pragma once
 
 #include <algorithm>

@@ -4,6 +4,10 @@
 //   Both are snapshots: a process that is born during the walk can be missed, which is why ending a
 //   tree is a loop.  It comes to an end: killed processes fork no more, and the children of the
 //   killed become ours.
+// Hiding.  A /proc mounted with hidepid (systemd: ProtectProc) shows nothing of a process that is
+//   not dumpable, such as a dlock with a password (run.cpp) in the job of another, but its number,
+//   in the list of its parent.  It is signalled all the same; what is below it becomes ours when it
+//   dies, and is ended then.
 // Signalling.  A pid can be used again as soon as somebody has reaped it.  So: open a pidfd, look
 //   whether the process behind the number is still the child of whom we found it under (or ours,
 //   if that one died), and signal through the pidfd.
@@ -18,6 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
@@ -125,8 +130,21 @@ std::vector<Process> living_children(pid_t parent) {
   for (const pid_t pid : children_of(parent)) {
     const auto stat = read_stat(pid);
     if (stat && stat->state != 'Z' && stat->state != 'X') out.push_back(stat->process);
+    const bool hidden = !stat && (kill(pid, 0) == 0 || errno != ESRCH);
+    if (hidden) out.push_back({pid, parent, "?"});
   }
   return out;
+}
+
+// Whether the number still belongs to the process that was found: to a child of its parent or, if
+// that one died, of ours.
+bool is_still_there(const Process& process) {
+  const auto is_child_of = [now = read_stat(process.pid), &process](pid_t parent) {
+    if (now) return now->process.parent == parent;
+    const std::vector<pid_t> children = children_of(parent);
+    return std::find(children.begin(), children.end(), process.pid) != children.end();
+  };
+  return is_child_of(process.parent) || is_child_of(getpid());
 }
 
 }  // namespace
@@ -162,10 +180,7 @@ void signal_tree(int sig) {
   for (const Process& process : descendants()) {
     const Fd pidfd(static_cast<int>(syscall(SYS_pidfd_open, process.pid, 0)));
     if (!pidfd && errno == ESRCH) continue;
-    const auto now = read_stat(process.pid);
-    const bool same =
-        now && (now->process.parent == process.parent || now->process.parent == getpid());
-    if (!same) continue;
+    if (!is_still_there(process)) continue;
     if (pidfd) {
       syscall(SYS_pidfd_send_signal, pidfd.get(), sig, nullptr, 0);
     } else {

@@ -22,7 +22,8 @@ struct Process {
 
 void become_subreaper();
 
-/// The descendants of this process, parents before their children; none of them is a zombie.
+/// The descendants of this process, parents before their children; none of them is a zombie, as far
+/// as /proc tells.
 std::vector<Process> descendants();
 
 /// The ancestors of this process, nearest first, as far as /proc shows them.

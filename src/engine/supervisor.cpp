@@ -160,6 +160,9 @@ std::optional<Error> Supervisor::acquire() {
                 context_.page);
   context_.page.granted = true;
   context_.page.guarded = spec_.on_lost != OnLost::ignore;
+  if (const int alarm = lock_->alarm_fd(); alarm >= 0) {
+    link_.send(to_front::Leased{Fd(dup(alarm))});
+  }
   link_.send(to_front::Granted{Fd(witness >= 0 ? dup(witness) : -1)});
   return std::nullopt;
 }
@@ -234,9 +237,10 @@ void Supervisor::watch() {
     const Deadline now = Clock::now();
     look_at_clock(now);
     if (finished(now)) return;
-    std::array<pollfd, 3> fds{{{children_.get(), POLLIN, 0},
+    std::array<pollfd, 4> fds{{{children_.get(), POLLIN, 0},
                                {link_.closed() ? -1 : link_.fd(), POLLIN, 0},
-                               {lock_->lost_fd(), POLLIN, 0}}};
+                               {lock_->lost_fd(), POLLIN, 0},
+                               {lock_->alarm_fd(), POLLIN, 0}}};
     Deadline next = std::min(lock_->next_deadline(), job_.next_deadline(now));
     if (spec_.max_hold && !max_hold_over_ && !loss_) {
       next = std::min(next, after(lock_->granted_at(), *spec_.max_hold));

@@ -5,22 +5,13 @@
 #include <cerrno>
 #include <vector>
 
-#include "util/fd.hpp"
-
 namespace dlock::util {
 namespace {
 
 // One timer a thread, made when a wait first has an end.
 int armed_timer(Deadline deadline) {
-  thread_local Fd timer(timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK));
-  if (!timer) return -1;
-  const auto since_boot = deadline.time_since_epoch();
-  const auto seconds = std::chrono::floor<std::chrono::seconds>(since_boot);
-  itimerspec spec{};
-  spec.it_value.tv_sec = seconds.count();
-  spec.it_value.tv_nsec = (since_boot - seconds).count();
-  timerfd_settime(timer.get(), TFD_TIMER_ABSTIME, &spec, nullptr);
-  return timer.get();
+  thread_local const Fd timer = make_timer();
+  return set_timer(timer, deadline) ? timer.get() : -1;
 }
 
 int poll_once(std::span<pollfd> fds, int timeout_ms) {
@@ -56,6 +47,17 @@ int poll(std::span<pollfd> fds, Deadline deadline) {
 bool wait_readable(int fd, Deadline deadline) {
   pollfd item{fd, POLLIN, 0};
   return poll({&item, 1}, deadline) > 0;
+}
+
+Fd make_timer() { return Fd(timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK)); }
+
+bool set_timer(const Fd& timer, Deadline instant) {
+  const auto since_boot = instant.time_since_epoch();
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(since_boot);
+  itimerspec spec{};
+  spec.it_value.tv_sec = seconds.count();
+  spec.it_value.tv_nsec = (since_boot - seconds).count();
+  return timerfd_settime(timer.get(), TFD_TIMER_ABSTIME, &spec, nullptr) == 0;
 }
 
 }  // namespace dlock::util

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "util/clock.hpp"
+#include "util/fd.hpp"
 
 namespace dlock::util {
 
@@ -16,5 +17,11 @@ int poll(std::span<pollfd> fds, Deadline deadline);
 
 /// Waits until `fd` is readable (or at its end); false when the deadline came first.
 bool wait_readable(int fd, Deadline deadline);
+
+/// A descriptor that becomes readable at the instant it is set to, also of CLOCK_BOOTTIME.  None if
+/// the system has no more to give.
+Fd make_timer();
+/// Readable from `instant` on and not before, whatever it was set to; false if that cannot be done.
+bool set_timer(const Fd& timer, Deadline instant);
 
 }  // namespace dlock::util

@@ -4,9 +4,11 @@
 #include <unistd.h>
 
 #include "engine/describe.hpp"
+#include "engine/lease_end.hpp"
 #include "engine/link.hpp"
 #include "engine/outcome.hpp"
 #include "engine/run.hpp"
+#include "util/poll.hpp"
 
 namespace dlock {
 namespace {
@@ -65,6 +67,7 @@ TEST(Link, CarriesMessagesBothWaysAndADescriptor) {
   ASSERT_TRUE(go && std::holds_alternative<to_supervisor::Go>(*go));
 
   supervisor.send(to_front::Blocked{std::string(5'000, 'h'), Millis{7}, 2});
+  supervisor.send(to_front::Leased{Fd(open("/dev/null", O_RDONLY | O_CLOEXEC))});
   supervisor.send(to_front::Granted{Fd(open("/dev/null", O_RDONLY | O_CLOEXEC))});
   supervisor.send(to_front::Ended{79, true});
   const auto blocked = front.receive();
@@ -72,6 +75,9 @@ TEST(Link, CarriesMessagesBothWaysAndADescriptor) {
   EXPECT_EQ(std::get<to_front::Blocked>(*blocked).holder, std::string(1'024, 'h'));
   EXPECT_EQ(std::get<to_front::Blocked>(*blocked).held, Millis{7});
   EXPECT_EQ(std::get<to_front::Blocked>(*blocked).waiting, 2u);
+  const auto leased = front.receive();
+  ASSERT_TRUE(leased && std::holds_alternative<to_front::Leased>(*leased));
+  EXPECT_GE(fcntl(std::get<to_front::Leased>(*leased).alarm.get(), F_GETFD), 0);
   const auto granted = front.receive();
   ASSERT_TRUE(granted && std::holds_alternative<to_front::Granted>(*granted));
   EXPECT_GE(fcntl(std::get<to_front::Granted>(*granted).witness.get(), F_GETFD), 0);
@@ -112,6 +118,42 @@ TEST(Link, NeverBlocks) {
   ASSERT_TRUE(link);
   SupervisorEnd supervisor(std::move(link->supervisor));
   for (int i = 0; i < 100'000; ++i) supervisor.send(to_front::Blocked{"nobody reads this", {}, {}});
+}
+
+// What front and supervisor sleep by: margins of 1 s, as a --kill-after of 1 s makes them.
+class LeaseEndTest : public testing::Test {
+ protected:
+  static bool rings(int alarm) { return util::wait_readable(alarm, Clock::now()); }
+
+  Link link_ = make_link().value();
+  const Margins margins_{Millis{1'000}};
+};
+
+TEST_F(LeaseEndTest, ItsAlarmRingsWhenTheEndOfTheTreeMustBegin) {
+  const Deadline granted = Clock::now();
+  const LeaseEnd end(*link_.page, margins_, granted + Millis{1'050});
+  EXPECT_EQ(end.get(), granted + Millis{1'050});
+  EXPECT_FALSE(rings(end.alarm_fd()));
+  EXPECT_TRUE(util::wait_readable(end.alarm_fd(), granted + Millis{10'000}));
+  EXPECT_GE(Clock::now(), margins_.term_at(end.get()));
+  EXPECT_LT(Clock::now(), granted + Millis{9'000});
+}
+
+TEST_F(LeaseEndTest, ARenewalMovesItForWhoeverHasACopyOfTheAlarm) {
+  LeaseEnd end(*link_.page, margins_, Clock::now() + Millis{1'020});
+  const Fd copy(dup(end.alarm_fd()));
+  ASSERT_TRUE(util::wait_readable(copy.get(), kNever));
+  end.move_to(Clock::now() + Millis{60'000});
+  EXPECT_FALSE(rings(copy.get()));
+  EXPECT_GT(link_.page->lease_end(), Clock::now() + Millis{50'000});
+  end.move_to(Clock::now());
+  EXPECT_TRUE(rings(copy.get()));
+}
+
+TEST_F(LeaseEndTest, ALockThatDoesNotEndHasNoAlarm) {
+  const LeaseEnd end(*link_.page, margins_, kNever);
+  EXPECT_EQ(end.get(), kNever);
+  EXPECT_EQ(end.alarm_fd(), -1);
 }
 
 TEST(Outcome, EachErrorHasItsStatus) {

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# ctest: serial
+# While a lease is renewed in time only the thread that renews it wakes up, three times per ttl;
+# the one that watches over the command does not, nor does the process that the user started.
+. "$(dirname "$0")/lib.sh"
+
+wakes() { # TASK...: how often these threads, as /proc/PID/task/TID, have been put to sleep
+  local task total=0 n
+  for task in "$@"; do
+    n=$(awk '/ctxt_switches/ { n += $2 } END { print n + 0 }' "$task/status")
+    total=$((total + n))
+  done
+  echo "$total"
+}
+
+"$DLOCK_TEST" run --backend "memory://$tmp/store" --key k --ttl 3s -- sleep 1000 &
+front=$!
+# The keeper starts after a second.
+has_keeper() {
+  read -r supervisor _ <"/proc/$front/task/$front/children" || true
+  local tasks=("/proc/$supervisor/task"/*)
+  ((${#tasks[@]} == 2))
+}
+wait_until 10 has_keeper
+for task in "/proc/$supervisor/task"/*; do
+  [[ ${task##*/} == "$supervisor" ]] || keeper=$task
+done
+sleep 0.5
+watchers=("/proc/$front/task/$front" "/proc/$supervisor/task/$supervisor")
+before=$(wakes "${watchers[@]}")
+keeper_before=$(wakes "$keeper")
+sleep 6  # two ttls
+assert_equal 0 $(($(wakes "${watchers[@]}") - before)) "wake-ups of those who watch, in two ttls"
+renewals=$(($(wakes "$keeper") - keeper_before))
+# A busy machine may interrupt it, and what it writes to may make it wait.
+((renewals >= 5 && renewals <= 8)) || fail "the keeper woke up $renewals times in two ttls"
