@@ -2,12 +2,24 @@
 
 #include <array>
 
+#include "util/text.hpp"
+
 namespace dlock {
 namespace {
 
 constexpr std::array<std::string_view, 3> kModeNames{"exclusive", "shared", "slots"};
 
+std::string with(Mode mode, unsigned slots) {
+  if (mode == Mode::slots) return "--slots " + std::to_string(slots);
+  return mode == Mode::shared ? "--shared" : "an exclusive lock";
+}
+
 }  // namespace
+
+Error mode_conflict(const Request& request, Mode held, unsigned held_slots) {
+  return {Errc::conflict, util::quoted(request.key) + " is held with " + with(held, held_slots) +
+                              ", not " + with(request.mode, request.slots)};
+}
 
 std::string_view mode_name(Mode mode) { return kModeNames[static_cast<std::size_t>(mode)]; }
 

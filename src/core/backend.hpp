@@ -44,6 +44,9 @@ struct Request {
   Owner owner;
 };
 
+/// Errc::conflict: the key is held in a mode that cannot be mixed with the request; names both.
+Error mode_conflict(const Request& request, Mode held, unsigned held_slots);
+
 /// One lock as others see it.
 struct LockInfo {
   struct Holder {
@@ -168,7 +171,8 @@ class Backend {
 
 /// Where a lock service is and how to get in, resolved from flags, environment and config file.
 struct Target {
-  Url url;  // the scheme is the backend's name; hosts and path are empty where not given
+  Url url;  // the scheme is the backend's name (or its tls_scheme) and perhaps a "+unix" or the
+            // like; hosts and path are empty where not given
   std::optional<std::string> prefix;
   Millis connect_timeout{5'000};
 };
@@ -177,6 +181,7 @@ struct Target {
 struct BackendEntry {
   std::string_view name;  // what --backend takes, and the scheme of its URLs
   std::string_view alias;
+  std::string_view tls_scheme;  // of its URLs where TLS is asked for by another scheme
   std::string_view brief;
   Traits traits;
   std::string_view url_example;

@@ -65,13 +65,13 @@ Result<void> take_query(std::string_view query, Url& url) {
   return {};
 }
 
+}  // namespace
+
 std::string shown(const HostPort& host) {
   std::string out = host.host.find(':') == std::string::npos ? host.host : '[' + host.host + ']';
   if (host.port != 0) out += ':' + std::to_string(host.port);
   return out;
 }
-
-}  // namespace
 
 Result<HostPort> parse_host_port(std::string_view text) {
   const std::string_view whole = text;

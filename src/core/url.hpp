@@ -22,6 +22,9 @@ struct HostPort {
 /// that is wrong.
 Result<HostPort> parse_host_port(std::string_view text);
 
+/// `host:port`, the brackets of an IPv6 address put back; without the port if that is 0.
+std::string shown(const HostPort& host);
+
 struct Url {
   std::string scheme;  // in lower case
   std::string user;

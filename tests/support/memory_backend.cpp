@@ -342,13 +342,7 @@ class MemoryBackend final : public Backend {
       const bool same =
           holder["mode"] == mode_name(request.mode) && holder["slots"] == request.slots;
       if (same || (holder["mode"] != "slots" && request.mode != Mode::slots)) return {};
-      const auto shown = [](const std::string& mode, unsigned slots) {
-        if (mode == "slots") return "--slots " + std::to_string(slots);
-        return mode == "shared" ? std::string("--shared") : std::string("an exclusive lock");
-      };
-      return Error{Errc::conflict, util::quoted(request.key) + " is held with " +
-                                       shown(holder["mode"], holder["slots"]) + ", not " +
-                                       shown(std::string(mode_name(request.mode)), request.slots)};
+      return mode_conflict(request, *parse_mode(std::string(holder["mode"])), holder["slots"]);
     }
 
     // In turn: those that stand ahead in the queue have it first, unless all can have it.

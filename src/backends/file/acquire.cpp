@@ -226,7 +226,7 @@ Result<void> Acquisition::check_seats() const {
       const auto record = read_seat((*seat)->fd.get());
       if (!record || record->given_up) break;
       if (record->mode == request_.mode && record->slots == request_.slots) break;
-      if (tries == kSpuriousRefusals) return conflict_with(record->mode, record->slots);
+      if (tries == kSpuriousRefusals) return mode_conflict(request_, record->mode, record->slots);
       sched_yield();  // a reader's probe (inspect.cpp) is over at once
     }
   }

@@ -14,11 +14,6 @@ namespace {
 
 using util::quoted;
 
-std::string with_slots(Mode mode, unsigned slots) {
-  if (mode == Mode::slots) return "--slots " + std::to_string(slots);
-  return mode == Mode::shared ? "--shared" : "an exclusive lock";
-}
-
 // The fence of the newest grant; every grant has a new one.
 std::optional<std::uint64_t> last_fence(const LockFile& main) {
   const Content content = read_lock_file(main.fd.get());
@@ -40,18 +35,13 @@ Error Acquisition::busy() const {
   return {Errc::busy, quoted(request_.key) + " is held" + by};
 }
 
-Error Acquisition::conflict_with(Mode mode, unsigned slots) const {
-  return {Errc::conflict, quoted(request_.key) + " is held with " + with_slots(mode, slots) +
-                              ", not " + with_slots(request_.mode, request_.slots)};
-}
-
 Result<void> Acquisition::check_mode(const LockInfo& seen) const {
   for (const LockInfo::Holder& holder : seen.holders) {
     if (holder.foreign) continue;
     const bool same = seen.mode == request_.mode && seen.slots == request_.slots;
     const bool waits = seen.mode != Mode::slots && request_.mode != Mode::slots;
     if (same || waits) continue;
-    return conflict_with(seen.mode, seen.slots);
+    return mode_conflict(request_, seen.mode, seen.slots);
   }
   return {};
 }

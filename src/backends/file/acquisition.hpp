@@ -41,7 +41,6 @@ class Acquisition {
   Result<void> check_mode(const LockInfo& seen) const;
   Error cancelled() const;
   Error busy() const;
-  Error conflict_with(Mode mode, unsigned slots) const;
 
   // acquire.cpp
   Result<void> check_seats() const;

@@ -10,8 +10,8 @@
 #include <array>
 #include <charconv>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
+#include "core/owner_json.hpp"
 #include "util/text.hpp"
 
 namespace dlock::file {
@@ -23,9 +23,6 @@ constexpr std::string_view kMagic = "dlock1 ";
 constexpr std::uint64_t kBlock = 1'000;
 // Above this somebody else has written the number: leave room to count.
 constexpr std::uint64_t kMostFence = std::uint64_t{1} << 62;
-// JSON makes at most 6 bytes of one, so that five such texts stay below kMostRead.
-constexpr std::size_t kMostText = 2'000;
-
 std::optional<std::uint64_t> parse_number(std::string_view digits) {
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
@@ -40,29 +37,11 @@ std::string_view take(std::string_view& text, std::size_t width) {
   return field;
 }
 
-std::string cut(std::string_view text) { return std::string(text.substr(0, kMostText)); }
-
-std::string text_of(const json& object, const char* name) {
-  const auto at = object.find(name);
-  return at != object.end() && at->is_string() ? at->get<std::string>() : std::string();
-}
-
-std::int64_t number_of(const json& object, const char* name) {
-  const auto at = object.find(name);
-  return at != object.end() && at->is_number_integer() ? at->get<std::int64_t>() : 0;
-}
-
-std::string line_of(const json& object) {
-  return object.dump(-1, ' ', false, json::error_handler_t::replace) + '\n';
-}
-
 // The object on the first line of `text`, which must be complete.
 std::optional<json> object_of(std::string_view text) {
   const auto end = text.find('\n');
   if (end == std::string_view::npos) return std::nullopt;
-  json object = json::parse(text.substr(0, end), nullptr, false);
-  if (!object.is_object()) return std::nullopt;
-  return object;
+  return parse_object(text.substr(0, end));
 }
 
 }  // namespace
@@ -115,22 +94,17 @@ NextGrant next_grant(const std::optional<Header>& last, const std::string& boot,
 }
 
 std::string format_record(const Record& record) {
-  json object{{"id", cut(record.owner.id)},
-              {"host", cut(record.owner.host)},
-              {"pid", record.owner.pid},
-              {"user", cut(record.owner.user)},
-              {"command", cut(record.owner.command)},
-              {"mode", mode_name(record.mode)},
-              {"slots", record.slots},
-              {"acquired_at", record.acquired_at},
-              {"boot", record.boot},
-              {"acquired_ns", record.acquired_ns},
-              {"pid_namespace", record.pid_namespace},
-              {"lock_pid", record.lock_pid},
-              {"main_pid", record.main_pid}};
-  if (record.owner.label) object["label"] = cut(*record.owner.label);
+  json object = owner_to_json(record.owner);
+  object.update({{"mode", mode_name(record.mode)},
+                 {"slots", record.slots},
+                 {"acquired_at", record.acquired_at},
+                 {"boot", record.boot},
+                 {"acquired_ns", record.acquired_ns},
+                 {"pid_namespace", record.pid_namespace},
+                 {"lock_pid", record.lock_pid},
+                 {"main_pid", record.main_pid}});
   if (record.fence) object["fence"] = *record.fence;
-  return line_of(object);
+  return one_line(object) + '\n';
 }
 
 std::optional<Record> parse_record(std::string_view text) {
@@ -142,15 +116,10 @@ std::optional<Record> parse_record(std::string_view text) {
   if (!object) return std::nullopt;
   const auto mode = parse_mode(text_of(*object, "mode"));
   const std::int64_t slots = number_of(*object, "slots");
-  record.owner.id = text_of(*object, "id");
+  record.owner = owner_from_json(*object);
   if (!mode || record.owner.id.empty() || slots < 1 || slots > UINT32_MAX) return std::nullopt;
   record.mode = *mode;
   record.slots = static_cast<unsigned>(slots);
-  record.owner.host = text_of(*object, "host");
-  record.owner.pid = number_of(*object, "pid");
-  record.owner.user = text_of(*object, "user");
-  record.owner.command = text_of(*object, "command");
-  if (object->contains("label")) record.owner.label = text_of(*object, "label");
   record.acquired_at = text_of(*object, "acquired_at");
   record.boot = text_of(*object, "boot");
   record.acquired_ns = number_of(*object, "acquired_ns");
@@ -164,7 +133,7 @@ std::optional<Record> parse_record(std::string_view text) {
 }
 
 std::string format_note(const Note& note) {
-  return line_of({{"revoked", note.revoked}, {"why", cut(note.why)}});
+  return one_line({{"revoked", note.revoked}, {"why", cut_text(note.why)}}) + '\n';
 }
 
 std::optional<Note> parse_note(std::string_view text) {

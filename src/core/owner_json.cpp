@@ -1,0 +1,53 @@
+#include "core/owner_json.hpp"
+
+namespace dlock {
+
+using nlohmann::json;
+
+std::string cut_text(std::string_view text) {
+  constexpr std::size_t kMost = 2'000;
+  return std::string(text.substr(0, kMost));
+}
+
+std::string text_of(const json& object, const char* name) {
+  const auto at = object.find(name);
+  return at != object.end() && at->is_string() ? at->get<std::string>() : std::string();
+}
+
+std::int64_t number_of(const json& object, const char* name) {
+  const auto at = object.find(name);
+  return at != object.end() && at->is_number_integer() ? at->get<std::int64_t>() : 0;
+}
+
+std::optional<json> parse_object(std::string_view text) {
+  json object = json::parse(text, nullptr, false);
+  if (!object.is_object()) return std::nullopt;
+  return object;
+}
+
+std::string one_line(const json& object) {
+  return object.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+json owner_to_json(const Owner& owner) {
+  json object{{"id", cut_text(owner.id)},
+              {"host", cut_text(owner.host)},
+              {"pid", owner.pid},
+              {"user", cut_text(owner.user)},
+              {"command", cut_text(owner.command)}};
+  if (owner.label) object["label"] = cut_text(*owner.label);
+  return object;
+}
+
+Owner owner_from_json(const json& object) {
+  Owner owner;
+  owner.id = text_of(object, "id");
+  owner.host = text_of(object, "host");
+  owner.pid = number_of(object, "pid");
+  owner.user = text_of(object, "user");
+  owner.command = text_of(object, "command");
+  if (object.contains("label")) owner.label = text_of(object, "label");
+  return owner;
+}
+
+}  // namespace dlock
