@@ -7,6 +7,8 @@ build_packages=(
   cmake
   g++
   libcli11-dev
+  libhiredis-dev
+  libssl-dev
   ninja-build
   nlohmann-json3-dev
 )
@@ -18,8 +20,14 @@ test_packages=(
   fish
   libgtest-dev
   man-db
+  nodejs
+  npm
+  openssl
   procps
   python3
+  python3-redis
+  redis-server
+  redis-tools
   strace
   tmux
   util-linux
@@ -40,10 +48,15 @@ declare -A packages_probe=(
   [bsdutils]=script
   [libcli11-dev]='<CLI/CLI.hpp>'
   [libgtest-dev]='<gtest/gtest.h>'
+  [libhiredis-dev]='<hiredis/hiredis.h>'
+  [libssl-dev]='<openssl/ssl.h>'
   [man-db]=man
   [ninja-build]=ninja
   [nlohmann-json3-dev]='<nlohmann/json.hpp>'
+  [nodejs]=node
   [procps]=ps
+  [python3-redis]=/usr/lib/python3/dist-packages/redis
+  [redis-tools]=redis-cli
   [util-linux]=flock
 )
 

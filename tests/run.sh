@@ -20,8 +20,36 @@ if ! install_packages "${build_packages[@]}" "${test_packages[@]}"; then
   ensure_packages "${build_packages[@]}" libgtest-dev
 fi
 
+# install_peers: the lock libraries that tests/peers names, from npm, into build/peers; does nothing
+# if they are there.  Without them the tests that need them are skipped.
+install_peers() {
+  local from=$source_dir/tests/peers to=$source_dir/build/peers new=$source_dir/build/peers.new
+  if [[ -d $to/node_modules ]] && cmp -s "$from/package.json" "$to/package.json" &&
+    cmp -s "$from/package-lock.json" "$to/package-lock.json"; then
+    return 0
+  fi
+  if ! command -v npm >/dev/null; then
+    note "npm is not installed; going on without the packages of tests/peers"
+    return 0
+  fi
+  note "installing the packages of tests/peers"
+  rm -rf -- "$new"
+  mkdir -p "$new"
+  cp -- "$from/package.json" "$from/package-lock.json" "$new"
+  # From whatever registry npm is configured to use; the lock file names none.
+  if (cd "$new" && npm ci --no-audit --no-fund --ignore-scripts --loglevel=error); then
+    rm -rf -- "$to"
+    mv -- "$new" "$to"
+    if ((EUID == 0)); then chown -Rh --reference="$source_dir" "$to"; fi
+  else
+    note "npm could not install them, for the reason that it gives above; going on without"
+    rm -rf -- "$new"
+  fi
+}
+
 build_dir=$source_dir/build/default
 build_directory_for_owner "$source_dir" "$build_dir"
+install_peers
 
 cd "$source_dir"
 cmake --preset default
