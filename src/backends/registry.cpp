@@ -3,6 +3,9 @@
 #include <array>
 
 #include "backends/file/file_backend.hpp"
+#ifdef DLOCK_WITH_REDIS
+#include "backends/redis/redis_backend.hpp"
+#endif
 
 namespace dlock {
 namespace {
@@ -34,9 +37,15 @@ constexpr std::array kBackends{
                  .check = file::check,
                  .open = file::open},
     BackendEntry{.name = "redis",
+                 .tls_scheme = "rediss",
                  .brief = "one Redis server",
                  .traits = with(kOnServer, EndsOn::ttl, Order::fifo, true),
-                 .url_example = "redis://[user:password@]host[:6379][/db]"},
+                 .url_example = "redis://[user:password@]host[:6379][/db]",
+#ifdef DLOCK_WITH_REDIS
+                 .check = redis::check,
+                 .open = redis::open
+#endif
+    },
     BackendEntry{.name = "redlock",
                  .brief = "a majority of independent Redis masters",
                  .traits = with(kOnServer, EndsOn::ttl, Order::none, true),

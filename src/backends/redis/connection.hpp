@@ -1,0 +1,83 @@
+// One socket to one Redis server: requests out, replies in.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backends/redis/address.hpp"
+#include "backends/redis/reader.hpp"
+#include "backends/redis/reply.hpp"
+#include "backends/redis/tls.hpp"
+#include "core/cancel.hpp"
+#include "util/fd.hpp"
+
+namespace dlock::redis {
+
+/// A command and its arguments, which may hold any bytes.
+using Command = std::vector<std::string>;
+
+/// Connects when it is first used, and again after it was dropped.  A request that was cancelled or
+/// ran out of time drops it: its late reply must never be taken for the reply to another one.
+class Connection {
+ public:
+  explicit Connection(Address address);
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  const Address& address() const { return address_; }
+
+  /// Connects, by TLS if the address says so, gives user and password, selects the database.
+  /// Nothing to do if it is connected.  Errc::unreachable, denied, cancelled, invalid (no such
+  /// database, or no such certificates).
+  Result<void> connect(Deadline deadline, Cancel cancel);
+
+  /// Sends all commands at once and waits for all replies; errors of the server are replies.
+  /// Errc::unreachable when the connection could not be made, was lost, or `deadline` came: the
+  /// commands may have been executed all the same.
+  Result<std::vector<Reply>> ask(std::span<const Command> commands, Deadline deadline,
+                                 Cancel cancel);
+  Result<Reply> ask(const Command& command, Deadline deadline, Cancel cancel);
+
+  /// The next reply, for a connection that is subscribed.
+  Result<Reply> receive(Deadline deadline, Cancel cancel);
+
+  /// The same without waiting: none if no whole reply has come yet.
+  Result<std::optional<Reply>> receive_now();
+
+  /// -1 while it is not connected.
+  int fd() const { return socket_.get(); }
+  /// Tells one connection from the next; 0 while there is none.
+  unsigned number() const { return socket_ ? number_ : 0; }
+  void drop();
+  /// True once a connection was made, even if it was lost since.
+  bool ever_connected() const { return ever_connected_; }
+
+ private:
+  Result<void> send(std::span<const Command> commands, Deadline deadline, Cancel cancel);
+  Result<void> write(std::string_view bytes, Deadline deadline, Cancel cancel);
+  Result<void> wait_for(short events, Deadline deadline, Cancel cancel);
+  Result<std::string_view> read_socket(std::span<char> buffer);
+  Result<void> feed(std::string_view bytes);
+  Result<bool> read_some();
+  Result<std::optional<Reply>> parse();
+  Result<void> shake_hands(Deadline deadline, Cancel cancel);
+  Result<void> introduce(Deadline deadline, Cancel cancel);
+  bool is_stale();
+  Error lost(const std::string& why);
+  Error lost(const Error& why);
+
+  const Address address_;
+  Fd socket_;
+  // One of each for each socket.
+  std::unique_ptr<Tls> tls_;  // null: plain text
+  std::unique_ptr<Reader> reader_;
+  std::optional<char> first_byte_;  // that came on it
+  unsigned number_ = 0;
+  bool ever_connected_ = false;
+};
+
+}  // namespace dlock::redis

@@ -1,0 +1,146 @@
+-- Takes the lock if it is free and it is our turn; else says what is in the way.
+--   KEYS[5]  our record as a waiter
+--   ARGV[4]  ttl, ms       ARGV[5] record, a JSON object
+--   ARGV[6]  'once' takes what is free; 'wait' not before those that came earlier; 'go' has been
+--            called; 'late' has seen that the first in the queue was called and did not come
+--   ARGV[7]  '1': join the queue if it is not ours now
+--   ARGV[8]  when we came, us; '' the first time
+-- Returns {1, fence}                    granted; fence 0: the counter is not one
+--         {0, 'held', ms, came, place}  refused: look again in ms (-1: it never ends), our place in
+--                                       the queue (-1: not in it)
+--         {0, 'turn', ms, came, place}  free, but somebody else was called and has until then
+--         {0, 'mode', mode}             held in a mode that cannot be mixed with ours
+local ttl, record, turn, join, came = ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8]
+local entry = letter(mode) .. ':' .. id
+
+local function granted()
+  local fence = redis.pcall('INCR', counter)
+  fence = type(fence) == 'number' and fence or 0
+  if fence > 0 then record = string.sub(record, 1, -2) .. ',"fence":' .. whole(fence) .. '}' end
+  if mode == 'x' then
+    redis.call('SET', owner, record, 'PX', ttl)
+  else
+    if redis.call('TYPE', owner).ok ~= 'hash' then redis.call('DEL', owner) end
+    redis.call('HSET', owner, '@mode', mode, id, record)
+    redis.call('PEXPIRE', owner, redis.call('PTTL', lock))
+    redis.call('DEL', KEYS[5])
+  end
+  if came ~= '' then redis.call('ZREM', queue, entry) end
+  if turn == 'late' then  -- if whoever did not come is alive, it has its call, and joins again
+    local first = redis.call('ZRANGE', queue, 0, 0)[1]
+    if first and letter(first) == letter(mode) then redis.call('ZREM', queue, first) end
+  end
+  return {1, whole(fence)}
+end
+
+local function refused(why, ms)
+  if came == '' then
+    local time = redis.call('TIME')
+    came = time[1] .. string.format('%06d', time[2])
+  end
+  local place = -1
+  if join == '1' then
+    redis.call('ZADD', queue, 'NX', came, entry)
+    redis.call('PEXPIRE', queue, 86400000)
+    redis.call('SET', KEYS[5], record, 'PX', 60000)
+    place = redis.call('ZRANK', queue, entry)
+  end
+  return {0, why, ms, came, place}
+end
+
+-- The first in the queue that is alive, without calling it.  The record of a waiter whose machine
+-- has died runs out long before the server finds its connection dead.
+local function first_alive()
+  local records = string.sub(KEYS[5], 1, -#id - 1)
+  while true do
+    local first = redis.call('ZRANGE', queue, 0, 0)[1]
+    if not first or first == entry then return first end
+    local its_id = string.sub(first, 3)
+    local subscribed = redis.pcall('PUBSUB', 'NUMSUB', channels .. its_id)
+    local hears = subscribed.err or subscribed[2] > 0
+    if hears and redis.call('EXISTS', records .. its_id) == 1 then return first end
+    redis.call('ZREM', queue, first)
+  end
+end
+
+local function take_exclusive()
+  local ours = turn ~= 'wait'
+  if not ours then
+    local first = redis.call('ZRANGE', queue, 0, 0)[1]
+    ours = not first or first == entry
+  end
+  if ours and redis.call('SET', lock, id, 'NX', 'PX', ttl) then return granted() end
+  local kind = redis.call('TYPE', lock).ok
+  if kind == 'zset' then
+    local held = held_mode()
+    if held then
+      purge(now_ms())
+      kind = redis.call('TYPE', lock).ok
+      if kind == 'zset' and letter(held) == 'n' then return {0, 'mode', held} end
+    end
+  end
+  if kind == 'none' then
+    if not ours then
+      local called = call_next()
+      if called and called ~= entry then return refused('turn', 500) end
+    end
+    redis.call('SET', lock, id, 'PX', ttl)
+    return granted()
+  end
+  if kind == 'string' and redis.call('GET', lock) == id then  -- granted before, the answer got lost
+    redis.call('PEXPIRE', lock, ttl)
+    return granted()
+  end
+  return refused('held', redis.call('PTTL', lock))
+end
+
+local function take_part()
+  local now = now_ms()
+  local slots = tonumber(string.sub(mode, 2)) or math.huge
+  local kind = redis.call('TYPE', lock).ok
+  local held = kind == 'zset' and held_mode()
+  if held then
+    purge(now)
+    kind = redis.call('TYPE', lock).ok
+  end
+  if kind ~= 'none' then
+    if not held then
+      if letter(mode) == 'n' and redis.call('TYPE', owner).ok == 'string' then
+        return {0, 'mode', 'x'}
+      end
+      return refused('held', redis.call('PTTL', lock))
+    end
+    if redis.call('ZSCORE', lock, id) then  -- granted before, the answer got lost
+      redis.call('ZREM', lock, id)
+      turn = 'go'
+    elseif held ~= mode then
+      if letter(mode) == 'n' or letter(held) == 'n' then return {0, 'mode', held} end
+    end
+    if redis.call('ZCARD', lock) >= slots then
+      local soonest = redis.call('ZRANGE', lock, 0, 0, 'WITHSCORES')
+      return refused('held', math.max(soonest[2] - now, 1))
+    end
+  end
+  -- Who asks once takes what is free, but no reader slips in before a writer that waits.
+  if turn == 'wait' or (turn == 'once' and kind ~= 'none') then
+    local first = first_alive()
+    if first and first ~= entry then
+      if kind ~= 'none' and letter(first) ~= letter(mode) then  -- a writer waits for the readers
+        return refused('held', redis.call('PTTL', lock))
+      end
+      local called = call_next()
+      if called and called ~= entry then return refused('turn', 500) end
+    end
+  end
+  redis.call('ZADD', lock, whole(now + ttl), id)
+  if redis.call('PTTL', lock) < tonumber(ttl) then redis.call('PEXPIRE', lock, ttl) end
+  local answer = granted()
+  local first = redis.call('ZRANGE', queue, 0, 0)[1]  -- it may be able to share
+  if first and letter(first) == letter(mode) and redis.call('ZCARD', lock) < slots then
+    call_next()
+  end
+  return answer
+end
+
+if mode == 'x' then return take_exclusive() end
+return take_part()

@@ -1,0 +1,112 @@
+-- In front of every script.
+--   KEYS[1] the lock     a STRING, the id of an exclusive holder; or a ZSET, id of a shared or slots
+--                        holder -> when it expires, in ms of this server's clock
+--   KEYS[2] the counter of grants, never expires
+--   KEYS[3] who holds    a STRING, the record of the exclusive holder; or a HASH, id -> record, and
+--                        '@mode' -> 's' or 'n3'.  A lock without it was taken by another program.
+--   KEYS[4] the queue    a ZSET, mode letter and id of a waiter ('x:0f3a...') -> when it came, in us
+--   ARGV[1] own id   ARGV[2] mode: 'x' exclusive, 's' shared, 'n3' slots   ARGV[3] what stands before
+--                        an id in the name of its channel
+local lock, counter, owner, queue = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local id, mode, channels = ARGV[1], ARGV[2], ARGV[3]
+
+local function now_ms()
+  local time = redis.call('TIME')
+  return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+
+local function whole(number) return string.format('%.0f', number) end
+local function letter(text) return string.sub(text, 1, 1) end
+
+-- The mode of shared or slots holders; nil where another program put what stands at the lock.
+local function held_mode()
+  local held = redis.pcall('HGET', owner, '@mode')
+  return type(held) == 'string' and held or nil
+end
+
+-- Whether the waiter hears: it does not if it is dead, since its connection is then closed.  Where
+-- we may not publish it must help itself, and counts as alive.
+local function tell(entry, what)
+  local heard = redis.pcall('PUBLISH', channels .. string.sub(entry, 3), what)
+  return type(heard) ~= 'number' or heard > 0
+end
+
+-- Calls the waiter that is next, and has the one behind it look whether it came: it may be killed
+-- with the call in its hands.  Returns whom it called, and forgets the dead.
+local function call_next()
+  while true do
+    local line = redis.call('ZRANGE', queue, 0, 1)
+    if not line[1] then return nil end
+    if tell(line[1], 'go') then
+      local deputy = line[2]
+      while deputy and not tell(deputy, 'look 500') do
+        redis.call('ZREM', queue, deputy)
+        deputy = redis.call('ZRANGE', queue, 1, 1)[1]
+      end
+      return line[1]
+    end
+    redis.call('ZREM', queue, line[1])
+  end
+end
+
+-- Forgets the shared or slots holders whose time is over; the last one takes the lock with it.
+local function purge(now)
+  local over = redis.call('ZRANGEBYSCORE', lock, '-inf', whole(now))
+  if #over == 0 then return end
+  redis.call('ZREMRANGEBYSCORE', lock, '-inf', whole(now))
+  for _, member in ipairs(over) do redis.call('HDEL', owner, member) end
+  if redis.call('EXISTS', lock) == 0 then redis.call('DEL', owner) end
+end
+
+-- After a shared or slots holder has gone: calls whoever can have the lock now.
+local function settle(now)
+  purge(now)
+  local last = redis.call('ZRANGE', lock, -1, -1, 'WITHSCORES')
+  if not last[1] then
+    redis.call('DEL', owner)
+    call_next()
+    return
+  end
+  redis.call('PEXPIREAT', lock, last[2])
+  redis.call('PEXPIREAT', owner, last[2])
+  local first = redis.call('ZRANGE', queue, 0, 0)[1]
+  if not first then return end
+  if letter(first) == letter(held_mode() or 'x') then
+    call_next()
+  else
+    tell(first, 'look ' .. whole(last[2] - now + 2))  -- the end may be nearer than it thinks
+  end
+end
+
+-- Calls whoever can have the lock if somebody left the queue.
+local function settle_queue()
+  local kind = redis.call('TYPE', lock).ok
+  if kind == 'none' then
+    call_next()
+  elseif kind == 'zset' and held_mode() then
+    settle(now_ms())
+  end
+end
+
+-- Takes the lock from `holder`, if it holds it; then the next may have it.  `record`: the one it may
+-- still have as a waiter.  It goes now and not with the grant, because DEL takes several keys.
+local function remove(holder, record)
+  if redis.pcall('GET', lock) == holder then
+    redis.call('DEL', lock, owner, record)
+    call_next()
+    return true
+  end
+  if redis.call('TYPE', lock).ok ~= 'zset' then return false end
+  local expires = redis.call('ZSCORE', lock, holder)
+  if not expires then return false end
+  if not held_mode() then  -- of another program
+    redis.call('ZREM', lock, holder)
+    return true
+  end
+  local now = now_ms()
+  redis.call('ZREM', lock, holder)
+  redis.call('HDEL', owner, holder)
+  redis.call('DEL', record)
+  settle(now)
+  return tonumber(expires) > now
+end

@@ -1,0 +1,34 @@
+-- Extends the lock if it is still ours.  Never takes it again.
+--   KEYS[5]  why we have lost it, if somebody said
+--   ARGV[4]  ttl, ms       ARGV[5] record, with the fence and how long it was held
+-- Returns {1, ms}        ours; what was left of it, -1: somebody had made it endless
+--         {0, why, what} lost; why: of a force-release, or ''; what stands at the lock: its type
+local ttl, record = ARGV[4], ARGV[5]
+
+-- A server that is out of memory takes no record, but it may keep the lock.
+local function keep(command, ...)
+  local kept = redis.pcall(command, ...)
+  return type(kept) ~= 'table' or not kept.err
+end
+
+if mode == 'x' then
+  if redis.pcall('GET', lock) == id then
+    local left = redis.call('PTTL', lock)
+    redis.call('PEXPIRE', lock, ttl)
+    if not keep('SET', owner, record, 'PX', ttl) then redis.call('PEXPIRE', owner, ttl) end
+    return {1, left}
+  end
+else
+  local now = now_ms()
+  local expires = redis.pcall('ZSCORE', lock, id)
+  if type(expires) == 'string' and tonumber(expires) > now and held_mode() then
+    -- First, since a server that is out of memory takes a ZADD only after another write.
+    local left = redis.call('PTTL', lock)
+    redis.call('PEXPIRE', lock, whole(math.max(left, tonumber(ttl))))
+    redis.call('ZADD', lock, 'XX', whole(now + ttl), id)
+    keep('HSET', owner, id, record)
+    redis.call('PEXPIRE', owner, redis.call('PTTL', lock))
+    return {1, left}
+  end
+end
+return {0, redis.call('GET', KEYS[5]) or '', redis.call('TYPE', lock).ok}

@@ -1,0 +1,60 @@
+// {K}:owner and the like for a lock K.  If K has a hash tag of its own, {tag}:owner:K, so that all
+// are in one slot.  A K with braces that are no tag ("a}b", "{}") has no name that shares its slot:
+// on a cluster it is refused by the server (CROSSSLOT), elsewhere it is as good as any.
+#include "backends/redis/names.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace dlock::redis {
+namespace {
+
+constexpr std::array<std::string_view, 6> kParts{"fence",  "owner",   "queue",
+                                                 "waiter", "revoked", "to"};
+
+// As the server finds it: from the first { to the first } behind it, unless nothing is between.
+std::string_view hash_tag(std::string_view name) {
+  const auto open = name.find('{');
+  if (open == std::string_view::npos) return {};
+  const auto close = name.find('}', open + 1);
+  if (close == std::string_view::npos) return {};
+  return name.substr(open + 1, close - open - 1);
+}
+
+std::string part_of(std::string_view lock, std::string_view part) {
+  const std::string_view tag = hash_tag(lock);
+  if (tag.empty()) return '{' + std::string(lock) + "}:" + std::string(part);
+  return '{' + std::string(tag) + "}:" + std::string(part) + ':' + std::string(lock);
+}
+
+}  // namespace
+
+Names names_of(std::string_view prefix, std::string_view key) {
+  const std::string lock = std::string(prefix) + std::string(key);
+  return {.lock = lock,
+          .counter = part_of(lock, "fence"),
+          .owner = part_of(lock, "owner"),
+          .queue = part_of(lock, "queue"),
+          .waiter = part_of(lock, "waiter") + ':',
+          .revoked = part_of(lock, "revoked") + ':',
+          .channels = part_of(lock, "to") + ':'};
+}
+
+bool belongs_to_a_lock(std::string_view name) {
+  if (!name.starts_with('{')) return false;
+  return std::any_of(kParts.begin(), kParts.end(), [&](std::string_view part) {
+    const std::string mark = "}:" + std::string(part);
+    return name.ends_with(mark) || name.find(mark + ':') != std::string_view::npos;
+  });
+}
+
+std::string glob_escape(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (std::string_view("*?[]\\^-").find(c) != std::string_view::npos) out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+}  // namespace dlock::redis

@@ -1,0 +1,30 @@
+// What a lock and what belongs to it are called on a Redis server.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dlock::redis {
+
+inline constexpr std::string_view kDefaultPrefix = "dlock:";
+
+/// All in one cluster slot wherever a hash tag allows it.
+struct Names {
+  std::string lock;      // prefix + key: where every other lock library has it too
+  std::string counter;   // of the grants
+  std::string owner;     // the record of the holder
+  std::string queue;     // of the waiters
+  std::string waiter;    // + id: the record of a waiter
+  std::string revoked;   // + id: why a holder lost it
+  std::string channels;  // + id: where a waiter is called, and a holder hears that it lost the lock
+};
+Names names_of(std::string_view prefix, std::string_view key);
+
+/// True for the names that are not locks but belong to one.
+bool belongs_to_a_lock(std::string_view name);
+
+/// `text` as a pattern of SCAN that matches nothing else.
+std::string glob_escape(std::string_view text);
+
+}  // namespace dlock::redis

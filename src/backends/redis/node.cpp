@@ -1,0 +1,196 @@
+#include "backends/redis/node.hpp"
+
+#include <algorithm>
+
+#include "backends/redis/look.hpp"
+#include "backends/redis/record.hpp"
+#include "util/poll.hpp"
+
+namespace dlock::redis {
+namespace {
+
+// So many locks are looked at in one request: a reply stays small, and a round trip is worth it.
+constexpr std::size_t kPortion = 100;
+constexpr Millis kAgain{50};
+
+std::string ms(Millis duration) { return std::to_string(duration.count()); }
+
+std::string_view turn_text(Turn turn) {
+  switch (turn) {
+    case Turn::once:
+      return "once";
+    case Turn::wait:
+      return "wait";
+    case Turn::called:
+      return "go";
+    case Turn::late:
+      break;
+  }
+  return "late";
+}
+
+Command script_command(const char* command, std::string_view script, const Names& names,
+                       const std::vector<std::string>& more_keys,
+                       const std::vector<std::string>& arguments) {
+  Command out{command,    std::string(script), std::to_string(4 + more_keys.size()),
+              names.lock, names.counter,       names.owner,
+              names.queue};
+  out.insert(out.end(), more_keys.begin(), more_keys.end());
+  out.insert(out.end(), arguments.begin(), arguments.end());
+  return out;
+}
+
+}  // namespace
+
+Node::Node(Address address, std::string prefix)
+    : connection_(std::move(address)), prefix_(std::move(prefix)) {}
+
+// A server that is loading its data, or busy with a script, is asked again: it has done nothing.
+Result<Reply> Node::run(const Script& script, const Names& names,
+                        const std::vector<std::string>& more_keys,
+                        const std::vector<std::string>& arguments, Deadline deadline,
+                        Cancel cancel) {
+  Command command = script_command("EVALSHA", script.sha1, names, more_keys, arguments);
+  std::optional<Error> passing;
+  for (Millis pause = kAgain;; pause *= 2) {
+    auto reply = connection_.ask(command, deadline, cancel);
+    if (!reply && passing && reply.error().code == Errc::unreachable) return *passing;
+    if (!reply || !reply->is_error()) return reply;
+    if (reply->text.starts_with("NOSCRIPT")) {
+      command = script_command("EVAL", script.text, names, more_keys, arguments);
+      continue;
+    }
+    passing = server_error(address().shown, reply->text);
+    if (!is_passing(*reply) || after(Clock::now(), pause) >= deadline) return *passing;
+    if (util::wait_readable(cancel.fd(), after(Clock::now(), pause))) {
+      return Error{Errc::cancelled, "stopped waiting for " + address().shown};
+    }
+  }
+}
+
+Result<Vote> Node::try_acquire(const Request& request, const std::string& record, Turn turn,
+                               bool join, const std::string& came, Deadline deadline,
+                               Cancel cancel) {
+  const Names its = names(request.key);
+  const auto reply =
+      run(kAcquire, its, {its.waiter + request.owner.id},
+          {request.owner.id, mode_text(request.mode, request.slots), its.channels, ms(request.ttl),
+           record, std::string(turn_text(turn)), join ? "1" : "0", came},
+          deadline, cancel);
+  if (!reply) return reply.error();
+  const Reply& answer = reply.value();
+  Vote vote;
+  if (answer.at(0).number() == 1) {
+    vote.kind = Vote::Kind::granted;
+    vote.fence = static_cast<std::uint64_t>(std::max<std::int64_t>(answer.at(1).number(), 0));
+    return vote;
+  }
+  const std::string& why = answer.at(1).text;
+  if (why == "mode") {
+    vote.kind = Vote::Kind::other_mode;
+    vote.held_mode = answer.at(2).text;
+    return vote;
+  }
+  if (why == "turn") vote.kind = Vote::Kind::other_turn;
+  if (const auto left = answer.at(2).number(-1); left >= 0) vote.look_in = Millis{left};
+  vote.came = answer.at(3).text;
+  vote.place = static_cast<int>(answer.at(4).number(-1));
+  return vote;
+}
+
+Result<Extension> Node::extend(const Request& request, const std::string& record, Deadline deadline,
+                               Cancel cancel) {
+  const Names its = names(request.key);
+  const auto reply = run(kRenew, its, {its.revoked + request.owner.id},
+                         {request.owner.id, mode_text(request.mode, request.slots), its.channels,
+                          ms(request.ttl), record},
+                         deadline, cancel);
+  if (!reply) return reply.error();
+  const Reply& answer = reply.value();
+  Extension out;
+  out.ours = answer.at(0).number() == 1;
+  out.was_endless = out.ours && answer.at(1).number() == -1;
+  if (!out.ours) {
+    out.why = answer.at(1).text;
+    out.found = answer.at(2).text;
+  }
+  return out;
+}
+
+Result<Removal> Node::remove(const Request& request, bool was_waiting, Deadline deadline,
+                             Cancel cancel) {
+  const Names its = names(request.key);
+  const auto reply =
+      run(kRelease, its, {its.waiter + request.owner.id, its.revoked + request.owner.id},
+          {request.owner.id, mode_text(request.mode, request.slots), its.channels,
+           was_waiting ? "1" : "0"},
+          deadline, cancel);
+  if (!reply) return reply.error();
+  return Removal{reply.value().at(0).number() == 1, reply.value().at(1).text};
+}
+
+Result<bool> Node::break_lock(std::string_view key, std::string_view owner_id, std::string_view why,
+                              Deadline deadline) {
+  const Names its = names(key);
+  const std::string id(owner_id);
+  const auto reply = run(kBreak, its, {its.waiter + id, its.revoked + id},
+                         {id, "", its.channels, std::string(why)}, deadline, Cancel());
+  if (!reply) return reply.error();
+  return reply.value().number() == 1;
+}
+
+Result<LockInfo> Node::look(std::string_view key, Deadline deadline) {
+  const Names its = names(key);
+  const auto reply = run(kLook, its, {}, {"", "", its.channels, its.waiter}, deadline, Cancel());
+  if (!reply) return reply.error();
+  return lock_info(key, reply.value());
+}
+
+Result<std::vector<std::string>> Node::scan(std::string_view key_prefix, Deadline deadline) {
+  const std::string pattern = glob_escape(prefix_ + std::string(key_prefix)) + '*';
+  std::vector<std::string> keys;
+  std::string cursor = "0";
+  do {
+    const auto reply =
+        connection_.ask({"SCAN", cursor, "MATCH", pattern, "COUNT", "1000"}, deadline, Cancel());
+    if (!reply) return reply.error();
+    if (reply.value().is_error()) return server_error(address().shown, reply.value().text);
+    cursor = reply.value().at(0).text;
+    for (const Reply& name : reply.value().at(1).items) {
+      if (!belongs_to_a_lock(name.text)) keys.push_back(name.text.substr(prefix_.size()));
+    }
+  } while (cursor != "0" && !cursor.empty());
+  std::sort(keys.begin(), keys.end());
+  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+  return keys;
+}
+
+Result<std::vector<LockInfo>> Node::list(std::string_view key_prefix, Deadline deadline) {
+  const auto keys = scan(key_prefix, deadline);
+  if (!keys) return keys.error();
+  std::vector<LockInfo> out;
+  for (std::size_t from = 0; from < keys.value().size(); from += kPortion) {
+    const std::size_t to = std::min(from + kPortion, keys.value().size());
+    std::vector<Command> commands;
+    for (std::size_t i = from; i < to; ++i) {
+      const Names its = names(keys.value()[i]);
+      // The first one brings the script; the others know it by then.
+      const bool first = commands.empty();
+      commands.push_back(script_command(first ? "EVAL" : "EVALSHA", first ? kLook.text : kLook.sha1,
+                                        its, {}, {"", "", its.channels, its.waiter}));
+    }
+    const auto replies = connection_.ask(commands, deadline, Cancel());
+    if (!replies) return replies.error();
+    for (std::size_t i = from; i < to; ++i) {
+      const Reply& reply = replies.value()[i - from];
+      if (reply.is_error()) return server_error(address().shown, reply.text);
+      LockInfo info = lock_info(keys.value()[i], reply);
+      // Without a prefix anything may stand there: only what is known to be a lock is shown.
+      const bool ours = !info.holders.empty() && !info.holders.front().foreign;
+      if (!info.holders.empty() && (ours || !prefix_.empty())) out.push_back(std::move(info));
+    }
+  }
+  return out;
+}
+
+}  // namespace dlock::redis

@@ -1,0 +1,101 @@
+// One Redis server: knows the scripts and the wire, knows nothing of quorums.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backends/redis/connection.hpp"
+#include "backends/redis/names.hpp"
+#include "backends/redis/scripts.hpp"
+#include "core/backend.hpp"
+
+namespace dlock::redis {
+
+/// Whether an attempt may take a lock that is free while others wait for it.
+enum class Turn {
+  once,    // it will not be asked again: yes
+  wait,    // not before those that came earlier
+  called,  // it was called: yes
+  late,    // the first in the queue was called and did not come: yes
+};
+
+/// What one server answered to an attempt.
+struct Vote {
+  enum class Kind {
+    granted,
+    held,        // look again in `look_in`, unless called before
+    other_turn,  // free, but another waiter was called, which has until `look_in`
+    other_mode,  // held in `held_mode`, which cannot be mixed with what was asked for
+  };
+  Kind kind = Kind::held;
+  std::uint64_t fence = 0;        // granted: this server's counter; 0 if that is no number
+  std::optional<Millis> look_in;  // none: what holds it never expires
+  std::string came;               // since when we wait, by the server's clock; for the next attempt
+  int place = 0;                  // in the queue
+  std::string held_mode;
+};
+
+/// What one server answered to a renewal.
+struct Extension {
+  bool ours = false;
+  bool was_endless = false;  // somebody had taken the expiry from it
+  std::string why;           // not ours: what a force-release said
+  std::string found;         // not ours: the type of what is there; "none"
+};
+
+/// What one server answered to a release.
+struct Removal {
+  bool ours = false;
+  std::string why;  // not ours: what a force-release said
+};
+
+class Node {
+ public:
+  Node(Address address, std::string prefix);
+
+  const Address& address() const { return connection_.address(); }
+  Names names(std::string_view key) const { return names_of(prefix_, key); }
+  /// True once it has answered: what fails from then on may pass.
+  bool ever_connected() const { return connection_.ever_connected(); }
+
+  // In all that follows: Errc::unreachable (it may have been done all the same), denied, cancelled.
+
+  /// `record` without a fence; `came` of the vote before, or "".
+  Result<Vote> try_acquire(const Request& request, const std::string& record, Turn turn, bool join,
+                           const std::string& came, Deadline deadline, Cancel cancel);
+  Result<Extension> extend(const Request& request, const std::string& record, Deadline deadline,
+                           Cancel cancel);
+  /// `was_waiting`: also leaves the queue, and passes a call on.
+  Result<Removal> remove(const Request& request, bool was_waiting, Deadline deadline,
+                         Cancel cancel);
+
+  Result<LockInfo> look(std::string_view key, Deadline deadline);
+  Result<std::vector<LockInfo>> list(std::string_view key_prefix, Deadline deadline);
+  Result<bool> break_lock(std::string_view key, std::string_view owner_id, std::string_view why,
+                          Deadline deadline);
+
+  /// Readable when the connection has ended; -1 while there is none.
+  int fd() const { return connection_.fd(); }
+  /// Tells one connection from the next; 0 while there is none.
+  unsigned connection() const { return connection_.number(); }
+
+  /// Plain commands, all at once.
+  Result<std::vector<Reply>> ask(const std::vector<Command>& commands, Deadline deadline,
+                                 Cancel cancel) {
+    return connection_.ask(commands, deadline, cancel);
+  }
+
+ private:
+  Result<Reply> run(const Script& script, const Names& names,
+                    const std::vector<std::string>& more_keys,
+                    const std::vector<std::string>& arguments, Deadline deadline, Cancel cancel);
+  Result<std::vector<std::string>> scan(std::string_view key_prefix, Deadline deadline);
+
+  Connection connection_;
+  const std::string prefix_;
+};
+
+}  // namespace dlock::redis

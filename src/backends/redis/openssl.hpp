@@ -1,0 +1,89 @@
+// The functions of OpenSSL that tls.cpp needs, loaded when they are first asked for: to link with
+// libssl would cost each short job more than everything that dlock does itself.
+#pragma once
+
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509_vfy.h>
+#include <openssl/x509v3.h>
+
+#include "core/result.hpp"
+
+namespace dlock::redis {
+
+class OpenSsl {
+ public:
+  /// Of a library that is loaded.
+  explicit OpenSsl(void* library) : library_(library) {}
+
+  /// One of the functions below that the library does not have; null if it has all.
+  const char* missing() const { return missing_; }
+
+ private:
+  struct Address {
+    void* address;
+    template <class Function>
+    operator Function*() const {
+      return reinterpret_cast<Function*>(address);
+    }
+  };
+  Address find(const char* name);
+
+  void* library_;
+  const char* missing_ = nullptr;
+
+ public:
+  decltype(&::BIO_free) BIO_free = find("BIO_free");
+  decltype(&::BIO_new) BIO_new = find("BIO_new");
+  decltype(&::BIO_read) BIO_read = find("BIO_read");
+  decltype(&::BIO_s_mem) BIO_s_mem = find("BIO_s_mem");
+  decltype(&::BIO_write) BIO_write = find("BIO_write");
+  decltype(&::ERR_clear_error) ERR_clear_error = find("ERR_clear_error");
+  decltype(&::ERR_peek_error) ERR_peek_error = find("ERR_peek_error");
+  decltype(&::ERR_reason_error_string) ERR_reason_error_string = find("ERR_reason_error_string");
+  decltype(&::OPENSSL_init_ssl) OPENSSL_init_ssl = find("OPENSSL_init_ssl");
+  decltype(&::SSL_CTX_ctrl) SSL_CTX_ctrl = find("SSL_CTX_ctrl");
+  decltype(&::SSL_CTX_free) SSL_CTX_free = find("SSL_CTX_free");
+  decltype(&::SSL_CTX_load_verify_locations) SSL_CTX_load_verify_locations =
+      find("SSL_CTX_load_verify_locations");
+  decltype(&::SSL_CTX_new) SSL_CTX_new = find("SSL_CTX_new");
+  decltype(&::SSL_CTX_set_cert_verify_callback) SSL_CTX_set_cert_verify_callback =
+      find("SSL_CTX_set_cert_verify_callback");
+  decltype(&::SSL_CTX_set_default_passwd_cb) SSL_CTX_set_default_passwd_cb =
+      find("SSL_CTX_set_default_passwd_cb");
+  decltype(&::SSL_CTX_set_default_verify_paths) SSL_CTX_set_default_verify_paths =
+      find("SSL_CTX_set_default_verify_paths");
+  decltype(&::SSL_CTX_set_options) SSL_CTX_set_options = find("SSL_CTX_set_options");
+  decltype(&::SSL_CTX_set_verify) SSL_CTX_set_verify = find("SSL_CTX_set_verify");
+  decltype(&::SSL_CTX_use_PrivateKey_file) SSL_CTX_use_PrivateKey_file =
+      find("SSL_CTX_use_PrivateKey_file");
+  decltype(&::SSL_CTX_use_certificate_chain_file) SSL_CTX_use_certificate_chain_file =
+      find("SSL_CTX_use_certificate_chain_file");
+  decltype(&::SSL_ctrl) SSL_ctrl = find("SSL_ctrl");
+  decltype(&::SSL_do_handshake) SSL_do_handshake = find("SSL_do_handshake");
+  decltype(&::SSL_free) SSL_free = find("SSL_free");
+  decltype(&::SSL_get0_param) SSL_get0_param = find("SSL_get0_param");
+  decltype(&::SSL_get_error) SSL_get_error = find("SSL_get_error");
+  decltype(&::SSL_get_verify_result) SSL_get_verify_result = find("SSL_get_verify_result");
+  decltype(&::SSL_new) SSL_new = find("SSL_new");
+  decltype(&::SSL_read) SSL_read = find("SSL_read");
+  decltype(&::SSL_set1_host) SSL_set1_host = find("SSL_set1_host");
+  decltype(&::SSL_set_bio) SSL_set_bio = find("SSL_set_bio");
+  decltype(&::SSL_set_connect_state) SSL_set_connect_state = find("SSL_set_connect_state");
+  decltype(&::SSL_set_hostflags) SSL_set_hostflags = find("SSL_set_hostflags");
+  decltype(&::SSL_write) SSL_write = find("SSL_write");
+  decltype(&::TLS_client_method) TLS_client_method = find("TLS_client_method");
+  decltype(&::X509_STORE_CTX_get_error_depth) X509_STORE_CTX_get_error_depth =
+      find("X509_STORE_CTX_get_error_depth");
+  decltype(&::X509_VERIFY_PARAM_set1_ip_asc) X509_VERIFY_PARAM_set1_ip_asc =
+      find("X509_VERIFY_PARAM_set1_ip_asc");
+  decltype(&::X509_verify_cert) X509_verify_cert = find("X509_verify_cert");
+  decltype(&::X509_verify_cert_error_string) X509_verify_cert_error_string =
+      find("X509_verify_cert_error_string");
+};
+
+/// Stays loaded from then on.  Errc::unreachable, with what the linker says, if it cannot be had.
+Result<const OpenSsl*> load_openssl();
+
+}  // namespace dlock::redis

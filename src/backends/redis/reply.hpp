@@ -1,0 +1,34 @@
+// What a Redis server answered.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/result.hpp"
+
+namespace dlock::redis {
+
+struct Reply {
+  enum class Kind { nil, integer, text, error, array };
+
+  Kind kind = Kind::nil;
+  std::int64_t integer = 0;
+  std::string text;  // of a text, a status or an error
+  std::vector<Reply> items;
+
+  bool is_error() const { return kind == Kind::error; }
+
+  /// A server can answer anything: what is not there reads as nothing.
+  const Reply& at(std::size_t index) const;
+  /// Numbers also from text; `otherwise` for anything else.
+  std::int64_t number(std::int64_t otherwise = 0) const;
+};
+
+/// What the error `text` of the server `shown` means to a user, and what to do.
+Error server_error(const std::string& shown, const std::string& text);
+
+/// True for errors that are over in a moment: a server that is loading its data, or busy.
+bool is_passing(const Reply& reply);
+
+}  // namespace dlock::redis

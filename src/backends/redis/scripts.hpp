@@ -1,0 +1,19 @@
+// The Lua scripts of lua/, as the server gets them.  scripts.cpp is made from them by CMake.
+#pragma once
+
+#include <string_view>
+
+namespace dlock::redis {
+
+struct Script {
+  std::string_view sha1;  // of the text, in hex: how the server knows it once it was sent
+  std::string_view text;
+};
+
+extern const Script kAcquire;
+extern const Script kBreak;
+extern const Script kLook;
+extern const Script kRelease;
+extern const Script kRenew;
+
+}  // namespace dlock::redis

@@ -1,0 +1,48 @@
+#include "backends/redis/subscription.hpp"
+
+#include <algorithm>
+
+namespace dlock::redis {
+namespace {
+
+constexpr const char* kInvalidate = "__redis__:invalidate";
+
+}  // namespace
+
+Result<std::unique_ptr<Subscription>> Subscription::open(const Address& address,
+                                                         const std::string& channel,
+                                                         Deadline deadline, Cancel cancel) {
+  std::unique_ptr<Subscription> out(new Subscription(address));
+  // Once it is subscribed it can tell its id no more.
+  const std::vector<Command> commands{
+      {"CLIENT", "ID"}, {"SUBSCRIBE", channel}, {"SUBSCRIBE", kInvalidate}};
+  const auto replies = out->connection_.ask(commands, deadline, cancel);
+  if (!replies) return replies.error();
+  const Reply& subscribed = replies.value()[1];
+  if (subscribed.is_error()) return server_error(address.shown, subscribed.text);
+  if (!replies.value()[2].is_error()) out->redirect_id_ = replies.value()[0].number();
+  return out;
+}
+
+Result<std::vector<std::string>> Subscription::read(std::string_view key) {
+  std::vector<std::string> out;
+  for (;;) {
+    auto reply = connection_.receive_now();
+    if (!reply) return reply.error();
+    if (!reply->has_value()) return out;
+    const Reply& push = **reply;
+    if (push.at(0).text != "message") continue;
+    if (push.at(1).text != kInvalidate) {
+      out.push_back(push.at(2).text);
+      continue;
+    }
+    // None are named when all were deleted.  What else a script has read is named too: the queue,
+    // which changes when others join it.
+    const auto& keys = push.at(2).items;
+    const bool ours = std::any_of(keys.begin(), keys.end(),
+                                  [&](const Reply& changed) { return changed.text == key; });
+    if (ours || keys.empty()) out.emplace_back("changed");
+  }
+}
+
+}  // namespace dlock::redis

@@ -1,0 +1,38 @@
+// The connection on which a waiter is called and a holder hears that it has lost its lock.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backends/redis/connection.hpp"
+
+namespace dlock::redis {
+
+class Subscription {
+ public:
+  /// Subscribed when this returns.  Errc::unreachable, denied, cancelled.
+  static Result<std::unique_ptr<Subscription>> open(const Address& address,
+                                                    const std::string& channel, Deadline deadline,
+                                                    Cancel cancel);
+
+  /// The argument of CLIENT TRACKING ... REDIRECT that makes this one hear when a key changes that
+  /// another connection has read (Redis 6: client-side caching); 0 where it cannot.
+  std::int64_t redirect_id() const { return redirect_id_; }
+
+  /// Readable when there is something to read(), also at the end of the connection.
+  int fd() const { return connection_.fd(); }
+
+  /// What has come, without waiting: messages, and "changed" if it was `key` that changed.  An
+  /// error: the connection is lost, and nothing will come any more.
+  Result<std::vector<std::string>> read(std::string_view key);
+
+ private:
+  explicit Subscription(const Address& address) : connection_(address) {}
+
+  Connection connection_;
+  std::int64_t redirect_id_ = 0;
+};
+
+}  // namespace dlock::redis
