@@ -238,6 +238,7 @@ std::string generate_man(std::span<const BackendEntry> backends) {
   out += status_section();
   out += man::kStatusFile;
   out += man::kSignals;
+  out += man::kRedis;
   out += man::kCaveats;
   out += man::kExamples;
   out += man::kSeeAlso;

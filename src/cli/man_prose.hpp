@@ -47,7 +47,11 @@ usual port of the service.
 .TP
 .B a URL
 which names the servers, and where there are any also user, password and
-database:
+database
+.RB ( redis+unix:///PATH?db=N
+is a Redis behind a unix socket,
+.B rediss://
+one behind TLS):
 .nf
 .in +2n
 %URLS%.in -2n
@@ -275,6 +279,99 @@ Whoever holds the lock at that moment has lost it, and dlock ends the command.
 leaves a process behind that keeps the lock.
 A service manager or a container that ends everything when dlock exits ends that
 process, too, and the lock with it.
+)";
+
+inline constexpr std::string_view kRedis = R"(.SH REDIS
+.SS What is stored
+A lock is one key, the prefix (by default
+.BR dlock: )
+and the key of the lock, with the id of its holder and the ttl for an expiry:
+what
+.B SET NX PX
+makes.
+So it excludes, and is excluded by, the locks of redis\-py, node\-redlock,
+redsync, Spring, ShedLock and others on the same name; for a name of theirs say
+.BR "\-\-prefix \(aq\(aq" .
+Anything else that stands under that name counts as a lock of another program:
+it is waited for, shown, and left alone.
+With
+.B \-\-shared
+and
+.B \-\-slots
+it is a sorted set, which only dlock understands.
+.PP
+For a lock
+.I K
+there are also
+.IR {K}:fence ,
+the fencing counter, which stays,
+.I {K}:owner
+and
+.IR {K}:queue ,
+which expire.
+All of them are in one slot of a cluster, but dlock talks to one server and does
+not follow to another.
+Redis 5 or later is needed, and 6 to be woken by the release of another
+program's lock; before, dlock looks twice a second.
+.SS TLS
+.B rediss://
+verifies the certificate of the server: that it is trusted, valid, and for the
+host that is named.
+.RB \(lq ?cacert=FILE \(rq
+at the end of the URL names a CA of your own instead of those of the system,
+.RB \(lq ?cert=FILE&key=FILE \(rq
+a certificate to show to the server.
+The paths are absolute, the files PEM, the key without a passphrase.
+Nothing turns the verification off.
+.SS Rights
+A user that can do no more than dlock needs:
+.PP
+.nf
+.in +2n
+ACL SETUSER dlock on >PASSWORD resetkeys resetchannels \-@all
+    \(ti{dlock:* \(tidlock:* &{dlock:* &__redis__:invalidate
+    +eval +evalsha +get +set +del +incr +exists +type +time +pttl +pexpire
+    +pexpireat +getrange +zadd +zcard +zrange +zrangebyscore +zrank +zrem
+    +zremrangebyscore +zscore +hget +hset +hdel +hexists +hscan +publish
+    +subscribe +pubsub|numsub +client|id +client|tracking +scan +select
+.in -2n
+.fi
+.PP
+A key with a hash tag of its own, such as
+.IR {app}:job ,
+needs
+.B \(ti{app}*
+and
+.B &{app}*
+as well.
+.SS What a single server cannot promise
+.TP
+.B Failover.
+A replica gets a lock some time after it was granted.
+If it becomes the master before, the lock can be granted twice.
+The
+.B redlock
+backend is for that.
+.TP
+.B A restart without its data
+frees all locks and begins the fencing tokens again.
+The holders notice at their next renewal, and end their commands, but others may
+have the lock by then.
+With
+.B "appendonly yes"
+and
+.B "appendfsync always"
+nothing is lost.
+.TP
+.B Eviction.
+With a
+.B maxmemory\-policy
+other than
+.B noeviction
+a server that is out of memory can drop a lock.
+.TP
+.B The clock of the server.
+If it is set forward, locks end early.
 )";
 
 inline constexpr std::string_view kExamples = R"(.SH EXAMPLES

@@ -15,7 +15,8 @@ namespace {
 
 const BackendEntry* find_backend(std::span<const BackendEntry> backends, std::string_view name) {
   for (const BackendEntry& entry : backends) {
-    if (name == entry.name || (!entry.alias.empty() && name == entry.alias)) return &entry;
+    if (name.empty()) break;
+    if (name == entry.name || name == entry.alias || name == entry.tls_scheme) return &entry;
   }
   return nullptr;
 }
@@ -166,12 +167,13 @@ Selection select_backend(Settings& settings, const std::optional<ConfigFile>& co
   } else {
     url.scheme = source.text();
   }
-  // "redis+unix" is the backend "redis", reached another way.
+  // "redis+unix" and "rediss" are the backend "redis", reached another way.
   const auto plus = std::min(url.scheme.find('+'), url.scheme.size());
-  selection.entry = find_backend(backends, std::string_view(url.scheme).substr(0, plus));
+  const std::string name = url.scheme.substr(0, plus);
+  selection.entry = find_backend(backends, name);
   if (selection.entry == nullptr) refuse_unknown(source, config, backends);
   const BackendEntry& entry = *selection.entry;
-  url.scheme = std::string(entry.name) + url.scheme.substr(plus);
+  if (name != entry.tls_scheme) url.scheme = std::string(entry.name) + url.scheme.substr(plus);
   if (entry.open == nullptr) {
     refuse(source, util::quoted(entry.name) + " is not built into this dlock (built in: " +
                        backend_names(backends, true) + ")");
