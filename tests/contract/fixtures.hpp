@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/backend.hpp"
+#include "support/temp_dir.hpp"
 
 namespace dlock::test {
 
@@ -28,19 +29,6 @@ struct ServiceKind {
 
 std::vector<ServiceKind> service_kinds();
 inline void PrintTo(const ServiceKind& kind, std::ostream* out) { *out << kind.name; }
-
-/// A directory of our own below `parent`, deleted at the end.
-class TempDir {
- public:
-  explicit TempDir(const std::string& parent = "/dev/shm");
-  ~TempDir();
-  TempDir(const TempDir&) = delete;
-  TempDir& operator=(const TempDir&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 /// Opens a backend of the test registry; a test failure and null if that fails.
 std::unique_ptr<Backend> open_url(const std::string& url);

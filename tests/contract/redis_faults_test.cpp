@@ -1,0 +1,262 @@
+// Answers that are lost, late, slow or never come.
+#include <gtest/gtest.h>
+
+#include "redis_fixture.hpp"
+
+namespace dlock::test {
+namespace {
+
+class RedisNetwork : public RedisTest {
+ protected:
+  void SetUp() override {
+    RedisTest::SetUp();
+    if (IsSkipped()) return;
+    teach_scripts();
+    proxy.emplace("127.0.0.1", server->port());
+  }
+  std::unique_ptr<Backend> through_proxy(int patience_ms = 5'000) const {
+    return connect_redis(proxy->port(), {}, Millis{patience_ms});
+  }
+  void lose_reply_to(const redis::Script& script, long skip = 0) {
+    proxy->lose_reply_to(std::string(script.sha1), 1, skip);
+  }
+  bool is_held() const { return server->command("EXISTS", "dlock:job") == "1"; }
+
+  std::optional<Proxy> proxy;
+};
+
+// --- lost
+
+TEST_F(RedisNetwork, AnAcquireWhoseReplyIsLostIsGrantedAtOnceAndOnce) {
+  std::uint64_t fence = 0;
+  for (const Request& wanted : {request("job"), shared("job"), slots("job", 1)}) {
+    auto client = through_proxy();
+    lose_reply_to(redis::kAcquire);
+    std::unique_ptr<Lease> lease;
+    EXPECT_LT(time_of([&] { lease = hold(*client, wanted); }), Millis{3'000});
+    ASSERT_TRUE(lease);
+    EXPECT_EQ(inspect(*b, "job").holders.size(), 1u);
+    EXPECT_EQ(code_of(try_once(*b, rival_of(wanted))), Errc::busy);
+    ASSERT_TRUE(lease->fence());
+    EXPECT_GT(*lease->fence(), fence);
+    fence = *lease->fence();
+    EXPECT_EQ(inspect(*b, "job").holders.at(0).fence, fence);
+    EXPECT_TRUE(release(*lease));
+    EXPECT_TRUE(only_the_counter_is_left());
+  }
+  EXPECT_EQ(proxy->lost_replies(), 3);
+}
+
+TEST_F(RedisNetwork, ATryWhoseReplyIsLostIsGrantedToo) {
+  lose_reply_to(redis::kAcquire);
+  auto client = through_proxy();
+  EXPECT_TRUE(try_once(*client, request("job")));
+  EXPECT_EQ(proxy->lost_replies(), 1);
+}
+
+TEST_F(RedisNetwork, ARenewalWhoseReplyIsLostFailsOnceAndKeepsTheLock) {
+  for (const Request& wanted : {request("job"), shared("job"), slots("job", 1)}) {
+    auto client = through_proxy();
+    auto lease = hold(*client, wanted);
+    const Deadline valid_until = lease->valid_until();
+    lose_reply_to(redis::kRenew);
+    if (auto renewed = renew(*lease); !renewed) {
+      EXPECT_EQ(renewed.error().code, Errc::unreachable) << renewed.error().message;
+      EXPECT_EQ(lease->valid_until(), valid_until);
+    }
+    EXPECT_TRUE(renew(*lease));
+    EXPECT_GT(lease->valid_until(), valid_until);
+    EXPECT_EQ(inspect(*b, "job").holders.size(), 1u);
+    EXPECT_TRUE(release(*lease));
+    EXPECT_TRUE(only_the_counter_is_left());
+  }
+  EXPECT_EQ(proxy->lost_replies(), 3);
+}
+
+TEST_F(RedisNetwork, AReleaseWhoseReplyIsLostFreesTheLockAllTheSame) {
+  for (const Request& wanted : {request("job"), shared("job"), slots("job", 1)}) {
+    auto client = through_proxy();
+    auto lease = hold(*client, wanted);
+    Waiting waiting(this->client(), rival_of(wanted));
+    ASSERT_TRUE(waiters_are(1));
+    lose_reply_to(redis::kRelease);
+    const auto first = release(*lease);
+    if (!first) {
+      EXPECT_EQ(first.error().code, Errc::unreachable) << first.error().message;
+    }
+    auto next = waiting.lease();
+    ASSERT_TRUE(next);
+    if (!first) {
+      const auto second = release(*lease);
+      EXPECT_TRUE(second || second.error().code == Errc::lost);
+    }
+    EXPECT_TRUE(renew(*next));
+    EXPECT_TRUE(release(*next));
+    EXPECT_TRUE(only_the_counter_is_left());
+  }
+  EXPECT_EQ(proxy->lost_replies(), 3);
+}
+
+TEST_F(RedisNetwork, AWaiterWhoseReplyIsLostIsInTheQueueOnce) {
+  auto lease = hold(*a, request("job"));
+  lose_reply_to(redis::kAcquire, 1);  // the first finds it held, the second joins
+  Waiting waiting(through_proxy(), request("job"));
+  ASSERT_TRUE(eventually([&] { return proxy->lost_replies() == 1; }));
+  ASSERT_TRUE(waiters_are(1));
+  EXPECT_EQ(server->command("ZCARD", redis::names_of("dlock:", "job").queue), "1");
+  EXPECT_TRUE(release(*lease));
+  EXPECT_TRUE(release(*waiting.lease()));
+  EXPECT_TRUE(only_the_counter_is_left());
+}
+
+// --- given up with the answer outstanding
+
+TEST_F(RedisNetwork, WhoeverIsCancelledWithTheAnswerOutstandingHoldsNothing) {
+  auto client = through_proxy();
+  EXPECT_TRUE(inspect(*client, "job").holders.empty());  // it is connected
+  proxy->hold();
+  Waiting waiting(std::move(client), request("job"));
+  ASSERT_TRUE(eventually([&] { return is_held(); }));
+  const auto took = time_of([&] {
+    waiting.cancel();
+    EXPECT_EQ(code_of(waiting.result()), Errc::cancelled);
+  });
+  EXPECT_LT(took, Millis{4'000});
+  proxy->release();
+  EXPECT_TRUE(only_the_counter_is_left());
+}
+
+TEST_F(RedisNetwork, WhoeverRunsOutOfPatienceWithTheAnswerOutstandingHoldsNothing) {
+  auto client = through_proxy(400);
+  EXPECT_TRUE(inspect(*client, "job").holders.empty());
+  proxy->hold();
+  EXPECT_EQ(code_of(try_once(*client, request("job"))), Errc::unreachable);
+  proxy->release();
+  EXPECT_TRUE(only_the_counter_is_left());
+}
+
+TEST_F(RedisNetwork, WhoeverGivesAStoppedServerUpHoldsNothingWhenItGoesOn) {
+  auto client = hasty();
+  EXPECT_TRUE(inspect(*client, "job").holders.empty());
+  server->pause();
+  EXPECT_LT(
+      time_of([&] { EXPECT_EQ(code_of(try_once(*client, request("job"))), Errc::unreachable); }),
+      Millis{4'000});
+  server->resume();
+  EXPECT_TRUE(only_the_counter_is_left());
+}
+
+// --- late
+
+TEST_F(RedisNetwork, ALateReplyIsNeverTakenForAnother) {
+  auto client = through_proxy(300);
+  auto blocker = hold(*a, request("job"));
+  EXPECT_TRUE(inspect(*client, "other").holders.empty());
+  proxy->hold();
+  EXPECT_EQ(code_of(try_once(*client, request("other"))), Errc::unreachable);  // was granted
+  proxy->release();
+  EXPECT_EQ(code_of(try_once(*client, request("job"))), Errc::busy);
+  EXPECT_EQ(inspect(*client, "job").holders.size(), 1u);
+  EXPECT_TRUE(inspect(*client, "other").holders.empty());
+}
+
+TEST_F(RedisNetwork, ALateRenewalIsNotCreditedToTheNext) {
+  auto client = through_proxy();
+  auto lease = hold(*client, request("job"));
+  proxy->hold();
+  const Deadline valid_until = lease->valid_until();
+  EXPECT_EQ(lease->renew(in(150), Cancel()).error().code, Errc::unreachable);
+  EXPECT_EQ(lease->valid_until(), valid_until);
+  server->command("DEL", "dlock:job");
+  proxy->release();
+  EXPECT_EQ(renew(*lease).error().code, Errc::lost);
+}
+
+TEST_F(RedisNetwork, RepliesMayComeByteByByte) {
+  proxy->chunk(1);
+  auto client = through_proxy();
+  auto lease = hold(*client, request("job"));
+  Waiting waiting(through_proxy(), request("job"));
+  ASSERT_TRUE(waiters_are(1));
+  EXPECT_EQ(inspect(*client, "job").holders.size(), 1u);
+  EXPECT_TRUE(renew(*lease));
+  EXPECT_TRUE(release(*lease));
+  lease = waiting.lease();
+  ASSERT_TRUE(lease);
+  EXPECT_GE(lease->event_fd(), 0);
+  EXPECT_TRUE(renew(*lease));
+  EXPECT_TRUE(release(*lease));
+}
+
+TEST_F(RedisNetwork, ASilentNetworkEndsEveryCallInTime) {
+  auto client = through_proxy(300);
+  auto lease = hold(*client, request("job"));
+  lease->event_fd();
+  for (const bool blackhole : {false, true}) {
+    blackhole ? proxy->blackhole() : proxy->drop();
+    const auto took = time_of([&] {
+      EXPECT_EQ(lease->renew(in(200), Cancel()).error().code, Errc::unreachable);
+      EXPECT_EQ(code_of(try_once(*client, request("other"))), Errc::unreachable);
+      EXPECT_EQ(client->inspect("job", in(200)).error().code, Errc::unreachable);
+      EXPECT_EQ(client->list("", in(200)).error().code, Errc::unreachable);
+      EXPECT_EQ(lease->release(in(200), Cancel()).error().code, Errc::unreachable);
+    });
+    EXPECT_LT(took, Millis{5'000});
+    proxy->pass();
+    server->command("DEL", "dlock:other");
+    if (!blackhole) lease = hold(*client, request("again"));
+  }
+  EXPECT_TRUE(renew(*lease));
+}
+
+TEST_F(RedisNetwork, ARefusedConnectionSaysSo) {
+  proxy->refuse();
+  const auto lease = try_once(*through_proxy(), request("job"));
+  ASSERT_EQ(code_of(lease), Errc::unreachable);
+  EXPECT_EQ(lease.error().message,
+            "redis 127.0.0.1:" + std::to_string(proxy->port()) + ": connection refused");
+}
+
+// --- connections that end
+
+TEST_F(RedisNetwork, AHolderWhoseConnectionsAreKilledRenewsSilently) {
+  const Request wanted = request("job");
+  auto lease = hold(*a, wanted);
+  const int events = lease->event_fd();
+  EXPECT_TRUE(renew(*lease));
+  for (const char* kind : {"normal", "pubsub"}) {
+    server->command("CLIENT", "KILL", "TYPE", kind);
+    if (kind == std::string("pubsub")) {
+      EXPECT_TRUE(util::wait_readable(events, soon()));
+    }
+    EXPECT_TRUE(renew(*lease)) << kind;
+    EXPECT_FALSE(util::wait_readable(events, Deadline{}));
+  }
+  EXPECT_TRUE(*b->force_release("job", wanted.owner.id, "test", soon()));
+  EXPECT_TRUE(util::wait_readable(events, soon()));  // it has subscribed again
+}
+
+TEST_F(RedisNetwork, AWaiterWhoseConnectionsAreKilledKeepsItsPlace) {
+  auto lease = hold(*a, request("job"));
+  const Request first = request("job");
+  Waiting one(through_proxy(), first);
+  ASSERT_TRUE(waiters_are(1));
+  Waiting two(client(), request("job"));
+  ASSERT_TRUE(waiters_are(2));
+  proxy->cut();
+  ASSERT_TRUE(eventually([&] { return proxy->open_connections() == 2; }));
+  ASSERT_TRUE(waiters_are(2));
+  EXPECT_EQ(inspect(*b, "job").waiters->at(0).owner.id, first.owner.id);
+  server->command("CLIENT", "KILL", "TYPE", "pubsub");
+  server->command("CLIENT", "KILL", "TYPE", "normal");
+  ASSERT_TRUE(waiters_are(2));
+  EXPECT_EQ(inspect(*b, "job").waiters->at(0).owner.id, first.owner.id);
+  EXPECT_TRUE(release(*lease));
+  lease = one.lease();
+  ASSERT_TRUE(lease);
+  EXPECT_TRUE(release(*lease));
+  EXPECT_TRUE(two.lease());
+}
+
+}  // namespace
+}  // namespace dlock::test

@@ -1,0 +1,263 @@
+// Who gets the lock next, and when the dead are in the way.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <random>
+#include <thread>
+
+#include "redis_fixture.hpp"
+
+namespace dlock::test {
+namespace {
+
+class RedisWaiting : public RedisTest {
+ protected:
+  /// One after another, so that their order is known.
+  std::vector<std::unique_ptr<Waiting>> queue(int count, const Request& like) {
+    std::vector<std::unique_ptr<Waiting>> out;
+    const std::size_t before = inspect(*b, like.key).waiters->size();
+    for (int i = 0; i < count; ++i) {
+      out.push_back(
+          std::make_unique<Waiting>(client(), request(like.key, like.mode, like.slots, like.ttl)));
+      EXPECT_TRUE(waiters_are(before + out.size(), like.key));
+    }
+    return out;
+  }
+};
+
+// --- order
+
+TEST_F(RedisWaiting, WaitersAreServedInTheOrderInWhichTheyCame) {
+  auto lease = hold(*a, request("job"));
+  auto waiting = queue(20, request("job"));
+  for (std::size_t i = 0; i < waiting.size(); ++i) {
+    if (i % 5 == 3) continue;  // cancelled below
+    if (i % 5 == 2 && i + 1 < waiting.size()) {
+      waiting[i + 1]->cancel();
+      EXPECT_EQ(code_of(waiting[i + 1]->result()), Errc::cancelled);
+    }
+    EXPECT_TRUE(release(*lease));
+    lease = waiting[i]->lease();
+    ASSERT_TRUE(lease) << i;
+  }
+  EXPECT_TRUE(release(*lease));
+  EXPECT_TRUE(only_the_counter_is_left());
+}
+
+TEST_F(RedisWaiting, WhoeverComesLaterDoesNotOvertake) {
+  auto lease = hold(*a, request("job"));
+  auto waiting = queue(1, request("job"));
+  std::atomic<bool> stop = false;
+  std::atomic<int> rounds = 0;
+  std::thread greedy([&, other = client()] {
+    while (!stop) {
+      auto mine = other->acquire(request("job"), {.until = in(20)});
+      if (mine) {
+        EXPECT_TRUE(release(**mine));
+      }
+      ++rounds;
+    }
+  });
+  EXPECT_TRUE(eventually([&] { return rounds > 3; }));
+  EXPECT_TRUE(release(*lease));
+  EXPECT_LT(time_of([&] { lease = waiting[0]->lease(); }), Millis{2'000});
+  stop = true;
+  greedy.join();
+}
+
+TEST_F(RedisWaiting, AWaiterWhoseConnectionsAreDeadIsPassedOverAtOnce) {
+  Proxy proxy("127.0.0.1", server->port());
+  auto lease = hold(*a, request("job"));
+  Waiting cut_off(connect_redis(proxy.port()), request("job"));
+  ASSERT_TRUE(waiters_are(1));
+  auto waiting = queue(1, request("job"));
+  proxy.refuse();
+  proxy.cut();
+  ASSERT_TRUE(waiters_are(1));
+  EXPECT_TRUE(release(*lease));
+  const auto took = time_of([&] { EXPECT_TRUE(waiting[0]->lease()); });
+  EXPECT_LT(took, Millis{400});
+  RecordProperty("ms", static_cast<int>(took.count()));
+}
+
+TEST_F(RedisWaiting, AWaiterThatIsCalledAndDoesNotComeHoldsTheOthersUpForASecondAtMost) {
+  for (const Request& wanted : {request("job"), shared("job"), slots("job", 1)}) {
+    auto lease = hold(*a, wanted.mode == Mode::slots ? wanted : request("job"));
+    Sleeper sleeper(*server, "job", std::string(1, "xsn"[static_cast<int>(wanted.mode)]));
+    auto waiting = queue(2, wanted);
+    EXPECT_TRUE(release(*lease));
+    sleeper.wait_for_call();
+    const auto took = time_of([&] { lease = waiting[0]->lease(); });
+    EXPECT_LT(took, Millis{1'800}) << mode_name(wanted.mode);
+    ASSERT_TRUE(lease);
+    EXPECT_TRUE(release(*lease));
+    const auto next = time_of([&] { lease = waiting[1]->lease(); });
+    EXPECT_LT(next, Millis{400}) << mode_name(wanted.mode);
+    EXPECT_TRUE(release(*lease));
+    server->command("DEL", redis::names_of("dlock:", "job").waiter + "sleeper");
+    EXPECT_TRUE(only_the_counter_is_left());
+  }
+}
+
+TEST_F(RedisWaiting, WhoeverComesWhileSomebodyIsCalledWaitsForASecondAtMost) {
+  Sleeper sleeper(*server, "job", "x");
+  std::unique_ptr<Lease> lease;
+  EXPECT_LT(time_of([&] { lease = hold(*a, request("job")); }), Millis{1'800});
+  EXPECT_TRUE(release(*lease));
+}
+
+TEST_F(RedisWaiting, ATryTakesWhatIsFreeHoweverManyWait) {
+  const Sleeper one(*server, "job", "x");
+  const Sleeper two(*server, "other", "s");
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(is_free_for(*a, request("job")));
+    EXPECT_TRUE(is_free_for(*a, shared("job")));
+    EXPECT_TRUE(is_free_for(*a, slots("other", 2)));
+  }
+}
+
+TEST_F(RedisWaiting, ATryToReadIsNotKeptOutForEverByAReaderThatDoesNotCome) {
+  auto lease = hold(*a, shared("job"));
+  const Sleeper sleeper(*server, "job", "s", "1000");  // what it said of itself runs out
+  EXPECT_TRUE(eventually([&] {
+    std::this_thread::sleep_for(Millis{100});
+    return is_free_for(*b, shared("job"));
+  }));
+}
+
+// --- readers and writers
+
+TEST_F(RedisWaiting, AStreamOfReadersDoesNotStarveAWriter) {
+  std::atomic<bool> stop = false;
+  std::atomic<int> reads = 0;
+  std::vector<std::thread> readers;
+  for (int i = 0; i < 3; ++i) {
+    readers.emplace_back([&, mine = client()] {
+      while (!stop) {
+        auto lease = hold(*mine, shared("job"));
+        std::this_thread::sleep_for(Millis{10});  // a job, so that they overlap
+        if (lease) {
+          EXPECT_TRUE(release(*lease));
+        }
+        ++reads;
+      }
+    });
+  }
+  ASSERT_TRUE(eventually([&] { return reads > 6; }));
+  auto writer = hold(*a, request("job"));
+  ASSERT_TRUE(writer);
+  EXPECT_TRUE(release(*writer));
+  const int before = reads;
+  EXPECT_TRUE(eventually([&] { return reads > before + 6; }));
+  stop = true;
+  for (auto& reader : readers) reader.join();
+}
+
+TEST_F(RedisWaiting, ReadersBehindAWriterWaitAndThenReadTogether) {
+  auto lease = hold(*a, shared("job"));
+  auto writer = queue(1, request("job"));
+  EXPECT_EQ(code_of(try_once(*b, shared("job"))), Errc::busy);
+  auto readers = queue(3, shared("job"));
+  EXPECT_TRUE(release(*lease));
+  lease = writer[0]->lease();
+  ASSERT_TRUE(lease);
+  EXPECT_TRUE(release(*lease));
+  std::vector<std::unique_ptr<Lease>> leases;
+  EXPECT_LT(time_of([&] {
+              for (auto& reader : readers) leases.push_back(reader->lease());
+            }),
+            Millis{400});
+  EXPECT_EQ(inspect(*b, "job").holders.size(), 3u);
+}
+
+TEST_F(RedisWaiting, AWriterThatGivesUpLetsTheReadersBehindItIn) {
+  auto lease = hold(*a, shared("job"));
+  auto writer = queue(1, request("job"));
+  auto readers = queue(2, shared("job"));
+  writer[0]->cancel();
+  EXPECT_EQ(code_of(writer[0]->result()), Errc::cancelled);
+  EXPECT_LT(time_of([&] {
+              for (auto& reader : readers) EXPECT_TRUE(reader->lease());
+            }),
+            Millis{1'000});
+}
+
+TEST_F(RedisWaiting, ADeadReaderLastsItsOwnTtlHoweverLongTheOthersRenew) {
+  auto dead = hold(*a, request("job", Mode::shared, 1, Millis{400}));
+  auto alive = hold(*a, shared("job"));
+  dead.reset();
+  ASSERT_TRUE(eventually([&] {
+    EXPECT_TRUE(renew(*alive));
+    return inspect(*b, "job").holders.size() == 1;
+  }));
+  auto writer = queue(1, request("job"));
+  EXPECT_EQ(server->command("HLEN", redis::names_of("dlock:", "job").owner), "2");  // and @mode
+  EXPECT_TRUE(release(*alive));
+  EXPECT_LT(time_of([&] { EXPECT_TRUE(writer[0]->lease()); }), Millis{500});
+}
+
+TEST_F(RedisWaiting, AWriterComesInWhenTheLastLiveReaderHasGoneAndTheDeadOneIsOver) {
+  auto alive = hold(*a, shared("job"));
+  auto dead = hold(*a, request("job", Mode::shared, 1, Millis{900}));
+  const Deadline over = dead->valid_until();
+  dead.reset();
+  auto writer = queue(1, request("job"));
+  EXPECT_TRUE(release(*alive));
+  auto lease = writer[0]->lease();
+  ASSERT_TRUE(lease);
+  EXPECT_GE(Clock::now(), over);
+  EXPECT_LT(Clock::now(), over + Millis{1'500});
+}
+
+TEST_F(RedisWaiting, SlotsAreNeverOneTooManyAlsoWhenHoldersDie) {
+  constexpr unsigned kSlots = 3;
+  std::mutex mutex;
+  std::vector<Deadline> held;
+  std::size_t most = 0;
+  std::vector<std::thread> threads;
+  for (unsigned i = 0; i < 6; ++i) {
+    threads.emplace_back([&, i, mine = client()] {
+      std::minstd_rand random(i + 1);
+      for (int round = 0; round < 12; ++round) {
+        auto lease = hold(*mine, request("job", Mode::slots, kSlots, Millis{250}));
+        if (!lease) return;
+        const bool dies = random() % 4 == 0;
+        {
+          const std::lock_guard lock(mutex);
+          std::erase_if(held, [](Deadline until) { return until <= Clock::now(); });
+          held.push_back(lease->valid_until());
+          most = std::max(most, held.size());
+        }
+        std::this_thread::yield();
+        if (dies) continue;
+        {
+          const std::lock_guard lock(mutex);
+          const auto at = std::find(held.begin(), held.end(), lease->valid_until());
+          if (at != held.end()) held.erase(at);
+        }
+        (void)release(*lease);
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_LE(most, kSlots);
+  EXPECT_TRUE(only_the_counter_is_left());
+}
+
+TEST_F(RedisWaiting, ASlotOfADeadHolderGoesToAWaiterWhenItsTtlIsOver) {
+  auto alive = hold(*a, slots("job", 2));
+  auto dead = hold(*a, request("job", Mode::slots, 2, Millis{500}));
+  const Deadline over = dead->valid_until();
+  dead.reset();
+  auto waiting = queue(2, slots("job", 2));
+  auto lease = waiting[0]->lease();
+  ASSERT_TRUE(lease);
+  EXPECT_GE(Clock::now(), over);
+  EXPECT_LT(Clock::now(), over + Millis{1'500});
+  EXPECT_FALSE(waiting[1]->done(50));
+  EXPECT_TRUE(release(*alive));
+  EXPECT_TRUE(waiting[1]->lease());
+}
+
+}  // namespace
+}  // namespace dlock::test

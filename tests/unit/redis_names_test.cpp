@@ -1,0 +1,93 @@
+#include <gtest/gtest.h>
+
+#include <set>
+#include <vector>
+
+#include "backends/redis/names.hpp"
+
+namespace dlock::redis {
+namespace {
+
+// As a cluster hashes a name.
+std::string hashed_part(const std::string& name) {
+  const auto open = name.find('{');
+  if (open == std::string::npos) return name;
+  const auto close = name.find('}', open + 1);
+  if (close == std::string::npos || close == open + 1) return name;
+  return name.substr(open + 1, close - open - 1);
+}
+
+std::vector<std::string> parts(const Names& names) {
+  return {names.counter,        names.owner,           names.queue,
+          names.waiter + "id1", names.revoked + "id1", names.channels + "id1"};
+}
+
+TEST(RedisNames, TheLockHasTheBareNameAndTheRestItsHashTag) {
+  const Names names = names_of("dlock:", "job");
+  EXPECT_EQ(names.lock, "dlock:job");
+  EXPECT_EQ(names.counter, "{dlock:job}:fence");
+  EXPECT_EQ(names.owner, "{dlock:job}:owner");
+  EXPECT_EQ(names.queue, "{dlock:job}:queue");
+  EXPECT_EQ(names.waiter, "{dlock:job}:waiter:");
+  EXPECT_EQ(names.revoked, "{dlock:job}:revoked:");
+  EXPECT_EQ(names.channels, "{dlock:job}:to:");
+  EXPECT_EQ(names_of("", "job").lock, "job");
+}
+
+TEST(RedisNames, ATagOfTheKeyItselfIsUsed) {
+  const Names names = names_of("dlock:", "a{user1}b");
+  EXPECT_EQ(names.counter, "{user1}:fence:dlock:a{user1}b");
+  EXPECT_EQ(names.waiter, "{user1}:waiter:dlock:a{user1}b:");
+}
+
+TEST(RedisNames, AllPartsOfALockShareItsSlotWhereThatIsPossible) {
+  for (const std::string key : {"job", "a{b}c", "{b}", "{a}{b}", "x{{a}}", "a}b{c}", "{", "a{b"}) {
+    const Names names = names_of("dlock:", key);
+    for (const std::string& part : parts(names)) {
+      EXPECT_EQ(hashed_part(part), hashed_part(names.lock)) << part;
+    }
+  }
+}
+
+TEST(RedisNames, DifferentLocksShareNoName) {
+  std::set<std::string> seen;
+  std::size_t count = 0;
+  for (const std::string prefix : {"dlock:", ""}) {
+    for (const std::string key : {"job", "{job}", "{job}x", "x{job}", "{}", "{}job", "}job{",
+                                  "{{job}}", "job:owner", "Job", "{dlock:job}", "{dlock:job}:"}) {
+      const Names names = names_of(prefix, key);
+      seen.insert(names.lock);
+      ++count;
+      for (const std::string& part : parts(names)) {
+        seen.insert(part);
+        ++count;
+      }
+    }
+  }
+  EXPECT_EQ(seen.size(), count);
+}
+
+TEST(RedisNames, WhatBelongsToALockIsKnownAndALockIsNotTakenForIt) {
+  for (const std::string key : {"job", "a{b}c", "{}", "{}job"}) {
+    const Names names = names_of("dlock:", key);
+    EXPECT_FALSE(belongs_to_a_lock(names.lock)) << names.lock;
+    auto all = parts(names);
+    all.pop_back();  // a channel is no key
+    for (const std::string& part : all) EXPECT_TRUE(belongs_to_a_lock(part)) << part;
+  }
+  for (const std::string name :
+       {"dlock:job:fence", "job", "{job}", "{job}:other", "{job}:owners"}) {
+    EXPECT_FALSE(belongs_to_a_lock(name)) << name;
+  }
+}
+
+TEST(RedisNames, AnEscapedPatternMatchesItselfAlone) {
+  EXPECT_EQ(glob_escape("dlock:job"), "dlock:job");
+  EXPECT_EQ(glob_escape("a*b?[c]"), "a\\*b\\?\\[c\\]");
+  EXPECT_EQ(glob_escape("^-\\"), "\\^\\-\\\\");
+  EXPECT_EQ(glob_escape("\xC3\xA4 {x}\n"), "\xC3\xA4 {x}\n");
+  EXPECT_EQ(glob_escape(""), "");
+}
+
+}  // namespace
+}  // namespace dlock::redis
