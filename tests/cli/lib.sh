@@ -5,6 +5,7 @@
 #
 #   $DLOCK         the dlock under test          $tmp    an empty directory of this test
 #   $DLOCK_TEST    the dlock with test backends  $locks  the file backend's directory, $tmp/locks
+#   $DLOCK_PROXY   dlock-proxy                   $DLOCK_CLOCK_SHIM  dlock-clock-shim.so
 #   $DLOCK_SOURCE  the source tree
 #
 # By hand: bash tests/cli/NAME.sh tests what is in build/default.
@@ -19,12 +20,14 @@ fi
 DLOCK_SOURCE=${DLOCK_SOURCE:-$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)}
 DLOCK=${DLOCK:-$DLOCK_SOURCE/build/default/src/dlock}
 DLOCK_TEST=${DLOCK_TEST:-$DLOCK_SOURCE/build/default/tests/support/dlock-test}
+DLOCK_PROXY=${DLOCK_PROXY:-${DLOCK_TEST%/*}/dlock-proxy}
+DLOCK_CLOCK_SHIM=${DLOCK_CLOCK_SHIM:-${DLOCK_TEST%/*}/dlock-clock-shim.so}
 
 # Nothing of the caller's settings or locks must matter.
 for name in "${!DLOCK_@}"; do
-  [[ $name == DLOCK_TEST || $name == DLOCK_SOURCE ]] || unset "$name"
+  [[ $name == DLOCK_@(TEST|SOURCE|PROXY|CLOCK_SHIM) ]] || unset "$name"
 done
-export DLOCK DLOCK_TEST DLOCK_SOURCE LC_ALL=C.UTF-8
+export DLOCK DLOCK_TEST DLOCK_SOURCE DLOCK_PROXY DLOCK_CLOCK_SHIM LC_ALL=C.UTF-8
 unset name XDG_CONFIG_HOME XDG_CONFIG_DIRS XDG_STATE_HOME XDG_DATA_HOME XDG_CACHE_HOME CDPATH
 
 # In memory where there is some: disks are slow to make things durable.
@@ -138,6 +141,18 @@ try() {
   shift
   "$DLOCK" run "$@" 2>err || got=$?
   ((got == want)) || fail "expected status $want, got $got: dlock run $* ($(<err))"
+}
+
+# hold ARGUMENTS...: a job in the background that holds the lock "job" until release.
+hold() {
+  rm -f held go
+  "$DLOCK" run -q -k job "$@" -- sh -c 'touch held; until test -e go; do sleep 0.02; done' &
+  holder=$!
+  wait_until 30 test -e held
+}
+release() {
+  touch go
+  wait "$holder" || fail "the holder ended with status $?"
 }
 
 # is_free KEY, is_held KEY: whether a dlock that does not wait would get this lock.

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # ctest: serial
 # 20 processes, 50 increments each of an unprotected counter, one in ten wrappers killed: exact.
+# Arguments are options for dlock run.
 . "$(dirname "$0")/lib.sh"
 need python3 flock
 
-python3 - "$DLOCK" "$tmp" "${1-}" <<'PYTHON'
+python3 - "$DLOCK" "$tmp" "$@" <<'PYTHON'
 import os, random, signal, subprocess, sys, threading, time
 
-dlock, tmp, backend = sys.argv[1:4]
+dlock, tmp, *options = sys.argv[1:]
 for name, content in (("counter", "0\n"), ("fence", "0\n"), ("oracle", ""), ("committed", "")):
     open(os.path.join(tmp, name), "w").write(content)
 
@@ -25,8 +26,7 @@ echo $((value + 1)) >counter.new && mv counter.new counter
 printf x >>committed
 """
 errors = []
-command = [dlock, "run", "-q", "--key", "counter"] + (["--backend", backend] if backend else [])
-command += ["--", "sh", "-c", JOB, "job", tmp]
+command = [dlock, "run", "-q", "--key", "counter", *options, "--", "sh", "-c", JOB, "job", tmp]
 kills = []
 
 def children(pid):

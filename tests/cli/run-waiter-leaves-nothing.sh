@@ -6,17 +6,6 @@
 cd "$tmp"
 mark=dlock-waiter-$$
 
-# hold ARGUMENTS...: holds the lock until release.
-hold() {
-  rm -f held go
-  "$DLOCK" run -q -k job "$@" -- sh -c 'touch held; until test -e go; do sleep 0.02; done' &
-  holder=$!
-  wait_until 30 test -e held
-}
-release() {
-  touch go
-  wait "$holder" || fail "the holder ended with status $? when a waiter had left"
-}
 processes_of_waiter() { grep -lzsxF "MARK=$mark" /proc/[0-9]*/environ || true; }
 none_left() { [[ -z $(processes_of_waiter) ]]; }
 # Its helper, which has this name, is in flock(2).

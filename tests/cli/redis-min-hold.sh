@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# With --min-hold the caller is back at once and nobody stays behind for longer than needed: a redis
+# server keeps the lock, and frees it by itself.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/redis.sh"
+
+cd "$tmp"
+start_redis a
+export DLOCK_BACKEND=${redis_url[a]}
+now_ms() { echo $((${EPOCHREALTIME/./} / 1000)); }
+mark=dlock-min-hold-$$
+none_left() { [[ -z $(grep -lzsxF "MARK=$mark" /proc/[0-9]*/environ || true) ]]; }
+
+# held OPTIONS: whether the status is there before the lock is free, and when that is after the start.
+held() {
+  local begun got=0
+  begun=$(now_ms)
+  env MARK="$mark" "$DLOCK" run -k job "$@" -- sh -c 'exit 7' || got=$?
+  assert_equal 7 "$got" "exit status with $*"
+  assert_held job
+  "$DLOCK" run -q -k job -w 60 -- true
+  took=$(($(now_ms) - begun))
+}
+
+# The lease that there is is long enough: nobody stays.
+env MARK="$mark" "$DLOCK" run -k other --ttl 60s --min-hold 3 -- true
+wait_until 10 none_left
+assert_held other
+
+# It is not: it is renewed until it is.
+held --ttl 2s --min-hold 3
+none_left || fail "somebody stayed when the lock was free again"
+((took >= 3000)) || fail "free after $took ms, with --min-hold 3"
+((took < 15000)) || fail "free after $took ms only, with --min-hold 3 and --ttl 2s"
+
+held --ttl 2s --min-hold 3 --shared
+((took >= 3000)) || fail "free after $took ms, with --min-hold 3 --shared"
+
+# Nothing ran, nothing to keep the lock for.
+try 127 -q -k job --min-hold 300 -- "$tmp/missing"
+assert_free job

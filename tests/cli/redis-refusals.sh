@@ -1,0 +1,205 @@
+#!/usr/bin/env bash
+# What a redis server refuses, what is no redis server and what is not there at all ends in the right
+# status and in one line on stderr that names the server, soon, and starts nothing.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/redis.sh"
+need python3
+
+cd "$tmp"
+
+# refuses STATUS TEXT URL [OPTIONS]: dlock run with this backend, and half a second to reach it.
+refuses() {
+  local want=$1 text=$2 url=$3 got=0 begun=$EPOCHSECONDS
+  shift 3
+  DLOCK_BACKEND=$url timeout -s KILL 60 \
+    "$DLOCK" run -k job --connect-timeout 0.5 "$@" -- touch ran 2>err || got=$?
+  assert_equal "$want" "$got" "exit status for $url $* ($(<err))"
+  assert_equal 1 "$(wc -l <err)" "lines on stderr for $url $* ($(<err))"
+  assert_contains "$(<err)" "$text" "stderr for $url $*"
+  ((EPOCHSECONDS - begun <= 10)) || fail "$url took $((EPOCHSECONDS - begun)) s to be refused"
+  [[ ! -e ran ]] || fail "the command was run with $url"
+  if ((want == 69 || want == 77)); then assert_contains "$(<err)" "dlock: redis " "stderr for $url"; fi
+}
+works() { # URL
+  DLOCK_BACKEND=$1 "$DLOCK" run -k job -n -- true || fail "status $? for $1"
+}
+
+# URLs.
+host=127.0.0.1
+refuses 64 'bad port' redis://$host:0
+refuses 64 'bad port' redis://$host:70000
+refuses 64 'bad port' redis://$host:6379x
+refuses 64 'bad database "x"' redis://$host/x
+refuses 64 'bad database "-1"' redis://$host/-1
+refuses 64 'bad database "99999999999"' redis://$host/99999999999
+refuses 64 'bad database "0/1"' redis://$host/0/1
+refuses 64 'takes one server' redis://$host,$host:1
+refuses 64 'takes one server' redis -S $host -S $host:1
+refuses 64 '"ttl" in the URL means nothing' "redis://$host?ttl=5"
+refuses 64 'a user without a password' redis://user@$host
+refuses 64 'no path of a socket' redis+unix://
+refuses 64 'takes a path and no host' redis+unix://$host/run/socket
+refuses 64 'means nothing' "redis+unix:///run/socket?dv=1"
+refuses 64 'bad database "x"' "redis+unix:///run/socket?db=x"
+refuses 64 'is no way to reach redis' redis+carrier://$host
+refuses 64 'the prefix is longer than 200 bytes' redis://$host --prefix "$(printf '%201s' '')"
+
+# Not there, or no redis server.
+cat >impostors.py <<'PY'
+# Prints the ports of servers that are something else.
+import socket, threading
+
+def serve(name, answer):
+    listener = socket.create_server(('127.0.0.1', 0))
+    print(name, listener.getsockname()[1], flush=True)
+    def talk(connection):
+        while connection.recv(65536):
+            if answer:
+                connection.sendall(answer)
+    def run():
+        while True:
+            threading.Thread(target=talk, args=(listener.accept()[0],)).start()
+    threading.Thread(target=run).start()
+
+serve('http', b'HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n')
+serve('smtp', b'220 mail.example.net ESMTP\r\n')
+serve('silent', b'')
+serve('moved', b'-MOVED 3999 10.0.0.9:6381\r\n')
+full = socket.create_server(('127.0.0.1', 0), backlog=0)  # and nobody accepts
+clients = []
+for i in range(4):
+    clients.append(socket.socket())
+    clients[-1].setblocking(False)
+    clients[-1].connect_ex(full.getsockname())
+print('full', full.getsockname()[1], flush=True)
+PY
+python3 impostors.py >ports &
+wait_until 20 grep -qs full ports
+declare -A port=()
+while read -r name number; do port[$name]=$number; done <ports
+
+start_redis a
+url=${redis_url[a]}
+works "$url"
+refuses 69 '' redis://no-such-host.invalid
+refuses 69 '127.0.0.1:1: connection refused' redis://$host:1
+refuses 69 'connection refused' 'redis://[::1]:1'
+refuses 69 "$tmp/missing: no such socket" "redis+unix://$tmp/missing"
+refuses 69 'does not speak the Redis protocol' "redis://$host:${port[http]}"
+refuses 69 'does not speak the Redis protocol' "redis://$host:${port[smtp]}"
+refuses 69 'no answer within' "redis://$host:${port[silent]}"
+refuses 69 'name the node that has it' "redis://$host:${port[moved]}"
+refuses 69 "$host:${port[full]}: no answer within 1s" "redis://$host:${port[full]}" --connect-timeout 1s
+start_proxy hole "${redis_port[a]}"
+proxy hole blackhole
+refuses 69 'no answer within' "redis://$host:${proxy_port[hole]}" --connect-timeout 1s
+pause_redis a
+refuses 69 'no answer within' "$url"
+resume_redis a
+
+# Passwords and rights.
+refuses 77 'the server has none; leave it out' "${url/:\/\//:\/\/:pw@}"
+refuses 77 'wrong user or password' "${url/:\/\//:\/\/nobody:pw@}"
+rcli a acl setuser weak on '>pw' '~dlock:*' '~{dlock:*' '&*' +@all -evalsha -eval >/dev/null
+refuses 77 'see REDIS in the man page' "${url/:\/\//:\/\/weak:pw@}"
+assert_contains "$(<err)" evalsha "what a user may not do"
+refuses 77 'wrong user or password' "${url/:\/\//:\/\/weak:wrong@}"
+rcli a acl setuser weak +@all -set -incr >/dev/null
+refuses 77 'see REDIS in the man page' "${url/:\/\//:\/\/weak:pw@}"
+rcli a acl setuser weak +@all resetkeys '~other:*' >/dev/null
+refuses 77 'see REDIS in the man page' "${url/:\/\//:\/\/weak:pw@}"
+rcli a config set requirepass pw >/dev/null
+refuses 77 'needs a password' "$url"
+refuses 77 'wrong user or password' "${url/:\/\//:\/\/:wrong@}"
+works "${url/:\/\//:\/\/:pw@}"
+REDISCLI_AUTH=pw rcli a config set requirepass '' >/dev/null
+refuses 64 'no database of that number' "$url/99"
+
+# Something else at the key.
+rcli a lpush dlock:job x >/dev/null
+refuses 75 '"job" is held by redis list' "$url" -n
+assert_equal x "$(rcli a lrange dlock:job 0 -1)" "the list that was there"
+rcli a del dlock:job >/dev/null
+
+# It takes no writes.
+set_to() { rcli a config set "$1" "$2" >/dev/null; }
+rcli a replicaof 127.0.0.1 1 >/dev/null
+refuses 69 'is a replica; name its master' "$url"
+set_to replica-serve-stale-data no
+refuses 69 'is a replica that has lost its master' "$url"
+rcli a replicaof no one >/dev/null
+set_to min-replicas-to-write 1
+refuses 69 'too few replicas' "$url"
+set_to min-replicas-to-write 0
+mkdir "${redis_dir[a]}/dump.rdb"
+set_to save '3600 100000'
+rcli a bgsave >/dev/null
+save_failed() { rcli a info persistence | grep -q '^rdb_last_bgsave_status:err'; }
+wait_until 20 save_failed
+refuses 69 'cannot save its data to disk' "$url"
+set_to save ''
+works "$url"
+
+# It has no room: but what is held stays, and is given up.
+rcli a config resetstat >/dev/null
+"$DLOCK" run -b "$url" -k held --ttl 2s -- sh -c 'touch held; until test -e go; do sleep 0.02; done' &
+holder=$!
+wait_until 20 test -e held
+set_to maxmemory 1
+refuses 69 'out of memory (maxmemory)' "$url"
+refuses 69 'out of memory (maxmemory)' "$url" --shared
+sleep 2  # its ttl
+assert_equal 1 "$(rcli a exists dlock:held)" "what is held when the server is out of memory"
+touch go
+expect_status 0 wait "$holder"
+assert_equal 0 "$(rcli a exists dlock:held)" "what was held when the server is out of memory"
+set_to maxmemory 0
+
+# It has no time: waited for, within --connect-timeout.
+"$DLOCK" run -b "$url" -k job -- true  # the server has the scripts
+exec {client}<>"/dev/tcp/$host/${redis_port[a]}"
+set_to maxclients 1
+refuses 69 'too many clients (maxclients)' "$url"
+"$DLOCK" run -b "$url" -k job --connect-timeout 30s -- true {client}>&- &
+patient=$!
+exec {client}>&-
+expect_status 0 wait "$patient"
+set_to maxclients 1000
+
+set_to busy-reply-threshold 10
+rcli a eval 'while true do end' 0 >/dev/null 2>&1 &
+busy() { [[ $(rcli a ping) == BUSY* ]]; }
+wait_until 20 busy
+refuses 69 'busy with a script of somebody else' "$url"
+"$DLOCK" run -b "$url" -k job --connect-timeout 30s -- true &
+patient=$!
+busy || fail "somebody killed the script of somebody else"
+rcli a script kill >/dev/null
+expect_status 0 wait "$patient"
+
+start_redis b appendonly yes enable-debug-command yes
+rcli b debug populate 100000 >/dev/null
+rcli b bgrewriteaof >/dev/null
+rewritten() { rcli b info persistence | grep -q '^aof_rewrite_in_progress:0'; }
+wait_until 20 rewritten
+stop_redis b
+setpriv --pdeathsig KILL redis-server "${redis_dir[b]}/redis.conf" --port "${redis_port[b]}" \
+  --key-load-delay 200 --loading-process-events-interval-bytes 1024 >/dev/null 2>&1 </dev/null &
+redis_pid[b]=$!
+loading() { [[ $(rcli b ping 2>&1) == LOADING* ]]; }
+wait_until 20 loading
+refuses 69 'is still loading its data' "${redis_url[b]}"
+loading || fail "the server was not loading for long enough"
+"$DLOCK" run -b "${redis_url[b]}" -k job --connect-timeout 30s -- true &
+patient=$!
+rcli b config set key-load-delay 0 >/dev/null
+expect_status 0 wait "$patient"
+
+# A cluster.
+start_redis cluster cluster-enabled yes
+refuses 69 'is part of a cluster that is down' "${redis_url[cluster]}"
+rcli cluster cluster addslotsrange 0 16383 >/dev/null
+up() { rcli cluster cluster info | grep -q '^cluster_state:ok'; }
+wait_until 20 up
+works "${redis_url[cluster]}"
+refuses 69 'it has braces' "${redis_url[cluster]}" -k 'a}b'

@@ -1,0 +1,94 @@
+# shellcheck shell=bash disable=SC2034  # the arrays are for the scripts
+# Redis servers for a script, each known by a name of its own.  After lib.sh:
+#   . "$(dirname "$0")/redis.sh"
+# skips the test if there is no redis-server.  What is started here ends with the script, however that
+# ends.  With new_clock (clock.sh) and start_proxy (proxy.sh).  Not from within $( ) or ( ).
+#
+#   ${redis_port[NAME]}  ${redis_pid[NAME]}  ${redis_url[NAME]}  ${redis_dir[NAME]}  of start_redis
+: "${tmp:?lib.sh comes first}"
+need redis-server redis-cli setpriv
+. "${BASH_SOURCE[0]%/*}/clock.sh"
+. "${BASH_SOURCE[0]%/*}/proxy.sh"
+declare -gA redis_port=() redis_pid=() redis_url=() redis_dir=()
+
+# start_redis NAME [SETTING VALUE]...: an empty server on a free port of 127.0.0.1 that answers; without
+# persistence, but for what the settings of redis.conf say.  With the time of new_clock NAME, if there
+# is one.
+start_redis() {
+  local name=$1 dir=$tmp/redis-$1
+  shift
+  mkdir "$dir"
+  redis_dir[$name]=$dir
+  {
+    printf '%s\n' 'bind 127.0.0.1' "unixsocket $dir/socket" "dir $dir" "logfile $dir/log" \
+      'loglevel warning' 'daemonize no' 'save ""' 'appendonly no'
+    while (($#)); do
+      printf '%s %s\n' "$1" "${2:-\"\"}"
+      shift 2
+    done
+  } >"$dir/redis.conf"
+
+  # Below the ports that the kernel gives to others, so that it is still there for a restart.
+  local attempt
+  for attempt in {1..50}; do
+    redis_port[$name]=$((10000 + SRANDOM % 20000))
+    redis_url[$name]=redis://127.0.0.1:${redis_port[$name]}
+    if lib_redis_run "$name"; then return; fi
+    grep -qs 'Address already in use' "$dir/log" || break
+    rm "$dir/log"
+  done
+  fail "redis-server does not run (attempt $attempt): $(lib_redis_log "$name")"
+}
+
+# stop_redis NAME: kills it, as a power failure would, but for the FIN that the kernel sends.
+stop_redis() {
+  kill -KILL "${redis_pid[$1]}"
+  wait "${redis_pid[$1]}" 2>/dev/null || true
+}
+
+# restart_redis NAME: starts it once more, with the same port and directory; stops it if it still runs.
+restart_redis() {
+  [[ ! -d /proc/${redis_pid[$1]} ]] || stop_redis "$1"
+  lib_redis_run "$1" || fail "redis-server does not run: $(lib_redis_log "$1")"
+}
+
+# pause_redis NAME, resume_redis NAME: when this has returned it does nothing, with its connections open.
+pause_redis() {
+  kill -STOP "${redis_pid[$1]}"
+  wait_until 10 lib_is_stopped "${redis_pid[$1]}"
+}
+resume_redis() { kill -CONT "${redis_pid[$1]}"; }
+
+# rcli NAME ARGUMENTS...: redis-cli; nil is an empty line.
+rcli() {
+  local name=$1
+  shift
+  redis-cli --raw -p "${redis_port[$name]}" "$@"
+}
+
+lib_is_stopped() { grep -q '^State:[[:space:]]*[Tt]' "/proc/$1/status"; }
+
+lib_redis_log() { cat "${redis_dir[$1]}"/{output,log} 2>/dev/null || true; }
+
+lib_redis_answers() {
+  local reply
+  reply=$(redis-cli -s "${redis_dir[$1]}/socket" ping 2>/dev/null) || return 1
+  [[ -n $reply && $reply != LOADING* && $reply != *refused* ]]
+}
+
+# Runs the server with the port of this name until it answers; 1 if it ends.
+lib_redis_run() {
+  local name=$1 dir=${redis_dir[$1]} environment=()
+  if [[ -n ${clock_file[$name]-} ]]; then
+    environment=("CLOCK_SHIM=${clock_file[$name]}" "LD_PRELOAD=$DLOCK_CLOCK_SHIM")
+  fi
+  env "${environment[@]}" setpriv --pdeathsig KILL redis-server "$dir/redis.conf" \
+    --port "${redis_port[$name]}" >>"$dir/output" 2>&1 </dev/null &
+  redis_pid[$name]=$!
+  local end=$((${EPOCHREALTIME/./} + 20000000))
+  until lib_redis_answers "$name"; do
+    ! gone "${redis_pid[$name]}" || return 1
+    ((${EPOCHREALTIME/./} < end)) || fail "redis-server does not answer: $(lib_redis_log "$name")"
+    sleep 0.005
+  done
+}
