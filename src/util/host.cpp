@@ -16,8 +16,9 @@ std::string host_name() {
   return name.data();
 }
 
-std::string user_name() {
-  const uid_t uid = geteuid();
+std::string user_name() { return user_name(geteuid()); }
+
+std::string user_name(uid_t uid) {
   if (uid == 0) return "root";  // spares reading the password file in the commonest case
   std::vector<char> buffer(16'384);
   passwd entry{};
@@ -28,10 +29,12 @@ std::string user_name() {
   return std::to_string(uid);
 }
 
-std::string utc_now() {
+std::string utc_now() { return utc_in(Millis{0}); }
+
+std::string utc_in(Millis from_now) {
   // Not gmtime_r: glibc's reads the time zone file, even for UTC.
   using namespace std::chrono;
-  const auto now = floor<milliseconds>(system_clock::now());
+  const auto now = floor<milliseconds>(system_clock::now() + from_now);
   const auto day = floor<days>(now);
   const year_month_day date(day);
   const hh_mm_ss time(now - day);

@@ -1,7 +1,11 @@
 // Who and where this process is, for owner records.
 #pragma once
 
+#include <sys/types.h>
+
 #include <string>
+
+#include "util/clock.hpp"
 
 namespace dlock::util {
 
@@ -9,8 +13,12 @@ std::string host_name();
 
 /// The name of the effective user, or its number where it has no name.
 std::string user_name();
+std::string user_name(uid_t uid);
 
 /// The wall clock's time as RFC 3339 in UTC with milliseconds: for showing, never for deciding.
 std::string utc_now();
+
+/// The same for an instant that is `from_now` away, which may be negative.
+std::string utc_in(Millis from_now);
 
 }  // namespace dlock::util

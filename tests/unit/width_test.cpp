@@ -1,0 +1,28 @@
+#include "util/width.hpp"
+
+#include <gtest/gtest.h>
+
+namespace dlock::util {
+namespace {
+
+TEST(Width, WideCharactersCountTwiceAndCombiningOnesNot) {
+  EXPECT_EQ(display_width(""), 0U);
+  EXPECT_EQ(display_width("job"), 3U);
+  EXPECT_EQ(display_width("\xC3\xA4"), 1U);
+  EXPECT_EQ(display_width("e\xCC\x81"), 1U);
+  EXPECT_EQ(display_width("\xE6\x97\xA5\xE6\x9C\xAC"), 4U);
+  EXPECT_EQ(display_width("\xFF\xFE"), 2U);  // whatever it is, it ends
+}
+
+TEST(Width, WhatIsCutFitsAndEndsBetweenCharacters) {
+  EXPECT_EQ(cut_to_width("abcdef", 6), "abcdef");
+  EXPECT_EQ(cut_to_width("abcdefg", 6), "abc...");
+  EXPECT_EQ(cut_to_width("\xE6\x97\xA5\xE6\x9C\xAC\xE8\xAA\x9E\xE8\xAA\x9E", 7),
+            "\xE6\x97\xA5\xE6\x9C\xAC...");
+  EXPECT_EQ(cut_to_width("\xE6\x97\xA5\xE6\x9C\xAC\xE8\xAA\x9E\xE8\xAA\x9E", 6), "\xE6\x97\xA5...");
+  EXPECT_EQ(cut_to_width("abcdefg", 2), "..");
+  EXPECT_EQ(cut_to_width("abcdefg", 0), "");
+}
+
+}  // namespace
+}  // namespace dlock::util
