@@ -54,6 +54,7 @@ struct LockInfo {
     std::string acquired_at;        // RFC 3339 in UTC; "" where not known
     std::optional<Millis> held;     // since when, by the service's own reckoning
     std::optional<Millis> expires;  // until it expires by itself; none: while its session lives
+    bool endless = false;  // nothing ends it by itself: it has no TTL where it should have one
     std::optional<std::uint64_t> fence;
     std::optional<std::string> foreign;  // what other kind of program took it, e.g. "flock"
   };
@@ -163,7 +164,8 @@ class Backend {
 
   /// Takes the lock from the holder `owner_id`, and from no other: an operator who looked a moment
   /// too early must not break the lock of whoever came next.  That holder's keeper learns of it as
-  /// Errc::lost, with `why` in the message, at once through event_fd() or at its next renewal.
+  /// Errc::lost, with `why` in the message, at once through event_fd() or at its next renewal;
+  /// `why` begins with who does it: "root on ops-1 (pid 12): the disk is full".
   /// False: it was gone already.
   virtual Result<bool> force_release(std::string_view key, std::string_view owner_id,
                                      std::string_view why, Deadline deadline) = 0;

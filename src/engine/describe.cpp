@@ -17,17 +17,23 @@ std::string one_holder(const LockInfo::Holder& holder) {
   if (owner.pid > 0) out += (out.empty() ? "pid " : " pid ") + std::to_string(owner.pid);
   std::string what = owner.command.empty() ? std::string() : clipped(owner.command);
   if (owner.label) what += (what.empty() ? "" : ", ") + clipped(*owner.label);
-  if (what.empty() && holder.foreign) what = clipped(*holder.foreign);
+  if (holder.foreign && (out.empty() || what.empty())) {
+    const bool unknown = *holder.foreign == "unknown";
+    (out.empty() ? out : what) = unknown ? "another program" : clipped(*holder.foreign);
+  }
   if (out.empty()) return what.empty() ? "an unknown holder" : what;
   return what.empty() ? out : out + " (" + what + ')';
 }
 
 }  // namespace
 
+std::string holder_in_words(const LockInfo::Holder& holder) { return one_holder(holder); }
+
 std::string holders_in_words(const LockInfo& info) {
   if (info.holders.empty()) return "an unknown holder";
   std::string out = one_holder(info.holders.front());
   if (info.holders.size() > 1) out += " and " + std::to_string(info.holders.size() - 1) + " more";
+  if (info.holders.front().endless) out += ", and never expires";
   return out;
 }
 

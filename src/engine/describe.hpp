@@ -7,7 +7,10 @@
 
 namespace dlock {
 
-/// `web-3 pid 4121 (./cron.sh)`, and ` and 2 more` where several hold it.
+/// `web-3 pid 4121 (./cron.sh)`.
+std::string holder_in_words(const LockInfo::Holder& holder);
+
+/// The same of the first holder, and ` and 2 more` where several hold it.
 std::string holders_in_words(const LockInfo& info);
 
 /// `held by web-3 pid 4121 (./cron.sh) for 2m10s, 3 waiting`, as far as it is known.

@@ -1,13 +1,11 @@
 #include "engine/run.hpp"
 
 #include <signal.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 
-#include "core/config_file.hpp"
 #include "engine/front.hpp"
 #include "engine/process_tree.hpp"
 #include "util/log.hpp"
@@ -31,9 +29,6 @@ int run(const BackendEntry& entry, const Target& target, const RunSpec& spec) {
     util::log(util::Level::error, status_file.error().message);
     return exit_status::kUsage;
   }
-  // No core file shows a password or a private key, and no debugger of the same user.  The command
-  // is not affected: exec makes it dumpable again.
-  if (holds_password(target.url) || target.url.query.contains("cert")) prctl(PR_SET_DUMPABLE, 0);
   become_subreaper();
   auto link = make_link();
   if (!link) return cannot_start("socketpair");

@@ -215,7 +215,7 @@ class MemoryLease final : public Lease {
     return {Errc::lost,
             util::quoted(request_.key) + (why == revoked.end()
                                               ? " has expired"
-                                              : " was force-released: " + why->get<std::string>())};
+                                              : " was force-released by " + why->get<std::string>())};
   }
 
   std::string path_;

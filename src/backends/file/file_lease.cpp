@@ -109,7 +109,7 @@ class FileLease final : public Lease {
     const auto note = parse_note(text);
     if (note && note->revoked == held_.owner_id) {
       return quoted(held_.key) + " was force-released" +
-             (note->why.empty() ? "" : ": " + printable(note->why));
+             (note->why.empty() ? "" : " by " + printable(note->why));
     }
     return "lock file " + printable(shown(file)) + " was deleted or replaced";
   }

@@ -28,8 +28,12 @@ namespace {
 
 constexpr int kLooks = 4;
 
+std::string of_process(pid_t pid, const char* file) {
+  return "/proc/" + std::to_string(pid) + '/' + file;
+}
+
 std::string process_name(pid_t pid) {
-  std::string name = read_small_file("/proc/" + std::to_string(pid) + "/comm", 64);
+  std::string name = read_small_file(of_process(pid, "comm"), 64);
   if (name.ends_with('\n')) name.pop_back();
   return name;
 }
@@ -37,7 +41,7 @@ std::string process_name(pid_t pid) {
 // Since when the process runs: field 22 of its stat file, in clock ticks since the boot.  The name
 // in field 2 may hold anything, so count from its closing bracket.
 std::optional<Millis> process_age(pid_t pid) {
-  const std::string text = read_small_file("/proc/" + std::to_string(pid) + "/stat", 1'024);
+  const std::string text = read_small_file(of_process(pid, "stat"), 1'024);
   auto at = text.rfind(')');
   for (int field = 2; field < 22 && at != std::string::npos; ++field) at = text.find(' ', at + 1);
   if (at == std::string::npos) return std::nullopt;
@@ -54,7 +58,18 @@ Owner owner_of_process(pid_t pid) {
   owner.host = util::host_name();
   owner.pid = pid;
   owner.command = process_name(pid);
+  struct stat st {};
+  if (::stat(of_process(pid, "").c_str(), &st) == 0) owner.user = util::user_name(st.st_uid);
   return owner;
+}
+
+// What a dlock is to run: the word behind "--", and no more, since arguments may hold secrets.
+std::string wrapped_command(pid_t pid) {
+  const std::string words = read_small_file(of_process(pid, "cmdline"), 4'096);
+  constexpr std::string_view kMark("\0--\0", 4);
+  const auto mark = words.find(kMark);
+  if (mark == std::string::npos) return process_name(pid);
+  return words.substr(mark + kMark.size()).c_str();
 }
 
 // The pid of the process that the user started, if this is the name of a helper of flock_wait.cpp.
@@ -75,7 +90,7 @@ LockInfo::Waiter waiter_of(const FlockLine& line) {
   waiter.waiting = process_age(line.pid);
   if (const auto pid = waits_for(waiter.owner.command)) {
     waiter.owner.pid = *pid;
-    waiter.owner.command = process_name(static_cast<pid_t>(*pid));
+    waiter.owner.command = wrapped_command(static_cast<pid_t>(*pid));
   }
   return waiter;
 }
@@ -134,6 +149,7 @@ class Look {
     add_foreign(lines, content, live);
     add_waiters(lines);
     add_slot_waiters();
+    sort_waiters();
   }
 
  private:
@@ -199,6 +215,13 @@ class Look {
     }
   }
 
+  // The kernel tells them as a tree of who is in whose way.  Of those that came within one tick of
+  // its clock, that order is the better one.
+  void sort_waiters() {
+    std::stable_sort(info.waiters->begin(), info.waiters->end(),
+                     [](const auto& a, const auto& b) { return a.waiting > b.waiting; });
+  }
+
   const Place& place_;
   const std::vector<FlockLine>& locks_;
   std::vector<pid_t> suspects_;
@@ -223,26 +246,29 @@ Result<LockInfo> look_at(const Place& place, std::string_view key,
   }
 }
 
-// Collects the keys whose names are in one folder and, for long names, below it.
-void collect_keys(int at, std::vector<std::string>& folders, std::string_view prefix,
+// Collects the keys whose names are in one folder and, for long names, below it.  False: it cannot
+// be read.
+bool collect_keys(int at, std::vector<std::string>& folders, std::string_view prefix,
                   std::vector<std::string>& keys) {
   const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
   Fd fd(::openat(at, folders.empty() ? "." : folders.back().c_str(), flags));
   const std::unique_ptr<DIR, int (*)(DIR*)> listing(fd ? ::fdopendir(fd.get()) : nullptr,
                                                     ::closedir);
-  if (!listing) return;
+  if (!listing) return errno == ENOENT;
   const int here = fd.release();
+  bool read_all = true;
   while (const dirent* entry = ::readdir(listing.get())) {
     const std::string name = entry->d_name;
     // A key of 255 bytes is 765 encoded: three folders.
     if (is_folder_name(name) && folders.size() < 3) {
       folders.push_back(name);
-      collect_keys(here, folders, prefix, keys);
+      read_all = collect_keys(here, folders, prefix, keys) && read_all;
       folders.pop_back();
     } else if (const auto key = key_of(folders, name); key && key->starts_with(prefix)) {
       keys.push_back(*key);
     }
   }
+  return read_all;
 }
 
 }  // namespace
@@ -274,7 +300,9 @@ Result<std::vector<LockInfo>> look_at_all(const std::shared_ptr<const LockDir>& 
                                           std::string_view prefix) {
   std::vector<std::string> folders;
   std::vector<std::string> keys;
-  collect_keys(dir->fd(), folders, prefix, keys);
+  if (!collect_keys(dir->fd(), folders, prefix, keys)) {
+    return errno_error(dir->path(), "cannot list lock directory", errno);
+  }
   std::sort(keys.begin(), keys.end());
   const auto locks = read_proc_locks();
   std::vector<LockInfo> out;

@@ -62,7 +62,10 @@ std::string RedisLease::record() const {
 
 Error RedisLease::lost(const std::string& why, const std::string& found) const {
   const std::string at = node_->address().shown + ": ";
-  if (!why.empty()) return {Errc::lost, at + "broken by force-release: " + util::printable(why)};
+  if (!why.empty()) {
+    return {Errc::lost, at + util::quoted(grant_.request.key) + " was force-released by " +
+                            util::printable(why)};
+  }
   if (found == "none") {
     return {Errc::lost, at + "the lock is not there any more: it expired, was deleted, or the "
                              "server lost its data"};
