@@ -26,7 +26,7 @@ _dlock()
     fi
 
     if ((COMP_CWORD == 1)); then
-        mapfile -t COMPREPLY < <(compgen -W 'run backends help version --help --version' -- "$cur")
+        mapfile -t COMPREPLY < <(compgen -W 'run list show force-release backends help version --help --version' -- "$cur")
         return
     fi
 
@@ -56,7 +56,7 @@ _dlock()
         _dlock_files "$cur"
         return
         ;;
-    -k | --key | -w | --wait | --ttl | --slots | --label | -E | --conflict-exit-code | --kill-after | --max-hold | --min-hold | -S | --server | --prefix | --connect-timeout)
+    -k | --key | -w | --wait | --ttl | --slots | --label | -E | --conflict-exit-code | --kill-after | --max-hold | --min-hold | -o | --output | --older-than | --id | --reason | -S | --server | --prefix | --connect-timeout)
         return
         ;;
     esac
@@ -65,11 +65,20 @@ _dlock()
     run)
         flags='--key --nonblock --wait --ttl --shared --slots --label --conflict-exit-code --leftovers --kill-after --on-lost --max-hold --min-hold --status-file --backend --server --prefix --config --connect-timeout --password-file --json --quiet --verbose --help --'
         ;;
+    list)
+        flags='--output --older-than --backend --server --prefix --config --connect-timeout --password-file --json --quiet --verbose --help'
+        ;;
+    show)
+        flags='--output --backend --server --prefix --config --connect-timeout --password-file --json --quiet --verbose --help'
+        ;;
+    force-release)
+        flags='--older-than --id --reason --yes --backend --server --prefix --config --connect-timeout --password-file --json --quiet --verbose --help'
+        ;;
     backends)
         flags='--json --help'
         ;;
     help)
-        flags='run backends help version --help'
+        flags='run list show force-release backends help version --help'
         ;;
     version)
         flags='--help'

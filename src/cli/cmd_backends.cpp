@@ -55,19 +55,24 @@ constexpr std::array<Column<Row>, 9> kColumns{{
 }  // namespace
 
 Table backend_table(std::span<const BackendEntry> backends, bool with_build) {
-  std::vector<Column<Row>> columns;
+  Columns<Row> columns;
   for (const Column<Row>& column : kColumns) {
-    if (with_build || column.field != "built_in") columns.push_back(column);
+    if (with_build || column.field != "built_in") columns.push_back(&column);
   }
-  return tabulate<Row>(columns, backends);
+  return tabulate(columns, backends);
 }
 
 int cmd_backends(const Invocation& invocation, std::span<const BackendEntry> backends) {
   const Settings settings = given_settings(invocation);
   set_log_from(settings);
-  const Table table = backend_table(backends, true);
-  const bool json = effective(settings, flag("json")) != nullptr;
-  return write_stdout(json ? print_json(table) : print_text(table));
+  if (effective(settings, flag("json")) == nullptr) {
+    return write_stdout(print_text(backend_table(backends, true)));
+  }
+  Columns<Row> columns;
+  for (const Column<Row>& column : kColumns) columns.push_back(&column);
+  std::vector<Object> rows;
+  for (const Row& row : backends) rows.push_back(object_of(columns, row));
+  return write_stdout(print_json(rows));
 }
 
 }  // namespace dlock::cli

@@ -36,7 +36,7 @@ template <class Print>
 std::string by_group(const Command& command, Print print) {
   const auto taken = [&](const Flag& flag) { return (flag.commands & command.id) != 0; };
   std::string out;
-  for (const Group group : {Group::lock, Group::run, Group::common}) {
+  for (const Group group : kGroups) {
     const auto in_group = [&](const Flag& flag) { return flag.group == group && taken(flag); };
     if (std::none_of(flags().begin(), flags().end(), in_group)) continue;
     const bool only_common = std::none_of(flags().begin(), flags().end(), [&](const Flag& flag) {

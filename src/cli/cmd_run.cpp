@@ -10,7 +10,6 @@
 #include "cli/values.hpp"
 #include "core/key.hpp"
 #include "util/duration.hpp"
-#include "util/text.hpp"
 
 namespace dlock::cli {
 namespace {
@@ -18,7 +17,6 @@ namespace {
 using std::chrono::hours;
 using std::chrono::seconds;
 
-constexpr std::size_t kLongestLabel = 1'024;
 constexpr int kMostSlots = 1'000;
 
 // In the order of the choices in the flag table.
@@ -45,19 +43,6 @@ void take_mode(const Settings& settings, const BackendEntry& entry, RunSpec& spe
     spec.slots = static_cast<unsigned>(to_number(*slots, 1, kMostSlots));
     if (!entry.traits.slots) refuse_usage(slots->where + ": " + backend + "slots");
   }
-}
-
-void take_label(const Settings& settings, RunSpec& spec) {
-  const Setting* label = settings.find("label");
-  if (label == nullptr || label->text().empty()) return;
-  const std::string& text = label->text();
-  if (text.size() > kLongestLabel) {
-    refuse(*label, "is " + std::to_string(text.size()) + " bytes long; the most is " +
-                       std::to_string(kLongestLabel));
-  }
-  if (!util::is_utf8(text)) refuse(*label, "is not valid UTF-8");
-  if (util::has_control(text)) refuse(*label, "holds a control character");
-  spec.label = text;
 }
 
 void take_kill_after(const Settings& settings, RunSpec& spec) {
@@ -103,7 +88,9 @@ RunPlan plan_run(const Invocation& invocation, std::span<const BackendEntry> bac
 
   take_mode(settings, *selection.entry, spec);
   take_times(settings, spec);
-  take_label(settings, spec);
+  if (const Setting* label = settings.find("label"); label != nullptr && !label->text().empty()) {
+    spec.label = to_note(*label);
+  }
   if (const Setting* status = settings.find("conflict-exit-code")) {
     spec.conflict_status = to_number(*status, 0, 255);
   }

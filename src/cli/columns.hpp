@@ -1,42 +1,77 @@
 // Tables: one list of columns says what stands in both the text and the JSON.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
+#include "util/clock.hpp"
+
 namespace dlock::cli {
 
-using Cell = std::variant<bool, std::string>;
+/// Of what has no end: "never" in a table, null in JSON.
+struct Never {};
+
+/// Nothing is "-" in a table and null in JSON; a duration is 2m10s there and milliseconds here.
+using Cell = std::variant<std::monostate, Never, bool, std::uint64_t, Millis, std::string>;
 
 /// One column of a table of `Row`s.
 template <class Row>
 struct Column {
   std::string_view heading;  // over the text
-  std::string_view field;    // in the JSON
+  std::string_view field;    // in the JSON; empty: not there
   Cell (*cell)(const Row& row);
+  std::string_view name = field;  // how --output calls it
+  std::string_view brief = {};    // a phrase without full stop
+  bool may_be_cut = false;        // where the terminal is narrow
 };
 
 struct Table {
-  std::vector<std::string_view> headings;
-  std::vector<std::string_view> fields;
+  struct Head {
+    std::string_view heading;
+    bool may_be_cut = false;
+  };
+  std::vector<Head> heads;
   std::vector<std::vector<Cell>> rows;
 };
 
+/// A JSON object.
+struct Object {
+  struct Field {
+    std::string_view name;
+    Cell cell;
+    std::optional<std::vector<Object>> list = {};  // instead of the cell
+  };
+  std::vector<Field> fields;
+};
+
 template <class Row>
-Table tabulate(std::span<const Column<Row>> columns, std::span<const Row> rows) {
+using Columns = std::vector<const Column<Row>*>;
+
+template <class Row>
+Table tabulate(const Columns<Row>& columns, std::span<const Row> rows) {
   Table table;
-  for (const Column<Row>& column : columns) {
-    table.headings.push_back(column.heading);
-    table.fields.push_back(column.field);
+  for (const Column<Row>* column : columns) {
+    table.heads.push_back({column->heading, column->may_be_cut});
   }
   for (const Row& row : rows) {
     auto& cells = table.rows.emplace_back();
-    for (const Column<Row>& column : columns) cells.push_back(column.cell(row));
+    for (const Column<Row>* column : columns) cells.push_back(column->cell(row));
   }
   return table;
+}
+
+template <class Row>
+Object object_of(const Columns<Row>& columns, const Row& row) {
+  Object object;
+  for (const Column<Row>* column : columns) {
+    if (!column->field.empty()) object.fields.push_back({column->field, column->cell(row)});
+  }
+  return object;
 }
 
 }  // namespace dlock::cli

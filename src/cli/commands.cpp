@@ -6,9 +6,12 @@
 
 #include "cli/cmd_backends.hpp"
 #include "cli/cmd_complete.hpp"
+#include "cli/cmd_force_release.hpp"
 #include "cli/cmd_generate.hpp"
 #include "cli/cmd_help.hpp"
+#include "cli/cmd_list.hpp"
 #include "cli/cmd_run.hpp"
+#include "cli/cmd_show.hpp"
 #include "cli/cmd_version.hpp"
 
 namespace dlock::cli {
@@ -36,6 +39,45 @@ constexpr std::array kCommands{
             "$DLOCK_FENCE.",
         .wraps = true,
         .execute = cmd_run},
+    Command{.id = kList,
+            .name = "list",
+            .synopsis = "[OPTION]... [PREFIX]",
+            .brief = "list the locks that are held",
+            .text =
+                "Prints a line for each holder of each lock in the backend whose name begins with "
+                "PREFIX; without PREFIX, of all locks. Locks that other programs took under the "
+                "names of dlock's are among them. Nobody is kept waiting by it.",
+            .operands = "PREFIX",
+            .execute = cmd_list},
+    Command{.id = kShow,
+            .name = "show",
+            .synopsis = "[OPTION]... KEY",
+            .brief = "show who holds a lock and who waits for it",
+            .text =
+                "Prints who holds the lock KEY, since when, until when and with which fencing "
+                "token, and who waits for it, in order. Exits with status 0 if the lock is held, "
+                "and with 1 if it is free.",
+            .operands = "KEY",
+            .fewest_operands = 1,
+            .execute = cmd_show},
+    Command{
+        .id = kForceRelease,
+        .name = "force-release",
+        .synopsis = "[OPTION]... KEY",
+        .brief = "break a lock: take it from its holder",
+        .text =
+            "Shows who holds the lock KEY and, if the answer is \"yes\", takes the lock away. "
+            "The holder is told by whom and why (--reason), ends its command within a second or "
+            "so, and exits with status 79; whoever waits gets the lock at once, perhaps before "
+            "that command has ended. A holder that got the lock after the question was asked keeps "
+            "it.\n"
+            "\n"
+            "Exits with status 0 if a grant was broken, and with 1 if there was none to break. A "
+            "lock that another program took is taken from it, too, where it can be told apart from "
+            "the next one; that program is not told.",
+        .operands = "KEY",
+        .fewest_operands = 1,
+        .execute = cmd_force_release},
     Command{.id = kBackends,
             .name = "backends",
             .synopsis = "[--json]",

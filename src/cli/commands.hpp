@@ -19,6 +19,9 @@ enum CommandId : unsigned {
   kVersion = 1U << 3,
   kGenerate = 1U << 4,
   kComplete = 1U << 5,
+  kList = 1U << 6,
+  kShow = 1U << 7,
+  kForceRelease = 1U << 8,
 };
 inline constexpr unsigned kEveryCommand = ~0U;
 

@@ -6,7 +6,8 @@ namespace dlock::cli {
 namespace {
 
 constexpr unsigned kWithLock = kRun;
-constexpr unsigned kWithBackend = kRun;
+constexpr unsigned kLooking = kList | kShow;
+constexpr unsigned kWithBackend = kRun | kLooking | kForceRelease;
 
 constexpr std::array kFlags{
     Flag{.name = "key",
@@ -150,6 +151,54 @@ constexpr std::array kFlags{
                  "status 75 from that of a command that exits with 75. FILE is replaced in one "
                  "step."},
 
+    Flag{.name = "output",
+         .letter = 'o',
+         .kind = ValueKind::list,
+         .value = "COLUMNS",
+         .group = Group::look,
+         .commands = kLooking,
+         .config = false,
+         .brief = "which columns to print, separated by commas",
+         .text = "Print a table of these columns, with a line for each holder; with --json, these "
+                 "fields. The manual page has a list of the columns, and so has the message about "
+                 "one that does not exist."},
+    Flag{.name = "older-than",
+         .kind = ValueKind::duration,
+         .value = "DURATION",
+         .group = Group::look,
+         .commands = kList | kForceRelease,
+         .config = false,
+         .brief = "only what is held for longer than this",
+         .text = "Leave out those who hold the lock for DURATION or less, and those of whom that "
+                 "is not known."},
+    Flag{.name = "id",
+         .value = "PREFIX",
+         .group = Group::look,
+         .commands = kForceRelease,
+         .variable = false,
+         .config = false,
+         .brief = "break only the grant whose id begins like this",
+         .text = "The id that \"dlock show\" prints, or the first of its digits. If the lock is "
+                 "held by another grant by now, nothing is broken and the status is 1. Without it, "
+                 "all holders that were shown lose the lock."},
+    Flag{.name = "reason",
+         .value = "TEXT",
+         .group = Group::look,
+         .commands = kForceRelease,
+         .config = false,
+         .brief = "why; the holder is told",
+         .text = "Stands in the last message of the holder's dlock and in its status file. At most "
+                 "1024 bytes without control characters."},
+    Flag{.name = "yes",
+         .letter = 'y',
+         .kind = ValueKind::boolean,
+         .group = Group::look,
+         .commands = kForceRelease,
+         .config = false,
+         .brief = "break it without a question",
+         .text = "For scripts: without it, and without a terminal to ask on, nothing is broken and "
+                 "the status is 64."},
+
     Flag{.name = "backend",
          .letter = 'b',
          .value = "NAME|URL",
@@ -205,7 +254,7 @@ constexpr std::array kFlags{
          .commands = kWithBackend | kBackends,
          .brief = "write JSON instead of text",
          .text = "Messages on stderr become one JSON object per line, {\"level\", \"message\"}, "
-                 "and tables on stdout one JSON array."},
+                 "and what is printed on stdout one JSON document."},
     Flag{.name = "quiet",
          .letter = 'q',
          .kind = ValueKind::boolean,
@@ -304,6 +353,8 @@ std::string_view heading(Group group) {
       return "Lock options";
     case Group::run:
       return "Run options";
+    case Group::look:
+      return "Options of list, show and force-release";
     case Group::common:
       return "Common options";
   }

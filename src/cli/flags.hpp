@@ -13,7 +13,8 @@
 
 namespace dlock::cli {
 
-enum class Group { lock, run, common };
+enum class Group { lock, run, look, common };
+inline constexpr std::array kGroups{Group::lock, Group::run, Group::look, Group::common};
 
 /// What may complete a value in a shell, where it is not a choice.
 enum class Completes { nothing, files, backends };

@@ -5,6 +5,7 @@
 #include "cli/cmd_backends.hpp"
 #include "cli/flags.hpp"
 #include "cli/generate.hpp"
+#include "cli/lock_columns.hpp"
 #include "cli/man_prose.hpp"
 #include "cli/print_text.hpp"
 #include "cli/version.hpp"
@@ -128,13 +129,37 @@ std::string option_section() {
       "Of an option that is given twice the last one counts, unless it can be repeated.\n"
       "An option without a value can be taken back with\n.BR =no ,\nas in\n"
       ".BR \\-\\-shared=no .\n";
-  for (const Group group : {Group::lock, Group::run, Group::common}) {
+  for (const Group group : kGroups) {
     out += ".SS " + std::string(heading(group)) + '\n';
     for (const Flag& flag : flags()) {
       if (flag.group == group) out += option(flag);
     }
   }
   return out;
+}
+
+std::string json_fields(const LockColumn& it) {
+  if (it.column.field.empty()) return "";
+  std::string out;
+  for (const auto& [part, where] :
+       {std::pair{kOfLock, "locks[]."}, std::pair{kOfHolder, "locks[].holders[]."},
+        std::pair{kOfWaiter, "locks[].waiters[]."}}) {
+    if ((it.parts & part) == 0) continue;
+    out += (out.empty() ? "" : ", ") + roff(where + std::string(it.column.field), false);
+  }
+  return out;
+}
+
+std::string column_section() {
+  std::string columns;
+  for (const LockColumn& it : lock_columns()) {
+    columns += ".TP\n" + bold(it.column.name) + " (" + roff(it.column.heading, false) + ")\n" +
+               roff(it.column.brief, true) + '\n';
+    if (const std::string json = json_fields(it); !json.empty()) {
+      columns += ".br\nJSON: " + json + '\n';
+    }
+  }
+  return replaced(man::kColumns, "%COLUMNS%", columns);
 }
 
 std::string choosing_section(std::span<const BackendEntry> backends) {
@@ -149,13 +174,13 @@ std::string backend_section(std::span<const BackendEntry> backends) {
   // One space between columns, or the table would be wider than a terminal.
   std::string rest;
   std::string bold_rest;
-  for (std::size_t i = 1; i < table.headings.size(); ++i) {
+  for (std::size_t i = 1; i < table.heads.size(); ++i) {
     rest += "1 l";
     bold_rest += "1 lB";
   }
   out += "lB" + bold_rest + "\nl" + rest + ".\n";
-  for (std::size_t i = 0; i < table.headings.size(); ++i) {
-    out += (i == 0 ? "" : "\t") + std::string(table.headings[i]);
+  for (std::size_t i = 0; i < table.heads.size(); ++i) {
+    out += (i == 0 ? "" : "\t") + std::string(table.heads[i].heading);
   }
   out += '\n';
   for (const auto& row : table.rows) {
@@ -231,6 +256,7 @@ std::string generate_man(std::span<const BackendEntry> backends) {
   out += man::kDescription;
   out += command_section();
   out += option_section();
+  out += column_section();
   out += choosing_section(backends);
   out += backend_section(backends);
   out += config_section();

@@ -93,6 +93,40 @@ or by all that reach the server.
 .TS
 )";
 
+inline constexpr std::string_view kColumns = R"(.SH LOCKS AS A TABLE AND AS JSON
+.B dlock list
+and
+.B dlock show
+print tables for people: what tells nothing is left out, times are rounded, and
+on a terminal commands, labels and hosts are cut so that a line fits.
+Control characters are shown as escapes, as in
+.BR \ex1b .
+With
+.B \-\-output
+the table has just the columns that are named.
+.PP
+With
+.B \-\-json
+all is printed as it is, in one JSON document:
+.B list
+prints an object with the URL of the
+.B backend
+and the array
+.BR locks ,
+.B show
+one element of that array.
+Fields may be added in later versions, but none changes its meaning.
+What is not known is null;
+.B waiters
+is null if the backend cannot tell who waits.
+Times are in milliseconds, or in UTC as in RFC 3339.
+.PP
+An id is shortened to its first 12 digits, since whoever has the whole of it can
+release the lock.
+.PP
+The columns, and where they are in the JSON:
+%COLUMNS%)";
+
 inline constexpr std::string_view kConfig = R"(.SH CONFIG FILE
 The first of these that exists is read:
 .IP \(bu 2
@@ -293,7 +327,12 @@ So it excludes, and is excluded by, the locks of redis\-py, node\-redlock,
 redsync, Spring, ShedLock and others on the same name; for a name of theirs say
 .BR "\-\-prefix \(aq\(aq" .
 Anything else that stands under that name counts as a lock of another program:
-it is waited for, shown, and left alone.
+it is waited for, shown, and taken away by
+.B force\-release
+only.
+By what they leave there, redis\-py, redlock\-py, node\-redlock, redsync,
+Redisson, Symfony and ShedLock are known by name; of Redisson also the hold
+count is shown, and it is woken when its lock is broken.
 With
 .B \-\-shared
 and
@@ -405,6 +444,17 @@ Many readers, or one writer:
 .in +4n
 dlock run \-k catalogue \-\-shared \-\- ./query.sh
 dlock run \-k catalogue \-\- ./rebuild.sh
+.in -4n
+.fi
+.PP
+What is going on, and an end to what hangs:
+.PP
+.nf
+.in +4n
+dlock list
+dlock show nightly\-report
+dlock force\-release nightly\-report \-\-reason "hangs since Monday"
+dlock list \-\-older\-than 6h \-\-output key,host,pid,held
 .in -4n
 .fi
 .PP

@@ -51,6 +51,18 @@ void take_operands(std::vector<std::string> words, bool has_mark, Invocation& in
   }
 }
 
+// What stands behind "--" may begin with a dash.
+void take_all_as_operands(Invocation& invocation) {
+  const Command& command = *invocation.command;
+  for (std::string& word : invocation.wrapped) {
+    if (invocation.operands.size() == command.most_operands()) {
+      refuse_usage("unexpected " + shown_word(word) + see_help(command));
+    }
+    invocation.operands.push_back(std::move(word));
+  }
+  invocation.wrapped.clear();
+}
+
 }  // namespace
 
 bool Invocation::has(std::string_view name) const {
@@ -102,6 +114,7 @@ Invocation parse(std::span<char* const> arguments) {
   }
   if (invocation.has("help")) return invocation;
   take_operands(app.remaining(), has_mark, invocation);
+  if (!command.wraps && has_mark) take_all_as_operands(invocation);
   if (invocation.operands.size() < command.fewest_operands) {
     refuse_usage("dlock " + std::string(command.name) + " needs " + std::string(command.operands));
   }
@@ -111,9 +124,6 @@ Invocation parse(std::span<char* const> arguments) {
   }
   if (command.wraps && invocation.wrapped.empty()) {
     refuse_usage("no command behind \"--\"" + see_help(command));
-  }
-  if (!command.wraps && has_mark) {
-    refuse_usage("unexpected \"--\"" + see_help(command));
   }
   return invocation;
 }

@@ -3,18 +3,41 @@
 #include <nlohmann/json.hpp>
 
 namespace dlock::cli {
+namespace {
 
-std::string print_json(const Table& table) {
-  using nlohmann::ordered_json;
-  auto out = ordered_json::array();
-  for (const auto& row : table.rows) {
-    auto object = ordered_json::object();
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      std::visit([&](const auto& value) { object[std::string(table.fields[i])] = value; }, row[i]);
+using nlohmann::ordered_json;
+
+struct ToJson {
+  ordered_json operator()(std::monostate) const { return nullptr; }
+  ordered_json operator()(Never) const { return nullptr; }
+  ordered_json operator()(Millis duration) const { return duration.count(); }
+  ordered_json operator()(const Cell& cell) const { return std::visit(*this, cell); }
+  ordered_json operator()(const Object& object) const {
+    auto out = ordered_json::object();
+    for (const Object::Field& field : object.fields) {
+      out[std::string(field.name)] = field.list ? (*this)(*field.list) : (*this)(field.cell);
     }
-    out.push_back(std::move(object));
+    return out;
   }
-  return out.dump(2, ' ', false, ordered_json::error_handler_t::replace) + '\n';
+  ordered_json operator()(const std::vector<Object>& list) const {
+    auto out = ordered_json::array();
+    for (const Object& object : list) out.push_back((*this)(object));
+    return out;
+  }
+  template <class Plain>
+  ordered_json operator()(const Plain& value) const {
+    return value;
+  }
+};
+
+template <class What>
+std::string print(const What& what) {
+  return ToJson()(what).dump(2, ' ', false, ordered_json::error_handler_t::replace) + '\n';
 }
+
+}  // namespace
+
+std::string print_json(const Object& object) { return print(object); }
+std::string print_json(const std::vector<Object>& list) { return print(list); }
 
 }  // namespace dlock::cli

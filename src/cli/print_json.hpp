@@ -7,7 +7,7 @@
 
 namespace dlock::cli {
 
-/// An array with one object for each row, its fields in the order of the columns.
-std::string print_json(const Table& table);
+std::string print_json(const Object& object);
+std::string print_json(const std::vector<Object>& list);
 
 }  // namespace dlock::cli

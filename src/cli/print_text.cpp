@@ -1,15 +1,20 @@
 #include "cli/print_text.hpp"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <numeric>
 #include <vector>
 
 #include "engine/exit_status.hpp"
+#include "util/duration.hpp"
 #include "util/fd.hpp"
 #include "util/log.hpp"
+#include "util/text.hpp"
+#include "util/width.hpp"
 
 namespace dlock::cli {
 namespace {
@@ -24,32 +29,71 @@ std::vector<std::string_view> lines_of(std::string_view text) {
   }
 }
 
-}  // namespace
+constexpr std::size_t kGap = 2;        // between columns
+constexpr std::size_t kNarrowest = 8;  // what a column is never cut below
 
-std::string cell_text(const Cell& cell) {
-  if (const bool* truth = std::get_if<bool>(&cell)) return *truth ? "yes" : "no";
-  return std::get<std::string>(cell);
+struct ToText {
+  std::string operator()(std::monostate) const { return "-"; }
+  std::string operator()(Never) const { return "never"; }
+  std::string operator()(bool truth) const { return truth ? "yes" : "no"; }
+  std::string operator()(std::uint64_t number) const { return std::to_string(number); }
+  std::string operator()(Millis duration) const { return util::format_duration(duration); }
+  std::string operator()(const std::string& text) const { return util::printable(text); }
+};
+
+// What is too wide is taken from the columns that may be cut, the widest first.
+std::vector<std::size_t> column_widths(const Table& table,
+                                       const std::vector<std::vector<std::string>>& lines,
+                                       std::size_t most) {
+  std::vector<std::size_t> widths(table.heads.size());
+  for (const auto& line : lines) {
+    for (std::size_t i = 0; i < line.size(); ++i) {
+      widths[i] = std::max(widths[i], util::display_width(line[i]));
+    }
+  }
+  const auto total = [&] {
+    return std::accumulate(widths.begin(), widths.end(), kGap * (widths.size() - 1));
+  };
+  while (!widths.empty() && total() > most) {
+    std::size_t* widest = nullptr;
+    for (std::size_t i = 0; i < widths.size(); ++i) {
+      const bool can_give = table.heads[i].may_be_cut && widths[i] > kNarrowest;
+      if (can_give && (widest == nullptr || widths[i] > *widest)) widest = &widths[i];
+    }
+    if (widest == nullptr) break;
+    --*widest;
+  }
+  return widths;
 }
 
-std::string print_text(const Table& table) {
-  std::vector<std::vector<std::string>> lines{{table.headings.begin(), table.headings.end()}};
+}  // namespace
+
+std::string cell_text(const Cell& cell) { return std::visit(ToText(), cell); }
+
+std::string print_text(const Table& table, std::size_t width) {
+  std::vector<std::vector<std::string>> lines(1);
+  for (const Table::Head& head : table.heads) lines[0].emplace_back(head.heading);
   for (const auto& row : table.rows) {
     auto& line = lines.emplace_back();
     for (const Cell& cell : row) line.push_back(cell_text(cell));
   }
-  std::vector<std::size_t> widths(table.headings.size());
-  for (const auto& line : lines) {
-    for (std::size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], line[i].size());
-  }
+  const std::vector<std::size_t> widths = column_widths(table, lines, width);
   std::string out;
   for (const auto& line : lines) {
     for (std::size_t i = 0; i < line.size(); ++i) {
-      out += line[i];
-      if (i + 1 < line.size()) out.append(widths[i] + 2 - line[i].size(), ' ');
+      const std::string text = util::cut_to_width(line[i], widths[i]);
+      out += text;
+      if (i + 1 < line.size()) out.append(widths[i] + kGap - util::display_width(text), ' ');
     }
     out += '\n';
   }
   return out;
+}
+
+std::size_t terminal_width(int fd) {
+  winsize size{};
+  if (isatty(fd) == 0) return kAnyWidth;
+  return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : kWidth;
 }
 
 std::string wrap(std::string_view text, std::size_t indent) {

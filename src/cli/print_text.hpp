@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -12,11 +13,17 @@ namespace dlock::cli {
 /// How wide help may be.
 inline constexpr std::size_t kWidth = 80;
 
-/// A cell as text: yes and no for a bool.
+inline constexpr std::size_t kAnyWidth = SIZE_MAX;
+
+/// A cell as text that a terminal may be given.
 std::string cell_text(const Cell& cell);
 
-/// Headings and rows, two spaces between the columns, none at the ends of lines.
-std::string print_text(const Table& table);
+/// Headings and rows, two spaces between the columns, none at the ends of lines.  Columns that may
+/// be cut are, so that lines are no wider than `width` if that can be had.
+std::string print_text(const Table& table, std::size_t width = kAnyWidth);
+
+/// Of the terminal that `fd` is; kAnyWidth if it is none.
+std::size_t terminal_width(int fd);
 
 /// `text` in lines of at most kWidth columns, each behind `indent` spaces; a blank line of the text
 /// stays one.

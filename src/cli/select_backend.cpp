@@ -1,5 +1,7 @@
 #include "cli/select_backend.hpp"
 
+#include <sys/prctl.h>
+
 #include <algorithm>
 #include <string>
 
@@ -188,6 +190,9 @@ Selection select_backend(Settings& settings, const std::optional<ConfigFile>& co
         to_duration(*timeout, Millis{1}, hours{24}, "more than 0 and at most 24h");
   }
   check_target(settings, source, selection);
+  // No core file shows a password or a private key, and no debugger of the same user.  The command
+  // of a run is not affected: exec makes it dumpable again.
+  if (holds_password(url) || url.query.contains("cert")) prctl(PR_SET_DUMPABLE, 0);
   return selection;
 }
 

@@ -10,6 +10,8 @@
 namespace dlock::cli {
 namespace {
 
+constexpr std::size_t kLongestNote = 1'024;
+
 std::optional<bool> parse_bool(std::string_view text) {
   if (text == "1" || text == "true" || text == "yes") return true;
   if (text == "0" || text == "false" || text == "no") return false;
@@ -84,6 +86,17 @@ std::size_t to_choice(const Setting& setting, const Flag& flag) {
 const std::string& to_text(const Setting& setting) {
   if (setting.text().empty()) refuse(setting, "is empty");
   return setting.text();
+}
+
+const std::string& to_note(const Setting& setting) {
+  const std::string& text = setting.text();
+  if (text.size() > kLongestNote) {
+    refuse(setting, "is " + std::to_string(text.size()) + " bytes long; the most is " +
+                        std::to_string(kLongestNote));
+  }
+  if (!util::is_utf8(text)) refuse(setting, "is not valid UTF-8");
+  if (util::has_control(text)) refuse(setting, "holds a control character");
+  return text;
 }
 
 const Setting* effective(const Settings& settings, const Flag& given) {

@@ -30,6 +30,9 @@ std::size_t to_choice(const Setting& setting, const Flag& flag);
 /// For what must not be empty.
 const std::string& to_text(const Setting& setting);
 
+/// For text that people are shown: short, UTF-8, no control characters.  May be empty.
+const std::string& to_note(const Setting& setting);
+
 /// The setting of a flag if it counts: a boolean that says yes, or any other value, unless its
 /// rival was given in a higher layer.  Null if it does not.  Refuses rivals in the same layer.
 const Setting* effective(const Settings& settings, const Flag& flag);

@@ -8,6 +8,7 @@
 #include "cli/cmd_backends.hpp"
 #include "cli/cmd_help.hpp"
 #include "cli/flags.hpp"
+#include "cli/lock_columns.hpp"
 #include "cli/print_json.hpp"
 #include "cli/print_text.hpp"
 #include "engine/exit_status.hpp"
@@ -58,7 +59,7 @@ TEST(Generate, HiddenCommandsAreShownNowhere) {
   const auto backends = builtin_backends();
   EXPECT_EQ(generate_man(backends).find("dlock generate\\fR"), std::string::npos);
   EXPECT_EQ(generate_zsh(backends).find("'generate:"), std::string::npos);
-  EXPECT_EQ(command_names(), "run, backends, help, version");
+  EXPECT_EQ(command_names(), "run, list, show, force-release, backends, help, version");
 }
 
 TEST(Generate, HelpFitsIntoEightyColumns) {
@@ -71,15 +72,26 @@ TEST(Generate, HelpFitsIntoEightyColumns) {
   }
 }
 
-TEST(Generate, OneTableOfColumnsMakesTextAndJson) {
-  const Table table{.headings = {"NAME", "OK"},
-                    .fields = {"name", "ok"},
-                    .rows = {{std::string("long name"), true}, {std::string("b"), false}}};
-  EXPECT_EQ(print_text(table), "NAME       OK\nlong name  yes\nb          no\n");
-  EXPECT_EQ(print_json(table),
-            "[\n  {\n    \"name\": \"long name\",\n    \"ok\": true\n  },\n"
-            "  {\n    \"name\": \"b\",\n    \"ok\": false\n  }\n]\n");
-  EXPECT_EQ(print_json(Table{}), "[]\n");
+TEST(Generate, ATableAsTextAndAnObjectAsJson) {
+  const Table table{.heads = {{"NAME"}, {"OK"}},
+                    .rows = {{std::string("long name"), true}, {std::string("b"), Cell()}}};
+  EXPECT_EQ(print_text(table), "NAME       OK\nlong name  yes\nb          -\n");
+  const Object object{{{"name", std::string("b")},
+                       {"held", Millis{1'500}},
+                       {"none", Cell()},
+                       {"list", {}, std::vector<Object>{Object{{{"ok", true}}}}}}};
+  EXPECT_EQ(print_json(object),
+            "{\n  \"name\": \"b\",\n  \"held\": 1500,\n  \"none\": null,\n"
+            "  \"list\": [\n    {\n      \"ok\": true\n    }\n  ]\n}\n");
+  EXPECT_EQ(print_json(std::vector<Object>()), "[]\n");
+}
+
+TEST(Generate, EveryColumnIsInTheManPage) {
+  const std::string man = without_backslashes(generate_man(builtin_backends()));
+  for (const LockColumn& it : lock_columns()) {
+    EXPECT_NE(man.find("fB" + std::string(it.column.name) + "fR ("), std::string::npos)
+        << it.column.name;
+  }
 }
 
 }  // namespace

@@ -1,0 +1,139 @@
+// What is broken is what was shown: the service compares the ids, so that whoever got the lock
+// while the operator was thinking keeps it.
+#include "cli/cmd_force_release.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <iostream>
+#include <string>
+
+#include "cli/lock_service.hpp"
+#include "cli/print_text.hpp"
+#include "cli/refusal.hpp"
+#include "cli/values.hpp"
+#include "engine/describe.hpp"
+#include "util/duration.hpp"
+#include "util/fd.hpp"
+#include "util/host.hpp"
+#include "util/log.hpp"
+#include "util/text.hpp"
+
+namespace dlock::cli {
+namespace {
+
+using util::Level;
+using util::log;
+using util::quoted;
+
+int no(const std::string& why) {
+  log(Level::error, why);
+  return exit_status::kNo;
+}
+
+// For the holder to read, and behind "by" in what the backends make of it.
+std::string who_and_why(const Settings& settings) {
+  std::string out =
+      util::user_name() + " on " + util::host_name() + " (pid " + std::to_string(getpid()) + ')';
+  const Setting* reason = settings.find("reason");
+  if (reason != nullptr && !to_note(*reason).empty()) out += ": " + reason->text();
+  return out;
+}
+
+std::string in_words(const LockInfo::Holder& holder) {
+  return held_in_words(holder_in_words(holder), holder.held, std::nullopt);
+}
+
+// Takes out of `lock` whom the command line does not mean; says so and returns the status if that
+// leaves nobody.
+std::optional<int> choose(LockInfo& lock, const LockService& service) {
+  const LockInfo all = lock;
+  const std::string held =
+      quoted(all.key) + " is " + in_words(all.holders.front()) +
+      (all.holders.size() > 1 ? " and by " + std::to_string(all.holders.size() - 1) + " more" : "");
+  if (const Setting* id = service.settings().find("id")) {
+    std::erase_if(lock.holders,
+                  [&](const auto& holder) { return !holder.owner.id.starts_with(to_text(*id)); });
+    if (lock.holders.empty()) {
+      return no(held + ", id " + quoted(short_id(all.holders.front().owner)) +
+                ": not by a grant whose id begins with " + shown_word(id->text()));
+    }
+    if (lock.holders.size() > 1) refuse(*id, "is how more than one id begins; give more of it");
+  }
+  if (const auto age = service.older_than()) {
+    lock = with_older_holders(lock, *age);
+    if (lock.holders.empty()) return no(held + ", no longer than " + util::format_duration(*age));
+  }
+  std::erase_if(lock.holders, [](const auto& holder) { return holder.owner.id.empty(); });
+  if (!lock.holders.empty()) return std::nullopt;
+  const bool is_process = all.holders.front().owner.pid > 0;
+  return no(held + ", not through dlock, which cannot break it: " +
+            (is_process ? "it is free once that process has ended"
+                        : "take away what stands there with the tools of the service"));
+}
+
+// The literal word, and nothing else, is a yes.
+bool confirmed(const LockInfo& lock, const std::string& location) {
+  const auto rows = holder_rows(lock);
+  const std::string one = rows.size() == 1 ? "it" : "all " + std::to_string(rows.size());
+  const std::string question =
+      quoted(lock.key) + " in " + location + " is held by\n\n" +
+      print_text(tabulate<LockRow>(holder_columns(rows), rows), terminal_width(STDERR_FILENO)) +
+      "\nWhoever waits for the lock gets it at once, while its holder is still ending its\n"
+      "command. Type \"yes\" to break " +
+      one + ": ";
+  util::write_all(STDERR_FILENO, question);
+  std::string answer;
+  if (!std::getline(std::cin, answer)) util::write_all(STDERR_FILENO, "\n");
+  return answer == "yes";
+}
+
+int break_all(const LockInfo& lock, const LockService& service, Backend& backend) {
+  const std::string why = who_and_why(service.settings());
+  int status = exit_status::kNo;
+  for (const LockInfo::Holder& holder : lock.holders) {
+    const auto broken = backend.force_release(lock.key, holder.owner.id, why, service.patience());
+    if (!broken) return report(broken.error());
+    const std::string whose = quoted(lock.key) + ", " + in_words(holder);
+    if (!broken.value()) {
+      log(Level::error, "not broken: " + whose + ", is not held by that grant any more");
+      continue;
+    }
+    status = 0;
+    log(Level::note, "broke " + whose +
+                         (holder.foreign ? "; that program is not told, its job may go on"
+                                         : "; its dlock ends the command now"));
+  }
+  return status;
+}
+
+}  // namespace
+
+int cmd_force_release(const Invocation& invocation, std::span<const BackendEntry> backends) {
+  const LockService service(invocation, backends);
+  const std::string& key = key_operand(invocation);
+  (void)who_and_why(service.settings());  // refuses a bad reason before anything is asked
+  const bool ask = effective(service.settings(), flag("yes")) == nullptr;
+  if (ask && isatty(STDIN_FILENO) == 0) {
+    refuse_usage("there is no terminal to ask on whether to break " + quoted(key) +
+                 "; --yes breaks it without a question");
+  }
+  const auto backend = service.open();
+  if (!backend) return report(backend.error());
+  auto found = backend.value()->inspect(key, service.patience());
+  if (!found) return report(found.error());
+  LockInfo& lock = *found;
+  if (lock.holders.empty()) {
+    return no(quoted(key) + " is free in " + backend.value()->location() +
+              ": there is nothing to break");
+  }
+  if (const auto status = choose(lock, service)) return *status;
+  if (!ask) return break_all(lock, service, *backend.value());
+  if (!confirmed(lock, backend.value()->location())) return no(quoted(key) + " was not broken");
+  // While the operator was thinking the connection may have been closed.
+  const auto again = service.open();
+  if (!again) return report(again.error());
+  return break_all(lock, service, *again.value());
+}
+
+}  // namespace dlock::cli

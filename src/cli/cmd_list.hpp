@@ -1,0 +1,13 @@
+// dlock list.
+#pragma once
+
+#include <span>
+
+#include "cli/parse.hpp"
+#include "core/backend.hpp"
+
+namespace dlock::cli {
+
+int cmd_list(const Invocation& invocation, std::span<const BackendEntry> backends);
+
+}  // namespace dlock::cli

@@ -1,0 +1,385 @@
+#include "cli/lock_columns.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "cli/print_text.hpp"
+#include "cli/refusal.hpp"
+#include "util/host.hpp"
+#include "util/text.hpp"
+
+namespace dlock::cli {
+namespace {
+
+constexpr std::size_t kShortId = 12;
+constexpr unsigned kOfOwner = kOfHolder | kOfWaiter;
+
+Cell number(std::uint64_t value) { return value; }
+Cell text(const std::string& value) { return value.empty() ? Cell() : Cell(value); }
+Cell text(const std::optional<std::string>& value) { return value ? Cell(*value) : Cell(); }
+Cell time(const std::optional<Millis>& value) { return value ? Cell(*value) : Cell(); }
+
+const Owner* owner_of(const LockRow& row) {
+  if (row.holder != nullptr) return &row.holder->owner;
+  return row.waiter != nullptr ? &row.waiter->owner : nullptr;
+}
+
+template <class Show>
+Cell of_owner(const LockRow& row, Show show) {
+  const Owner* owner = owner_of(row);
+  return owner == nullptr ? Cell() : show(*owner);
+}
+
+template <class Show>
+Cell of_holder(const LockRow& row, Show show) {
+  return row.holder == nullptr ? Cell() : show(*row.holder);
+}
+
+Cell id(const LockRow& row) {
+  return of_holder(row, [](const auto& holder) { return text(short_id(holder.owner)); });
+}
+Cell key(const LockRow& row) { return row.lock->key; }
+Cell mode(const LockRow& row) {
+  return std::string(mode_name(row.waiter != nullptr ? row.waiter->mode : row.lock->mode));
+}
+Cell how(const LockRow& row) {
+  if (row.waiter != nullptr || row.lock->mode != Mode::slots) return mode(row);
+  return std::to_string(row.lock->slots) + (row.lock->slots == 1 ? " slot" : " slots");
+}
+Cell slots(const LockRow& row) { return number(row.lock->slots); }
+Cell agreeing(const LockRow& row) { return number(row.lock->nodes_agreeing); }
+Cell nodes_total(const LockRow& row) { return number(row.lock->nodes_total); }
+Cell nodes(const LockRow& row) {
+  if (row.lock->nodes_total == 1) return {};
+  return std::to_string(row.lock->nodes_agreeing) + " of " + std::to_string(row.lock->nodes_total);
+}
+Cell host(const LockRow& row) {
+  return of_owner(row, [](const Owner& owner) { return text(owner.host); });
+}
+Cell pid(const LockRow& row) {
+  return of_owner(row, [](const Owner& owner) {
+    return owner.pid > 0 ? number(static_cast<std::uint64_t>(owner.pid)) : Cell();
+  });
+}
+Cell user(const LockRow& row) {
+  return of_owner(row, [](const Owner& owner) { return text(owner.user); });
+}
+Cell command(const LockRow& row) {
+  return of_owner(row, [](const Owner& owner) { return text(owner.command); });
+}
+Cell label(const LockRow& row) {
+  return of_owner(row, [](const Owner& owner) { return text(owner.label); });
+}
+Cell since(const LockRow& row) {
+  return of_holder(row, [](const auto& holder) { return text(holder.acquired_at); });
+}
+Cell held(const LockRow& row) {
+  return of_holder(row, [](const auto& holder) { return time(holder.held); });
+}
+Cell expires(const LockRow& row) {
+  return of_holder(row, [](const auto& holder) {
+    return holder.endless ? Cell(Never()) : time(holder.expires);
+  });
+}
+Cell until(const LockRow& row) {
+  return of_holder(row, [](const auto& holder) {
+    return holder.expires ? Cell(util::utc_in(*holder.expires)) : Cell();
+  });
+}
+Cell fence(const LockRow& row) {
+  return of_holder(row,
+                   [](const auto& holder) { return holder.fence ? Cell(*holder.fence) : Cell(); });
+}
+Cell foreign(const LockRow& row) {
+  return of_holder(row, [](const auto& holder) { return text(holder.foreign); });
+}
+Cell what(const LockRow& row) {
+  const Cell own = command(row);
+  if (!std::holds_alternative<std::monostate>(own) || row.holder == nullptr) return own;
+  if (!row.holder->foreign) return {};
+  return row.holder->foreign == "unknown" ? "(another program)" : '(' + *row.holder->foreign + ')';
+}
+Cell waited(const LockRow& row) {
+  return row.waiter == nullptr ? Cell() : time(row.waiter->waiting);
+}
+Cell waiting_since(const LockRow& row) {
+  const bool known = row.waiter != nullptr && row.waiter->waiting;
+  return known ? Cell(util::utc_in(-*row.waiter->waiting)) : Cell();
+}
+Cell waiting(const LockRow& row) {
+  return row.lock->waiters ? number(row.lock->waiters->size()) : Cell();
+}
+
+// In the order of the JSON.
+constexpr std::array kColumns{
+    LockColumn{kOfLock,
+               {.heading = "KEY", .field = "key", .cell = key, .brief = "name of the lock"}},
+    LockColumn{kOfLock | kOfWaiter,
+               {.heading = "MODE",
+                .field = "mode",
+                .cell = mode,
+                .brief = "exclusive, shared or slots; of a waiter, what it wants"}},
+    LockColumn{kOfLock,
+               {.heading = "SLOTS",
+                .field = "slots",
+                .cell = slots,
+                .brief = "how many may hold it in mode slots, else 1"}},
+    LockColumn{
+        kOfHolder,
+        {.heading = "ID", .field = "id", .cell = id, .brief = "beginning of the id of this grant"}},
+    LockColumn{kOfOwner,
+               {.heading = "HOST",
+                .field = "host",
+                .cell = host,
+                .brief = "machine of the holder, or waiter",
+                .may_be_cut = true}},
+    LockColumn{kOfOwner,
+               {.heading = "PID",
+                .field = "pid",
+                .cell = pid,
+                .brief = "number of its dlock process on that machine"}},
+    LockColumn{kOfOwner,
+               {.heading = "USER", .field = "user", .cell = user, .brief = "as whom it runs"}},
+    LockColumn{kOfOwner,
+               {.heading = "COMMAND",
+                .field = "command",
+                .cell = command,
+                .brief = "name of the command, without its arguments",
+                .may_be_cut = true}},
+    LockColumn{kOfHolder,
+               {.heading = "LABEL",
+                .field = "label",
+                .cell = label,
+                .brief = "what it said with --label",
+                .may_be_cut = true}},
+    LockColumn{kOfHolder,
+               {.heading = "SINCE",
+                .field = "acquired_at",
+                .cell = since,
+                .name = "since",
+                .brief = "when it was granted, in UTC, by the clock of the holder"}},
+    LockColumn{kOfHolder,
+               {.heading = "HELD FOR",
+                .field = "held_ms",
+                .cell = held,
+                .name = "held",
+                .brief = "how long it is held"}},
+    LockColumn{kOfHolder,
+               {.heading = "EXPIRES",
+                .field = "expires_in_ms",
+                .cell = expires,
+                .name = "expires",
+                .brief = "in how long it ends unless it is renewed; null, or -, if it lives as "
+                         "long as its holder"}},
+    LockColumn{kOfHolder,
+               {.heading = "UNTIL",
+                .field = "expires_at",
+                .cell = until,
+                .name = "until",
+                .brief = "the same as a time in UTC, by the clock of this machine"}},
+    LockColumn{kOfHolder,
+               {.heading = "FENCE",
+                .field = "fence",
+                .cell = fence,
+                .brief = "the fencing token of this grant"}},
+    LockColumn{kOfHolder,
+               {.heading = "TAKEN BY",
+                .field = "foreign",
+                .cell = foreign,
+                .brief = "what kind of program took it, if that was not dlock"}},
+    LockColumn{kOfWaiter,
+               {.heading = "WAITED",
+                .field = "waiting_ms",
+                .cell = waited,
+                .name = "waited",
+                .brief = "how long it waits"}},
+    LockColumn{kOfWaiter,
+               {.heading = "WAITING SINCE",
+                .field = "waiting_since",
+                .cell = waiting_since,
+                .brief = "the same as a time in UTC, by the clock of this machine"}},
+    LockColumn{0,
+               {.heading = "MODE",
+                .field = "",
+                .cell = how,
+                .name = "how",
+                .brief = "exclusive, shared, or the number of slots"}},
+    LockColumn{0,
+               {.heading = "COMMAND",
+                .field = "",
+                .cell = what,
+                .name = "what",
+                .brief = "the command, or else the kind of program that took it",
+                .may_be_cut = true}},
+    LockColumn{0,
+               {.heading = "WAITING",
+                .field = "",
+                .cell = waiting,
+                .name = "waiting",
+                .brief = "how many wait for it"}},
+    LockColumn{0,
+               {.heading = "NODES",
+                .field = "",
+                .cell = nodes,
+                .name = "nodes",
+                .brief = "how many of how many servers tell this"}},
+    LockColumn{kOfLock,
+               {.heading = "AGREEING",
+                .field = "nodes_agreeing",
+                .cell = agreeing,
+                .brief = "how many servers tell this"}},
+    LockColumn{kOfLock,
+               {.heading = "SERVERS",
+                .field = "nodes_total",
+                .cell = nodes_total,
+                .brief = "how many servers there are"}},
+};
+
+// A column of a view.  An optional one is left out where all its cells are empty or `quiet`.
+struct Shown {
+  std::string_view name;
+  bool optional = false;
+  std::string_view quiet = "-";
+};
+
+constexpr std::array kListView{Shown{"key"},           Shown{"how", true, "exclusive"},
+                               Shown{"nodes", true},   Shown{"host"},
+                               Shown{"pid"},           Shown{"held"},
+                               Shown{"expires", true}, Shown{"waiting", true, "0"},
+                               Shown{"what"}};
+constexpr std::array kHolderView{Shown{"id"},          Shown{"host"}, Shown{"pid"},
+                                 Shown{"user", true},  Shown{"held"}, Shown{"expires", true},
+                                 Shown{"fence", true}, Shown{"what"}, Shown{"label", true}};
+constexpr std::array kWaiterView{Shown{"host"},       Shown{"pid"},
+                                 Shown{"user", true}, Shown{"mode", true, "exclusive"},
+                                 Shown{"waited"},     Shown{"command"}};
+
+const LockColumn* find_column(std::string_view name) {
+  const auto* found = std::find_if(kColumns.begin(), kColumns.end(),
+                                   [&](const LockColumn& it) { return it.column.name == name; });
+  return found == kColumns.end() ? nullptr : found;
+}
+
+bool tells_something(const Column<LockRow>& column, std::span<const LockRow> rows,
+                     std::string_view quiet) {
+  return std::any_of(rows.begin(), rows.end(), [&](const LockRow& row) {
+    const std::string text = cell_text(column.cell(row));
+    return text != "-" && text != quiet;
+  });
+}
+
+Columns<LockRow> view(std::span<const Shown> all, std::span<const LockRow> rows) {
+  Columns<LockRow> out;
+  for (const Shown& shown : all) {
+    const Column<LockRow>& column = find_column(shown.name)->column;
+    if (!shown.optional || tells_something(column, rows, shown.quiet)) out.push_back(&column);
+  }
+  return out;
+}
+
+std::string column_names() {
+  std::string out;
+  for (const LockColumn& it : kColumns) {
+    out += (out.empty() ? "" : ", ") + std::string(it.column.name);
+  }
+  return out;
+}
+
+// Those that the object has, in the order of the table.
+Columns<LockRow> columns_of(Part part, const Columns<LockRow>& chosen) {
+  Columns<LockRow> out;
+  for (const LockColumn& it : kColumns) {
+    const bool wanted =
+        chosen.empty() || std::find(chosen.begin(), chosen.end(), &it.column) != chosen.end();
+    if ((it.parts & part) != 0 && wanted) out.push_back(&it.column);
+  }
+  return out;
+}
+
+// Of a list is shown what was chosen, and nothing if that stands in other lists only.
+bool wants_list(Part part, const Columns<LockRow>& chosen) {
+  return chosen.empty() || std::any_of(kColumns.begin(), kColumns.end(), [&](const auto& it) {
+           return (it.parts & (part | kOfLock)) == part &&
+                  std::find(chosen.begin(), chosen.end(), &it.column) != chosen.end();
+         });
+}
+
+}  // namespace
+
+std::span<const LockColumn> lock_columns() { return kColumns; }
+
+Columns<LockRow> chosen_columns(const Setting& setting) {
+  Columns<LockRow> out;
+  for (const std::string& value : setting.values) {
+    std::string_view rest = value;
+    for (bool more = true; more;) {
+      const auto comma = rest.find(',');
+      const std::string_view name = rest.substr(0, comma);
+      more = comma != std::string_view::npos;
+      if (more) rest.remove_prefix(comma + 1);
+      const LockColumn* found = find_column(name);
+      if (found == nullptr) {
+        refuse(setting, "there is no column " + shown_word(std::string(name)) +
+                            "; columns: " + column_names());
+      }
+      out.push_back(&found->column);
+    }
+  }
+  return out;
+}
+
+std::vector<LockRow> holder_rows(const LockInfo& lock) {
+  std::vector<LockRow> rows;
+  for (const LockInfo::Holder& holder : lock.holders) {
+    rows.push_back({.lock = &lock, .holder = &holder});
+  }
+  if (rows.empty()) rows.push_back({.lock = &lock});
+  return rows;
+}
+
+std::vector<LockRow> waiter_rows(const LockInfo& lock) {
+  std::vector<LockRow> rows;
+  if (!lock.waiters) return rows;
+  for (const LockInfo::Waiter& waiter : *lock.waiters) {
+    rows.push_back({.lock = &lock, .waiter = &waiter});
+  }
+  return rows;
+}
+
+Columns<LockRow> list_columns(std::span<const LockRow> rows) { return view(kListView, rows); }
+Columns<LockRow> holder_columns(std::span<const LockRow> rows) { return view(kHolderView, rows); }
+Columns<LockRow> waiter_columns(std::span<const LockRow> rows) { return view(kWaiterView, rows); }
+
+Object lock_object(const LockInfo& lock, const Columns<LockRow>& chosen) {
+  const auto list = [&](Part part, const std::vector<LockRow>& rows) {
+    std::vector<Object> out;
+    for (const LockRow& row : rows) {
+      if (owner_of(row) != nullptr) out.push_back(object_of(columns_of(part, chosen), row));
+    }
+    return out;
+  };
+  Object out;
+  const auto add_lists = [&] {
+    if (wants_list(kOfHolder, chosen)) {
+      out.fields.push_back({"holders", {}, list(kOfHolder, holder_rows(lock))});
+    }
+    if (wants_list(kOfWaiter, chosen)) {
+      out.fields.push_back({"waiters", {}, {}});
+      if (lock.waiters) out.fields.back().list = list(kOfWaiter, waiter_rows(lock));
+    }
+  };
+  bool added = false;
+  for (const auto& field : object_of(columns_of(kOfLock, chosen), LockRow{.lock = &lock}).fields) {
+    if (!added && field.name.starts_with("nodes_")) {
+      added = true;
+      add_lists();
+    }
+    out.fields.push_back(field);
+  }
+  if (!added) add_lists();
+  return out;
+}
+
+std::string short_id(const Owner& owner) { return owner.id.substr(0, kShortId); }
+
+}  // namespace dlock::cli

@@ -1,0 +1,53 @@
+#include "cli/lock_service.hpp"
+
+#include <algorithm>
+
+#include "cli/layers.hpp"
+#include "cli/refusal.hpp"
+#include "cli/values.hpp"
+#include "core/key.hpp"
+#include "engine/outcome.hpp"
+#include "util/log.hpp"
+
+namespace dlock::cli {
+
+LockService::LockService(const Invocation& invocation, std::span<const BackendEntry> backends)
+    : settings_(given_settings(invocation)) {
+  set_log_from(settings_);
+  const auto config = load_config(settings_);
+  selection_ = select_backend(settings_, config, backends);
+  json_ = effective(settings_, flag("json")) != nullptr;
+  if (const Setting* output = settings_.find("output")) columns_ = chosen_columns(*output);
+  if (const Setting* age = settings_.find("older-than")) older_than_ = to_duration(*age);
+}
+
+Deadline LockService::patience() const {
+  return after(Clock::now(), selection_.target.connect_timeout);
+}
+
+Result<std::unique_ptr<Backend>> LockService::open() const {
+  return selection_.entry->open(selection_.target, patience(), Cancel());
+}
+
+const std::string& key_operand(const Invocation& invocation) {
+  const std::string& key = invocation.operands.front();
+  if (auto ok = check_key(key); !ok) refuse_usage(ok.error().message);
+  return key;
+}
+
+int report(const Error& error) {
+  util::log(util::Level::error, error.message);
+  return not_acquired(error, exit_status::kNo).exit_status;
+}
+
+bool is_older(const LockInfo::Holder& holder, Millis age) {
+  return holder.held && *holder.held > age;
+}
+
+LockInfo with_older_holders(const LockInfo& lock, Millis age) {
+  LockInfo out = lock;
+  std::erase_if(out.holders, [&](const auto& holder) { return !is_older(holder, age); });
+  return out;
+}
+
+}  // namespace dlock::cli

@@ -1,0 +1,57 @@
+// The lock service, for the commands that look at locks or break them.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cli/columns.hpp"
+#include "cli/lock_columns.hpp"
+#include "cli/parse.hpp"
+#include "cli/select_backend.hpp"
+#include "core/backend.hpp"
+#include "core/settings.hpp"
+
+namespace dlock::cli {
+
+/// What the command line says about where to look and how to show it.
+class LockService {
+ public:
+  /// Refuses what cannot be as it is said.
+  LockService(const Invocation& invocation, std::span<const BackendEntry> backends);
+
+  const Settings& settings() const { return settings_; }
+  bool json() const { return json_; }
+  /// Of --output; empty without.
+  const Columns<LockRow>& columns() const { return columns_; }
+  /// Of --older-than.
+  std::optional<Millis> older_than() const { return older_than_; }
+
+  /// A connection; one made a while ago may be dead by now.
+  Result<std::unique_ptr<Backend>> open() const;
+  /// Until when one answer may take.
+  Deadline patience() const;
+
+ private:
+  Settings settings_;
+  Selection selection_;
+  bool json_ = false;
+  Columns<LockRow> columns_;
+  std::optional<Millis> older_than_;
+};
+
+/// The operand, as a key.
+const std::string& key_operand(const Invocation& invocation);
+
+/// Says what is wrong; returns the exit status.
+int report(const Error& error);
+
+/// True if it is known to be held for longer than that.
+bool is_older(const LockInfo::Holder& holder, Millis age);
+
+/// Without what is not: no holder is left of a lock that is held by others only.
+LockInfo with_older_holders(const LockInfo& lock, Millis age);
+
+}  // namespace dlock::cli

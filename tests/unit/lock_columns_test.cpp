@@ -1,0 +1,138 @@
+#include "cli/lock_columns.hpp"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/print_json.hpp"
+#include "cli/print_text.hpp"
+#include "cli/refusal.hpp"
+
+namespace dlock::cli {
+namespace {
+
+LockInfo held_lock() {
+  LockInfo lock{.key = "job"};
+  LockInfo::Holder holder;
+  holder.owner = {.id = "0123456789abcdef0123456789abcdef",
+                  .host = "web-3",
+                  .pid = 4121,
+                  .user = "app",
+                  .command = "./cron.sh",
+                  .label = std::nullopt};
+  holder.acquired_at = "2026-11-21T07:50:08.123Z";
+  holder.held = Millis{130'000};
+  holder.expires = Millis{21'000};
+  holder.fence = 42;
+  lock.holders.push_back(holder);
+  LockInfo::Waiter waiter;
+  waiter.owner.host = "web-4";
+  waiter.owner.pid = 7;
+  waiter.mode = Mode::shared;
+  waiter.waiting = Millis{1'500};
+  lock.waiters = {waiter};
+  return lock;
+}
+
+std::string text_of(const Columns<LockRow>& columns, const std::vector<LockRow>& rows,
+                    std::size_t width = kAnyWidth) {
+  return print_text(tabulate<LockRow>(columns, rows), width);
+}
+
+Setting output(const std::string& columns) { return {{columns}, Layer::flag, "--output"}; }
+
+TEST(LockColumns, TheListShowsWhatTellsSomething) {
+  const LockInfo lock = held_lock();
+  const auto rows = holder_rows(lock);
+  EXPECT_EQ(text_of(list_columns(rows), rows),
+            "KEY  HOST   PID   HELD FOR  EXPIRES  WAITING  COMMAND\n"
+            "job  web-3  4121  2m10s     21s      1        ./cron.sh\n");
+}
+
+TEST(LockColumns, ModesNodesAndForeignHoldersAreShownWhereThereAreSome) {
+  LockInfo lock = held_lock();
+  lock.mode = Mode::slots;
+  lock.slots = 3;
+  lock.nodes_agreeing = 3;
+  lock.nodes_total = 5;
+  lock.waiters.reset();
+  lock.holders[0].foreign = "redis-py";
+  lock.holders[0].expires.reset();
+  lock.holders[0].endless = true;
+  const auto rows = holder_rows(lock);
+  EXPECT_EQ(text_of(list_columns(rows), rows),
+            "KEY  MODE     NODES   HOST   PID   HELD FOR  EXPIRES  COMMAND\n"
+            "job  3 slots  3 of 5  web-3  4121  2m10s     never    ./cron.sh\n");
+  lock.holders[0].owner.command.clear();
+  const auto all = text_of(list_columns(rows), rows);
+  EXPECT_NE(all.find("(redis-py)\n"), std::string::npos) << all;
+}
+
+TEST(LockColumns, WhatStrangersWroteIsEscapedAndCutWhereItMayBe) {
+  LockInfo lock = held_lock();
+  lock.holders[0].owner.command = "./a\x1b[31m\xE2\x80\xAE" + std::string(100, 'x');
+  const auto rows = holder_rows(lock);
+  const std::string text = text_of(list_columns(rows), rows, 80);
+  EXPECT_EQ(text.find('\x1b'), std::string::npos);
+  EXPECT_NE(text.find("./a\\x1b[31m\\u202e"), std::string::npos) << text;
+  EXPECT_NE(text.find("...\n"), std::string::npos) << text;
+  const std::string line = text.substr(text.find('\n') + 1);
+  EXPECT_EQ(line.size(), 81U) << line;
+}
+
+TEST(LockColumns, JsonHasTheFieldsOfTheDesignInItsOrder) {
+  const LockInfo lock = held_lock();
+  auto json = nlohmann::ordered_json::parse(print_json(lock_object(lock, {})));
+  std::vector<std::string> names;
+  for (const auto& item : json.items()) names.push_back(item.key());
+  EXPECT_EQ(names, (std::vector<std::string>{"key", "mode", "slots", "holders", "waiters",
+                                             "nodes_agreeing", "nodes_total"}));
+  auto& holder = json["holders"][0];
+  names.clear();
+  for (const auto& item : holder.items()) names.push_back(item.key());
+  EXPECT_EQ(names, (std::vector<std::string>{"id", "host", "pid", "user", "command", "label",
+                                             "acquired_at", "held_ms", "expires_in_ms",
+                                             "expires_at", "fence", "foreign"}));
+  EXPECT_EQ(holder["id"], "0123456789ab");
+  EXPECT_EQ(holder["held_ms"], 130'000);
+  EXPECT_EQ(holder["fence"], 42);
+  EXPECT_TRUE(holder["label"].is_null());
+  EXPECT_TRUE(holder["foreign"].is_null());
+  EXPECT_EQ(json["waiters"][0]["mode"], "shared");
+  EXPECT_EQ(json["waiters"][0]["waiting_ms"], 1'500);
+}
+
+TEST(LockColumns, JsonOfAFreeLockAndOfUnknownWaiters) {
+  const LockInfo lock{.key = "\xFF"};
+  const auto json = nlohmann::json::parse(print_json(lock_object(lock, {})));
+  EXPECT_EQ(json["key"], "\xEF\xBF\xBD");
+  EXPECT_TRUE(json["holders"].is_array() && json["holders"].empty());
+  EXPECT_TRUE(json["waiters"].is_null());
+}
+
+TEST(LockColumns, OutputPicksColumnsOfTheTableAndFieldsOfTheJson) {
+  const LockInfo lock = held_lock();
+  const auto columns = chosen_columns(output("pid,key,mode"));
+  EXPECT_EQ(text_of(columns, holder_rows(lock)), "PID   KEY  MODE\n4121  job  exclusive\n");
+  const auto json = nlohmann::json::parse(print_json(lock_object(lock, columns)));
+  EXPECT_EQ(json, (nlohmann::json{{"key", "job"},
+                                  {"mode", "exclusive"},
+                                  {"holders", {{{"pid", 4121}}}},
+                                  {"waiters", {{{"mode", "shared"}, {"pid", 7}}}}}));
+  for (const char* bad : {"nope", "", "key,", "key,,pid", "KEY", "held_ms"}) {
+    EXPECT_THROW((void)chosen_columns(output(bad)), Refusal) << bad;
+  }
+}
+
+TEST(LockColumns, EveryColumnHasANameOfItsOwnAndABrief) {
+  std::vector<std::string_view> names;
+  for (const LockColumn& it : lock_columns()) {
+    EXPECT_FALSE(it.column.brief.empty()) << it.column.heading;
+    EXPECT_FALSE(it.column.name.empty()) << it.column.heading;
+    EXPECT_EQ(std::count(names.begin(), names.end(), it.column.name), 0) << it.column.name;
+    names.push_back(it.column.name);
+  }
+}
+
+}  // namespace
+}  // namespace dlock::cli
