@@ -11,7 +11,9 @@ std::string clipped(const std::string& text) {
   return quoted.substr(1, quoted.size() - 2);
 }
 
-std::string one_holder(const LockInfo::Holder& holder) {
+}  // namespace
+
+std::string holder_in_words(const LockInfo::Holder& holder) {
   const Owner& owner = holder.owner;
   std::string out = owner.host.empty() ? std::string() : clipped(owner.host);
   if (owner.pid > 0) out += (out.empty() ? "pid " : " pid ") + std::to_string(owner.pid);
@@ -25,13 +27,9 @@ std::string one_holder(const LockInfo::Holder& holder) {
   return what.empty() ? out : out + " (" + what + ')';
 }
 
-}  // namespace
-
-std::string holder_in_words(const LockInfo::Holder& holder) { return one_holder(holder); }
-
 std::string holders_in_words(const LockInfo& info) {
   if (info.holders.empty()) return "an unknown holder";
-  std::string out = one_holder(info.holders.front());
+  std::string out = holder_in_words(info.holders.front());
   if (info.holders.size() > 1) out += " and " + std::to_string(info.holders.size() - 1) + " more";
   if (info.holders.front().endless) out += ", and never expires";
   return out;

@@ -67,21 +67,90 @@ TEST(RedisLook, AHolderWhoseRecordIsAnothersOrNoneIsForeign) {
   for (const std::string& its : {std::string(), std::string("garbage"), record("id2")}) {
     const LockInfo info = lock_info("job", answer("string", "", {holder("id1", 9, its)}));
     ASSERT_EQ(info.holders.size(), 1u);
-    EXPECT_EQ(info.holders[0].foreign, "redis string") << its;
+    EXPECT_EQ(info.holders[0].foreign, "unknown") << its;
     EXPECT_EQ(info.holders[0].owner.id, "id1");
     EXPECT_FALSE(info.holders[0].held);
   }
 }
 
-TEST(RedisLook, TheKindOfAForeignLockIsGuessedFromWhatItLeft) {
-  const auto kind = [](const std::string& type, const std::string& value, std::int64_t left) {
-    return lock_info("job", answer(type, "", {holder(value, left, "")})).holders.at(0).foreign;
+TEST(RedisLook, WhatNothingEndsIsEndless) {
+  const auto holder_with = [](std::int64_t left, const std::string& its_record) {
+    return lock_info("job", answer("string", "", {holder("id1", left, its_record)})).holders.at(0);
   };
-  EXPECT_EQ(kind("hash", "8743c9c0:1", 9), "redisson");
-  EXPECT_EQ(kind("hash", "field", 9), "redis hash");
-  EXPECT_EQ(kind("string", "ADDED:2026", 9), "shedlock");
-  EXPECT_EQ(kind("list", "", -1), "redis list that never expires");
-  EXPECT_EQ(kind("string", "x", -1), "redis string that never expires");
+  for (const std::string& its : {record("id1"), std::string()}) {
+    EXPECT_TRUE(holder_with(-1, its).endless);
+    EXPECT_EQ(holder_with(-1, its).expires, std::nullopt);
+    EXPECT_FALSE(holder_with(0, its).endless);
+    EXPECT_FALSE(holder_with(5, its).endless);
+    EXPECT_EQ(holder_with(5, its).expires, Millis{5});
+  }
+  EXPECT_TRUE(lock_info("job", answer("list", "", {holder("", -1, "")})).holders.at(0).endless);
+}
+
+const std::string kOne = "8743c9c0-0795-4907-87fd-6c719a6b4586:1";
+const std::string kTwo = "8743c9c0-0795-4907-87fd-6c719a6b4586:2";
+
+TEST(RedisLook, EachFieldOfRedissonIsAHolder) {
+  LockInfo info = lock_info("job", answer("hash", "", {holder(kOne, 9, "3")}));
+  ASSERT_EQ(info.holders.size(), 1u);
+  EXPECT_EQ(info.mode, Mode::exclusive);
+  EXPECT_EQ(info.holders[0].foreign, "redisson");
+  EXPECT_EQ(info.holders[0].owner.id, kOne);
+  EXPECT_EQ(info.holders[0].owner.label, "hold count 3");
+  EXPECT_EQ(info.holders[0].expires, Millis{9});
+  info = lock_info("job", answer("hash", "read", {holder(kOne, 9, "1"), holder(kTwo, 9, "1")}));
+  EXPECT_EQ(info.mode, Mode::shared);
+  ASSERT_EQ(info.holders.size(), 2u);
+  EXPECT_EQ(info.holders[1].owner.id, kTwo);
+  info = lock_info("job", answer("hash", "write", {holder(kOne + ":write", -1, "1")}));
+  EXPECT_EQ(info.mode, Mode::exclusive);
+  EXPECT_EQ(info.holders.at(0).foreign, "redisson");
+  EXPECT_TRUE(info.holders.at(0).endless);
+}
+
+TEST(RedisLook, AHashOfNoKnownKindIsHeldByNobodyThatCouldBeNamed) {
+  const std::vector<std::pair<std::string, std::vector<Reply>>> hashes{
+      {"", {holder("owner", 9, "bob")}},
+      {"", {holder("a", 9, "1"), holder("b", 9, "1")}},
+      {"", {holder(kOne, 9, "1"), holder("b", 9, "1")}},
+      {"", {holder("b", 9, "1"), holder(kOne, 9, "1")}},
+      {"read", {holder("b", 9, "1")}},
+      {"read", {holder("", 9, "")}},
+      {"s", {holder("", 9, "")}},
+      {"n5", {holder("", 9, "")}}};
+  for (const auto& [mode, fields] : hashes) {
+    const LockInfo info = lock_info("job", answer("hash", mode, fields));
+    ASSERT_EQ(info.holders.size(), 1u);
+    EXPECT_EQ(info.mode, Mode::exclusive);
+    EXPECT_EQ(info.slots, 1u);
+    EXPECT_EQ(info.holders[0].foreign, "unknown");
+    EXPECT_EQ(info.holders[0].owner.id, "");
+    EXPECT_FALSE(info.holders[0].owner.label);
+    EXPECT_EQ(info.holders[0].expires, Millis{9});
+  }
+}
+
+TEST(RedisLook, EachMemberOfSymfonyIsAHolderButForTheMark) {
+  const std::string one(43, 'a'), two(43, 'b');
+  const auto mark = [] { return holder("__write__", 7, ""); };
+  LockInfo info = lock_info("job", answer("zset", "", {mark(), holder(one + '=', 9, "")}));
+  ASSERT_EQ(info.holders.size(), 1u);
+  EXPECT_EQ(info.mode, Mode::exclusive);
+  EXPECT_EQ(info.holders[0].foreign, "symfony");
+  EXPECT_EQ(info.holders[0].owner.id, one + '=');
+  EXPECT_EQ(info.holders[0].expires, Millis{9});
+  info = lock_info("job", answer("zset", "", {holder(one + '=', 9, ""), holder(two + '=', 8, "")}));
+  EXPECT_EQ(info.holders.size(), 2u);
+  EXPECT_EQ(info.mode, Mode::shared);
+  info = lock_info("job", answer("zset", "", {holder("a", 9, ""), holder(two + '=', 8, "")}));
+  EXPECT_EQ(info.holders.size(), 2u);
+  EXPECT_EQ(info.mode, Mode::exclusive);
+  EXPECT_EQ(info.holders[0].foreign, "unknown");
+  EXPECT_EQ(info.holders[0].owner.id, "a");
+  info = lock_info("job", answer("zset", "", {mark()}));
+  ASSERT_EQ(info.holders.size(), 1u);  // something is there
+  EXPECT_EQ(info.holders[0].owner.id, "");
+  EXPECT_EQ(info.mode, Mode::exclusive);
 }
 
 TEST(RedisLook, SharedAndSlotsHoldersComeWithTheirMode) {

@@ -2,37 +2,70 @@
 
 #include <algorithm>
 
+#include "backends/redis/foreign.hpp"
 #include "backends/redis/record.hpp"
 
 namespace dlock::redis {
 namespace {
 
-// Whose it is, as far as what it left there tells.
-std::string foreign_kind(std::string_view type, std::string_view value) {
-  if (type == "hash" && value.find(':') != std::string_view::npos) return "redisson";
-  if (type == "string" && value.starts_with("ADDED:")) return "shedlock";
-  return "redis " + std::string(type);
+void add_time_left(LockInfo::Holder& holder, const Reply& ms) {
+  const std::int64_t left = ms.number(-2);
+  if (left >= 0) holder.expires = Millis{left};
+  holder.endless = ms.kind == Reply::Kind::integer && left == -1;
+}
+
+LockInfo::Holder foreign_of(const Reply& answer, const std::string& type) {
+  LockInfo::Holder holder = foreign_holder(type, answer.at(0).text, answer.at(2).text);
+  add_time_left(holder, answer.at(1));
+  return holder;
 }
 
 LockInfo::Holder holder_of(const Reply& answer, const std::string& type) {
-  LockInfo::Holder holder;
-  const std::string& value = answer.at(0).text;
-  const std::int64_t left = answer.at(1).number(-1);
-  if (left >= 0) holder.expires = Millis{left};
   const auto record = parse_record(answer.at(2).text);
-  if (!record || record->owner.id != value) {
-    holder.owner.id = value;
-    holder.foreign = foreign_kind(type, value) + (holder.expires ? "" : " that never expires");
-    return holder;
-  }
-  holder.owner = record->owner;
-  holder.acquired_at = record->acquired_at;
+  if (!record || record->owner.id != answer.at(0).text) return foreign_of(answer, type);
+  LockInfo::Holder holder{.owner = record->owner, .acquired_at = record->acquired_at};
   holder.fence = record->fence;
+  add_time_left(holder, answer.at(1));
   // Each renewal writes both; a lock that somebody made endless tells nothing.
   if (holder.expires) {
     holder.held = std::max(record->held + record->ttl - *holder.expires, Millis{0});
   }
   return holder;
+}
+
+bool all_are(const std::vector<LockInfo::Holder>& holders, std::string_view kind) {
+  return std::all_of(holders.begin(), holders.end(),
+                     [&](const LockInfo::Holder& holder) { return holder.foreign == kind; });
+}
+
+// Redisson's: each field is a holder.  Of any other hash nobody knows what is a holder, and which
+// fields would have to go.
+void add_fields(LockInfo& info, const std::vector<Reply>& fields, const std::string& mode) {
+  for (const Reply& field : fields) info.holders.push_back(foreign_of(field, "hash"));
+  if (all_are(info.holders, "redisson")) {
+    if (mode == "read") info.mode = Mode::shared;
+  } else if (info.holders.size() > 1 || !mode.empty()) {
+    info.holders.resize(1);
+    info.holders[0] = foreign_holder("hash", "");
+    add_time_left(info.holders[0], fields[0].at(1));
+  }
+}
+
+// Symfony's: each member is a holder, but for the one that says that there is only one.
+void add_members(LockInfo& info, const std::vector<Reply>& members) {
+  bool exclusive = false;
+  for (const Reply& member : members) {
+    if (member.at(0).text == "__write__") {
+      exclusive = true;
+    } else {
+      info.holders.push_back(foreign_of(member, "zset"));
+    }
+  }
+  if (info.holders.empty() && exclusive) {  // something is there all the same
+    info.holders.push_back(foreign_holder("zset", ""));
+    add_time_left(info.holders[0], members[0].at(1));
+  }
+  if (all_are(info.holders, "symfony") && !exclusive) info.mode = Mode::shared;
 }
 
 LockInfo::Waiter waiter_of(const Reply& answer) {
@@ -48,10 +81,18 @@ LockInfo::Waiter waiter_of(const Reply& answer) {
 LockInfo lock_info(std::string_view key, const Reply& answer) {
   LockInfo info{.key = std::string(key)};
   const std::string& type = answer.at(0).text;
-  const ModeAndSlots held = parse_mode_text(answer.at(2).text);
-  info.mode = held.mode;
-  info.slots = held.slots;
-  for (const Reply& holder : answer.at(3).items) info.holders.push_back(holder_of(holder, type));
+  const std::string& mode = answer.at(2).text;
+  const std::vector<Reply>& found = answer.at(3).items;
+  if (type == "hash") {
+    add_fields(info, found, mode);
+  } else if (type == "zset" && mode.empty()) {
+    add_members(info, found);
+  } else {
+    const ModeAndSlots held = parse_mode_text(mode);
+    info.mode = held.mode;
+    info.slots = held.slots;
+    for (const Reply& holder : found) info.holders.push_back(holder_of(holder, type));
+  }
   info.waiters.emplace();
   for (const Reply& waiter : answer.at(4).items) info.waiters->push_back(waiter_of(waiter));
   return info;

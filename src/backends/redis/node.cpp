@@ -146,13 +146,19 @@ Result<LockInfo> Node::look(std::string_view key, Deadline deadline) {
   return lock_info(key, reply.value());
 }
 
+// Of one request among many: however long all of them take, a server that has fallen silent is
+// noticed.
+Deadline Node::patience(Deadline deadline) const {
+  return std::min(deadline, after(Clock::now(), address().patience));
+}
+
 Result<std::vector<std::string>> Node::scan(std::string_view key_prefix, Deadline deadline) {
   const std::string pattern = glob_escape(prefix_ + std::string(key_prefix)) + '*';
   std::vector<std::string> keys;
   std::string cursor = "0";
   do {
-    const auto reply =
-        connection_.ask({"SCAN", cursor, "MATCH", pattern, "COUNT", "1000"}, deadline, Cancel());
+    const auto reply = connection_.ask({"SCAN", cursor, "MATCH", pattern, "COUNT", "1000"},
+                                       patience(deadline), Cancel());
     if (!reply) return reply.error();
     if (reply.value().is_error()) return server_error(address().shown, reply.value().text);
     cursor = reply.value().at(0).text;
@@ -179,7 +185,7 @@ Result<std::vector<LockInfo>> Node::list(std::string_view key_prefix, Deadline d
       commands.push_back(script_command(first ? "EVAL" : "EVALSHA", first ? kLook.text : kLook.sha1,
                                         its, {}, {"", "", its.channels, its.waiter}));
     }
-    const auto replies = connection_.ask(commands, deadline, Cancel());
+    const auto replies = connection_.ask(commands, patience(deadline), Cancel());
     if (!replies) return replies.error();
     for (std::size_t i = from; i < to; ++i) {
       const Reply& reply = replies.value()[i - from];

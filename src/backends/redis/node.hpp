@@ -92,6 +92,7 @@ class Node {
   Result<Reply> run(const Script& script, const Names& names,
                     const std::vector<std::string>& more_keys,
                     const std::vector<std::string>& arguments, Deadline deadline, Cancel cancel);
+  Deadline patience(Deadline deadline) const;
   Result<std::vector<std::string>> scan(std::string_view key_prefix, Deadline deadline);
 
   Connection connection_;

@@ -32,10 +32,11 @@ local function tell(entry, what)
 end
 
 -- Calls the waiter that is next, and has the one behind it look whether it came: it may be killed
--- with the call in its hands.  Returns whom it called, and forgets the dead.
+-- with the call in its hands.  Returns whom it called, and forgets the dead.  What is no queue of
+-- ours is nobody's: that must not stop who has freed the lock already.
 local function call_next()
   while true do
-    local line = redis.call('ZRANGE', queue, 0, 1)
+    local line = redis.pcall('ZRANGE', queue, 0, 1)
     if not line[1] then return nil end
     if tell(line[1], 'go') then
       local deputy = line[2]
@@ -69,7 +70,7 @@ local function settle(now)
   end
   redis.call('PEXPIREAT', lock, last[2])
   redis.call('PEXPIREAT', owner, last[2])
-  local first = redis.call('ZRANGE', queue, 0, 0)[1]
+  local first = redis.pcall('ZRANGE', queue, 0, 0)[1]
   if not first then return end
   if letter(first) == letter(held_mode() or 'x') then
     call_next()
