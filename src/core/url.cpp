@@ -133,6 +133,10 @@ Result<Url> parse_url(std::string_view text) {
   if (auto ok = take_user(authority, url); !ok) return ok.error();
   while (!authority.empty()) {
     auto host = parse_host_port(take_until(authority, ','));
+    // An @ behind the ? may end a password, which must not be shown.
+    if (!host && text.find('@') != std::string_view::npos) {
+      return invalid("bad host or port in the URL; a ? before the @ must be written %3F");
+    }
     if (!host) return host.error();
     url.hosts.push_back(*host);
   }

@@ -36,7 +36,8 @@ TEST(Url, ABadOneIsNamedWithoutItsPassword) {
   for (const char* text :
        {"", "redis", "://h", "re dis://h", "redis://u:secret@h:0", "redis://u:secret@h:70000",
         "redis://u:secret@h:x", "redis://u:secret@[::1", "redis://u:secret@a b", "redis://h,,i",
-        "redis://u:secret%zz@h", "redis://h/%00", "redis://h?a=1&a=2", "redis://h/#x"}) {
+        "redis://u:secret%zz@h", "redis://u:secret?ret@h", "redis://h/%00", "redis://h?a=1&a=2",
+        "redis://h/#x"}) {
     const auto url = parse_url(text);
     ASSERT_FALSE(url) << text;
     EXPECT_EQ(url.error().code, Errc::invalid);
