@@ -47,9 +47,15 @@ constexpr std::array kBackends{
 #endif
     },
     BackendEntry{.name = "redlock",
+                 .server_scheme = "redis",
                  .brief = "a majority of independent Redis masters",
                  .traits = with(kOnServer, EndsOn::ttl, Order::none, true),
-                 .url_example = "redlock://h1:6379,h2:6379,h3:6379"},
+                 .url_example = "redlock://h1:6379,h2:6379,h3:6379",
+#ifdef DLOCK_WITH_REDIS
+                 .check = redis::check_redlock,
+                 .open = redis::open_redlock
+#endif
+    },
     BackendEntry{.name = "zookeeper",
                  .alias = "zk",
                  .brief = "ephemeral nodes of a ZooKeeper ensemble",

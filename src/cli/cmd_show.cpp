@@ -33,7 +33,10 @@ std::string headline(const LockInfo& lock, const Backend& backend) {
     out += " (" + std::to_string(lock.nodes_agreeing) + " of " + std::to_string(lock.nodes_total) +
            " servers agree)";
   }
-  return out + '\n';
+  out += '\n';
+  if (lock.nodes_total == 1) return out;
+  for (const std::string& remark : lock.remarks) out += "  " + util::printable(remark) + '\n';
+  return out;
 }
 
 std::string for_people(const LockInfo& lock, const Backend& backend) {

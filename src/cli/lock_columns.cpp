@@ -53,6 +53,7 @@ Cell nodes(const LockRow& row) {
   if (row.lock->nodes_total == 1) return {};
   return std::to_string(row.lock->nodes_agreeing) + " of " + std::to_string(row.lock->nodes_total);
 }
+Cell remarks(const LockRow& row) { return row.lock->remarks; }
 Cell host(const LockRow& row) {
   return of_owner(row, [](const Owner& owner) { return text(owner.host); });
 }
@@ -94,7 +95,7 @@ Cell foreign(const LockRow& row) {
   return of_holder(row, [](const auto& holder) { return text(holder.foreign); });
 }
 Cell what(const LockRow& row) {
-  const Cell own = command(row);
+  Cell own = command(row);
   if (!std::holds_alternative<std::monostate>(own) || row.holder == nullptr) return own;
   if (!row.holder->foreign) return {};
   return row.holder->foreign == "unknown" ? "(another program)" : '(' + *row.holder->foreign + ')';
@@ -233,6 +234,11 @@ constexpr std::array kColumns{
                 .field = "nodes_total",
                 .cell = nodes_total,
                 .brief = "how many servers there are"}},
+    LockColumn{kOfLock,
+               {.heading = "REMARKS",
+                .field = "remarks",
+                .cell = remarks,
+                .brief = "which servers tell otherwise or nothing"}},
 };
 
 // A column of a view.  An optional one is left out where all its cells are empty or `quiet`.
@@ -370,7 +376,7 @@ Object lock_object(const LockInfo& lock, const Columns<LockRow>& chosen) {
   };
   bool added = false;
   for (const auto& field : object_of(columns_of(kOfLock, chosen), LockRow{.lock = &lock}).fields) {
-    if (!added && field.name.starts_with("nodes_")) {
+    if (!added && (field.name.starts_with("nodes_") || field.name == "remarks")) {
       added = true;
       add_lists();
     }

@@ -39,6 +39,11 @@ struct ToText {
   std::string operator()(std::uint64_t number) const { return std::to_string(number); }
   std::string operator()(Millis duration) const { return util::format_duration(duration); }
   std::string operator()(const std::string& text) const { return util::printable(text); }
+  std::string operator()(const Lines& lines) const {
+    std::string out;
+    for (const std::string& line : lines) out += (out.empty() ? "" : "; ") + util::printable(line);
+    return out.empty() ? "-" : out;
+  }
 };
 
 // What is too wide is taken from the columns that may be cut, the widest first.

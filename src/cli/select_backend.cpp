@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "cli/layers.hpp"
 #include "cli/refusal.hpp"
@@ -49,8 +51,81 @@ void check_profile_names(const ConfigFile& config, std::span<const BackendEntry>
   refuse(source, message);
 }
 
+// The backend that a URL's scheme means: "redis+unix" and "rediss" are "redis", reached another
+// way. An alias becomes the name.
+const BackendEntry* entry_of(Url& url, std::span<const BackendEntry> backends) {
+  const auto plus = std::min(url.scheme.find('+'), url.scheme.size());
+  const std::string name = url.scheme.substr(0, plus);
+  const BackendEntry* entry = find_backend(backends, name);
+  if (entry != nullptr && name != entry->tls_scheme) {
+    url.scheme = std::string(entry->name) + url.scheme.substr(plus);
+  }
+  return entry;
+}
+
+std::vector<std::string_view> parts_of(const Setting& setting) {
+  std::vector<std::string_view> parts;
+  for (const std::string& value : setting.values) {
+    std::string_view rest = value;
+    for (bool more = true; more;) {
+      const auto comma = rest.find(',');
+      parts.push_back(rest.substr(0, comma));
+      more = comma != std::string_view::npos;
+      if (more) rest.remove_prefix(comma + 1);
+    }
+  }
+  return parts;
+}
+
+// HOST, HOST:PORT or, where each server may have one, a URL.
+Url server_of(std::string_view text, const Setting& servers, const BackendEntry& entry,
+              std::span<const BackendEntry> backends) {
+  if (looks_like_url(text)) {
+    auto url = parse_url(text);
+    if (!url) refuse(servers, url.error().message);
+    const BackendEntry* its = entry_of(*url, backends);
+    if (its == nullptr || its->name != entry.server_scheme) {
+      refuse(servers, "the URL of a server must begin with " + std::string(entry.server_scheme) +
+                          "://; another backend's goes into --backend");
+    }
+    return std::move(*url);
+  }
+  auto host = parse_host_port(text);
+  if (!host) refuse(servers, host.error().message);
+  Url url{.scheme = std::string(entry.server_scheme)};
+  url.hosts.push_back(std::move(*host));
+  return url;
+}
+
+// No message shows a part of a value with an @ in it: a comma in a password may have cut it there.
+void check_parts(const Setting& servers, const BackendEntry& entry) {
+  const bool may_be_urls = !entry.server_scheme.empty();
+  const std::vector<std::string_view> parts = parts_of(servers);
+  for (const std::string_view part : parts) {
+    const bool has_user = part.find('@') != std::string_view::npos;
+    if (!may_be_urls && (has_user || looks_like_url(part))) {
+      refuse(servers, "takes HOST or HOST:PORT; a URL or a user goes into --backend");
+    }
+    if (has_user && !looks_like_url(part)) {
+      refuse(servers, "takes HOST, HOST:PORT or a URL, as in " + std::string(entry.server_scheme) +
+                          "://user:password@host; in a password a comma is written %2C");
+    }
+  }
+  const bool hides = std::any_of(parts.begin(), parts.end(), [](std::string_view part) {
+    return part.find('@') != std::string_view::npos;
+  });
+  for (std::size_t i = 0; hides && i < parts.size(); ++i) {
+    const bool good = looks_like_url(parts[i]) ? parse_url(parts[i]).has_value()
+                                               : parse_host_port(parts[i]).has_value();
+    if (good) continue;
+    refuse(servers, "server " + std::to_string(i + 1) + " of " + std::to_string(parts.size()) +
+                        " is no HOST, no HOST:PORT and no good URL; in a user or password each of "
+                        ", / ? # @ and % is written as %XX");
+  }
+}
+
 void take_servers(const Settings& settings, const Setting& source, const BackendEntry& entry,
-                  Url& url) {
+                  std::span<const BackendEntry> backends, Target& target) {
   const Setting* servers = settings.find("server");
   if (servers == nullptr) return;
   // A variable that is set for other backends does no harm here; a flag is a mistake.
@@ -60,36 +135,52 @@ void take_servers(const Settings& settings, const Setting& source, const Backend
     }
     return;
   }
-  if (!url.hosts.empty()) {
+  if (!target.url.hosts.empty()) {
     if (servers->layer == Layer::flag || servers->layer == source.layer) {
       refuse(*servers, "the URL of " + source.where + " names its servers already");
     }
     return;
   }
-  for (const std::string& value : servers->values) {
-    std::string_view rest = value;
-    for (bool more = true; more;) {
-      const auto comma = rest.find(',');
-      const std::string_view address = rest.substr(0, comma);
-      more = comma != std::string_view::npos;
-      if (more) rest.remove_prefix(comma + 1);
-      if (address.find('@') != std::string_view::npos || looks_like_url(address)) {
-        refuse(*servers, "takes HOST or HOST:PORT; a URL or a user goes into --backend");
-      }
-      auto host = parse_host_port(address);
-      if (!host) refuse(*servers, host.error().message);
-      url.hosts.push_back(std::move(*host));
+  check_parts(*servers, entry);
+  const std::vector<std::string_view> parts = parts_of(*servers);
+  const bool urls = std::any_of(parts.begin(), parts.end(), looks_like_url);
+  for (const std::string_view part : parts) {
+    Url server = server_of(part, *servers, entry, backends);
+    if (urls) {
+      target.servers.push_back(std::move(server));
+    } else {
+      target.url.hosts.push_back(std::move(server.hosts.front()));
     }
   }
 }
 
-void take_password(const Settings& settings, const Setting& source, const BackendEntry& entry,
-                   Url& url) {
-  if (source.layer == Layer::flag && holds_password(url)) {
-    util::log(util::Level::warning,
-              "anybody on this machine can read the password in " + source.where +
-                  " with ps; DLOCK_BACKEND, a profile or --password-file would hide it");
+bool any_holds_password(const std::vector<Url>& urls) {
+  return std::any_of(urls.begin(), urls.end(), holds_password);
+}
+
+bool each_holds_password(const std::vector<Url>& urls) {
+  return !urls.empty() && std::all_of(urls.begin(), urls.end(), holds_password);
+}
+
+void warn_of_passwords(const Settings& settings, const Setting& source, const Target& target) {
+  const auto warn = [](const std::string& where, const char* instead) {
+    util::log(util::Level::warning, "anybody on this machine can read the password in " + where +
+                                        " with ps; " + instead + " would hide it");
+  };
+  if (source.layer == Layer::flag && holds_password(target.url)) {
+    warn(source.where, "DLOCK_BACKEND, a profile or --password-file");
   }
+  if (!any_holds_password(target.servers)) return;
+  const Setting& servers = *settings.find("server");
+  if (servers.layer == Layer::flag) {
+    warn(servers.where, "DLOCK_SERVERS, the config file or --password-file");
+  }
+}
+
+// The password that counts where a server's own URL has none.
+void take_password(const Settings& settings, const Setting& source, const BackendEntry& entry,
+                   Target& target) {
+  warn_of_passwords(settings, source, target);
   const Setting* file = settings.find("password-file");
   if (file == nullptr) return;
   if (entry.traits.reach == Traits::Reach::host) {
@@ -98,19 +189,28 @@ void take_password(const Settings& settings, const Setting& source, const Backen
     }
     return;
   }
-  if (holds_password(url)) {
+  if (holds_password(target.url)) {
     if (file->layer == source.layer) {
       refuse(*file, "the URL of " + source.where + " holds a password already");
     }
     if (file->layer < source.layer) return;
+  }
+  if (each_holds_password(target.servers)) {
+    const Setting& servers = *settings.find("server");
+    if (file->layer == servers.layer || file->layer == Layer::flag) {
+      refuse(*file, "each URL of " + servers.where + " holds a password already");
+    }
+    return;
   }
   if (file->from_file() && !file->text().starts_with('/')) {
     refuse(*file, "must be an absolute path");
   }
   auto password = read_password(to_text(*file));
   if (!password) refuse_config(file->where + ": " + password.error().message);
-  url.password = std::move(*password);
+  target.url.password = std::move(*password);
 }
+
+bool holds_secret(const Url& url) { return holds_password(url) || url.query.contains("cert"); }
 
 void check_target(const Settings& settings, const Setting& source, const Selection& selection) {
   if (selection.entry->check == nullptr) return;
@@ -169,20 +269,16 @@ Selection select_backend(Settings& settings, const std::optional<ConfigFile>& co
   } else {
     url.scheme = source.text();
   }
-  // "redis+unix" and "rediss" are the backend "redis", reached another way.
-  const auto plus = std::min(url.scheme.find('+'), url.scheme.size());
-  const std::string name = url.scheme.substr(0, plus);
-  selection.entry = find_backend(backends, name);
+  selection.entry = entry_of(url, backends);
   if (selection.entry == nullptr) refuse_unknown(source, config, backends);
   const BackendEntry& entry = *selection.entry;
-  if (name != entry.tls_scheme) url.scheme = std::string(entry.name) + url.scheme.substr(plus);
   if (entry.open == nullptr) {
     refuse(source, util::quoted(entry.name) + " is not built into this dlock (built in: " +
                        backend_names(backends, true) + ")");
   }
 
-  take_servers(settings, source, entry, url);
-  take_password(settings, source, entry, url);
+  take_servers(settings, source, entry, backends, selection.target);
+  take_password(settings, source, entry, selection.target);
   if (const Setting* prefix = settings.find("prefix")) selection.target.prefix = prefix->text();
   if (const Setting* timeout = settings.find("connect-timeout")) {
     using std::chrono::hours;
@@ -192,7 +288,10 @@ Selection select_backend(Settings& settings, const std::optional<ConfigFile>& co
   check_target(settings, source, selection);
   // No core file shows a password or a private key, and no debugger of the same user.  The command
   // of a run is not affected: exec makes it dumpable again.
-  if (holds_password(url) || url.query.contains("cert")) prctl(PR_SET_DUMPABLE, 0);
+  const std::vector<Url>& servers = selection.target.servers;
+  if (holds_secret(url) || std::any_of(servers.begin(), servers.end(), holds_secret)) {
+    prctl(PR_SET_DUMPABLE, 0);
+  }
   return selection;
 }
 

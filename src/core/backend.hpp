@@ -70,6 +70,7 @@ struct LockInfo {
   std::optional<std::vector<Waiter>> waiters;  // none: the service cannot tell; else in their order
   unsigned nodes_agreeing = 1;                 // Redlock: how many servers tell this
   unsigned nodes_total = 1;
+  std::vector<std::string> remarks;  // Redlock: who tells otherwise or nothing, a line each
 };
 
 /// How long acquire() may wait, and whom it tells.
@@ -175,6 +176,7 @@ class Backend {
 struct Target {
   Url url;  // the scheme is the backend's name (or its tls_scheme) and perhaps a "+unix" or the
             // like; hosts and path are empty where not given
+  std::vector<Url> servers;  // where each server has a URL of its own; then url.hosts is empty
   std::optional<std::string> prefix;
   Millis connect_timeout{5'000};
 };
@@ -183,7 +185,8 @@ struct Target {
 struct BackendEntry {
   std::string_view name;  // what --backend takes, and the scheme of its URLs
   std::string_view alias;
-  std::string_view tls_scheme;  // of its URLs where TLS is asked for by another scheme
+  std::string_view tls_scheme;          // of its URLs where TLS is asked for by another scheme
+  std::string_view server_scheme = {};  // of a URL for one of its servers, where each may have one
   std::string_view brief;
   Traits traits;
   std::string_view url_example;

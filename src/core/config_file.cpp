@@ -217,11 +217,23 @@ unsigned line_of(std::string_view text, std::size_t offset) {
 }
 
 // Only a URL can hold a password.  What cannot be read as one is suspected when it names a user.
-bool holds_secret(const ConfigEntry& entry) {
-  return std::any_of(entry.values.begin(), entry.values.end(), [](const std::string& text) {
-    if (!looks_like_url(text)) return false;
-    const auto url = parse_url(text);
-    return url ? holds_password(url.value()) : text.find('@') != std::string::npos;
+bool holds_secret(std::string_view text) {
+  if (!looks_like_url(text)) return false;
+  const auto url = parse_url(text);
+  return url ? holds_password(url.value()) : text.find('@') != std::string_view::npos;
+}
+
+// Each URL of a list counts: read as one, a second may be hidden in the query of the first.
+bool entry_holds_secret(const ConfigEntry& entry) {
+  return std::any_of(entry.values.begin(), entry.values.end(), [](std::string_view text) {
+    bool found = holds_secret(text);
+    for (bool more = true; more && !found;) {
+      const auto comma = text.find(',');
+      found = holds_secret(text.substr(0, comma));
+      more = comma != std::string_view::npos;
+      if (more) text.remove_prefix(comma + 1);
+    }
+    return found;
   });
 }
 
@@ -281,7 +293,7 @@ Result<std::optional<ConfigFile>> read_config(const std::string& path, KeyKind k
   if (!text.value()) return std::optional<ConfigFile>();
   auto file = parse_config(text.value()->text, path, kind_of);
   if (!file) return file.error();
-  if (std::any_of(file->entries.begin(), file->entries.end(), holds_secret)) {
+  if (std::any_of(file->entries.begin(), file->entries.end(), entry_holds_secret)) {
     if (auto ok = check_private(path, text.value()->mode); !ok) return ok.error();
   }
   return std::optional(std::move(*file));

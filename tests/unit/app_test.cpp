@@ -2,6 +2,7 @@
 #include "cli/app.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -28,6 +29,31 @@ Result<std::unique_ptr<Backend>> never_opened(const Target&, Deadline, Cancel) {
   return Error{Errc::unreachable, "not opened here"};
 }
 
+// A service of three servers that do not tell the same.
+class Divided : public Backend {
+ public:
+  std::string location() const override { return "several://a,b,c"; }
+  Result<std::unique_ptr<Lease>> acquire(const Request&, const Wait&) override {
+    return Error{Errc::unreachable, "not here"};
+  }
+  Result<std::vector<LockInfo>> list(std::string_view, Deadline) override {
+    return std::vector<LockInfo>();
+  }
+  Result<LockInfo> inspect(std::string_view key, Deadline) override {
+    LockInfo lock{.key = std::string(key), .nodes_agreeing = 1, .nodes_total = 3};
+    lock.remarks = {"remote b: held by web-4 pid 17 there", "remote c: \x1b[31mrefused"};
+    return lock;
+  }
+  Result<bool> force_release(std::string_view, std::string_view, std::string_view,
+                             Deadline) override {
+    return false;
+  }
+};
+
+Result<std::unique_ptr<Backend>> open_divided(const Target&, Deadline, Cancel) {
+  return std::make_unique<Divided>();
+}
+
 const std::array kRows{
     BackendEntry{.name = "local",
                  .traits = {.shared = true, .slots = true, .reach = Traits::Reach::host},
@@ -35,9 +61,12 @@ const std::array kRows{
                  .open = never_opened},
     BackendEntry{.name = "remote",
                  .alias = "rm",
+                 .tls_scheme = "remotes",
                  .traits = {.shared = true, .slots = true},
                  .check = no_query,
                  .open = never_opened},
+    BackendEntry{
+        .name = "several", .server_scheme = "remote", .check = no_query, .open = open_divided},
     BackendEntry{.name = "plain", .check = no_query, .open = never_opened},
     BackendEntry{.name = "absent"},
 };
@@ -265,15 +294,17 @@ TEST_F(App, ABackendIsANameAnAliasAUrlOrAProfile) {
 
 TEST_F(App, WhatIsNoBackendIsRefused) {
   EXPECT_EQ(refusal({"-b", "nope"}),
-            "64 --backend: there is no backend \"nope\"; backends: local, remote, plain, absent");
+            "64 --backend: there is no backend \"nope\"; backends: local, remote, several, plain, "
+            "absent");
   EXPECT_EQ(refusal({"-b", "absent"}),
             "64 --backend: \"absent\" is not built into this dlock (built in: local, remote, "
-            "plain)");
+            "several, plain)");
   EXPECT_EQ(config_refusal(R"({"backend": "absent"})"),
             "78 c.json:1: backend: \"absent\" is not built into this dlock (built in: local, "
-            "remote, plain)");
+            "remote, several, plain)");
   EXPECT_EQ(config_refusal(R"({"backends": {"p": {"url": "rm://h"}}})", {"-b", "nope"}),
-            "64 --backend: there is no backend \"nope\"; backends: local, remote, plain, absent; "
+            "64 --backend: there is no backend \"nope\"; backends: local, remote, several, plain, "
+            "absent; "
             "profiles: p");
   EXPECT_EQ(config_refusal("{\"backends\": {\n\"rm\": {\"url\": \"rm://h\"}}}"),
             "78 c.json:2: profile \"rm\" has the name of a backend; give it another");
@@ -309,6 +340,64 @@ TEST_F(App, ServersComeFromTheFirstThatNamesThem) {
   EXPECT_EQ(refusal({"-b", "remote", "-S", "f,"}).substr(0, 12), "64 --server:");
 }
 
+TEST_F(App, EachServerMayHaveAUrlWhereTheBackendHasThem) {
+  const auto servers = [](const std::string& value) {
+    const Target target = plan({"-b", "several", "-S", value}).target;
+    EXPECT_EQ(target.url.scheme, "several");
+    EXPECT_TRUE(target.url.hosts.empty());
+    std::vector<std::string> out;
+    for (const Url& url : target.servers) out.push_back(url.redacted());
+    return out;
+  };
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(servers("remote://u1:p1@h1:1/0,remotes://h2/3?cacert=/x.pem,h3,[::1]:4,"
+                    "rm+unix:///run/r.sock,RM://h5"),
+            (std::vector{"remote://u1:***@h1:1/0"s, "remotes://h2/3?cacert=/x.pem"s, "remote://h3"s,
+                         "remote://[::1]:4"s, "remote+unix:///run/r.sock"s, "remote://h5"s}));
+  testing::internal::GetCapturedStderr();
+  const Target plain = plan({"-b", "several", "-S", "h1,h2:7"}).target;
+  EXPECT_TRUE(plain.servers.empty());
+  EXPECT_EQ(plain.url.hosts, (std::vector<HostPort>{{"h1", 0}, {"h2", 7}}));
+  set("DLOCK_SERVERS", "remote://e1,e2");
+  EXPECT_EQ(plan({"-b", "several"}).target.servers.size(), 2U);
+  EXPECT_EQ(plan({"-b", "several://u:p@/3"}).target.servers.size(), 2U);
+  EXPECT_TRUE(plan({"-b", "several://h"}).target.servers.empty());
+  set("DLOCK_SERVERS", "");
+  config(R"({"servers": ["remote://u:p@c1", "c2,c3"]})");
+  EXPECT_EQ(plan({"-b", "several"}).target.servers.size(), 3U);
+}
+
+TEST_F(App, WhatIsNoServerIsRefused) {
+  const auto fault = [](const std::string& value) {
+    return refusal({"-b", "several", "-S", value});
+  };
+  const std::string no_url =
+      "64 --server: takes HOST, HOST:PORT or a URL, as in remote://user:password@host; in a "
+      "password a comma is written %2C";
+  const std::string other =
+      "64 --server: the URL of a server must begin with remote://; another backend's goes into "
+      "--backend";
+  const auto bad = [](const std::string& number) {
+    return "64 --server: server " + number +
+           " is no HOST, no HOST:PORT and no good URL; in a user or password each of , / ? # @ and "
+           "% is written as %XX";
+  };
+  EXPECT_EQ(fault("local:///x"), other);
+  EXPECT_EQ(fault("nope://h"), other);
+  EXPECT_EQ(fault("several://h1"), other);
+  EXPECT_EQ(fault("h1,app@h2"), no_url);
+  EXPECT_EQ(fault("remote://u:se,cret@h"), no_url);
+  EXPECT_EQ(fault("remote://u:secret,remote://v:w@h"), bad("1 of 2"));
+  EXPECT_EQ(fault("remote://u:w@h,"), bad("2 of 2"));
+  EXPECT_EQ(fault("remote://u:se?cret@h"), bad("1 of 1"));
+  EXPECT_EQ(fault("remote://h:0,h"), "64 --server: bad port in \"h:0\": must be 1 to 65535");
+  EXPECT_EQ(fault("h,"), "64 --server: bad host name in \"\"");
+  EXPECT_EQ(refusal({"-b", "remote", "-S", "remote://h"}),
+            "64 --server: takes HOST or HOST:PORT; a URL or a user goes into --backend");
+  EXPECT_EQ(refusal({"-b", "several://h", "-S", "remote://h"}),
+            "64 --server: the URL of --backend names its servers already");
+}
+
 TEST_F(App, APasswordComesFromUrlOrFile) {
   const auto password = [](std::vector<std::string> words) {
     return plan(words).target.url.password;
@@ -330,6 +419,37 @@ TEST_F(App, APasswordComesFromUrlOrFile) {
   EXPECT_EQ(refusal({"-b", "q"}).substr(0, 3), "78 ");
 }
 
+TEST_F(App, ThePasswordFileIsForServersThatHaveNoneOfTheirOwn) {
+  const std::string file = write("pw", "from-file\n");
+  set("DLOCK_SERVERS", "remote://u:its@h1,remote://h2,h3");
+  const Target target = plan({"-b", "several", "--password-file", file}).target;
+  EXPECT_EQ(target.url.password, "from-file");
+  EXPECT_EQ(target.servers.at(0).password, "its");
+  EXPECT_EQ(target.servers.at(1).password, "");
+  set("DLOCK_SERVERS", "remote://u:its@h1");
+  EXPECT_EQ(refusal({"-b", "several", "--password-file", file}),
+            "64 --password-file: each URL of DLOCK_SERVERS holds a password already");
+  config("{\"password_file\": \"" + file + "\"}");
+  EXPECT_EQ(plan({"-b", "several"}).target.url.password, "");
+}
+
+TEST_F(App, AConfigFileWithAPasswordAmongItsServersMustBePrivate) {
+  for (const char* servers :
+       {R"("remote://u:secret@h")", R"(["h1", "remote://:secret@h"])",
+        R"("h1,remote://u:secret@h")", R"("remote://h1?cacert=/x,remote://u:secret@h2")",
+        R"("remote://h1?x=1,remote://h2?password=secret")", R"("remote://u:se,cret@h")"}) {
+    const std::string text = "{\"servers\": "s + servers + ", \"backend\": \"several\"}";
+    config(text);
+    chmod((dir_ + "/c.json").c_str(), 0644);
+    const std::string said = refusal({});
+    EXPECT_NE(said.find("chmod"), std::string::npos) << said;
+    EXPECT_EQ(said.find("secret"), std::string::npos) << said;
+  }
+  config(R"({"servers": ["h1,h2:1", "remote://h3?cacert=/x"], "backend": "several"})");
+  chmod((dir_ + "/c.json").c_str(), 0644);
+  EXPECT_EQ(plan({}).target.servers.size(), 3U);
+}
+
 TEST_F(App, NoMessageShowsAPassword) {
   testing::internal::CaptureStderr();
   std::string said;
@@ -339,6 +459,8 @@ TEST_F(App, NoMessageShowsAPassword) {
         "rm://u:secret@h?password=secret", "rm://u:secret%zz@h", "rm://h,u:secret@i j"}) {
     said += refusal({"-b", url}) + '\n';
     said += refusal({"-b", "remote", "-S", url}) + '\n';
+    said += refusal({"-b", "several", "-S", url}) + '\n';
+    said += refusal({"-b", "several", "-S", "h,"s + url + ",h"}) + '\n';
     said += refusal({url}) + '\n' + refusal({"--ttl", url}) + '\n' + refusal({"--on-lost", url});
     said += exact_refusal({url}) + '\n' + exact_refusal({"run", "-k", "job", url}) + '\n';
     set("DLOCK_BACKEND", url);
@@ -361,6 +483,43 @@ TEST_F(App, APasswordOnTheCommandLineIsWarnedOf) {
   set("DLOCK_BACKEND", "rm://u:secret@h");
   plan({});
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
+TEST_F(App, APasswordInAServersUrlIsWarnedOfToo) {
+  testing::internal::CaptureStderr();
+  plan({"-b", "several", "-S", "remote://h1,remote://u:secret@h"});
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find("the password in --server with ps"), std::string::npos) << said;
+  EXPECT_EQ(said.find("secret"), std::string::npos);
+  testing::internal::CaptureStderr();
+  plan({"-b", "several", "-S", "remote://h1,h2"});
+  set("DLOCK_SERVERS", "remote://u:secret@h");
+  plan({"-b", "several"});
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
+TEST_F(App, ASecretInAServersUrlLeavesNoCoreFile) {
+  for (const auto& [servers, dumpable] :
+       {std::pair{"remote://h1,h2", 1}, std::pair{"remote://h1,remote://u:secret@h2", 0},
+        std::pair{"remotes://h1?cert=/x,h2", 0}}) {
+    prctl(PR_SET_DUMPABLE, 1);
+    set("DLOCK_SERVERS", servers);
+    (void)plan({"-b", "several"});
+    EXPECT_EQ(prctl(PR_GET_DUMPABLE), dumpable) << servers;
+  }
+  prctl(PR_SET_DUMPABLE, 1);
+}
+
+TEST_F(App, ShowTellsPeopleWhichServersTellOtherwise) {
+  std::vector<std::string> words{"dlock", "show", "-b", "several", "job"};
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(run_main(static_cast<int>(pointers.size()), pointers.data(), kRows), 1);
+  EXPECT_EQ(testing::internal::GetCapturedStdout(),
+            "\"job\" is free in several://a,b,c (1 of 3 servers agree)\n"
+            "  remote b: held by web-4 pid 17 there\n"
+            "  remote c: \\x1b[31mrefused\n");
 }
 
 TEST_F(App, ANamedConfigFileMustExist) {

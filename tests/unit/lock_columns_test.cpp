@@ -86,7 +86,8 @@ TEST(LockColumns, JsonHasTheFieldsOfTheDesignInItsOrder) {
   std::vector<std::string> names;
   for (const auto& item : json.items()) names.push_back(item.key());
   EXPECT_EQ(names, (std::vector<std::string>{"key", "mode", "slots", "holders", "waiters",
-                                             "nodes_agreeing", "nodes_total"}));
+                                             "nodes_agreeing", "nodes_total", "remarks"}));
+  EXPECT_EQ(json["remarks"], nlohmann::json::array());
   auto& holder = json["holders"][0];
   names.clear();
   for (const auto& item : holder.items()) names.push_back(item.key());
@@ -122,6 +123,17 @@ TEST(LockColumns, OutputPicksColumnsOfTheTableAndFieldsOfTheJson) {
   for (const char* bad : {"nope", "", "key,", "key,,pid", "KEY", "held_ms"}) {
     EXPECT_THROW((void)chosen_columns(output(bad)), Refusal) << bad;
   }
+}
+
+TEST(LockColumns, RemarksAreLines) {
+  LockInfo lock{.key = "job", .nodes_agreeing = 1, .nodes_total = 3};
+  const auto columns = chosen_columns(output("key,remarks"));
+  EXPECT_EQ(text_of(columns, holder_rows(lock)), "KEY  REMARKS\njob  -\n");
+  lock.remarks = {"b: free there", "c: \x1b[31m"};
+  EXPECT_EQ(text_of(columns, holder_rows(lock)),
+            "KEY  REMARKS\njob  b: free there; c: \\x1b[31m\n");
+  const auto json = nlohmann::json::parse(print_json(lock_object(lock, columns)));
+  EXPECT_EQ(json["remarks"], (nlohmann::json{"b: free there", "c: \x1b[31m"}));
 }
 
 TEST(LockColumns, EveryColumnHasANameOfItsOwnAndABrief) {

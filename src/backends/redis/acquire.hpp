@@ -1,14 +1,14 @@
-// From a request to a lease on one Redis server.
+// From a request to a lease, on one Redis server or several.
 #pragma once
 
 #include <memory>
 
-#include "backends/redis/node.hpp"
+#include "backends/redis/cluster.hpp"
 #include "core/backend.hpp"
 
 namespace dlock::redis {
 
-Result<std::unique_ptr<Lease>> acquire(const std::shared_ptr<Node>& node, const Request& request,
-                                       const Wait& wait);
+Result<std::unique_ptr<Lease>> acquire(const std::shared_ptr<Cluster>& cluster,
+                                       const Request& request, const Wait& wait);
 
 }  // namespace dlock::redis

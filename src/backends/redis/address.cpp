@@ -1,5 +1,8 @@
 #include "backends/redis/address.hpp"
 
+#include <algorithm>
+#include <set>
+
 #include "backends/redis/names.hpp"
 #include "util/text.hpp"
 
@@ -11,6 +14,7 @@ using util::quoted;
 constexpr std::string_view kTlsScheme = "rediss";
 constexpr std::uint16_t kPort = 6'379;
 constexpr std::size_t kLongestPrefix = 200;
+constexpr std::size_t kMostServers = 32;
 
 Error invalid(std::string message) { return {Errc::invalid, std::move(message)}; }
 
@@ -84,19 +88,12 @@ Result<void> take_host(Url& url, Address& address) {
   return {};
 }
 
-}  // namespace
-
-Result<Place> place_of(const Target& target) {
-  Place place;
-  place.prefix = target.prefix.value_or(std::string(kDefaultPrefix));
-  if (place.prefix.size() > kLongestPrefix) {
-    return invalid("the prefix is longer than " + std::to_string(kLongestPrefix) + " bytes");
-  }
-  Url url = target.url;
-  Address& address = place.address;
+// Leaves in `url` what is to be shown of it.
+Result<Address> take_address(Url& url, Millis patience) {
+  Address address;
   address.user = url.user;
   address.password = url.password;
-  address.patience = target.connect_timeout;
+  address.patience = patience;
   Result<void> taken;
   if (url.scheme == "redis+unix") {
     taken = take_socket(url, address);
@@ -110,8 +107,134 @@ Result<Place> place_of(const Target& target) {
   if (!address.user.empty() && address.password.empty()) {
     return invalid("a user without a password; give it in the URL or by --password-file");
   }
-  place.location = url.redacted();
-  return place;
+  return address;
+}
+
+Result<std::string> prefix_of(const Target& target) {
+  std::string prefix = target.prefix.value_or(std::string(kDefaultPrefix));
+  if (prefix.size() <= kLongestPrefix) return prefix;
+  return invalid("the prefix is longer than " + std::to_string(kLongestPrefix) + " bytes");
+}
+
+// --- several servers
+
+// A URL for each, as if it had been given so.
+std::vector<Url> servers_of(const Target& target) {
+  const Url& shared = target.url;
+  std::vector<Url> servers = target.servers;
+  for (const HostPort& host : shared.hosts) {
+    Url& server = servers.emplace_back(Url{.scheme = "redis"});
+    server.hosts.push_back(host);
+  }
+  for (Url& server : servers) {
+    const bool names_nobody = server.user.empty() && server.password.empty();
+    if (names_nobody) server.user = shared.user;
+    if (server.password.empty()) server.password = shared.password;
+    if (shared.path.size() < 2) continue;
+    if (server.scheme == "redis+unix") {
+      server.query.emplace("db", shared.path.substr(1));
+    } else if (server.path.size() < 2) {
+      server.path = shared.path;
+    }
+  }
+  return servers;
+}
+
+Result<void> check_shared(const Url& url) {
+  if (url.scheme.find('+') != std::string::npos || !url.query.empty()) {
+    const std::string what = url.query.empty() ? url.scheme : url.query.begin()->first;
+    return invalid(quoted(what) +
+                   " means nothing to redlock; if its servers need TLS or unix sockets, list a "
+                   "rediss:// or redis+unix:// URL for each with --server");
+  }
+  return {};
+}
+
+// The same for two URLs of one server, whatever they say of how to get in and of its databases.
+std::string identity(const Address& address) {
+  if (!address.socket.empty()) return address.socket;
+  std::string out = shown(address.host);
+  std::transform(out.begin(), out.end(), out.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  return out;
+}
+
+std::string database_of(const Address& address) { return std::to_string(address.database); }
+
+// redlock://h1:6379,h2:6379/0, or with the database of each where they differ.
+std::string location_of(const std::vector<Address>& addresses) {
+  const bool alike = std::all_of(addresses.begin(), addresses.end(), [&](const Address& it) {
+    return it.socket.empty() && it.database == addresses[0].database;
+  });
+  std::string out = "redlock://";
+  for (const Address& address : addresses) {
+    if (&address != &addresses[0]) out += ',';
+    if (address.socket.empty()) {
+      out += util::printable(shown(address.host)) + (alike ? "" : '/' + database_of(address));
+    } else {
+      out += "redis+unix://" + util::printable(address.socket);
+      if (address.database != 0) out += "?db=" + database_of(address);
+    }
+  }
+  return out + (alike ? '/' + database_of(addresses[0]) : "");
+}
+
+// 1 server, 2 servers
+std::string count_of(unsigned servers) {
+  return std::to_string(servers) + (servers == 1 ? " server" : " servers");
+}
+
+}  // namespace
+
+Result<Place> place_of(const Target& target) {
+  auto prefix = prefix_of(target);
+  if (!prefix) return prefix.error();
+  Url url = target.url;
+  auto address = take_address(url, target.connect_timeout);
+  if (!address) return address.error();
+  return Place{std::move(*address), std::move(*prefix), url.redacted()};
+}
+
+Result<Places> places_of(const Target& target) {
+  auto prefix = prefix_of(target);
+  if (!prefix) return prefix.error();
+  if (auto ok = check_shared(target.url); !ok) return ok.error();
+  std::vector<Url> servers = servers_of(target);
+  if (servers.empty()) {
+    return invalid(
+        "which servers? redlock has no default; name them with --server h1,h2,h3 or as "
+        "redlock://h1,h2,h3");
+  }
+  if (servers.size() > kMostServers) {
+    return invalid(std::to_string(servers.size()) + " servers are too many; the most is " +
+                   std::to_string(kMostServers));
+  }
+  Places places{.prefix = std::move(*prefix)};
+  std::set<std::string> known;
+  for (Url& server : servers) {
+    auto address = take_address(server, target.connect_timeout);
+    if (!address) {
+      const std::size_t number = places.addresses.size() + 1;
+      return invalid("server " + std::to_string(number) + " of " + std::to_string(servers.size()) +
+                     ": " + address.error().message);
+    }
+    if (!known.insert(identity(*address)).second) {
+      return invalid(address->shown +
+                     " stands twice; each server counts once, whatever its database");
+    }
+    places.addresses.push_back(std::move(*address));
+  }
+  places.location = location_of(places.addresses);
+  return places;
+}
+
+std::optional<std::string> advice(unsigned servers) {
+  if (servers == 0 || (servers > 1 && servers % 2 == 1)) return std::nullopt;
+  const unsigned spare = (servers - 1) / 2;
+  std::string out = count_of(servers) + (servers == 1 ? " survives" : " survive") +
+                    " the failure of " + (spare == 0 ? "none" : std::to_string(spare));
+  if (servers > 1) out += ", as " + std::to_string(servers - 1) + (servers == 2 ? " does" : " do");
+  return out + "; redlock is for an odd number of them, 3 or more";
 }
 
 }  // namespace dlock::redis

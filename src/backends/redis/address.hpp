@@ -1,8 +1,9 @@
-// Which server, how to get in, and what the names of its locks begin with.
+// Which server, or servers, how to get in, and what the names of the locks begin with.
 #pragma once
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "backends/redis/tls.hpp"
 #include "core/backend.hpp"
@@ -26,7 +27,21 @@ struct Place {
   std::string location;  // as a URL without secrets
 };
 
+struct Places {
+  std::string location;  // as a URL without users and secrets
+  std::vector<Address> addresses;
+  std::string prefix;
+};
+
 /// Errc::invalid says what is wrong with the target.
 Result<Place> place_of(const Target& target);
+
+/// The same for redlock: at least one server, none twice.  What the URL of one server leaves open,
+/// target.url says for all: user and password, database.
+Result<Places> places_of(const Target& target);
+
+/// What an operator who runs this many servers should know before one of them fails; none if there
+/// is nothing to say against the number.
+std::optional<std::string> advice(unsigned servers);
 
 }  // namespace dlock::redis

@@ -68,14 +68,14 @@ Result<Reply> Node::run(const Script& script, const Names& names,
   }
 }
 
-Result<Vote> Node::try_acquire(const Request& request, const std::string& record, Turn turn,
-                               bool join, const std::string& came, Deadline deadline,
-                               Cancel cancel) {
+Result<Vote> Node::try_acquire(const Request& request, const std::string& record, const Try& how,
+                               Deadline deadline, Cancel cancel) {
   const Names its = names(request.key);
   const auto reply =
       run(kAcquire, its, {its.waiter + request.owner.id},
           {request.owner.id, mode_text(request.mode, request.slots), its.channels, ms(request.ttl),
-           record, std::string(turn_text(turn)), join ? "1" : "0", came},
+           record, std::string(turn_text(how.turn)), how.join ? "1" : "0", how.came,
+           how.node ? std::to_string(*how.node) : ""},
           deadline, cancel);
   if (!reply) return reply.error();
   const Reply& answer = reply.value();
@@ -91,11 +91,32 @@ Result<Vote> Node::try_acquire(const Request& request, const std::string& record
     vote.held_mode = answer.at(2).text;
     return vote;
   }
+  if (why == "twin") {
+    vote.kind = Vote::Kind::twin;
+    vote.place = static_cast<int>(answer.at(2).number());
+    return vote;
+  }
   if (why == "turn") vote.kind = Vote::Kind::other_turn;
   if (const auto left = answer.at(2).number(-1); left >= 0) vote.look_in = Millis{left};
   vote.came = answer.at(3).text;
   vote.place = static_cast<int>(answer.at(4).number(-1));
   return vote;
+}
+
+Result<Written> Node::write_fence(const Request& request, const std::string& record,
+                                  std::uint64_t token, Deadline deadline, Cancel cancel) {
+  const Names its = names(request.key);
+  const auto reply = run(kFence, its, {},
+                         {request.owner.id, mode_text(request.mode, request.slots), its.channels,
+                          std::to_string(token), record},
+                         deadline, cancel);
+  if (!reply) return reply.error();
+  const Reply& answer = reply.value();
+  Written out;
+  if (answer.at(0).number() == 1) return out;
+  out.kind = answer.at(1).text == "overtaken" ? Written::Kind::overtaken : Written::Kind::gone;
+  out.counter = static_cast<std::uint64_t>(std::max<std::int64_t>(answer.at(2).number(), 0));
+  return out;
 }
 
 Result<Extension> Node::extend(const Request& request, const std::string& record, Deadline deadline,

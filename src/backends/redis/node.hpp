@@ -29,13 +29,34 @@ struct Vote {
     held,        // look again in `look_in`, unless called before
     other_turn,  // free, but another waiter was called, which has until `look_in`
     other_mode,  // held in `held_mode`, which cannot be mixed with what was asked for
+    twin,        // granted already under another number of the list, `place`
   };
   Kind kind = Kind::held;
-  std::uint64_t fence = 0;        // granted: this server's counter; 0 if that is no number
+  std::uint64_t fence = 0;  // granted: this server's counter, which has counted this grant if there
+                            // is no other server; 0 if it is no number
   std::optional<Millis> look_in;  // none: what holds it never expires
   std::string came;               // since when we wait, by the server's clock; for the next attempt
   int place = 0;                  // in the queue
   std::string held_mode;
+};
+
+/// How to ask for the lock.
+struct Try {
+  Turn turn = Turn::wait;
+  bool join = false;             // the queue, if it is not granted
+  std::string came;              // of the vote before, or ""
+  std::optional<unsigned> node;  // its number among several servers
+};
+
+/// What one server answered to a fencing token.
+struct Written {
+  enum class Kind {
+    written,
+    gone,       // the lock is not ours any more
+    overtaken,  // `counter` stands there, of somebody else
+  };
+  Kind kind = Kind::written;
+  std::uint64_t counter = 0;
 };
 
 /// What one server answered to a renewal.
@@ -63,9 +84,16 @@ class Node {
 
   // In all that follows: Errc::unreachable (it may have been done all the same), denied, cancelled.
 
-  /// `record` without a fence; `came` of the vote before, or "".
-  Result<Vote> try_acquire(const Request& request, const std::string& record, Turn turn, bool join,
-                           const std::string& came, Deadline deadline, Cancel cancel);
+  /// Nothing to do if it is connected.
+  Result<void> connect(Deadline deadline, Cancel cancel) {
+    return connection_.connect(deadline, cancel);
+  }
+  /// `record` without a fence.
+  Result<Vote> try_acquire(const Request& request, const std::string& record, const Try& how,
+                           Deadline deadline, Cancel cancel);
+  /// For one of several servers; `record` without a fence.
+  Result<Written> write_fence(const Request& request, const std::string& record,
+                              std::uint64_t token, Deadline deadline, Cancel cancel);
   Result<Extension> extend(const Request& request, const std::string& record, Deadline deadline,
                            Cancel cancel);
   /// `was_waiting`: also leaves the queue, and passes a call on.

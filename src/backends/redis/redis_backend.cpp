@@ -1,38 +1,104 @@
+// redis is redlock with one server: the same code, and what several would have to agree on goes
+// without a word.
 #include "backends/redis/redis_backend.hpp"
 
 #include "backends/redis/acquire.hpp"
-#include "backends/redis/node.hpp"
+#include "backends/redis/attempt.hpp"
+#include "backends/redis/cluster.hpp"
+#include "backends/redis/merge.hpp"
+#include "backends/redis/round.hpp"
+#include "util/log.hpp"
 
 namespace dlock::redis {
 namespace {
 
+constexpr Millis kStragglers{1'000};
+
 class RedisBackend final : public Backend {
  public:
-  explicit RedisBackend(Place place)
-      : location_(std::move(place.location)),
-        node_(std::make_shared<Node>(std::move(place.address), std::move(place.prefix))) {}
+  RedisBackend(std::string location, const std::vector<Address>& addresses,
+               const std::string& prefix)
+      : location_(std::move(location)), cluster_(std::make_shared<Cluster>(addresses, prefix)) {
+    for (const Address& address : addresses) servers_.push_back(address.shown);
+  }
 
   std::string location() const override { return location_; }
 
   Result<std::unique_ptr<Lease>> acquire(const Request& request, const Wait& wait) override {
-    return redis::acquire(node_, request, wait);
-  }
-  Result<std::vector<LockInfo>> list(std::string_view prefix, Deadline deadline) override {
-    return node_->list(prefix, deadline);
-  }
-  Result<LockInfo> inspect(std::string_view key, Deadline deadline) override {
-    return node_->look(key, deadline);
-  }
-  Result<bool> force_release(std::string_view key, std::string_view owner_id, std::string_view why,
-                             Deadline deadline) override {
-    if (owner_id.empty()) return false;
-    return node_->break_lock(key, owner_id, why, deadline);
+    return redis::acquire(cluster_, request, wait);
   }
 
+  Result<std::vector<LockInfo>> list(std::string_view prefix, Deadline deadline) override {
+    auto lists =
+        of_each<std::vector<LockInfo>>([prefix = std::string(prefix), deadline](Node& node) {
+          return node.list(prefix, deadline);
+        });
+    return lists.size() == 1 ? std::move(lists[0]) : merge_lists(lists, servers_);
+  }
+
+  Result<LockInfo> inspect(std::string_view key, Deadline deadline) override {
+    auto looks = of_each<LockInfo>(
+        [key = std::string(key), deadline](Node& node) { return node.look(key, deadline); });
+    return looks.size() == 1 ? std::move(looks[0]) : merge_looks(key, looks, servers_);
+  }
+
+  Result<bool> force_release(std::string_view key, std::string_view owner_id, std::string_view why,
+                             Deadline deadline) override;
+
  private:
+  // An operator wants to know of each server; but who is slow is not waited for much longer than
+  // the majority took.
+  template <class Answer, class Ask>
+  std::vector<Result<Answer>> of_each(Ask ask) {
+    std::vector<Result<Answer>> out;
+    for (const std::string& server : servers_) {
+      out.emplace_back(Error{Errc::unreachable, server + ": no answer in time"});
+    }
+    unsigned answered = 0;
+    Deadline until = kNever;
+    cluster_->gather<Answer>(
+        cluster_->all(), [ask](Node& node, unsigned, Cancel) { return ask(node); },
+        [&](unsigned node, Result<Answer>& answer) {
+          out[node] = std::move(answer);
+          if (++answered == quorum(cluster_->size(), 1)) until = after(Clock::now(), kStragglers);
+          return false;
+        },
+        [&] { return until; }, Cancel());
+    return out;
+  }
+
   const std::string location_;
-  const std::shared_ptr<Node> node_;  // the leases have it too: one connection for all
+  const std::shared_ptr<Cluster> cluster_;  // the leases have it too: one connection for all
+  std::vector<std::string> servers_;        // as they are shown
 };
+
+// It is broken once so many servers do not have it any more that the others are no majority.
+Result<bool> RedisBackend::force_release(std::string_view key, std::string_view owner_id,
+                                         std::string_view why, Deadline deadline) {
+  if (owner_id.empty()) return false;
+  const auto answers =
+      of_each<bool>([key = std::string(key), id = std::string(owner_id), why = std::string(why),
+                     deadline](Node& node) { return node.break_lock(key, id, why, deadline); });
+  if (answers.size() == 1) return answers[0];
+  const unsigned majority = quorum(cluster_->size(), 1);
+  std::vector<std::optional<Error>> errors(cluster_->size());
+  unsigned broken = 0;
+  unsigned answered = 0;
+  for (unsigned node = 0; node < cluster_->size(); ++node) {
+    if (!answers[node]) {
+      errors[node] = answers[node].error();
+      continue;
+    }
+    ++answered;
+    if (answers[node].value()) ++broken;
+  }
+  if (answered >= majority) return broken > 0;
+  Error error = too_few(majority, errors);
+  error.message = "broken on " + std::to_string(broken) + " of " +
+                  std::to_string(cluster_->size()) + " servers only, so its holder may go on; " +
+                  error.message;
+  return error;
+}
 
 }  // namespace
 
@@ -45,7 +111,23 @@ Result<void> check(const Target& target) {
 Result<std::unique_ptr<Backend>> open(const Target& target, Deadline, Cancel) {
   auto place = place_of(target);
   if (!place) return place.error();
-  return std::make_unique<RedisBackend>(std::move(*place));
+  const std::vector<Address> addresses(1, place->address);
+  return std::make_unique<RedisBackend>(place->location, addresses, place->prefix);
+}
+
+Result<void> check_redlock(const Target& target) {
+  const auto places = places_of(target);
+  if (!places) return places.error();
+  return {};
+}
+
+Result<std::unique_ptr<Backend>> open_redlock(const Target& target, Deadline, Cancel) {
+  auto places = places_of(target);
+  if (!places) return places.error();
+  if (const auto text = advice(static_cast<unsigned>(places->addresses.size()))) {
+    util::log(util::Level::warning, *text);
+  }
+  return std::make_unique<RedisBackend>(places->location, places->addresses, places->prefix);
 }
 
 }  // namespace dlock::redis

@@ -1,4 +1,4 @@
-// Locks on one Redis server.  BACKENDS: a lock is one key, held by a script and for a ttl.
+// Locks on one Redis server, or on a majority of several independent ones.
 #pragma once
 
 #include <memory>
@@ -11,5 +11,10 @@ Result<void> check(const Target& target);
 
 /// Connects when the first lock is asked for.
 Result<std::unique_ptr<Backend>> open(const Target& target, Deadline deadline, Cancel cancel);
+
+/// The same for redlock.
+Result<void> check_redlock(const Target& target);
+Result<std::unique_ptr<Backend>> open_redlock(const Target& target, Deadline deadline,
+                                              Cancel cancel);
 
 }  // namespace dlock::redis

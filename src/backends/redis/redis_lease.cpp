@@ -1,11 +1,18 @@
+// Renewal.  Counts if a majority has extended the lock.  A server that has forgotten it is not
+// given it
+//           again: it may have granted it to somebody else.  The first answers that decide are
+//           enough; who is slow answers to nobody.
+// News.     Once the job has run for a while we listen at every server, since a force-release may
+//           reach any majority of them.  Subscriptions are opened by the servers' own threads: one
+//           that cannot be reached must not hold up the renewals.
 #include "backends/redis/redis_lease.hpp"
-
-#include <sys/epoll.h>
 
 #include <algorithm>
 
-#include "backends/redis/quorum.hpp"
+#include "backends/redis/attempt.hpp"
+#include "backends/redis/ears.hpp"
 #include "backends/redis/record.hpp"
+#include "backends/redis/round.hpp"
 #include "util/log.hpp"
 #include "util/text.hpp"
 
@@ -23,13 +30,20 @@ Error not_told(Error error) {
 
 class RedisLease final : public Lease {
  public:
-  RedisLease(std::shared_ptr<Node> node, Grant grant)
-      : node_(std::move(node)),
-        grant_(std::move(grant)),
-        valid_until_(trusted_until(grant_.asked, grant_.request.ttl)) {}
+  RedisLease(std::shared_ptr<Cluster> cluster, Grant grant)
+      : cluster_(std::move(cluster)),
+        request_(std::move(grant.request)),
+        acquired_at_(std::move(grant.acquired_at)),
+        fence_(grant.fence),
+        asked_(grant.asked),
+        needed_(needed_for(*cluster_, request_)),
+        valid_until_(trusted_until(grant.asked, request_.ttl)),
+        ears_(std::make_shared<Ears>(cluster_->size())),
+        head_(grant.head),
+        waiters_subscription_(std::move(grant.subscription)) {}
 
   std::optional<std::uint64_t> fence() const override {
-    return grant_.fence == 0 ? std::nullopt : std::optional(grant_.fence);
+    return fence_ == 0 ? std::nullopt : std::optional(fence_);
   }
   Deadline valid_until() const override { return valid_until_; }
   Result<void> renew(Deadline deadline, Cancel cancel) override;
@@ -37,101 +51,193 @@ class RedisLease final : public Lease {
   Result<void> release(Deadline deadline, Cancel cancel) override;
 
  private:
-  std::string record() const;
-  void drain();
-  void subscribe(Deadline deadline, Cancel cancel);
-  Error lost(const std::string& why, const std::string& found) const;
+  // What the servers said to a renewal or a release.
+  struct Answers {
+    explicit Answers(unsigned nodes, unsigned needed) : tally(nodes, needed), errors(nodes) {}
+    Tally tally;
+    std::vector<std::optional<Error>> errors;
+    std::string why;    // of a force-release
+    std::string found;  // where it is not ours
+    Cluster::End end = Cluster::End::all_answered;
 
-  const std::shared_ptr<Node> node_;
-  Grant grant_;
+    void put(unsigned node, const Error& error);
+    void put(unsigned node, bool ours, const std::string& its_why, const std::string& its_found);
+  };
+
+  bool single() const { return cluster_->size() == 1; }
+  std::string record() const;
+  Deadline node_deadline(Deadline deadline) const {
+    return single() ? deadline
+                    : std::min(deadline, after(Clock::now(), node_timeout(request_.ttl)));
+  }
+  void subscribe(Deadline deadline, Cancel cancel);
+  Result<void> verdict(const Answers& answers) const;
+
+  const std::shared_ptr<Cluster> cluster_;
+  const Request request_;
+  const std::string acquired_at_;
+  const std::uint64_t fence_;
+  const Deadline asked_;
+  const unsigned needed_;
   Deadline valid_until_;
-  Fd events_;  // an epoll instance: stays the same when the subscription's socket is another
+  const std::shared_ptr<Ears> ears_;
+  const unsigned head_;
+  std::unique_ptr<Subscription> waiters_subscription_;
 };
 
 std::string RedisLease::record() const {
-  const Request& request = grant_.request;
-  Record out{.owner = request.owner,
-             .mode = request.mode,
-             .slots = request.slots,
-             .acquired_at = grant_.acquired_at,
-             .ttl = request.ttl,
-             .held = std::chrono::duration_cast<Millis>(Clock::now() - grant_.asked),
+  Record out{.owner = request_.owner,
+             .mode = request_.mode,
+             .slots = request_.slots,
+             .acquired_at = acquired_at_,
+             .ttl = request_.ttl,
+             .held = std::chrono::duration_cast<Millis>(Clock::now() - asked_),
              .fence = fence()};
   return format_record(out);
 }
 
-Error RedisLease::lost(const std::string& why, const std::string& found) const {
-  const std::string at = node_->address().shown + ": ";
-  if (!why.empty()) {
-    return {Errc::lost, at + util::quoted(grant_.request.key) + " was force-released by " +
-                            util::printable(why)};
+// Of the answers there were, if too few said that it is ours.
+Result<void> RedisLease::verdict(const Answers& answers) const {
+  if (answers.tally.reached()) return {};
+  if (answers.end == Cluster::End::cancelled) {
+    return Error{Errc::cancelled, "stopped waiting for " + cluster_->address(0).shown};
   }
-  if (found == "none") {
-    return {Errc::lost, at + "the lock is not there any more: it expired, was deleted, or the "
-                             "server lost its data"};
+  if (!answers.tally.denied()) return not_told(too_few(needed_, answers.errors));
+  const std::string key = util::quoted(request_.key);
+  const std::string at = single() ? cluster_->address(0).shown + ": " : "";
+  if (!answers.why.empty()) {
+    return Error{Errc::lost, at + key + " was force-released by " + util::printable(answers.why)};
   }
-  return {Errc::lost, at + "somebody else holds it now"};
+  if (!single()) {
+    return Error{Errc::lost, std::to_string(answers.tally.count(Tally::Answer::no)) + " of " +
+                                 std::to_string(cluster_->size()) +
+                                 " servers do not have the lock any more: it expired, was deleted, "
+                                 "or they lost their data"};
+  }
+  if (answers.found == "none") {
+    return Error{Errc::lost, at + "the lock is not there any more: it expired, was deleted, or the "
+                                  "server lost its data"};
+  }
+  return Error{Errc::lost, at + "somebody else holds it now"};
+}
+
+void RedisLease::Answers::put(unsigned node, const Error& error) {
+  tally.put(node, Tally::Answer::silent);
+  errors[node] = error;
+}
+
+void RedisLease::Answers::put(unsigned node, bool ours, const std::string& its_why,
+                              const std::string& its_found) {
+  tally.put(node, ours ? Tally::Answer::yes : Tally::Answer::no);
+  if (ours) return;
+  if (why.empty()) why = its_why;
+  found = its_found;
 }
 
 Result<void> RedisLease::renew(Deadline deadline, Cancel cancel) {
-  drain();
+  ears_->drain();
   const Deadline asked = Clock::now();
-  const auto answer = node_->extend(grant_.request, record(), deadline, cancel);
-  if (!answer) return not_told(answer.error());
-  if (!answer.value().ours) return lost(answer.value().why, answer.value().found);
-  valid_until_ = trusted_until(asked, grant_.request.ttl);
-  if (answer.value().was_endless) {
-    util::log(util::Level::warning, node_->address().shown + ": somebody made " +
-                                        util::quoted(grant_.request.key) +
+  const Deadline until = node_deadline(deadline);
+  Answers answers(cluster_->size(), needed_);
+  std::vector<unsigned> nodes;
+  for (const unsigned node : cluster_->all()) {
+    if (cluster_->is_behind(node)) {
+      answers.put(node, {Errc::unreachable, cluster_->address(node).shown + ": still no answer"});
+    } else {
+      nodes.push_back(node);
+    }
+  }
+  bool was_endless = false;
+  answers.end = cluster_->gather<Extension>(
+      nodes,
+      [request = request_, record = record(), until](Node& node, unsigned, Cancel stop) {
+        return node.extend(request, record, until, stop);
+      },
+      [&](unsigned node, const Result<Extension>& answer) {
+        if (answer) {
+          answers.put(node, answer.value().ours, answer.value().why, answer.value().found);
+          was_endless = was_endless || answer.value().was_endless;
+        } else {
+          answers.put(node, answer.error());
+        }
+        return answers.tally.reached() || answers.tally.denied();
+      },
+      [&] { return until; }, cancel);
+  if (auto ok = verdict(answers); !ok) return ok;
+  valid_until_ = trusted_until(asked, request_.ttl);
+  if (was_endless) {
+    util::log(util::Level::warning, cluster_->address(0).shown + ": somebody made " +
+                                        util::quoted(request_.key) +
                                         " last for ever (PERSIST); it has its ttl again");
   }
-  if (events_ && !grant_.subscription) subscribe(deadline, cancel);
+  if (ears_->fd() >= 0) subscribe(deadline, cancel);
   return {};
-}
-
-void RedisLease::drain() {
-  if (!grant_.subscription || grant_.subscription->read({})) return;
-  grant_.subscription.reset();  // closed, and so out of the epoll set
 }
 
 void RedisLease::subscribe(Deadline deadline, Cancel cancel) {
-  if (!grant_.subscription) {
-    const Names names = node_->names(grant_.request.key);
-    const Millis patience = std::min(kSubscribing, grant_.request.ttl / 10);
-    auto subscription =
-        Subscription::open(node_->address(), names.channels + grant_.request.owner.id,
-                           std::min(deadline, after(Clock::now(), patience)), cancel);
-    if (!subscription) {
-      util::log(util::Level::detail, "a force-release will be noticed at the next renewal only: " +
-                                         subscription.error().message);
-      return;
-    }
-    grant_.subscription = std::move(*subscription);
+  std::vector<unsigned> deaf;
+  for (const unsigned node : cluster_->all()) {
+    if (!ears_->hears(node) && cluster_->is_prompt(node)) deaf.push_back(node);
   }
-  epoll_event event{.events = EPOLLIN, .data = {}};
-  epoll_ctl(events_.get(), EPOLL_CTL_ADD, grant_.subscription->fd(), &event);
+  if (deaf.empty()) return;
+  const std::string channel = cluster_->names(request_.key).channels + request_.owner.id;
+  const Deadline until =
+      std::min(deadline, after(Clock::now(), std::min(kSubscribing, request_.ttl / 10)));
+  cluster_->gather<bool>(
+      deaf,
+      [channel, until, ears = ears_](Node& node, unsigned number, Cancel stop) -> Result<bool> {
+        auto subscription = Subscription::open(node.address(), channel, until, stop);
+        if (subscription) {
+          ears->add(number, std::move(*subscription));
+          return true;
+        }
+        util::log(util::Level::detail,
+                  "a force-release will be noticed at the next renewal only: " +
+                      subscription.error().message);
+        return false;
+      },
+      [](unsigned, const Result<bool>&) { return false; }, [&] { return until; }, cancel);
 }
 
 int RedisLease::event_fd() {
-  if (!events_) {
-    events_.reset(epoll_create1(EPOLL_CLOEXEC));
-    drain();
-    if (events_) subscribe(kNever, Cancel());
+  if (ears_->fd() >= 0 || !ears_->open()) return ears_->fd();
+  if (waiters_subscription_ && waiters_subscription_->read({})) {
+    ears_->add(head_, std::move(waiters_subscription_));
   }
-  return events_.get();
+  subscribe(kNever, Cancel());
+  return ears_->fd();
 }
 
+// All are asked, but who is known to be slow is not waited for: it has the request, or the ttl.
 Result<void> RedisLease::release(Deadline deadline, Cancel cancel) {
-  const auto answer = node_->remove(grant_.request, false, deadline, cancel);
-  if (!answer) return not_told(answer.error());
-  if (!answer.value().ours) return lost(answer.value().why, "none");
-  return {};
+  const Deadline until = node_deadline(deadline);
+  Answers answers(cluster_->size(), needed_);
+  std::vector<unsigned> prompt;
+  for (const unsigned node : cluster_->all()) {
+    if (cluster_->is_prompt(node)) prompt.push_back(node);
+  }
+  answers.end = cluster_->gather<Removal>(
+      cluster_->all(),
+      [request = request_, until](Node& node, unsigned, Cancel stop) {
+        return node.remove(request, false, until, stop);
+      },
+      [&](unsigned node, const Result<Removal>& answer) {
+        std::erase(prompt, node);
+        if (answer) {
+          answers.put(node, answer.value().ours, answer.value().why, "none");
+        } else {
+          answers.put(node, answer.error());
+        }
+        return false;
+      },
+      [&] { return answers.tally.reached() && prompt.empty() ? Deadline() : until; }, cancel);
+  return verdict(answers);
 }
 
 }  // namespace
 
-std::unique_ptr<Lease> make_lease(std::shared_ptr<Node> node, Grant grant) {
-  return std::make_unique<RedisLease>(std::move(node), std::move(grant));
+std::unique_ptr<Lease> make_lease(std::shared_ptr<Cluster> cluster, Grant grant) {
+  return std::make_unique<RedisLease>(std::move(cluster), std::move(grant));
 }
 
 }  // namespace dlock::redis

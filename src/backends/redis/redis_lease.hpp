@@ -1,9 +1,9 @@
-// A lock that is held on one Redis server.
+// A lock that is held on one Redis server, or on a majority of several.
 #pragma once
 
 #include <memory>
 
-#include "backends/redis/node.hpp"
+#include "backends/redis/cluster.hpp"
 #include "backends/redis/subscription.hpp"
 
 namespace dlock::redis {
@@ -13,9 +13,10 @@ struct Grant {
   std::string acquired_at;
   std::uint64_t fence = 0;                     // 0: there is none
   Deadline asked;                              // when the attempt was sent that was granted
-  std::unique_ptr<Subscription> subscription;  // of the waiter, if it had to wait
+  unsigned head = 0;                           // where the waiter was subscribed
+  std::unique_ptr<Subscription> subscription;  // if it had to wait
 };
 
-std::unique_ptr<Lease> make_lease(std::shared_ptr<Node> node, Grant grant);
+std::unique_ptr<Lease> make_lease(std::shared_ptr<Cluster> cluster, Grant grant);
 
 }  // namespace dlock::redis

@@ -14,6 +14,8 @@ struct Meaning {
   std::string_view text;
 };
 
+constexpr std::string_view kIsReplica = "is a replica; name its master";
+
 // The first that fits.  Inside a script the server wraps the code in other text, each version
 // differently, so a mark may stand anywhere as a word.
 constexpr std::array kMeanings{
@@ -34,7 +36,7 @@ constexpr std::array kMeanings{
             "is in protected mode: it has no password and takes no connection from other hosts"},
     Meaning{"LOADING", Errc::unreachable, "is still loading its data; try again"},
     Meaning{"BUSY", Errc::unreachable, "is busy with a script of somebody else"},
-    Meaning{"READONLY", Errc::unreachable, "is a replica; name its master"},
+    Meaning{"READONLY", Errc::unreachable, kIsReplica},
     Meaning{"MASTERDOWN", Errc::unreachable, "is a replica that has lost its master"},
     Meaning{"OOM", Errc::unreachable, "is out of memory (maxmemory)"},
     Meaning{"MISCONF", Errc::unreachable,
@@ -88,6 +90,8 @@ Error server_error(const std::string& shown, const std::string& text) {
   }
   return {Errc::unreachable, shown + " refuses: " + util::quoted(text, 160)};
 }
+
+bool is_replica(const Error& error) { return error.message.ends_with(kIsReplica); }
 
 bool is_passing(const Reply& reply) {
   if (!reply.is_error()) return false;

@@ -28,6 +28,9 @@ struct Reply {
 /// What the error `text` of the server `shown` means to a user, and what to do.
 Error server_error(const std::string& shown, const std::string& text);
 
+/// True for what server_error() made of the answer of a replica.
+bool is_replica(const Error& error);
+
 /// True for errors that are over in a moment: a server that is loading its data, or busy.
 bool is_passing(const Reply& reply);
 

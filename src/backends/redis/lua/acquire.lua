@@ -5,18 +5,34 @@
 --            called; 'late' has seen that the first in the queue was called and did not come
 --   ARGV[7]  '1': join the queue if it is not ours now
 --   ARGV[8]  when we came, us; '' the first time
--- Returns {1, fence}                    granted; fence 0: the counter is not one
+--   ARGV[9]  '' where this is the only server; else its number in the client's list: then the token
+--            is agreed on with the others and written by fence.lua
+-- Returns {1, fence}                    granted; fence 0: the counter is not one.  One of several
+--                                       servers says how far it has counted
 --         {0, 'held', ms, came, place}  refused: look again in ms (-1: it never ends), our place in
 --                                       the queue (-1: not in it)
 --         {0, 'turn', ms, came, place}  free, but somebody else was called and has until then
 --         {0, 'mode', mode}             held in a mode that cannot be mixed with ours
+--         {0, 'twin', number}           ours already, under another number: it is listed twice
 local ttl, record, turn, join, came = ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8]
 local entry = letter(mode) .. ':' .. id
+local node = ARGV[9]
+
+local function append(name, value)
+  record = string.sub(record, 1, -2) .. ',"' .. name .. '":' .. value .. '}'
+end
 
 local function granted()
-  local fence = redis.pcall('INCR', counter)
-  fence = type(fence) == 'number' and fence or 0
-  if fence > 0 then record = string.sub(record, 1, -2) .. ',"fence":' .. whole(fence) .. '}' end
+  local fence
+  if node == '' then
+    fence = redis.pcall('INCR', counter)
+    fence = type(fence) == 'number' and fence or 0
+    if fence > 0 then append('fence', whole(fence)) end
+  else
+    fence = redis.pcall('GET', counter)
+    fence = type(fence) == 'string' and tonumber(fence) or 0
+    append('node', node)
+  end
   if mode == 'x' then
     redis.call('SET', owner, record, 'PX', ttl)
   else
@@ -31,6 +47,12 @@ local function granted()
     if first and letter(first) == letter(mode) then redis.call('ZREM', queue, first) end
   end
   return {1, whole(fence)}
+end
+
+-- It was granted before, to another connection of ours.
+local function is_twin(stored)
+  local number = node ~= '' and type(stored) == 'string' and string.match(stored, '"node":(%d+)}$')
+  return number and number ~= node and number
 end
 
 local function refused(why, ms)
@@ -88,6 +110,8 @@ local function take_exclusive()
     return granted()
   end
   if kind == 'string' and redis.call('GET', lock) == id then  -- granted before, the answer got lost
+    local twin = is_twin(redis.pcall('GET', owner))
+    if twin then return {0, 'twin', twin} end
     redis.call('PEXPIRE', lock, ttl)
     return granted()
   end
@@ -111,6 +135,8 @@ local function take_part()
       return refused('held', redis.call('PTTL', lock))
     end
     if redis.call('ZSCORE', lock, id) then  -- granted before, the answer got lost
+      local twin = is_twin(redis.call('HGET', owner, id))
+      if twin then return {0, 'twin', twin} end
       redis.call('ZREM', lock, id)
       turn = 'go'
     elseif held ~= mode then

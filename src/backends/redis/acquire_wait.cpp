@@ -1,0 +1,189 @@
+// What a waiter does until it is its turn: it sleeps, hears whether it is called, and looks for
+// itself where nobody would call.
+#include <poll.h>
+
+#include <algorithm>
+#include <array>
+
+#include "backends/redis/acquisition.hpp"
+#include "util/poll.hpp"
+
+namespace dlock::redis {
+namespace {
+
+constexpr Millis kLookAtLeast{25'000};  // to stay in the queue: a waiter's record lasts 60 s
+constexpr Millis kLookAtMost{15'000};   // by those with more than `kFront` others before them
+constexpr int kFront = 3;  // these many can all die, and still somebody looks when a lease runs out
+constexpr Millis kForeignLook{500};
+constexpr Millis kStagger{4};  // between the looks of two waiters
+constexpr Millis kMostStagger{800};
+constexpr const char* kWaiterLives = "60000";
+
+}  // namespace
+
+Result<std::vector<Reply>> Acquisition::ask(std::vector<Command> commands) {
+  return cluster_->call<std::vector<Reply>>(
+      head_,
+      [commands = std::move(commands), deadline = patience()](Node& node, Cancel cancel) {
+        return node.ask(commands, deadline, cancel);
+      },
+      wait_.cancel);
+}
+
+void Acquisition::tell(const LockInfo& info) {
+  std::string ids;
+  for (const LockInfo::Holder& holder : info.holders) ids += holder.owner.id + ' ';
+  if (ids == told_ || ids.empty()) return;
+  told_ = ids;
+  if (wait_.on_blocked) wait_.on_blocked(info);
+}
+
+// False: by now nobody holds it.
+bool Acquisition::tell() {
+  const auto info = cluster_->call<LockInfo>(
+      head_,
+      [key = request_.key, deadline = patience()](Node& node, Cancel) {
+        return node.look(key, deadline);
+      },
+      wait_.cancel);
+  if (!info) return true;
+  const auto& holders = info.value().holders;
+  foreign_ = std::any_of(holders.begin(), holders.end(),
+                         [](const auto& holder) { return holder.foreign.has_value(); });
+  tell(info.value());
+  return !holders.empty();
+}
+
+// The server tells of keys that this one connection has read.
+void Acquisition::watch_foreign() {
+  const bool wanted =
+      foreign_ && subscription_ && subscription_->redirect_id() != 0 && place_ <= kFront;
+  const bool was_watched = is_watched();
+  watched_ = 0;
+  if (wanted) {
+    const std::string id = std::to_string(subscription_->redirect_id());
+    const auto replies = ask({{"CLIENT", "TRACKING", "ON", "REDIRECT", id, "NOLOOP"}});
+    if (replies && !replies.value()[0].is_error()) watched_ = cluster_->node(head_).connection();
+  } else if (was_watched) {
+    (void)ask({{"CLIENT", "TRACKING", "OFF"}});
+  }
+}
+
+void Acquisition::look_again_in(std::optional<Millis> time) {
+  Millis pause = std::min(time.value_or(kLookAtLeast), kLookAtLeast) + Millis{2};
+  if (place_ > kFront) {
+    pause = std::max(pause, kLookAtMost);
+  } else if (foreign_ && !is_watched()) {
+    pause = std::min(pause, kForeignLook);
+  }
+  look_at_ = after(Clock::now(), pause + std::min(kStagger * std::max(place_, 0), kMostStagger));
+}
+
+void Acquisition::plan(const Vote& vote) {
+  deputy_ = vote.kind == Vote::Kind::other_turn && place_ <= kFront;
+  look_again_in(vote.look_in);
+}
+
+// True if the lock must be asked for now, with `turn`.
+bool Acquisition::read_calls(Turn& turn) {
+  const auto calls = subscription_->read(names_.lock);
+  if (!calls) {
+    subscription_.reset();
+    turn = Turn::wait;
+    return true;
+  }
+  for (const std::string& call : calls.value()) {
+    constexpr std::string_view kPrefix = "look ";
+    if (call == "go") {
+      turn = Turn::called;
+      return true;
+    }
+    if (call == "changed" && is_watched()) {
+      turn = Turn::wait;
+      return true;
+    }
+    if (!call.starts_with(kPrefix)) continue;
+    const auto ms = util::parse_int(std::string_view(call).substr(kPrefix.size()), 0, 86'400'000);
+    deputy_ = true;
+    place_ = 0;
+    look_at_ = std::min(look_at_, after(Clock::now(), Millis{ms.value_or(0)}));
+  }
+  return false;
+}
+
+// As deputy: one command, since this happens at each hand-over.  True if nobody of ours holds it.
+bool Acquisition::look_as_deputy() {
+  const auto replies = ask({{"GET", names_.owner}});
+  if (!replies) return true;
+  const auto record = parse_record(replies.value()[0].text);
+  if (!record) return true;
+  deputy_ = false;
+  LockInfo info{.key = request_.key, .mode = record->mode, .slots = record->slots};
+  info.holders.push_back({.owner = record->owner,
+                          .acquired_at = record->acquired_at,
+                          .held = record->held,
+                          .fence = record->fence});
+  tell(info);
+  look_again_in(record->ttl);
+  return false;
+}
+
+// Who was taken for dead must subscribe again: perhaps it does not hear.
+bool Acquisition::still_queued(const Reply& score, const Reply& record) {
+  const bool queued = score.kind == Reply::Kind::text;
+  if (!queued) subscription_.reset();
+  return queued && record.number() == 1;
+}
+
+bool Acquisition::look_at_slots() {
+  const auto replies = ask({{"ZRANGE", names_.lock, "0", "0", "WITHSCORES"},
+                            {"TIME"},
+                            {"ZSCORE", names_.queue, entry()},
+                            {"PEXPIRE", names_.waiter + request_.owner.id, kWaiterLives}});
+  if (!replies) return true;
+  const std::int64_t soonest = replies.value()[0].at(1).number(-1);
+  const Reply& time = replies.value()[1];
+  const std::int64_t now = time.at(0).number() * 1'000 + time.at(1).number() / 1'000;
+  if (!still_queued(replies.value()[2], replies.value()[3]) || soonest <= now) return true;
+  look_again_in(Millis{soonest - now});
+  return false;
+}
+
+// True if it is worth to ask for the lock.
+bool Acquisition::look() {
+  if (request_.mode == Mode::slots) return look_at_slots();
+  const auto replies = ask({{"PTTL", names_.lock},
+                            {"GET", names_.owner},
+                            {"ZSCORE", names_.queue, entry()},
+                            {"PEXPIRE", names_.waiter + request_.owner.id, kWaiterLives}});
+  if (!replies) return true;
+  const std::int64_t left = replies.value()[0].number(-2);
+  if (!still_queued(replies.value()[2], replies.value()[3]) || left == -2) return true;
+  const auto record = parse_record(replies.value()[1].text);
+  if (record && told_ != record->owner.id + ' ' && !tell()) return true;
+  look_again_in(left < 0 ? std::nullopt : std::optional(Millis{left}));
+  return false;
+}
+
+Result<Turn> Acquisition::wait_for_turn() {
+  for (;;) {
+    std::array<pollfd, 3> fds{{{wait_.cancel.fd(), POLLIN, 0},
+                               {subscription_->fd(), POLLIN, 0},
+                               {is_watched() ? cluster_->node(head_).fd() : -1, POLLIN, 0}}};
+    util::poll(fds, std::min(look_at_, wait_.until));
+    if (fds[0].revents != 0) return cancelled();
+    Turn turn = Turn::wait;
+    if (fds[1].revents != 0 && read_calls(turn)) return turn;
+    if (time_is_up()) return busy();
+    if (fds[2].revents != 0) return Turn::wait;  // the connection has ended, and the watch with it
+    if (Clock::now() < look_at_) continue;
+    if (deputy_) {
+      if (look_as_deputy()) return Turn::late;
+    } else if (foreign_ || look()) {
+      return Turn::wait;
+    }
+    if (wait_.cancel.requested()) return cancelled();
+  }
+}
+
+}  // namespace dlock::redis

@@ -1,0 +1,95 @@
+// The state of one acquire() while it asks and waits; acquire.cpp asks, acquire_wait.cpp waits.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backends/redis/cluster.hpp"
+#include "backends/redis/record.hpp"
+#include "backends/redis/round.hpp"
+#include "backends/redis/subscription.hpp"
+#include "core/backend.hpp"
+#include "util/text.hpp"
+
+namespace dlock::redis {
+
+class Acquisition {
+ public:
+  Acquisition(std::shared_ptr<Cluster> cluster, const Request& request, const Wait& wait)
+      : cluster_(std::move(cluster)),
+        request_(request),
+        wait_(wait),
+        names_(cluster_->names(request.key)),
+        doubted_(cluster_->size()) {}
+
+  Result<std::unique_ptr<Lease>> run();
+
+ private:
+  Result<std::unique_ptr<Lease>> get();
+  template <class Try>
+  std::invoke_result_t<Try, Deadline> persist(Try once);
+  Result<RoundResult> attempt(Turn turn);
+  Result<void> join();
+  void move_to(unsigned head);
+  Result<std::vector<Reply>> ask(std::vector<Command> commands);
+  bool pause_after_split();
+  void plan(const Vote& vote);
+  Result<Turn> wait_for_turn();
+  bool read_calls(Turn& turn);
+  bool look();
+  bool look_as_deputy();
+  bool look_at_slots();
+  bool still_queued(const Reply& score, const Reply& record);
+  void look_again_in(std::optional<Millis> time);
+
+  bool tell();
+  void tell(const LockInfo& info);
+  void watch_foreign();
+  bool is_watched() const {
+    return watched_ != 0 && cluster_->is_idle(head_) &&
+           watched_ == cluster_->node(head_).connection();
+  }
+  void undo();
+
+  std::string record() const;
+  std::string entry() const {
+    return mode_text(request_.mode, 0).substr(0, 1) + ':' + request_.owner.id;
+  }
+  Deadline patience() const { return after(Clock::now(), cluster_->address(head_).patience); }
+  bool may_pass(const Error& error) const {
+    return error.code == Errc::unreachable &&
+           (had_answers_ || (cluster_->size() == 1 && cluster_->node(0).ever_connected()));
+  }
+  bool time_is_up() const { return wait_.until <= Clock::now(); }
+  Error busy() const { return {Errc::busy, util::quoted(request_.key) + " is busy"}; }
+  Error cancelled() const {
+    return {Errc::cancelled, "stopped waiting for " + util::quoted(request_.key)};
+  }
+
+  const std::shared_ptr<Cluster> cluster_;
+  const Request& request_;
+  const Wait& wait_;
+  const Names names_;
+
+  unsigned head_ = 0;          // the server in whose queue we wait
+  bool head_first_ = false;    // since there was a split, or we wait
+  unsigned splits_ = 0;        // in a row
+  bool had_answers_ = false;   // of enough servers
+  std::vector<bool> doubted_;  // see Question
+
+  std::unique_ptr<Subscription> subscription_;
+  std::string acquired_at_;
+  std::string came_;  // since when we wait, by the server
+  int place_ = 0;     // in the queue, when last heard of
+  Deadline look_at_ = kNever;
+  bool deputy_ = false;    // somebody else was called: at look_at_ it must have come
+  bool foreign_ = false;   // held by another program
+  unsigned watched_ = 0;   // the connection of whose keys the server tells us; 0: of none
+  bool joined_ = false;    // the queue has us, or may have
+  bool in_doubt_ = false;  // an attempt may have been done without an answer
+  std::string told_;       // the holders that on_blocked was last called with
+};
+
+}  // namespace dlock::redis

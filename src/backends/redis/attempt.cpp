@@ -1,0 +1,85 @@
+// Exclusion.  Two majorities share a server, and that one has granted the lock to one of the two.
+// Tokens.     The largest counter of a majority that granted is not enough: the next holder may be
+//             granted by servers that have not heard of it.  So each token is written back, and
+//             counts only when a majority has it.  Whoever is granted later asks a majority, one of
+//             which has it, and takes a larger one.  Two that take the same number meet at a server
+//             that writes it for one of them only.
+// Time.       The grants run out one by one, the first of them no earlier than the ttl after
+//             `asked`: so from there, minus the drift, a majority is still there.
+#include "backends/redis/attempt.hpp"
+
+#include <algorithm>
+
+namespace dlock::redis {
+
+unsigned Tally::count(Answer answer) const {
+  return static_cast<unsigned>(std::count(answers_.begin(), answers_.end(), answer));
+}
+
+Attempt::Attempt(unsigned nodes, unsigned needed, Deadline asked, Millis ttl)
+    : grants_(nodes, needed),
+      writes_(nodes, needed),
+      asked_to_write_(nodes),
+      asked_(asked),
+      ttl_(ttl) {}
+
+void Attempt::granted(unsigned node, std::uint64_t counter) {
+  grants_.put(node, Tally::Answer::yes);
+  if (writes_itself()) {
+    token_ = counter;
+  } else if (!token_is_fixed_) {
+    token_ = std::max(token_, counter + 1);
+  }
+}
+
+std::vector<unsigned> Attempt::writers() {
+  token_is_fixed_ = true;
+  std::vector<unsigned> out;
+  for (unsigned node = 0; node < grants_.nodes(); ++node) {
+    if (grants_.at(node) != Tally::Answer::yes || asked_to_write_[node]) continue;
+    asked_to_write_[node] = true;
+    out.push_back(node);
+  }
+  return out;
+}
+
+void Attempt::written(unsigned node, std::uint64_t token) {
+  if (token == token_) writes_.put(node, Tally::Answer::yes);
+}
+
+void Attempt::unwritten(unsigned node, std::uint64_t token) {
+  if (token == token_) writes_.put(node, Tally::Answer::silent);
+}
+
+void Attempt::vanished(unsigned node) {
+  grants_.put(node, Tally::Answer::no);
+  writes_.put(node, Tally::Answer::no);
+}
+
+void Attempt::overtaken(std::uint64_t counter) {
+  if (counter < token_) return;  // by now all write a larger one anyway
+  token_ = counter + 1;
+  writes_ = Tally(grants_.nodes(), grants_.needed());
+  asked_to_write_.assign(grants_.nodes(), false);
+}
+
+// By those that have written, and those that still may: also one that has not granted yet.
+bool Attempt::can_be_written() const {
+  unsigned able = 0;
+  for (unsigned node = 0; node < grants_.nodes(); ++node) {
+    const bool may_grant =
+        grants_.at(node) == Tally::Answer::yes || grants_.at(node) == Tally::Answer::open;
+    const bool may_write = writes_.at(node) == Tally::Answer::open && may_grant;
+    if (may_write || writes_.at(node) == Tally::Answer::yes) ++able;
+  }
+  return able >= grants_.needed();
+}
+
+Attempt::State Attempt::state(Deadline now) const {
+  if (grants_.out_of_reach() || now >= valid_until()) return State::failed;
+  if (!grants_.reached()) return State::asking;
+  if (writes_itself() || writes_.reached()) return State::held;
+  return can_be_written() ? State::writing : State::failed;
+}
+
+}  // namespace dlock::redis

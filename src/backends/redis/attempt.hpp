@@ -1,0 +1,96 @@
+// One attempt to get a lock from the majority of several servers, as pure reasoning: who drives it
+// sends the requests, feeds the answers in as they come, and tells the time.
+//
+// https://redis.io/docs/latest/develop/use/patterns/distributed-locks/, with a second round that
+// makes the fencing tokens grow.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "backends/redis/quorum.hpp"
+#include "util/clock.hpp"
+
+namespace dlock::redis {
+
+/// The answers of several servers to one question.
+class Tally {
+ public:
+  enum class Answer { open, yes, no, silent };  // silent: it may have done it all the same
+
+  Tally(unsigned nodes, unsigned needed) : answers_(nodes, Answer::open), needed_(needed) {}
+
+  /// What a server answers later counts instead of what was put for it before.
+  void put(unsigned node, Answer answer) { answers_[node] = answer; }
+  Answer at(unsigned node) const { return answers_[node]; }
+  unsigned count(Answer answer) const;
+  unsigned nodes() const { return static_cast<unsigned>(answers_.size()); }
+  unsigned needed() const { return needed_; }
+
+  bool reached() const { return count(Answer::yes) >= needed_; }
+  /// Not even if all that are open say yes.
+  bool out_of_reach() const { return count(Answer::yes) + count(Answer::open) < needed_; }
+  /// Not even if also the silent ones have done it: this is certain.
+  bool denied() const { return nodes() - count(Answer::no) < needed_; }
+
+ private:
+  std::vector<Answer> answers_;
+  unsigned needed_;
+};
+
+class Attempt {
+ public:
+  /// `asked`: before the first request was sent.
+  Attempt(unsigned nodes, unsigned needed, Deadline asked, Millis ttl);
+
+  // --- the first round: is it free?
+
+  /// `counter`: the largest token that this server knows of.  Where there is only one server, it
+  /// has counted already, and this is the token.
+  void granted(unsigned node, std::uint64_t counter);
+  void refused(unsigned node) { grants_.put(node, Tally::Answer::no); }
+  void silent(unsigned node) { grants_.put(node, Tally::Answer::silent); }
+
+  // --- the second one, if the first has succeeded: token() is to be written to the counters of
+  //     writers(), where it is larger than what stands there, or was written by us.
+
+  std::uint64_t token() const { return token_; }
+  /// Those that have granted the lock and have not been asked to write this token.  Marks them as
+  /// asked.
+  std::vector<unsigned> writers();
+  /// It has written `token`.
+  void written(unsigned node, std::uint64_t token);
+  /// No answer: it may have written it all the same.
+  void unwritten(unsigned node, std::uint64_t token);
+  /// It does not hold our grant any more.
+  void vanished(unsigned node);
+  /// Another's token stands there, as happens when several share a lock: all write a larger one.
+  void overtaken(std::uint64_t counter);
+
+  enum class State {
+    asking,   // the first round is open
+    writing,  // the second one is
+    held,
+    failed,  // everything that was or may have been granted is to be undone
+  };
+  State state(Deadline now) const;
+
+  /// Until when the grant may be trusted.
+  Deadline valid_until() const { return trusted_until(asked_, ttl_); }
+  const Tally& grants() const { return grants_; }
+  const Tally& writes() const { return writes_; }
+
+ private:
+  bool writes_itself() const { return grants_.nodes() == 1; }
+  bool can_be_written() const;
+
+  Tally grants_;
+  Tally writes_;
+  std::vector<bool> asked_to_write_;
+  std::uint64_t token_ = 0;
+  bool token_is_fixed_ = false;  // since the second round has begun
+  const Deadline asked_;
+  const Millis ttl_;
+};
+
+}  // namespace dlock::redis

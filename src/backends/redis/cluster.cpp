@@ -1,0 +1,90 @@
+#include "backends/redis/cluster.hpp"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+
+#include <array>
+#include <chrono>
+
+#include "util/poll.hpp"
+
+namespace dlock::redis {
+
+Cluster::Cluster(const std::vector<Address>& addresses, const std::string& prefix) {
+  for (const Address& address : addresses) {
+    workers_.push_back(std::make_unique<Worker>(address, prefix));
+  }
+  if (size() == 1) return;
+  bell_.reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  stop_.reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+}
+
+Cluster::~Cluster() {
+  if (stop_) eventfd_write(stop_.get(), 1);
+  for (const auto& worker : workers_) {
+    {
+      const std::lock_guard lock(worker->mutex);
+      worker->stopping = true;
+      worker->tasks.clear();
+    }
+    worker->news.notify_all();
+    if (worker->thread.joinable()) worker->thread.join();
+  }
+}
+
+std::vector<unsigned> Cluster::all() const {
+  std::vector<unsigned> out;
+  for (unsigned node = 0; node < size(); ++node) out.push_back(node);
+  return out;
+}
+
+bool Cluster::is_idle(unsigned node) const {
+  const Worker& worker = *workers_[node];
+  const std::lock_guard lock(worker.mutex);
+  return !worker.busy && worker.tasks.empty();
+}
+
+bool Cluster::is_behind(unsigned node) const {
+  const Worker& worker = *workers_[node];
+  const std::lock_guard lock(worker.mutex);
+  return worker.busy && !worker.tasks.empty();
+}
+
+void Cluster::post(unsigned node, Task task) {
+  Worker& worker = *workers_[node];
+  {
+    const std::lock_guard lock(worker.mutex);
+    worker.tasks.push_back(std::move(task));
+  }
+  if (!worker.thread.joinable()) worker.thread = std::thread([&worker] { work(worker); });
+  worker.news.notify_all();
+}
+
+void Cluster::work(Worker& worker) {
+  std::unique_lock lock(worker.mutex);
+  for (;;) {
+    worker.news.wait(lock, [&] { return worker.stopping || !worker.tasks.empty(); });
+    if (worker.stopping) return;
+    const Task task = std::move(worker.tasks.front());
+    worker.tasks.pop_front();
+    worker.busy = true;
+    lock.unlock();
+    task(worker.node);
+    lock.lock();
+    worker.busy = false;
+    worker.news.notify_all();
+  }
+}
+
+void Cluster::ring() const { eventfd_write(bell_.get(), 1); }
+
+Cluster::End Cluster::wait_for_bell(Deadline deadline, Cancel cancel) const {
+  std::array<pollfd, 2> fds{{{bell_.get(), POLLIN, 0}, {cancel.fd(), POLLIN, 0}}};
+  if (util::poll(fds, deadline) == 0) return End::deadline;
+  eventfd_t count = 0;
+  eventfd_read(bell_.get(), &count);
+  if (fds[1].revents != 0) return End::cancelled;
+  return End::enough;
+}
+
+}  // namespace dlock::redis

@@ -1,0 +1,144 @@
+// The servers of a lock, each asked by a thread of its own, so that one that is slow keeps nobody
+// waiting.  A single server is asked on the caller's thread: no thread, no hand-over.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "backends/redis/node.hpp"
+#include "util/fd.hpp"
+
+namespace dlock::redis {
+
+/// Used by one thread at a time.
+class Cluster {
+ public:
+  Cluster(const std::vector<Address>& addresses, const std::string& prefix);
+  /// Gives up what is under way.
+  ~Cluster();
+  Cluster(const Cluster&) = delete;
+  Cluster& operator=(const Cluster&) = delete;
+
+  unsigned size() const { return static_cast<unsigned>(workers_.size()); }
+  std::vector<unsigned> all() const;
+  const Address& address(unsigned node) const { return workers_[node]->node.address(); }
+  Names names(std::string_view key) const { return workers_[0]->node.names(key); }
+
+  /// To talk to this one without others: only while nothing is under way there.
+  Node& node(unsigned number) { return workers_[number]->node; }
+  /// Nothing is under way there.
+  bool is_idle(unsigned node) const;
+  /// Something waits for what is under way there: to ask more would only pile up.
+  bool is_behind(unsigned node) const;
+  /// It has answered the last time, or was never asked: it is worth to wait for it.
+  bool is_prompt(unsigned node) const { return !workers_[node]->silent; }
+
+  enum class End { enough, all_answered, deadline, cancelled };
+
+  /// Asks each of `nodes` by ask(Node&, number, Cancel) -> Result<Answer>, behind what is still
+  /// under way there, and hands over each answer by take(number, Result<Answer>&) until that
+  /// returns true: that is enough.  What comes later is dropped.  until() tells the deadline, which
+  /// may depend on what has come.  `ask` must own all that it needs, since it can outlive this
+  /// call.
+  template <class Answer, class Ask, class Take, class Until>
+  End gather(const std::vector<unsigned>& nodes, Ask ask, Take take, Until until, Cancel cancel) {
+    if (size() == 1) {
+      for (const unsigned node : nodes) {
+        auto answer = ask(workers_[node]->node, node, cancel);
+        if (take(node, answer)) return End::enough;
+      }
+      return End::all_answered;
+    }
+    const auto box = std::make_shared<Mailbox<Answer>>();
+    for (const unsigned number : nodes) {
+      post(number, [this, box, ask, number](Node& node) {
+        auto answer = ask(node, number, Cancel(stop_.get()));
+        workers_[number]->silent = !answer && answer.error().code == Errc::unreachable;
+        box->put(number, std::move(answer));
+        ring();
+      });
+    }
+    for (std::size_t open = nodes.size(); open > 0;) {
+      while (auto letter = box->take()) {
+        --open;
+        if (take(letter->first, letter->second)) return End::enough;
+      }
+      if (open == 0) break;
+      const End end = wait_for_bell(until(), cancel);
+      if (end != End::enough) return end;
+    }
+    return End::all_answered;
+  }
+
+  /// The same of one server, to its end.
+  template <class Answer, class Ask>
+  Result<Answer> call(unsigned node, Ask ask, Cancel cancel) {
+    if (size() == 1) return ask(workers_[0]->node, cancel);
+    std::optional<Result<Answer>> out;
+    gather<Answer>(
+        {node}, [ask](Node& its, unsigned, Cancel stop) { return ask(its, stop); },
+        [&](unsigned, Result<Answer>& answer) {
+          out = std::move(answer);
+          return true;
+        },
+        [] { return kNever; }, cancel);
+    if (out) return std::move(*out);
+    return Error{Errc::cancelled, "stopped waiting for " + address(node).shown};
+  }
+
+ private:
+  template <class Answer>
+  class Mailbox {
+   public:
+    void put(unsigned node, Result<Answer> answer) {
+      const std::lock_guard lock(mutex_);
+      letters_.emplace_back(node, std::move(answer));
+    }
+    std::optional<std::pair<unsigned, Result<Answer>>> take() {
+      const std::lock_guard lock(mutex_);
+      if (letters_.empty()) return std::nullopt;
+      auto letter = std::move(letters_.front());
+      letters_.pop_front();
+      return letter;
+    }
+
+   private:
+    std::mutex mutex_;
+    std::deque<std::pair<unsigned, Result<Answer>>> letters_;
+  };
+
+  using Task = std::function<void(Node&)>;
+  struct Worker {
+    explicit Worker(Address address, const std::string& prefix)
+        : node(std::move(address), prefix) {}
+    Node node;  // the thread's while it is busy
+
+    mutable std::mutex mutex;
+    mutable std::condition_variable news;
+    std::deque<Task> tasks;
+    bool busy = false;
+    bool stopping = false;
+    std::atomic<bool> silent = false;
+    std::thread thread;
+  };
+
+  void post(unsigned node, Task task);
+  static void work(Worker& worker);
+  void ring() const;
+  End wait_for_bell(Deadline deadline, Cancel cancel) const;
+
+  std::vector<std::unique_ptr<Worker>> workers_;
+  Fd bell_;
+  Fd stop_;
+};
+
+}  // namespace dlock::redis

@@ -1,0 +1,55 @@
+// One attempt to get the lock, driven over the network: the same for one server and for several.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backends/redis/cluster.hpp"
+#include "core/backend.hpp"
+
+namespace dlock::redis {
+
+/// What is asked, and of whom.
+struct Question {
+  Request request;
+  std::string record;       // of ours, without a fence
+  unsigned head = 0;        // the server in whose queue we wait
+  bool head_alone = false;  // first, and the others only if it has granted the lock
+  Try how;                  // at the head; of the others we take what is free
+  /// Of servers that may still have a request of ours under way which undoes a grant: it could undo
+  /// a later one, too, so theirs do not count.  Those that are in doubt after this attempt are
+  /// added.
+  std::vector<bool>& doubted;
+};
+
+struct RoundResult {
+  enum class Kind {
+    held,     // by us
+    refused,  // others hold it, or come first: `vote` is that of `head`, in whose queue to wait
+    split,    // nobody holds it, since several asked at once
+  };
+  Kind kind = Kind::refused;
+  Vote vote;
+  unsigned head = 0;
+  std::uint64_t fence = 0;
+  Deadline asked;
+};
+
+/// Unless the lock is held now, what other servers than a single one have granted is undone.
+/// Errc::unreachable when too few answered by `give_up`, denied, invalid (a server is a replica, or
+/// listed twice), cancelled.
+Result<RoundResult> ask_for_lock(Cluster& cluster, const Question& question, Deadline give_up,
+                                 Cancel cancel);
+
+/// How many servers must agree to this request.
+unsigned needed_for(const Cluster& cluster, const Request& request);
+
+/// For how long one of several servers is waited for.
+Millis node_timeout(Millis ttl);
+
+/// "2 of 5 servers answered, 3 are needed: ...", with the errors of those that did not.  Of a
+/// single server its error as it is.
+Error too_few(unsigned needed, const std::vector<std::optional<Error>>& errors);
+
+}  // namespace dlock::redis
