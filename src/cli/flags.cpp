@@ -217,7 +217,7 @@ constexpr std::array kFlags{
          .brief = "server of the backend; repeat it or use commas for more",
          .text = "The servers of a backend that is given by its bare name. One value can name "
                  "several, separated by commas. Without it, most backends try this machine on the "
-                 "service's usual port."},
+                 "service's usual port. A server of redlock can also be a URL of its own."},
     Flag{.name = "prefix",
          .value = "TEXT",
          .commands = kWithBackend,

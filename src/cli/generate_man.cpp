@@ -265,6 +265,7 @@ std::string generate_man(std::span<const BackendEntry> backends) {
   out += man::kStatusFile;
   out += man::kSignals;
   out += man::kRedis;
+  out += man::kRedlock;
   out += man::kCaveats;
   out += man::kExamples;
   out += man::kSeeAlso;

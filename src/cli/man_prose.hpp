@@ -413,6 +413,65 @@ a server that is out of memory can drop a lock.
 If it is set forward, locks end early.
 )";
 
+inline constexpr std::string_view kRedlock = R"(.SH REDLOCK
+A lock is held once a majority of independent Redis servers has granted it: 2 of
+3, 3 of 5.
+It survives the failure of the others.
+Replicas and the nodes of one cluster are not independent; masters that know
+nothing of one another are.
+Each server stores what
+.B REDIS
+describes, and there the same rights are needed.
+.PP
+The servers are named in the URL or by
+.BR \-\-server ,
+there is no default.
+Where they differ in user, password, database or TLS, each can have a URL of its
+own in the variable
+.BR DLOCK_SERVERS ,
+or under
+.B servers
+in the config file:
+.PP
+.nf
+.in +2n
+DLOCK_BACKEND=redlock
+DLOCK_SERVERS=redis://a:pw1@r1,rediss://b:pw2@r2/3,redis://r3:6380
+.in -2n
+.fi
+.PP
+All who share a lock must name the same servers, in the same order if they wait
+for it: they queue at the first that has the lock.
+A server that is listed twice is refused, and so is a replica.
+.PP
+All servers are asked at once, and each has 5 % of the ttl, at most 200 ms, to
+answer; the first answers that decide are enough.
+If too few answer, the status is 69, and the message names those that did not.
+A holder that cannot renew the lock with a majority ends its command before the
+lock is over, with status 79.
+For
+.B \-\-slots
+.I N
+more than a majority must agree:
+.I servers\(muN/(N+1)
+rounded down, plus one; with 2 slots that is 3 of 3, or 4 of 5.
+.PP
+The fencing token is agreed on in a second round, so that it grows whichever
+majority grants the lock.
+.SS What it assumes
+.TP
+.B Clocks
+of servers and clients run equally fast to one percent, and nobody sets the
+clock of a majority of the servers forward.
+.TP
+.B A server that forgets its locks
+and comes back at once can grant a lock a second time.
+Let it save every write
+.RB ( appendonly " yes, " appendfsync " always),"
+or stay away for one ttl.
+The fencing counters, too, live as long as the data of a majority.
+)";
+
 inline constexpr std::string_view kExamples = R"(.SH EXAMPLES
 A cron job that must not overlap with itself, and skips a turn if it would:
 .PP
