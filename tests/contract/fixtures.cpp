@@ -1,5 +1,7 @@
 #include "fixtures.hpp"
 
+#include <array>
+
 #include "support/redis_server.hpp"
 #include "support/test_registry.hpp"
 
@@ -36,6 +38,22 @@ class RedisService final : public Service {
   RedisServer server_;
 };
 
+class RedlockService final : public Service {
+ public:
+  const Traits& traits() const override { return find_backend("redlock")->traits; }
+  std::unique_ptr<Backend> connect() override {
+    std::string url = "redlock://";
+    for (const RedisServer& server : servers_) {
+      url += (url.ends_with('/') ? "127.0.0.1:" : ",127.0.0.1:") + std::to_string(server.port());
+    }
+    return open_url(url);
+  }
+
+ private:
+  std::array<RedisServer, 3> servers_;
+};
+
+std::unique_ptr<Service> redlock() { return std::make_unique<RedlockService>(); }
 std::unique_ptr<Service> redis() { return std::make_unique<RedisService>(); }
 std::unique_ptr<Service> file_in_memory() {
   return std::make_unique<UrlService>("file://{}", "/dev/shm");
@@ -61,6 +79,7 @@ std::vector<ServiceKind> service_kinds() {
   // redis_test.cpp, which is skipped then.
   if (find_backend("redis")->open != nullptr && RedisServer::available()) {
     kinds.push_back({"redis", redis});
+    kinds.push_back({"redlock", redlock});
   }
   return kinds;
 }
