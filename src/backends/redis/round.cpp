@@ -23,7 +23,7 @@ class Round {
                  question.request.ttl),
         votes_(cluster.size()),
         errors_(cluster.size()),
-        sent_(std::make_shared<std::vector<std::atomic<bool>>>(cluster.size())) {}
+        flags_(std::make_shared<Flags>(cluster.size())) {}
 
   Result<RoundResult> run();
 
@@ -49,8 +49,13 @@ class Round {
   Attempt attempt_;
   std::vector<std::optional<Vote>> votes_;
   std::vector<std::optional<Error>> errors_;
-  // Which servers may have got the request.  Their threads write it, also when all is over here.
-  const std::shared_ptr<std::vector<std::atomic<bool>>> sent_;
+  // Shared with the threads of the servers, which may get to the request when all is over here.
+  struct Flags {
+    explicit Flags(unsigned nodes) : sent(nodes) {}
+    std::vector<std::atomic<bool>> sent;  // this server may have got the request
+    std::atomic<bool> over = false;
+  };
+  const std::shared_ptr<Flags> flags_;
   bool yields_ = false;  // to a waiter that was called
 };
 
@@ -62,13 +67,15 @@ Cluster::End Round::ask(const std::vector<unsigned>& nodes) {
   const auto request = [how = question_.how, head = question_.head, request = question_.request,
                         record = question_.record, single = single(), give_up = give_up_,
                         timeout = timeout(),
-                        sent = sent_](Node& node, unsigned number, Cancel stop) {
+                        flags = flags_](Node& node, unsigned number, Cancel stop) {
     Try its = how;
     if (number != head) its = {.turn = Turn::once, .came = {}, .node = {}};
     if (single) return node.try_acquire(request, record, its, give_up, stop);
     its.node = number;
     if (auto ok = node.connect(give_up, stop); !ok) return Result<Vote>(ok.error());
-    (*sent)[number] = true;
+    // In this order: so either we see that nobody wants it any more, or are told to undo it.
+    flags->sent[number] = true;
+    if (flags->over) return Result<Vote>(Error{Errc::unreachable, node.address().shown + ": late"});
     return node.try_acquire(request, record, its, after(Clock::now(), timeout), stop);
   };
   const auto take = [&](unsigned node, Result<Vote>& answer) {
@@ -145,10 +152,11 @@ Cluster::End Round::write_token() {
 // On all that may have granted it, also those that gave no answer: behind the request, on the same
 // connection if that still stands.
 void Round::undo() {
+  flags_->over = true;
   std::vector<unsigned> nodes;
   for (unsigned node = 0; node < cluster_.size(); ++node) {
     const bool refused = votes_[node] && votes_[node]->kind != Vote::Kind::granted;
-    if ((*sent_)[node] && !refused) nodes.push_back(node);
+    if (flags_->sent[node] && !refused) nodes.push_back(node);
   }
   for (const unsigned node : nodes) question_.doubted[node] = true;
   std::vector<unsigned> prompt;
@@ -227,13 +235,10 @@ Result<RoundResult> Round::run() {
   }
   if (end != Cluster::End::cancelled && !nodes.empty()) end = ask(nodes);
   for (unsigned node = 0; node < cluster_.size(); ++node) {
-    const bool was_asked = (*sent_)[node] || errors_[node] || single();
-    if (attempt_.grants().at(node) != Tally::Answer::open) continue;
-    attempt_.silent(node);
-    if (!was_asked || !errors_[node]) {
-      errors_[node] =
-          Error{Errc::unreachable, cluster_.address(node).shown + ": no answer in time"};
-    }
+    const bool answered = votes_[node] || errors_[node];
+    if (attempt_.grants().at(node) == Tally::Answer::open) attempt_.silent(node);
+    if (answered) continue;
+    errors_[node] = Error{Errc::unreachable, cluster_.address(node).shown + ": no answer in time"};
   }
   if (end != Cluster::End::cancelled && state() == State::writing && !yields_) end = write_token();
   if (state() == State::held && end != Cluster::End::cancelled && !yields_) {
