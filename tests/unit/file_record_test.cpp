@@ -131,12 +131,14 @@ TEST(FileRecord, OfAnyTextFitsAndIsValid) {
   EXPECT_TRUE(parse_record(line));
 }
 
-TEST(FileNote, ComesBack) {
-  const auto note = parse_note(format_note({"0f3a", "asked for by \"ops\"\n"}));
-  ASSERT_TRUE(note);
-  EXPECT_EQ(note->revoked, "0f3a");
-  EXPECT_EQ(note->why, "asked for by \"ops\"\n");
-  EXPECT_FALSE(parse_note("garbage"));
+TEST(FileNote, EachIsFoundByItsOwner) {
+  const std::string text =
+      format_note({"0f3a", "asked for by \"ops\"\n"}) + format_note({"9b", "later"}) + "{\"revok";
+  EXPECT_EQ(find_note(text, "0f3a")->why, "asked for by \"ops\"\n");
+  EXPECT_EQ(find_note(text, "9b")->why, "later");
+  EXPECT_FALSE(find_note(text, "9"));
+  EXPECT_FALSE(find_note("garbage", "9"));
+  EXPECT_FALSE(find_note("", ""));
 }
 
 }  // namespace

@@ -101,13 +101,7 @@ class FileLease final : public Lease {
   }
 
   std::string why_lost(const LockFile& file) const {
-    const Fd fd(::openat(held_.place.fd(), note_name(held_.place.leaf).c_str(),
-                         O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
-    std::string text(kMostRead, '\0');
-    const ssize_t got = fd ? ::pread(fd.get(), text.data(), text.size(), 0) : 0;
-    text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
-    const auto note = parse_note(text);
-    if (note && note->revoked == held_.owner_id) {
+    if (const auto note = find_note(read_notes(held_.place), held_.owner_id)) {
       return quoted(held_.key) + " was force-released" +
              (note->why.empty() ? "" : " by " + printable(note->why));
     }

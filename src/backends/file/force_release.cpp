@@ -22,6 +22,8 @@
 namespace dlock::file {
 namespace {
 
+constexpr std::size_t kMostNotes = 16 * 1024;
+
 // Takes the mark off again, on whatever way out.
 class Mark {
  public:
@@ -111,7 +113,10 @@ Result<bool> force_release(const std::shared_ptr<const LockDir>& dir, std::strin
   if (!mark.set()) return errno_error(place.shown, "cannot mark lock file", errno);
 
   const Content content = read_lock_file(main.fd.get());
-  const std::string note = format_note({std::string(owner_id), std::string(why)});
+  // Who was broken a moment ago may not have read why.  Older ones go when there are too many.
+  const std::string note =
+      (format_note({std::string(owner_id), std::string(why)}) + read_notes(place))
+          .substr(0, kMostNotes);
   if (is_of(content.record, owner_id)) {
     if (!is_live(main, *content.record, read_proc_locks())) return false;
     if (auto ok = replace_file(place, note_name(place.leaf), note); !ok) return ok.error();

@@ -21,12 +21,17 @@
 #include "backends/file/boot.hpp"
 #include "backends/file/name.hpp"
 #include "util/host.hpp"
+#include "util/log.hpp"
 #include "util/text.hpp"
 
 namespace dlock::file {
 namespace {
 
 constexpr int kLooks = 4;
+// A dlock that has no record may be about to write one, which nobody announces: these many looks
+// more, with pauses, until it counts as one that was stopped there, or whose record is gone.
+constexpr int kPatientLooks = 6;
+constexpr useconds_t kPauseUs = 5'000;
 
 std::string of_process(pid_t pid, const char* file) {
   return "/proc/" + std::to_string(pid) + '/' + file;
@@ -38,19 +43,31 @@ std::string process_name(pid_t pid) {
   return name;
 }
 
-// Since when the process runs: field 22 of its stat file, in clock ticks since the boot.  The name
-// in field 2 may hold anything, so count from its closing bracket.
-std::optional<Millis> process_age(pid_t pid) {
+// A field of the process' stat file.  The name in field 2 may hold anything, so count from its
+// closing bracket.
+std::optional<std::int64_t> stat_field(pid_t pid, int number) {
   const std::string text = read_small_file(of_process(pid, "stat"), 1'024);
   auto at = text.rfind(')');
-  for (int field = 2; field < 22 && at != std::string::npos; ++field) at = text.find(' ', at + 1);
+  for (int field = 2; field < number && at != std::string::npos; ++field) {
+    at = text.find(' ', at + 1);
+  }
   if (at == std::string::npos) return std::nullopt;
-  const auto ticks = util::parse_int(
-      std::string_view(text).substr(at + 1, text.find(' ', at + 1) - at - 1), 0, INT64_MAX / 1'000);
+  return util::parse_int(std::string_view(text).substr(at + 1, text.find(' ', at + 1) - at - 1), 0,
+                         INT64_MAX / 1'000);
+}
+
+// Since when the process runs: field 22, in clock ticks since the boot.
+std::optional<Millis> process_age(pid_t pid) {
+  const auto ticks = stat_field(pid, 22);
   if (!ticks) return std::nullopt;
   const auto now = Clock::now().time_since_epoch();
   const Millis started{*ticks * 1'000 / sysconf(_SC_CLK_TCK)};
   return std::max(std::chrono::duration_cast<Millis>(now) - started, Millis{0});
+}
+
+std::optional<pid_t> parent_of(pid_t pid) {
+  const auto parent = stat_field(pid, 4);
+  return parent ? std::optional(static_cast<pid_t>(*parent)) : std::nullopt;
 }
 
 Owner owner_of_process(pid_t pid) {
@@ -79,9 +96,22 @@ std::optional<std::int64_t> waits_for(std::string_view process) {
   return util::parse_int(process.substr(kMark.size()), 1, INT32_MAX);
 }
 
-// True for a process that has a lock without a record only until it has written one: dlock itself,
-// or a helper, which stays a zombie for so long.
-bool is_about_to_write(const Owner& process) { return process.command.starts_with("dlock"); }
+bool is_dlock(const Owner& process) { return process.command.starts_with("dlock"); }
+
+// Whoever took a lock and has ended since: perhaps a helper of ours, or a flock(1) whose shell has
+// the descriptor.
+bool has_ended(const Owner& process) { return process.command.empty(); }
+
+// The one that the user started, of a helper or of the supervisor, which has the same name.
+void name_the_front(Owner& process) {
+  if (const auto pid = waits_for(process.command)) {
+    process.pid = *pid;
+  } else if (const auto parent = parent_of(static_cast<pid_t>(process.pid));
+             parent && is_dlock(owner_of_process(*parent))) {
+    process.pid = *parent;
+  }
+  process.command = wrapped_command(static_cast<pid_t>(process.pid));
+}
 
 LockInfo::Waiter waiter_of(const FlockLine& line) {
   LockInfo::Waiter waiter;
@@ -107,10 +137,16 @@ LockInfo::Holder holder_of(const Record& record) {
   return holder;
 }
 
-LockInfo::Holder foreign_holder(pid_t pid) {
+// Of a lock without a record.
+LockInfo::Holder unrecorded_holder(Owner process) {
   LockInfo::Holder holder;
-  holder.owner = owner_of_process(pid);
+  holder.owner = std::move(process);
+  if (is_dlock(holder.owner)) {
+    name_the_front(holder.owner);
+    return holder;
+  }
   holder.foreign = "flock";
+  if (has_ended(holder.owner)) holder.owner.pid = 0;
   return holder;
 }
 
@@ -126,8 +162,9 @@ bool probe_is_granted(int fd) {
 class Look {
  public:
   /// `suspects_before` are those of the look before.
-  Look(const Place& place, const std::vector<FlockLine>& locks, std::vector<pid_t> suspects_before)
-      : place_(place), locks_(locks), suspects_(std::move(suspects_before)) {
+  Look(const Place& place, const std::vector<FlockLine>& locks, std::vector<pid_t> suspects_before,
+       bool last)
+      : place_(place), locks_(locks), suspects_(std::move(suspects_before)), last_(last) {
     info.waiters.emplace();
   }
 
@@ -179,12 +216,13 @@ class Look {
       if (line.waiting || (line.exclusive && live)) continue;
       if (line.exclusive && record && record->given_up && record->lock_pid == line.pid) continue;
       if (!line.exclusive && std::count(known_.begin(), known_.end(), line.pid) > 0) continue;
-      LockInfo::Holder holder = foreign_holder(line.pid);
+      const Owner process = owner_of_process(line.pid);
+      const bool may_write = !content.foreign && (is_dlock(process) || has_ended(process));
       const bool seen_before = std::count(suspects_.begin(), suspects_.end(), line.pid) > 0;
-      unsettled = unsettled || !seen_before;
-      if (!content.foreign && is_about_to_write(holder.owner)) continue;
       suspects.push_back(line.pid);
-      if (!seen_before) continue;
+      unsettled = unsettled || !seen_before || may_write;
+      if (!seen_before || (may_write && !last_)) continue;
+      LockInfo::Holder holder = unrecorded_holder(process);
       if (info.holders.empty()) info.mode = line.exclusive ? Mode::exclusive : Mode::shared;
       info.holders.push_back(std::move(holder));
     }
@@ -225,6 +263,7 @@ class Look {
   const Place& place_;
   const std::vector<FlockLine>& locks_;
   std::vector<pid_t> suspects_;
+  const bool last_;
   std::vector<pid_t> known_;         // who locked the lock file for the holders of seats
   std::vector<FlockLine> at_seats_;  // who waits for seats
 };
@@ -236,11 +275,13 @@ Result<LockInfo> look_at(const Place& place, std::string_view key,
     const auto file = open_lock_file(place, place.leaf, Missing::leave);
     if (!file) return file.error();
     if (!locks) locks = read_proc_locks();
-    Look seen(place, *locks, std::move(suspects));
+    const bool last = looks == kLooks + kPatientLooks;
+    Look seen(place, *locks, std::move(suspects), last);
     seen.info.key = key;
     if (file.value()) seen.read(*file.value());
     if (seen.error) return *seen.error;
-    if (!seen.unsettled || looks == kLooks) return std::move(seen.info);
+    if (!seen.unsettled || last) return std::move(seen.info);
+    if (looks >= kLooks) usleep(kPauseUs);
     suspects = std::move(seen.suspects);
     locks.reset();
   }
@@ -273,7 +314,7 @@ bool collect_keys(int at, std::vector<std::string>& folders, std::string_view pr
 
 }  // namespace
 
-bool is_dlock(pid_t pid) { return is_about_to_write(owner_of_process(pid)); }
+bool is_dlock(pid_t pid) { return is_dlock(owner_of_process(pid)); }
 
 bool is_live(const LockFile& file, const Record& record, const std::vector<FlockLine>& locks) {
   if (record.given_up) return false;
@@ -306,14 +347,18 @@ Result<std::vector<LockInfo>> look_at_all(const std::shared_ptr<const LockDir>& 
   std::sort(keys.begin(), keys.end());
   const auto locks = read_proc_locks();
   std::vector<LockInfo> out;
+  std::string unseen;
   for (const std::string& key : keys) {
     const auto place = place_of(dir, key, Missing::leave);
     if (!place || !place.value()) continue;
     auto info = look_at(*place.value(), key, locks);
-    if (info && (!info->holders.empty() || !info->waiters->empty())) {
+    if (!info) {
+      unseen += (unseen.empty() ? "" : "; ") + info.error().message;
+    } else if (!info->holders.empty() || !info->waiters->empty()) {
       out.push_back(std::move(*info));
     }
   }
+  if (!unseen.empty()) util::log(util::Level::warning, "not listed: " + unseen);
   return out;
 }
 

@@ -138,6 +138,15 @@ Result<void> write_at(const LockFile& file, const Place& place, std::string_view
   return Error{Errc::unreachable, "cannot write lock file " + path + ": " + std::strerror(error)};
 }
 
+std::string read_notes(const Place& place) {
+  const Fd fd(::openat(place.fd(), note_name(place.leaf).c_str(),
+                       O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+  std::string text(kMostRead, '\0');
+  const ssize_t got = fd ? ::pread(fd.get(), text.data(), text.size(), 0) : 0;
+  text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+  return text;
+}
+
 Result<void> replace_file(const Place& place, const std::string& name, std::string_view content) {
   const std::string fresh_name = new_name(place.leaf);
   const std::string path = path_of(place, name);

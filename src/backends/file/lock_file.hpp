@@ -54,6 +54,9 @@ Content read_lock_file(int fd);
 /// A seat has no header.
 std::optional<Record> read_seat(int fd);
 
+/// What force_release() has left for the holders of this place, the newest first; "" if nothing.
+std::string read_notes(const Place& place);
+
 /// Writes at `offset`; Errc::unreachable naming the file when the disk does not take it.
 Result<void> write_at(const LockFile& file, const Place& place, std::string_view bytes,
                       off_t offset);

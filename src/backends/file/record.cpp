@@ -136,10 +136,15 @@ std::string format_note(const Note& note) {
   return one_line({{"revoked", note.revoked}, {"why", cut_text(note.why)}}) + '\n';
 }
 
-std::optional<Note> parse_note(std::string_view text) {
-  const auto object = object_of(text);
-  if (!object) return std::nullopt;
-  return Note{text_of(*object, "revoked"), text_of(*object, "why")};
+std::optional<Note> find_note(std::string_view text, std::string_view owner_id) {
+  for (auto end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
+    if (const auto object = object_of(text)) {
+      Note note{text_of(*object, "revoked"), text_of(*object, "why")};
+      if (note.revoked == owner_id) return note;
+    }
+    text.remove_prefix(end + 1);
+  }
+  return std::nullopt;
 }
 
 }  // namespace dlock::file

@@ -61,12 +61,12 @@ std::optional<Record> parse_record(std::string_view text);
 /// Written over a record's first byte, makes it `given_up`.
 inline constexpr char kGivenUp = '-';
 
-/// Left by force_release() for the holder it took the lock from.
+/// Left by force_release() for the holder it took the lock from: a line each, the newest first.
 struct Note {
   std::string revoked;  // owner id
   std::string why;
 };
 std::string format_note(const Note& note);
-std::optional<Note> parse_note(std::string_view text);
+std::optional<Note> find_note(std::string_view text, std::string_view owner_id);
 
 }  // namespace dlock::file
