@@ -70,14 +70,23 @@ TEST(RedisNames, DifferentLocksShareNoName) {
 TEST(RedisNames, WhatBelongsToALockIsKnownAndALockIsNotTakenForIt) {
   for (const std::string key : {"job", "a{b}c", "{}", "{}job"}) {
     const Names names = names_of("dlock:", key);
-    EXPECT_FALSE(belongs_to_a_lock(names.lock)) << names.lock;
+    EXPECT_FALSE(belongs_to_a_lock(names.lock, "dlock:")) << names.lock;
     auto all = parts(names);
     all.pop_back();  // a channel is no key
-    for (const std::string& part : all) EXPECT_TRUE(belongs_to_a_lock(part)) << part;
+    for (const std::string& part : all) EXPECT_TRUE(belongs_to_a_lock(part, "dlock:")) << part;
   }
   for (const std::string name :
        {"dlock:job:fence", "job", "{job}", "{job}:other", "{job}:owners"}) {
-    EXPECT_FALSE(belongs_to_a_lock(name)) << name;
+    EXPECT_FALSE(belongs_to_a_lock(name, "")) << name;
+  }
+}
+
+TEST(RedisNames, BelowAHashTagAKeyMayBeCalledLikeAPart) {
+  for (const std::string key : {"fence", "owner", "owner:job", "to:x"}) {
+    const Names names = names_of("{app}:", key);
+    EXPECT_FALSE(belongs_to_a_lock(names.lock, "{app}:")) << names.lock;
+    EXPECT_TRUE(belongs_to_a_lock(names.owner, "{app}:")) << names.owner;
+    EXPECT_TRUE(belongs_to_a_lock(names.waiter + "0f3a", "{app}:")) << names.waiter;
   }
 }
 

@@ -40,11 +40,20 @@ Names names_of(std::string_view prefix, std::string_view key) {
           .channels = part_of(lock, "to") + ':'};
 }
 
-bool belongs_to_a_lock(std::string_view name) {
+bool belongs_to_a_lock(std::string_view name, std::string_view prefix) {
   if (!name.starts_with('{')) return false;
   return std::any_of(kParts.begin(), kParts.end(), [&](std::string_view part) {
     const std::string mark = "}:" + std::string(part);
-    return name.ends_with(mark) || name.find(mark + ':') != std::string_view::npos;
+    for (auto at = name.find(mark); at != std::string_view::npos; at = name.find(mark, at + 1)) {
+      const std::string_view inner = name.substr(1, at - 1);
+      std::string_view rest = name.substr(at + mark.size());
+      if (!rest.empty() && !rest.starts_with(':')) continue;
+      if (inner.starts_with(prefix) && hash_tag(inner).empty()) return true;
+      if (rest.empty()) continue;
+      rest.remove_prefix(1);
+      if (rest.starts_with(prefix) && hash_tag(rest) == inner) return true;
+    }
+    return false;
   });
 }
 

@@ -21,8 +21,8 @@ struct Names {
 };
 Names names_of(std::string_view prefix, std::string_view key);
 
-/// True for the names that are not locks but belong to one.
-bool belongs_to_a_lock(std::string_view name);
+/// True for the names that are not locks but belong to one whose name begins with `prefix`.
+bool belongs_to_a_lock(std::string_view name, std::string_view prefix);
 
 /// `text` as a pattern of SCAN that matches nothing else.
 std::string glob_escape(std::string_view text);

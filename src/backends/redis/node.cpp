@@ -184,7 +184,7 @@ Result<std::vector<std::string>> Node::scan(std::string_view key_prefix, Deadlin
     if (reply.value().is_error()) return server_error(address().shown, reply.value().text);
     cursor = reply.value().at(0).text;
     for (const Reply& name : reply.value().at(1).items) {
-      if (!belongs_to_a_lock(name.text)) keys.push_back(name.text.substr(prefix_.size()));
+      if (!belongs_to_a_lock(name.text, prefix_)) keys.push_back(name.text.substr(prefix_.size()));
     }
   } while (cursor != "0" && !cursor.empty());
   std::sort(keys.begin(), keys.end());

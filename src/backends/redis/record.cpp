@@ -9,6 +9,7 @@ namespace dlock::redis {
 namespace {
 
 constexpr std::size_t kMostRead = 64 * 1024;  // whatever is longer was not written by us
+constexpr std::int64_t kMostMs = 1'000'000'000'000;  // 30 years; sums of these do not overflow
 
 }  // namespace
 
@@ -35,8 +36,8 @@ std::optional<Record> parse_record(std::string_view text) {
   record.mode = *mode;
   record.slots = static_cast<unsigned>(slots);
   record.acquired_at = text_of(*object, "acquired_at");
-  record.ttl = Millis{std::max<std::int64_t>(number_of(*object, "ttl_ms"), 0)};
-  record.held = Millis{std::max<std::int64_t>(number_of(*object, "held_ms"), 0)};
+  record.ttl = Millis{std::clamp<std::int64_t>(number_of(*object, "ttl_ms"), 0, kMostMs)};
+  record.held = Millis{std::clamp<std::int64_t>(number_of(*object, "held_ms"), 0, kMostMs)};
   if (const std::int64_t fence = number_of(*object, "fence"); fence > 0) {
     record.fence = static_cast<std::uint64_t>(fence);
   }
