@@ -66,10 +66,17 @@ std::optional<int> choose(LockInfo& lock, const LockService& service) {
   }
   std::erase_if(lock.holders, [](const auto& holder) { return holder.owner.id.empty(); });
   if (!lock.holders.empty()) return std::nullopt;
-  const bool is_process = all.holders.front().owner.pid > 0;
+  const LockInfo::Holder& first = all.holders.front();
+  if (!first.foreign) {
+    return no(held +
+              ", of whose grant there is no record to compare: it is free once that process "
+              "has ended");
+  }
   return no(held + ", not through dlock, which cannot break it: " +
-            (is_process ? "it is free once that process has ended"
-                        : "take away what stands there with the tools of the service"));
+            (first.owner.pid > 0        ? "it is free once that process has ended"
+             : first.foreign == "flock" ? "it is free once nobody has its lock file open"
+                                        : "take away what stands there with the tools of the "
+                                          "service"));
 }
 
 // The literal word, and nothing else, is a yes.
@@ -91,9 +98,13 @@ bool confirmed(const LockInfo& lock, const std::string& location) {
 int break_all(const LockInfo& lock, const LockService& service, Backend& backend) {
   const std::string why = who_and_why(service.settings());
   int status = exit_status::kNo;
+  std::optional<int> error;  // does not spare the others
   for (const LockInfo::Holder& holder : lock.holders) {
     const auto broken = backend.force_release(lock.key, holder.owner.id, why, service.patience());
-    if (!broken) return report(broken.error());
+    if (!broken) {
+      error = report(broken.error());
+      continue;
+    }
     const std::string whose = quoted(lock.key) + ", " + in_words(holder);
     if (!broken.value()) {
       log(Level::error, "not broken: " + whose + ", is not held by that grant any more");
@@ -104,7 +115,7 @@ int break_all(const LockInfo& lock, const LockService& service, Backend& backend
                          (holder.foreign ? "; that program is not told, its job may go on"
                                          : "; its dlock ends the command now"));
   }
-  return status;
+  return error.value_or(status);
 }
 
 }  // namespace

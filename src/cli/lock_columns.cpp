@@ -84,7 +84,7 @@ Cell expires(const LockRow& row) {
 }
 Cell until(const LockRow& row) {
   return of_holder(row, [](const auto& holder) {
-    return holder.expires ? Cell(util::utc_in(*holder.expires)) : Cell();
+    return holder.expires ? text(util::utc_in(*holder.expires)) : Cell();
   });
 }
 Cell fence(const LockRow& row) {
@@ -105,7 +105,7 @@ Cell waited(const LockRow& row) {
 }
 Cell waiting_since(const LockRow& row) {
   const bool known = row.waiter != nullptr && row.waiter->waiting;
-  return known ? Cell(util::utc_in(-*row.waiter->waiting)) : Cell();
+  return known ? text(util::utc_in(-*row.waiter->waiting)) : Cell();
 }
 Cell waiting(const LockRow& row) {
   return row.lock->waiters ? number(row.lock->waiters->size()) : Cell();
@@ -241,17 +241,24 @@ constexpr std::array kColumns{
                 .brief = "which servers tell otherwise or nothing"}},
 };
 
-// A column of a view.  An optional one is left out where all its cells are empty or `quiet`.
+// A column of a view.  An optional one is left out where all its cells are empty or `quiet`, or all
+// servers agree.
 struct Shown {
   std::string_view name;
   bool optional = false;
   std::string_view quiet = "-";
 };
 
-constexpr std::array kListView{Shown{"key"},           Shown{"how", true, "exclusive"},
-                               Shown{"nodes", true},   Shown{"host"},
-                               Shown{"pid"},           Shown{"held"},
-                               Shown{"expires", true}, Shown{"waiting", true, "0"},
+constexpr std::string_view kAllAgree = "all agree";
+
+constexpr std::array kListView{Shown{"key"},
+                               Shown{"how", true, "exclusive"},
+                               Shown{"nodes", true, kAllAgree},
+                               Shown{"host"},
+                               Shown{"pid"},
+                               Shown{"held"},
+                               Shown{"expires", true},
+                               Shown{"waiting", true, "0"},
                                Shown{"what"}};
 constexpr std::array kHolderView{Shown{"id"},          Shown{"host"}, Shown{"pid"},
                                  Shown{"user", true},  Shown{"held"}, Shown{"expires", true},
@@ -269,6 +276,7 @@ const LockColumn* find_column(std::string_view name) {
 bool tells_something(const Column<LockRow>& column, std::span<const LockRow> rows,
                      std::string_view quiet) {
   return std::any_of(rows.begin(), rows.end(), [&](const LockRow& row) {
+    if (quiet == kAllAgree) return row.lock->nodes_agreeing != row.lock->nodes_total;
     const std::string text = cell_text(column.cell(row));
     return text != "-" && text != quiet;
   });

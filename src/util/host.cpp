@@ -34,6 +34,7 @@ std::string utc_now() { return utc_in(Millis{0}); }
 std::string utc_in(Millis from_now) {
   // Not gmtime_r: glibc's reads the time zone file, even for UTC.
   using namespace std::chrono;
+  if (from_now > years{1'000} || from_now < -years{1'000}) return "";
   const auto now = floor<milliseconds>(system_clock::now() + from_now);
   const auto day = floor<days>(now);
   const year_month_day date(day);

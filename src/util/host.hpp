@@ -18,7 +18,8 @@ std::string user_name(uid_t uid);
 /// The wall clock's time as RFC 3339 in UTC with milliseconds: for showing, never for deciding.
 std::string utc_now();
 
-/// The same for an instant that is `from_now` away, which may be negative.
+/// The same for an instant that is `from_now` away, which may be negative; "" if that is more than
+/// a thousand years.
 std::string utc_in(Millis from_now);
 
 }  // namespace dlock::util
