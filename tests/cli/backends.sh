@@ -1,0 +1,113 @@
+# shellcheck shell=bash disable=SC2034  # the variables are for the scripts
+# For scripts whose behaviour every backend must have.  A script with the line "# ctest: every backend"
+# near its top is a test of its own for each function use_NAME below, cli.<script>/NAME, and is told NAME
+# in DLOCK_TEST_BACKEND.  After lib.sh:
+#   . "$(dirname "$0")/backends.sh"
+# starts what that backend needs, with no lock in it, points DLOCK_BACKEND there, and goes to $tmp.  By
+# hand: DLOCK_TEST_BACKEND=redis bash tests/cli/NAME.sh; without it, it is the file backend.
+#
+#   $backend        its name
+#   $location       where it is, as dlock prints it
+#   ${trait[NAME]}  what `dlock backends --json` says of it
+#   ${pid[NAME]}    the dlock of start NAME, holder NAME or waiter NAME
+: "${tmp:?lib.sh comes first}"
+
+use_file() { location=$DLOCK_BACKEND; }
+use_redis() {
+  . "${BASH_SOURCE[0]%/*}/redis.sh"
+  start_redis server
+  DLOCK_BACKEND=${redis_url[server]}
+  location=$DLOCK_BACKEND/0
+}
+use_redlock() {
+  . "${BASH_SOURCE[0]%/*}/redis.sh"
+  local name
+  local servers=
+  for name in server second third; do
+    start_redis "$name"
+    servers+=${servers:+,}127.0.0.1:${redis_port[$name]}
+  done
+  DLOCK_BACKEND=redlock://$servers
+  location=$DLOCK_BACKEND/0
+  agree=' (3 of 3 servers agree)'
+}
+
+agree=
+declare -A trait=() pid=()
+backend=${DLOCK_TEST_BACKEND:-file}
+unset DLOCK_TEST_BACKEND
+while read -r lib_name lib_value; do
+  trait[$lib_name]=$lib_value
+done < <("$DLOCK" backends --json | sed -n "/\"name\": \"$backend\"/,/}/s/[\":,]/ /gp")
+[[ ${trait[name]-} == "$backend" ]] || fail "dlock knows no backend $backend"
+[[ ${trait[built_in]} == true ]] || skip "this dlock has no $backend backend"
+"use_$backend"
+cd "$tmp" || exit
+unset lib_name lib_value
+
+# ends_at_once: a holder that is killed holds nothing any more, and not only when its ttl is over.
+ends_at_once() { [[ ${trait[ends_on]} != ttl ]]; }
+
+# What a holder or waiter of these tests runs: see start.
+cat >job <<'SH'
+#!/bin/sh
+echo $$ >"$1.pid"
+echo "$DLOCK_TOKEN" >"$1.token"
+echo "${DLOCK_FENCE-}" >"$1.fence"
+echo "$1" >>order
+touch "$1.held"
+until test -e "$1.go"; do sleep 0.02; done
+SH
+chmod +x job
+job=./job
+
+# start NAME ARGUMENTS...: dlock run ARGUMENTS in the background.  Its command is $job; as soon as that
+# runs, NAME is a line of ./order, and NAME.held, NAME.pid, NAME.token and NAME.fence are there.  It ends
+# by itself once NAME.go is there.  What dlock says is in NAME.err.
+start() {
+  local name=$1
+  shift
+  rm -f "$name".{held,pid,token,fence,go,err,status}
+  "$DLOCK" run "$@" -- "$job" "$name" 2>"$name.err" &
+  pid[$name]=$!
+}
+
+# holder NAME ARGUMENTS...: the same, and it has the lock.
+holder() {
+  start "$@"
+  wait_until 30 test -e "$1.held"
+}
+
+# waiter NAME KEY ARGUMENTS...: start NAME -k KEY ARGUMENTS..., which is one waiter more when this returns.
+waiter() {
+  local name=$1 key=$2 before
+  shift 2
+  before=$(waiting "$key")
+  start "$name" -k "$key" "$@"
+  wait_until 30 lib_waits_more "$key" "$before"
+}
+
+# waiting KEY: how many wait for it.
+waiting() {
+  local rows=()
+  mapfile -t rows < <("$DLOCK" show --output waiting -- "$1")
+  echo "${rows[1]-0}"
+}
+lib_waits_more() { (($(waiting "$1") > $2)); }
+
+# ends STATUS NAME...: these end with this status, within 30 s.  finish NAME...: and are told to, with 0.
+ends() {
+  local want=$1 name got
+  shift
+  for name in "$@"; do
+    wait_until 30 gone "${pid[$name]}"
+    got=0
+    wait "${pid[$name]}" || got=$?
+    ((got == want)) || fail "$name ends with status $got: $(<"$name.err")"
+  done
+}
+finish() {
+  local name
+  for name in "$@"; do touch "$name.go"; done
+  ends 0 "$@"
+}

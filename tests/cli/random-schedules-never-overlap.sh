@@ -1,0 +1,102 @@
+#!/usr/bin/env bash
+# ctest: every backend
+# ctest: serial
+# 12 workers take 3 locks in all modes, in random order, and some of their dlocks are killed: no two
+# jobs run at once that their modes forbid, and the fencing tokens of each lock only grow.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/backends.sh"
+need python3
+
+cat >"$tmp/job.py" <<'PYTHON'
+# Each job has a file of its own, locked for as long as it lives: the kernel tells the living from
+# the dead.  A job is there before it looks, so of two that overlap at least one sees the other.
+import fcntl, os, sys, time
+live, key, mode, nap = sys.argv[1:]
+fence = int(os.environ.get("DLOCK_FENCE", "0"))
+name = f"{key}.{mode}.{fence}.{os.getpid()}"
+mine = os.open(f"{live}/new.{name}", os.O_CREAT | os.O_RDWR)
+fcntl.flock(mine, fcntl.LOCK_EX)
+os.rename(f"{live}/new.{name}", f"{live}/{name}")
+
+alive, seen = [], []
+for other in os.listdir(live):
+    its_key, its_mode, its_fence, *_ = other.split(".")
+    if its_key != key or other == name:
+        continue
+    seen.append((its_mode, int(its_fence)))
+    fd = os.open(f"{live}/{other}", os.O_RDWR)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        alive.append(its_mode)
+    os.close(fd)
+both = [mode, *alive]
+if "exclusive" in both and alive or len(set(both)) > 1 or mode == "slots" and len(both) > 2:
+    sys.exit(f"OVERLAP on {key}: {mode} beside {alive}")
+# Those that hold it together may get here in another order than they were granted.
+stale = [f for m, f in seen if f == fence or f > fence and "exclusive" in (mode, m)]
+if fence and stale:
+    sys.exit(f"STALE on {key}: {mode} with fence {fence} after {stale}")
+time.sleep(float(nap))
+PYTHON
+
+python3 - "$DLOCK" "$tmp" <<'PYTHON'
+import collections, os, random, signal, subprocess, sys, threading, time
+
+dlock, tmp = sys.argv[1:]
+live = f"{tmp}/live"
+os.mkdir(live)
+GRANTS = 400
+# Those of dlock: unlike what was asked for (busy, another mode), or killed as we did.
+ORDINARY = {0, 64, 75}
+KILLED = {-9, 69, 70, 79}
+MODES = {"exclusive": [], "shared": ["--shared"], "slots": ["--slots", "2"]}
+# What stands in /proc until the process has been waited for.
+counts, errors, lock = collections.Counter(), [], threading.Lock()
+seed = random.randrange(10**9)
+
+def children(pid):
+    try:
+        return [int(p) for p in open(f"/proc/{pid}/task/{pid}/children").read().split()]
+    except OSError:
+        return []
+
+def worker(number):
+    rng = random.Random(seed + number)
+    while counts["granted"] < GRANTS and not errors:
+        mode, key = rng.choice(list(MODES)), f"key{rng.randrange(3)}"
+        # A job that is killed with its dlock must not be the one that says all is well.
+        nap = rng.choice([0, 0, 0.02, 0.1])
+        process = subprocess.Popen(
+            [dlock, "run", "-q", "-k", key, "--ttl", "2s", "-w", rng.choice(["0", "0.2", "3"]), *MODES[mode],
+             "--", sys.executable, "-I", "-S", f"{tmp}/job.py", live, key, mode, str(nap)],
+            stderr=subprocess.PIPE)
+        kill = rng.random() < 0.1
+        if kill:
+            time.sleep(rng.uniform(0, 0.3))
+            victim = process.pid if rng.random() < 0.7 else (children(process.pid) or [process.pid])[0]
+            try:
+                os.kill(victim, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        err = process.communicate()[1].decode(errors="replace")
+        status = process.returncode
+        with lock:
+            counts["granted" if status == 0 else f"status {status}"] += 1
+            if kill:
+                counts["killed"] += 1
+            if "OVERLAP" in err or "STALE" in err:
+                errors.append(err)
+            elif status not in ORDINARY and not (kill and status in KILLED):
+                errors.append(f"status {status}: {err}")
+
+threads = [threading.Thread(target=worker, args=(n,)) for n in range(12)]
+started = time.monotonic()
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+if errors:
+    sys.exit(f"seed {seed}: " + "\n".join(errors[:5]))
+print(f"{dict(counts)} in {time.monotonic() - started:.1f} s")
+PYTHON
