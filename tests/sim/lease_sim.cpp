@@ -17,11 +17,13 @@
 #include <random>
 
 #include "engine/lease_schedule.hpp"
+#include "local_clock.hpp"
 
 namespace dlock {
 namespace {
 
-using Nanos = std::chrono::nanoseconds;
+using sim::LocalClock;
+using sim::Nanos;
 
 enum class Mutant {
   none,
@@ -45,19 +47,6 @@ struct Verdict {
   bool lost = false;
   int attempts = 0;
   Nanos lasted{0};
-};
-
-// A clock that is `rate` times as fast as true time.
-struct LocalClock {
-  double rate = 1;
-  Deadline at(Nanos true_time) const {
-    return Deadline(Nanos(static_cast<Nanos::rep>(static_cast<double>(true_time.count()) * rate)));
-  }
-  Nanos true_time(Deadline local) const {
-    if (local == kNever) return Nanos::max();
-    return Nanos(static_cast<Nanos::rep>(
-        std::ceil(static_cast<double>(local.time_since_epoch().count()) / rate)));
-  }
 };
 
 class World {

@@ -1,0 +1,67 @@
+// One simulated Redis server: what the scripts in src/backends/redis/lua do to the keys of one
+// lock, without the queue.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/backend.hpp"
+#include "local_clock.hpp"
+
+namespace dlock::sim {
+
+/// Names one acquisition.
+using Id = std::uint64_t;
+
+inline constexpr unsigned kSlots = 2;  // of every lock in slots mode
+
+class Node {
+ public:
+  explicit Node(Millis ttl) : ttl_(ttl) {}
+
+  /// False: somebody else holds it.
+  bool grant(Id id, Mode mode, Deadline now);
+  enum class Written { written, gone, overtaken };
+  Written write(Id id, std::uint64_t token, Deadline now);
+  bool renew(Id id, Deadline now);
+  bool remove(Id id, Deadline now);
+
+  std::uint64_t counter() const { return counter_; }
+  /// As a single server does with each grant.
+  std::uint64_t count() { return ++counter_; }
+  /// A restart without its data.
+  void forget();
+
+  /// How it may be broken on purpose.
+  struct Bugs {
+    bool removes_any = false;
+    bool renews_any = false;
+    bool any_token_ties = false;
+  };
+  Bugs bugs;
+
+  // What no server knows: whether an operation has changed another's grant, and whether a grant has
+  // outlived the last request of its holder by more than the ttl.
+  bool changed_foreign() const { return changed_foreign_; }
+  bool kept_too_long() const { return kept_too_long_; }
+
+ private:
+  struct Holder {
+    Id id;
+    Millis expires;
+    Millis asked;             // when its last request came that may prolong it
+    std::uint64_t token = 0;  // that it has written; a new grant starts without one
+  };
+
+  Holder* find(Id id);
+  Millis purge(Deadline now);
+
+  const Millis ttl_;
+  Mode mode_ = Mode::exclusive;
+  std::vector<Holder> holders_;
+  std::uint64_t counter_ = 0;
+  bool changed_foreign_ = false;
+  bool kept_too_long_ = false;
+};
+
+}  // namespace dlock::sim
