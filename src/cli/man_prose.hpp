@@ -469,7 +469,8 @@ and comes back at once can grant a lock a second time.
 Let it save every write
 .RB ( appendonly " yes, " appendfsync " always),"
 or stay away for one ttl.
-The fencing counters, too, live as long as the data of a majority.
+With its data it loses its fencing counters, too: a later token can then be
+smaller than an earlier one.
 )";
 
 inline constexpr std::string_view kExamples = R"(.SH EXAMPLES

@@ -86,7 +86,8 @@ std::string wrapped_command(pid_t pid) {
   constexpr std::string_view kMark("\0--\0", 4);
   const auto mark = words.find(kMark);
   if (mark == std::string::npos) return process_name(pid);
-  return words.substr(mark + kMark.size()).c_str();
+  const std::string rest = words.substr(mark + kMark.size());
+  return rest.substr(0, rest.find('\0'));
 }
 
 // The pid of the process that the user started, if this is the name of a helper of flock_wait.cpp.

@@ -132,6 +132,7 @@ Result<std::unique_ptr<Lease>> Acquisition::get() {
                                    .acquired_at = acquired_at_,
                                    .fence = round.fence,
                                    .asked = round.asked,
+                                   .doubted = doubted_,
                                    .head = head_,
                                    .subscription = std::move(subscription_)});
     }

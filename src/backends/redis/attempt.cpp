@@ -56,9 +56,11 @@ void Attempt::vanished(unsigned node) {
   writes_.put(node, Tally::Answer::no);
 }
 
-void Attempt::overtaken(std::uint64_t counter) {
+void Attempt::overtaken(std::uint64_t counter, std::uint64_t random) {
   if (counter < token_) return;  // by now all write a larger one anyway
-  token_ = counter + 1;
+  constexpr unsigned kMostDoublings = 10;
+  const std::uint64_t range = std::uint64_t{1} << std::min(++overtakings_, kMostDoublings);
+  token_ = counter + 1 + random % range;
   writes_ = Tally(grants_.nodes(), grants_.needed());
   asked_to_write_.assign(grants_.nodes(), false);
 }

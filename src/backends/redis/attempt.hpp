@@ -64,8 +64,9 @@ class Attempt {
   void unwritten(unsigned node, std::uint64_t token);
   /// It does not hold our grant any more.
   void vanished(unsigned node);
-  /// Another's token stands there, as happens when several share a lock: all write a larger one.
-  void overtaken(std::uint64_t counter);
+  /// Another's token stands there, as happens when several share a lock: all write a larger one. By
+  /// how much is a matter of chance (`random` is any number), or those that collide would again.
+  void overtaken(std::uint64_t counter, std::uint64_t random);
 
   enum class State {
     asking,   // the first round is open
@@ -89,6 +90,7 @@ class Attempt {
   std::vector<bool> asked_to_write_;
   std::uint64_t token_ = 0;
   bool token_is_fixed_ = false;  // since the second round has begun
+  unsigned overtakings_ = 0;
   const Deadline asked_;
   const Millis ttl_;
 };

@@ -8,7 +8,7 @@
 namespace dlock::redis {
 namespace {
 
-constexpr std::size_t kMostRead = 64 * 1024;  // whatever is longer was not written by us
+constexpr std::size_t kMostRead = 64 * 1024;         // whatever is longer was not written by us
 constexpr std::int64_t kMostMs = 1'000'000'000'000;  // 30 years; sums of these do not overflow
 
 }  // namespace

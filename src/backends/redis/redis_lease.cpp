@@ -38,6 +38,7 @@ class RedisLease final : public Lease {
         asked_(grant.asked),
         needed_(needed_for(*cluster_, request_)),
         valid_until_(trusted_until(grant.asked, request_.ttl)),
+        doubted_(std::move(grant.doubted)),
         ears_(std::make_shared<Ears>(cluster_->size())),
         head_(grant.head),
         waiters_subscription_(std::move(grant.subscription)) {}
@@ -80,6 +81,7 @@ class RedisLease final : public Lease {
   const Deadline asked_;
   const unsigned needed_;
   Deadline valid_until_;
+  const std::vector<bool> doubted_;
   const std::shared_ptr<Ears> ears_;
   const unsigned head_;
   std::unique_ptr<Subscription> waiters_subscription_;
@@ -154,7 +156,10 @@ Result<void> RedisLease::renew(Deadline deadline, Cancel cancel) {
         return node.extend(request, record, until, stop);
       },
       [&](unsigned node, const Result<Extension>& answer) {
-        if (answer) {
+        if (answer && doubted_[node]) {
+          answers.put(node, {Errc::unreachable, cluster_->address(node).shown +
+                                                    ": it did not answer when a grant was undone"});
+        } else if (answer) {
           answers.put(node, answer.value().ours, answer.value().why, answer.value().found);
           was_endless = was_endless || answer.value().was_endless;
         } else {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <random>
 
 #include "backends/redis/attempt.hpp"
 #include "backends/redis/reply.hpp"
@@ -57,9 +58,11 @@ class Round {
   };
   const std::shared_ptr<Flags> flags_;
   bool yields_ = false;  // to a waiter that was called
+  std::minstd_rand random_{std::random_device{}()};
 };
 
 Cluster::End Round::ask(const std::vector<unsigned>& nodes) {
+  const Deadline begun = Clock::now();
   std::vector<unsigned> prompt;  // who is worth to wait for
   for (const unsigned node : nodes) {
     if (cluster_.is_prompt(node)) prompt.push_back(node);
@@ -75,7 +78,7 @@ Cluster::End Round::ask(const std::vector<unsigned>& nodes) {
     if (auto ok = node.connect(give_up, stop); !ok) return Result<Vote>(ok.error());
     // In this order: so either we see that nobody wants it any more, or are told to undo it.
     flags->sent[number] = true;
-    if (flags->over) return Result<Vote>(Error{Errc::unreachable, node.address().shown + ": late"});
+    if (flags->over) return Result<Vote>(Error{Errc::cancelled, node.address().shown + ": late"});
     return node.try_acquire(request, record, its, after(Clock::now(), timeout), stop);
   };
   const auto take = [&](unsigned node, Result<Vote>& answer) {
@@ -86,11 +89,11 @@ Cluster::End Round::ask(const std::vector<unsigned>& nodes) {
   // Connecting can take its time, as long as too few have answered.  The head is only asked before
   // the others if it is prompt.
   const auto until = [&] {
-    if (!single() && nodes.size() == 1) return after(asked_, timeout());
+    if (!single() && nodes.size() == 1) return after(begun, timeout());
     const auto answered =
         attempt_.grants().count(Tally::Answer::yes) + attempt_.grants().count(Tally::Answer::no);
     if (answered < attempt_.grants().needed()) return give_up_;
-    return prompt.empty() ? Deadline() : after(asked_, timeout());
+    return prompt.empty() ? Deadline() : after(begun, timeout());
   };
   return cluster_.gather<Vote>(nodes, request, take, until, cancel_);
 }
@@ -137,7 +140,7 @@ Cluster::End Round::write_token() {
       } else if (answer->kind == Written::Kind::gone) {
         attempt_.vanished(node);
       } else {
-        attempt_.overtaken(answer->counter);
+        attempt_.overtaken(answer->counter, random_());
       }
       return state() != State::writing || attempt_.token() != token;
     };
@@ -158,7 +161,12 @@ void Round::undo() {
     const bool refused = votes_[node] && votes_[node]->kind != Vote::Kind::granted;
     if (flags_->sent[node] && !refused) nodes.push_back(node);
   }
-  for (const unsigned node : nodes) question_.doubted[node] = true;
+  // An answer settles this undo, but not an earlier one: who is doubted stays so.
+  std::vector<unsigned> settling;
+  for (const unsigned node : nodes) {
+    if (!question_.doubted[node]) settling.push_back(node);
+    question_.doubted[node] = true;
+  }
   std::vector<unsigned> prompt;
   for (const unsigned node : nodes) {
     if (cluster_.is_prompt(node)) prompt.push_back(node);
@@ -171,7 +179,9 @@ void Round::undo() {
       },
       [&](unsigned node, Result<Removal>& answer) {
         std::erase(prompt, node);
-        if (answer) question_.doubted[node] = false;
+        if (answer && std::count(settling.begin(), settling.end(), node) > 0) {
+          question_.doubted[node] = false;
+        }
         return false;
       },
       [&] { return prompt.empty() ? Deadline() : deadline; }, Cancel());

@@ -17,9 +17,9 @@ struct Question {
   unsigned head = 0;        // the server in whose queue we wait
   bool head_alone = false;  // first, and the others only if it has granted the lock
   Try how;                  // at the head; of the others we take what is free
-  /// Of servers that may still have a request of ours under way which undoes a grant: it could undo
-  /// a later one, too, so theirs do not count.  Those that are in doubt after this attempt are
-  /// added.
+  /// Servers that did not answer when they were to undo a grant.  That request may still be under
+  /// way, and undo a later grant of the same id: so theirs never count, not even in renewals.
+  /// Whoever does not answer this time is added.
   std::vector<bool>& doubted;
 };
 
