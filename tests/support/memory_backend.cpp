@@ -213,9 +213,9 @@ class MemoryLease final : public Lease {
     const json& revoked = transaction.state["revoked"];
     const auto why = revoked.find(request_.owner.id);
     return {Errc::lost,
-            util::quoted(request_.key) + (why == revoked.end()
-                                              ? " has expired"
-                                              : " was force-released by " + why->get<std::string>())};
+            util::quoted(request_.key) +
+                (why == revoked.end() ? " has expired"
+                                      : " was force-released by " + why->get<std::string>())};
   }
 
   std::string path_;
