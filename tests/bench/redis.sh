@@ -101,6 +101,18 @@ else
   left_out "redis-py: python3-redis is not installed"
 fi
 
+# The same on five servers: what a majority costs.
+servers=127.0.0.1:$redis_port one_port=$redis_port more_servers=()
+for i in 2 3 4 5; do
+  start_redis
+  more_servers+=("$server")
+  servers+=,127.0.0.1:$redis_port
+done
+redis_port=$one_port
+mapfile -t ms < <(run_ms 60 "'$dlock' run -b redlock://$servers --key x -- /bin/true" "$redis_run")
+row "  redlock on 5 servers; dlock redis" "${ms[0]}" "${ms[1]}" "$(ratio "${ms[0]}" "${ms[1]}")" 1.6
+for server in "${more_servers[@]}"; do stop "$server"; done
+
 # From the last act of a job to the first one of the job that waits for its lock.
 for ((i = 0; i < rounds; ++i)); do
   hand_over "$dlock" run --quiet "${on_redis[@]}" -- >>"$tmp/redis-dlock.us"

@@ -117,7 +117,7 @@ refuses 64 'no database of that number' "$url/99"
 
 # Something else at the key.
 rcli a lpush dlock:job x >/dev/null
-refuses 75 '"job" is held by redis list' "$url" -n
+refuses 75 '"job" is held by another program' "$url" -n
 assert_equal x "$(rcli a lrange dlock:job 0 -1)" "the list that was there"
 rcli a del dlock:job >/dev/null
 

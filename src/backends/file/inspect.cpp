@@ -57,12 +57,11 @@ std::optional<std::int64_t> stat_field(pid_t pid, int number) {
 }
 
 // Since when the process runs: field 22, in clock ticks since the boot.
-std::optional<Millis> process_age(pid_t pid) {
+std::optional<Millis> process_age(pid_t pid, Deadline now) {
   const auto ticks = stat_field(pid, 22);
   if (!ticks) return std::nullopt;
-  const auto now = Clock::now().time_since_epoch();
   const Millis started{*ticks * 1'000 / sysconf(_SC_CLK_TCK)};
-  return std::max(std::chrono::duration_cast<Millis>(now) - started, Millis{0});
+  return std::max(std::chrono::duration_cast<Millis>(now.time_since_epoch()) - started, Millis{0});
 }
 
 std::optional<pid_t> parent_of(pid_t pid) {
@@ -114,11 +113,11 @@ void name_the_front(Owner& process) {
   process.command = wrapped_command(static_cast<pid_t>(process.pid));
 }
 
-LockInfo::Waiter waiter_of(const FlockLine& line) {
+LockInfo::Waiter waiter_of(const FlockLine& line, Deadline now) {
   LockInfo::Waiter waiter;
   waiter.owner = owner_of_process(line.pid);
   waiter.mode = line.exclusive ? Mode::exclusive : Mode::shared;
-  waiter.waiting = process_age(line.pid);
+  waiter.waiting = process_age(line.pid, now);
   if (const auto pid = waits_for(waiter.owner.command)) {
     waiter.owner.pid = *pid;
     waiter.owner.command = wrapped_command(static_cast<pid_t>(*pid));
@@ -231,7 +230,7 @@ class Look {
 
   void add_waiters(const std::vector<FlockLine>& lines) {
     for (const FlockLine& line : lines) {
-      if (line.waiting) info.waiters->push_back(waiter_of(line));
+      if (line.waiting) info.waiters->push_back(waiter_of(line, now_));
     }
   }
 
@@ -245,7 +244,7 @@ class Look {
     std::vector<std::int64_t> heads;
     for (const FlockLine& line : at_seats_) {
       if (!line.waiting) continue;
-      LockInfo::Waiter waiter = waiter_of(line);
+      LockInfo::Waiter waiter = waiter_of(line, now_);
       const bool at_gate = gate && gate.value() && line.inode == gate.value()->inode;
       if (!at_gate && std::count(heads.begin(), heads.end(), waiter.owner.pid) > 0) continue;
       if (!at_gate) heads.push_back(waiter.owner.pid);
@@ -265,8 +264,9 @@ class Look {
   const std::vector<FlockLine>& locks_;
   std::vector<pid_t> suspects_;
   const bool last_;
-  std::vector<pid_t> known_;         // who locked the lock file for the holders of seats
-  std::vector<FlockLine> at_seats_;  // who waits for seats
+  const Deadline now_ = Clock::now();  // the same for all, or those of one tick would change places
+  std::vector<pid_t> known_;           // who locked the lock file for the holders of seats
+  std::vector<FlockLine> at_seats_;    // who waits for seats
 };
 
 Result<LockInfo> look_at(const Place& place, std::string_view key,
