@@ -42,8 +42,8 @@ void Acquisition::tell(const LockInfo& info) {
 bool Acquisition::tell() {
   const auto info = cluster_->call<LockInfo>(
       head_,
-      [key = request_.key, deadline = patience()](Node& node, Cancel) {
-        return node.look(key, deadline);
+      [key = request_.key, deadline = patience()](Node& node, Cancel cancel) {
+        return node.look(key, deadline, cancel);
       },
       wait_.cancel);
   if (!info) return true;

@@ -151,18 +151,18 @@ Result<Removal> Node::remove(const Request& request, bool was_waiting, Deadline 
 }
 
 Result<bool> Node::break_lock(std::string_view key, std::string_view owner_id, std::string_view why,
-                              Deadline deadline) {
+                              Deadline deadline, Cancel cancel) {
   const Names its = names(key);
   const std::string id(owner_id);
   const auto reply = run(kBreak, its, {its.waiter + id, its.revoked + id},
-                         {id, "", its.channels, std::string(why)}, deadline, Cancel());
+                         {id, "", its.channels, std::string(why)}, deadline, cancel);
   if (!reply) return reply.error();
   return reply.value().number() == 1;
 }
 
-Result<LockInfo> Node::look(std::string_view key, Deadline deadline) {
+Result<LockInfo> Node::look(std::string_view key, Deadline deadline, Cancel cancel) {
   const Names its = names(key);
-  const auto reply = run(kLook, its, {}, {"", "", its.channels, its.waiter}, deadline, Cancel());
+  const auto reply = run(kLook, its, {}, {"", "", its.channels, its.waiter}, deadline, cancel);
   if (!reply) return reply.error();
   return lock_info(key, reply.value());
 }
@@ -173,13 +173,14 @@ Deadline Node::patience(Deadline deadline) const {
   return std::min(deadline, after(Clock::now(), address().patience));
 }
 
-Result<std::vector<std::string>> Node::scan(std::string_view key_prefix, Deadline deadline) {
+Result<std::vector<std::string>> Node::scan(std::string_view key_prefix, Deadline deadline,
+                                            Cancel cancel) {
   const std::string pattern = glob_escape(prefix_ + std::string(key_prefix)) + '*';
   std::vector<std::string> keys;
   std::string cursor = "0";
   do {
     const auto reply = connection_.ask({"SCAN", cursor, "MATCH", pattern, "COUNT", "1000"},
-                                       patience(deadline), Cancel());
+                                       patience(deadline), cancel);
     if (!reply) return reply.error();
     if (reply.value().is_error()) return server_error(address().shown, reply.value().text);
     cursor = reply.value().at(0).text;
@@ -192,8 +193,9 @@ Result<std::vector<std::string>> Node::scan(std::string_view key_prefix, Deadlin
   return keys;
 }
 
-Result<std::vector<LockInfo>> Node::list(std::string_view key_prefix, Deadline deadline) {
-  const auto keys = scan(key_prefix, deadline);
+Result<std::vector<LockInfo>> Node::list(std::string_view key_prefix, Deadline deadline,
+                                         Cancel cancel) {
+  const auto keys = scan(key_prefix, deadline, cancel);
   if (!keys) return keys.error();
   std::vector<LockInfo> out;
   for (std::size_t from = 0; from < keys.value().size(); from += kPortion) {
@@ -206,7 +208,7 @@ Result<std::vector<LockInfo>> Node::list(std::string_view key_prefix, Deadline d
       commands.push_back(script_command(first ? "EVAL" : "EVALSHA", first ? kLook.text : kLook.sha1,
                                         its, {}, {"", "", its.channels, its.waiter}));
     }
-    const auto replies = connection_.ask(commands, patience(deadline), Cancel());
+    const auto replies = connection_.ask(commands, patience(deadline), cancel);
     if (!replies) return replies.error();
     for (std::size_t i = from; i < to; ++i) {
       const Reply& reply = replies.value()[i - from];

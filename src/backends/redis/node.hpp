@@ -100,10 +100,10 @@ class Node {
   Result<Removal> remove(const Request& request, bool was_waiting, Deadline deadline,
                          Cancel cancel);
 
-  Result<LockInfo> look(std::string_view key, Deadline deadline);
-  Result<std::vector<LockInfo>> list(std::string_view key_prefix, Deadline deadline);
+  Result<LockInfo> look(std::string_view key, Deadline deadline, Cancel cancel);
+  Result<std::vector<LockInfo>> list(std::string_view key_prefix, Deadline deadline, Cancel cancel);
   Result<bool> break_lock(std::string_view key, std::string_view owner_id, std::string_view why,
-                          Deadline deadline);
+                          Deadline deadline, Cancel cancel);
 
   /// Readable when the connection has ended; -1 while there is none.
   int fd() const { return connection_.fd(); }
@@ -121,7 +121,8 @@ class Node {
                     const std::vector<std::string>& more_keys,
                     const std::vector<std::string>& arguments, Deadline deadline, Cancel cancel);
   Deadline patience(Deadline deadline) const;
-  Result<std::vector<std::string>> scan(std::string_view key_prefix, Deadline deadline);
+  Result<std::vector<std::string>> scan(std::string_view key_prefix, Deadline deadline,
+                                        Cancel cancel);
 
   Connection connection_;
   const std::string prefix_;

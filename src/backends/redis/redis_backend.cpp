@@ -29,16 +29,17 @@ class RedisBackend final : public Backend {
   }
 
   Result<std::vector<LockInfo>> list(std::string_view prefix, Deadline deadline) override {
-    auto lists =
-        of_each<std::vector<LockInfo>>([prefix = std::string(prefix), deadline](Node& node) {
-          return node.list(prefix, deadline);
+    auto lists = of_each<std::vector<LockInfo>>(
+        [prefix = std::string(prefix), deadline](Node& node, Cancel stop) {
+          return node.list(prefix, deadline, stop);
         });
     return lists.size() == 1 ? std::move(lists[0]) : merge_lists(lists, servers_);
   }
 
   Result<LockInfo> inspect(std::string_view key, Deadline deadline) override {
-    auto looks = of_each<LockInfo>(
-        [key = std::string(key), deadline](Node& node) { return node.look(key, deadline); });
+    auto looks = of_each<LockInfo>([key = std::string(key), deadline](Node& node, Cancel stop) {
+      return node.look(key, deadline, stop);
+    });
     return looks.size() == 1 ? std::move(looks[0]) : merge_looks(key, looks, servers_);
   }
 
@@ -57,7 +58,7 @@ class RedisBackend final : public Backend {
     unsigned answered = 0;
     Deadline until = kNever;
     cluster_->gather<Answer>(
-        cluster_->all(), [ask](Node& node, unsigned, Cancel) { return ask(node); },
+        cluster_->all(), [ask](Node& node, unsigned, Cancel stop) { return ask(node, stop); },
         [&](unsigned node, Result<Answer>& answer) {
           out[node] = std::move(answer);
           if (++answered == quorum(cluster_->size(), 1)) until = after(Clock::now(), kStragglers);
@@ -76,9 +77,9 @@ class RedisBackend final : public Backend {
 Result<bool> RedisBackend::force_release(std::string_view key, std::string_view owner_id,
                                          std::string_view why, Deadline deadline) {
   if (owner_id.empty()) return false;
-  const auto answers =
-      of_each<bool>([key = std::string(key), id = std::string(owner_id), why = std::string(why),
-                     deadline](Node& node) { return node.break_lock(key, id, why, deadline); });
+  const auto answers = of_each<bool>(
+      [key = std::string(key), id = std::string(owner_id), why = std::string(why), deadline](
+          Node& node, Cancel stop) { return node.break_lock(key, id, why, deadline, stop); });
   if (answers.size() == 1) return answers[0];
   const unsigned majority = quorum(cluster_->size(), 1);
   std::vector<std::optional<Error>> errors(cluster_->size());

@@ -104,7 +104,15 @@ Result<void> RedisLease::verdict(const Answers& answers) const {
   if (answers.end == Cluster::End::cancelled) {
     return Error{Errc::cancelled, "stopped waiting for " + cluster_->address(0).shown};
   }
-  if (!answers.tally.denied()) return not_told(too_few(needed_, answers.errors));
+  if (!answers.tally.denied()) {
+    auto errors = answers.errors;
+    for (const unsigned node : cluster_->all()) {
+      if (answers.tally.at(node) != Tally::Answer::open) continue;
+      errors[node] =
+          Error{Errc::unreachable, cluster_->address(node).shown + ": no answer in time"};
+    }
+    return not_told(too_few(needed_, errors));
+  }
   const std::string key = util::quoted(request_.key);
   const std::string at = single() ? cluster_->address(0).shown + ": " : "";
   if (!answers.why.empty()) {

@@ -105,6 +105,8 @@ void Round::note(unsigned node, Result<Vote>& answer) {
     return;
   }
   votes_[node] = *answer;
+  // What it has granted is counted under its other number.
+  if (answer->kind == Vote::Kind::twin) question_.doubted[node] = true;
   if (answer->kind != Vote::Kind::granted) {
     attempt_.refused(node);
     yields_ = yields_ || (node == question_.head && question_.how.turn == Turn::wait &&
