@@ -28,7 +28,7 @@ std::optional<Mode> parse_mode(std::string_view name);
 
 /// Who holds or wants a lock, as `dlock show` prints it on another machine.
 struct Owner {
-  std::string id;  // 128 random bits in hex, new for every acquire; what release compares
+  std::string id;  // 128 random bits in hex, new for every acquire; see Lease::owner_id()
   std::string host;
   std::int64_t pid = 0;  // of the process that the user started
   std::string user;
@@ -89,6 +89,10 @@ struct Wait {
 class Lease {
  public:
   virtual ~Lease() = default;
+
+  /// What the holder is shown with, and what breaks its lock: the id of the request, or, where it
+  /// was in doubt what had become of an earlier attempt, another one.
+  virtual const std::string& owner_id() const = 0;
 
   /// A number that is larger for every later grant of this key, if the service can give one.
   /// The child gets it as DLOCK_FENCE, to hand to whatever it writes to.

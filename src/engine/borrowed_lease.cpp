@@ -16,15 +16,18 @@ namespace {
 
 class BorrowedLease final : public Lease {
  public:
-  explicit BorrowedLease(std::optional<std::uint64_t> fence) : fence_(fence) {}
+  explicit BorrowedLease(const LockInfo::Holder& holder)
+      : owner_id_(holder.owner.id), fence_(holder.fence) {}
 
+  const std::string& owner_id() const override { return owner_id_; }
   std::optional<std::uint64_t> fence() const override { return fence_; }
   Deadline valid_until() const override { return kNever; }
   Result<void> renew(Deadline, Cancel) override { return {}; }
   Result<void> release(Deadline, Cancel) override { return {}; }
 
  private:
-  std::optional<std::uint64_t> fence_;
+  const std::string owner_id_;
+  const std::optional<std::uint64_t> fence_;
 };
 
 // As Process::name.
@@ -54,9 +57,10 @@ std::string how(Mode mode, unsigned slots) {
 
 }  // namespace
 
-Result<Borrowed> borrow_lease(Backend& backend, const Request& request, Deadline deadline) {
+Result<std::unique_ptr<Lease>> borrow_lease(Backend& backend, const Request& request,
+                                            Deadline deadline) {
   const char* token = std::getenv("DLOCK_TOKEN");
-  if (token == nullptr || *token == '\0') return Borrowed{};
+  if (token == nullptr || *token == '\0') return std::unique_ptr<Lease>();
   const auto info = backend.inspect(request.key, deadline);
   if (!info) return info.error();
   for (const LockInfo::Holder& holder : info.value().holders) {
@@ -68,9 +72,9 @@ Result<Borrowed> borrow_lease(Backend& backend, const Request& request, Deadline
                                        how(lock.mode, lock.slots) + ", so asking for it " +
                                        how(request.mode, request.slots) + " would wait for ever"};
     }
-    return Borrowed{std::make_unique<BorrowedLease>(holder.fence), holder.owner.id};
+    return std::unique_ptr<Lease>(std::make_unique<BorrowedLease>(holder));
   }
-  return Borrowed{};
+  return std::unique_ptr<Lease>();
 }
 
 }  // namespace dlock

@@ -75,8 +75,8 @@ class Supervisor {
   Fd children_;  // signalfd of SIGCHLD
 
   std::unique_ptr<Backend> backend_;
-  std::string owner_id_ = util::random_id();
-  bool borrowed_ = false;  // the lock is held by a job above this one, whose id owner_id_ is
+  std::string owner_id_;
+  bool borrowed_ = false;                     // the lock is held by a job above this one
   std::optional<to_front::Blocked> blocker_;  // who was in the way when last heard of
   Deadline blocker_seen_ = kNever;
   unsigned blocked_messages_ = 0;
@@ -91,7 +91,7 @@ class Supervisor {
 
 Request Supervisor::make_request() const {
   Request request{.key = spec_.key, .mode = spec_.mode, .slots = spec_.slots, .ttl = spec_.ttl};
-  request.owner.id = owner_id_;
+  request.owner.id = util::random_id();
   request.owner.host = util::host_name();
   request.owner.pid = context_.front;
   request.owner.user = util::user_name();
@@ -134,10 +134,9 @@ Result<std::unique_ptr<Lease>> Supervisor::open_and_acquire() {
   const Request request = make_request();
   auto borrowed = borrow_lease(*backend_, request, network_deadline());
   if (!borrowed) return borrowed.error();
-  if (borrowed->lease) {
-    owner_id_ = borrowed->owner_id;
+  if (*borrowed) {
     borrowed_ = true;
-    return std::move(borrowed->lease);
+    return std::move(*borrowed);
   }
   Wait wait;
   wait.until = spec_.wait ? after(context_.started, *spec_.wait) : kNever;
@@ -154,6 +153,7 @@ std::optional<Error> Supervisor::acquire() {
     return Error{Errc::unreachable, backend_->location() + " granted " + quoted(spec_.key) +
                                         " too late: too little of its --ttl is left"};
   }
+  owner_id_ = (*lease)->owner_id();
   const int witness = (*lease)->witness_fd();
   lock_.emplace(std::move(*lease),
                 HeldLock::Spec{spec_.key, spec_.ttl, margins_, context_.target.connect_timeout},

@@ -138,7 +138,7 @@ TEST_P(Contract, WhoeverIsRefusedIsToldWhoHolds) {
   EXPECT_EQ(seen.key, "job");
   ASSERT_EQ(seen.holders.size(), 1u);
   const LockInfo::Holder& holder = seen.holders[0];
-  EXPECT_EQ(holder.owner.id, held.owner.id);
+  EXPECT_EQ(holder.owner.id, lease->owner_id());
   EXPECT_EQ(holder.owner.host, util::host_name());
   EXPECT_EQ(holder.owner.pid, getpid());
   EXPECT_EQ(holder.owner.user, util::user_name());
@@ -160,10 +160,9 @@ TEST_P(Contract, AWaiterIsToldOfTheNextHolderToo) {
   const auto waiters = [&](std::size_t count) {
     return eventually([&] { return inspect(*a, "job").waiters->size() == count; });
   };
-  const Request first = request("job");
-  const Request second = request("job");
-  auto lease = hold(*a, first);
-  Waiting next(connect(), second);
+  auto lease = hold(*a, request("job"));
+  std::vector<std::string> expected{lease->owner_id()};
+  Waiting next(connect(), request("job"));
   ASSERT_TRUE(waiters(1));
   std::mutex mutex;
   std::vector<std::string> ids;
@@ -186,10 +185,11 @@ TEST_P(Contract, AWaiterIsToldOfTheNextHolderToo) {
   EXPECT_TRUE(told(1));
   EXPECT_TRUE(release(*lease));
   lease = next.lease();
+  expected.push_back(lease->owner_id());
   EXPECT_TRUE(told(2));
   source.fire();
   thread.join();
-  EXPECT_EQ(ids, (std::vector<std::string>{first.owner.id, second.owner.id}));
+  EXPECT_EQ(ids, expected);
 }
 
 TEST_P(Contract, AReleaseWakesAWaiter) {
@@ -308,9 +308,8 @@ TEST_P(Contract, AnExpiredLeaseIsLostAndNotTakenAgain) {
 }
 
 TEST_P(Contract, AReleaseAfterALossDoesNotHurtTheNextHolder) {
-  const Request broken = request("job");
-  auto lease = hold(*a, broken);
-  ASSERT_TRUE(*b->force_release("job", broken.owner.id, "test", soon()));
+  auto lease = hold(*a, request("job"));
+  ASSERT_TRUE(*b->force_release("job", lease->owner_id(), "test", soon()));
   auto next = hold(*b, request("job"));
   EXPECT_EQ(release(*lease).error().code, Errc::lost);
   EXPECT_TRUE(renew(*next));
@@ -348,10 +347,9 @@ TEST_P(Contract, FencesGrowWithEveryGrant) {
     check(lease);
     EXPECT_TRUE(release(*lease));
   }
-  const Request broken = request("job");
-  auto lease = hold(*a, broken);
+  auto lease = hold(*a, request("job"));
   check(lease);
-  EXPECT_TRUE(*b->force_release("job", broken.owner.id, "test", soon()));
+  EXPECT_TRUE(*b->force_release("job", lease->owner_id(), "test", soon()));
   check(hold(*b, request("job")));
 }
 
@@ -467,7 +465,7 @@ TEST_P(Contract, AForceReleaseReachesTheHolderWithItsReason) {
     if (events >= 0) {
       EXPECT_FALSE(util::wait_readable(events, Deadline{}));
     }
-    EXPECT_TRUE(*b->force_release("job", broken.owner.id, "disk is full; ask ops", soon()));
+    EXPECT_TRUE(*b->force_release("job", lease->owner_id(), "disk is full; ask ops", soon()));
     if (events >= 0) {
       EXPECT_TRUE(util::wait_readable(events, soon()));
     }
@@ -485,11 +483,10 @@ TEST_P(Contract, AForceReleaseReachesTheHolderWithItsReason) {
 
 TEST_P(Contract, AForceReleaseBreaksTheOneHolderThatWasShown) {
   NEEDS(shared);
-  const Request broken = shared("job");
-  auto lease = hold(*a, broken);
+  auto lease = hold(*a, shared("job"));
   auto other = hold(*b, shared("job"));
-  auto forcing = std::async(std::launch::async, [&, client = connect()] {
-    return client->force_release("job", broken.owner.id, "test", soon());
+  auto forcing = std::async(std::launch::async, [client = connect(), id = lease->owner_id()] {
+    return client->force_release("job", id, "test", soon());
   });
   ASSERT_TRUE(eventually([&] { return !renew(*lease); }));
   EXPECT_EQ(release(*lease).error().code, Errc::lost);
@@ -499,29 +496,28 @@ TEST_P(Contract, AForceReleaseBreaksTheOneHolderThatWasShown) {
   EXPECT_TRUE(renew(*other));
   const LockInfo info = inspect(*b, "job");
   ASSERT_EQ(info.holders.size(), 1u);
-  EXPECT_NE(info.holders[0].owner.id, broken.owner.id);
+  EXPECT_NE(info.holders[0].owner.id, lease->owner_id());
   EXPECT_EQ(code_of(try_once(*a, request("job"))), Errc::busy);
   EXPECT_TRUE(release(*other));
 }
 
 TEST_P(Contract, AForceReleaseOfWhatIsGoneIsFalse) {
   EXPECT_FALSE(*b->force_release("never used", "0123", "test", soon()));
-  const Request old = request("job");
-  EXPECT_TRUE(release(*hold(*a, old)));
-  EXPECT_FALSE(*b->force_release("job", old.owner.id, "test", soon()));
+  const auto old = hold(*a, request("job"));
+  EXPECT_TRUE(release(*old));
+  EXPECT_FALSE(*b->force_release("job", old->owner_id(), "test", soon()));
   auto lease = hold(*a, request("job"));
-  EXPECT_FALSE(*b->force_release("job", old.owner.id, "test", soon()));
+  EXPECT_FALSE(*b->force_release("job", old->owner_id(), "test", soon()));
   EXPECT_FALSE(*b->force_release("job", "", "test", soon()));
   EXPECT_TRUE(renew(*lease));
   EXPECT_EQ(code_of(try_once(*b, request("job"))), Errc::busy);
 }
 
 TEST_P(Contract, AForceReleaseLetsAWaiterIn) {
-  const Request broken = request("job");
-  auto lease = hold(*a, broken);
+  auto lease = hold(*a, request("job"));
   Waiting waiting(connect(), request("job"));
   ASSERT_TRUE(waiting.blocked());
-  EXPECT_TRUE(*b->force_release("job", broken.owner.id, "test", soon()));
+  EXPECT_TRUE(*b->force_release("job", lease->owner_id(), "test", soon()));
   const Deadline before = Clock::now();
   auto next = waiting.lease();
   ASSERT_TRUE(next);
@@ -531,12 +527,11 @@ TEST_P(Contract, AForceReleaseLetsAWaiterIn) {
 
 TEST_P(Contract, AForceReleasedSlotLetsAWaiterIn) {
   NEEDS(slots);
-  const Request broken = slots("job", 2);
-  auto lease = hold(*a, broken);
+  auto lease = hold(*a, slots("job", 2));
   auto other = hold(*a, slots("job", 2));
   Waiting waiting(connect(), slots("job", 2));
   ASSERT_TRUE(waiting.blocked());
-  EXPECT_TRUE(*b->force_release("job", broken.owner.id, "test", soon()));
+  EXPECT_TRUE(*b->force_release("job", lease->owner_id(), "test", soon()));
   auto next = waiting.lease();
   ASSERT_TRUE(next);
   EXPECT_TRUE(renew(*next));
@@ -575,7 +570,7 @@ TEST_P(Contract, AForceReleaseNeverBreaksANewerGrant) {
     EXPECT_TRUE(renew(*lease)) << round;
     {
       const std::lock_guard lock(mutex);
-      last = wanted.owner.id;
+      last = lease->owner_id();
     }
     if (!release(*lease)) ++lost;
   }

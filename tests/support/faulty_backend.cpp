@@ -91,6 +91,7 @@ class FaultyLease final : public Lease {
   FaultyLease(std::unique_ptr<Lease> wrapped, std::shared_ptr<Control> control)
       : wrapped_(std::move(wrapped)), control_(std::move(control)) {}
 
+  const std::string& owner_id() const override { return wrapped_->owner_id(); }
   std::optional<std::uint64_t> fence() const override { return wrapped_->fence(); }
   Deadline valid_until() const override { return wrapped_->valid_until(); }
   int event_fd() override { return wrapped_->event_fd(); }

@@ -168,6 +168,7 @@ class MemoryLease final : public Lease {
   MemoryLease(std::string path, Request request, std::uint64_t fence, Deadline valid_until)
       : path_(std::move(path)), request_(std::move(request)), fence_(fence), valid_(valid_until) {}
 
+  const std::string& owner_id() const override { return request_.owner.id; }
   std::optional<std::uint64_t> fence() const override { return fence_; }
   Deadline valid_until() const override { return valid_; }
 

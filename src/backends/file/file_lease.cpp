@@ -36,6 +36,7 @@ class FileLease final : public Lease {
     held_.main.fd.reset();
   }
 
+  const std::string& owner_id() const override { return held_.owner_id; }
   std::optional<std::uint64_t> fence() const override { return held_.fence; }
   Deadline valid_until() const override { return kNever; }
 
