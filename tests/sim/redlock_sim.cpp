@@ -121,11 +121,6 @@ INSTANTIATE_TEST_SUITE_P(
          .crashes = Crashes::keep_data},
         {.name = "of_3_that_forget", .nodes = 3, .crashes = Crashes::forget_for_a_ttl},
         {.name = "of_5_that_forget", .nodes = 5, .crashes = Crashes::forget_for_a_ttl},
-        {.name = "of_5_with_a_new_id_after_a_doubt", .nodes = 5, .doubt = Doubt::new_id},
-        {.name = "of_3_with_a_new_id_each_time",
-         .nodes = 3,
-         .undo_doubled = true,
-         .doubt = Doubt::always_new_id},
     }),
     row_name<Setting>);
 
@@ -241,10 +236,6 @@ INSTANTIATE_TEST_SUITE_P(
         {"majority_for_slots", Broken::jobs, with(Mutant::majority_for_slots, {.use = Use::slots})},
         // An undo that was given up lands later, and takes a grant that was counted.
         {"undo_in_doubt_forgotten", Broken::jobs, with(Mutant::undo_in_doubt_forgotten)},
-        {"undo_in_doubt_cleared_by_the_next", Broken::jobs,
-         with(Mutant::undo_in_doubt_cleared_by_the_next)},
-        {"undo_in_doubt_counts_when_renewed", Broken::claims,
-         with(Mutant::undo_in_doubt_renewed, {.nodes = 3})},
         // Not mutants: what Redlock cannot stand, as CAVEATS in the man page says.
         {"undo_doubled_by_the_network", Broken::claims, {.nodes = 3, .undo_doubled = true}},
         {"nodes_that_forget_at_once", Broken::jobs, {.crashes = Crashes::forget_at_once}},

@@ -10,6 +10,7 @@
 #include "redlock_world.hpp"
 
 #include <algorithm>
+#include <deque>
 #include <iostream>
 #include <map>
 #include <queue>
@@ -30,6 +31,7 @@ using Answer = redis::Tally::Answer;
 
 constexpr Millis kTtl{10'000};
 constexpr Margins kMargins{Millis{2'500}};  // kill_after as the engine chooses it for this ttl
+constexpr std::size_t kMostLeftovers = 8;
 constexpr Millis kNodeTimeout = std::min(kTtl / 20, Millis{200});
 
 struct Message {
@@ -106,8 +108,13 @@ struct Client {
   Id id = 0;
   Mode mode = Mode::exclusive;
   unsigned needed = 0;
-  std::vector<bool> doubted;
   unsigned tries = 0;
+  // What earlier ids may have left, to be undone again before the next attempt.
+  struct Leftover {
+    Id id;
+    unsigned node;
+  };
+  std::deque<Leftover> leftovers;
 
   // One round of requests.
   std::uint64_t round = 0;
@@ -172,13 +179,13 @@ class World {
   Deadline local(const Server& server) const { return server.clock.at(now_); }
 
   // --- the network and the servers
-  void send(const Client& client, Message::Op op, unsigned node, std::uint64_t token = 0);
+  void send(const Client& client, Message::Op op, unsigned node, std::uint64_t token = 0,
+            std::optional<Id> earlier_id = {});
   void send_all(const Client& client, Message::Op op);
   void deliver(What what, const Message& message);
   void serve(const Event& event);
 
   // --- a client
-  void new_id(Client& client);
   void want(Client& client);
   void ask(Client& client);
   void ask_rest(Client& client);
@@ -242,6 +249,7 @@ class World {
   std::vector<Client> clients_;
   std::vector<Server> servers_;
   std::vector<std::vector<Nanos>> cut_until_;  // by client and server
+  std::vector<std::vector<Nanos>> last_request_;
   Id ids_ = 0;
 
   // Of this run.
@@ -266,7 +274,8 @@ World::World(const Setting& setting, std::uint64_t seed, const Watch& watch)
       calm_from_(setting.calm_from),
       clients_(setting.clients),
       servers_(setting.nodes),
-      cut_until_(setting.clients, std::vector<Nanos>(setting.nodes)) {
+      cut_until_(setting.clients, std::vector<Nanos>(setting.nodes)),
+      last_request_(cut_until_) {
   for (Client& each : clients_) {
     each.clock = {clock_rate(), millis(0, 1e9)};
     push(millis(0, calm() ? 1 : 5'000), What::wants, {.client = number(each)});
@@ -407,12 +416,13 @@ void World::on_timer(Client& client, What what, const Message& message) {
 
 // ------------------------------------------------------------------------ the network, the servers
 
-void World::send(const Client& client, Message::Op op, unsigned node, std::uint64_t token) {
+void World::send(const Client& client, Message::Op op, unsigned node, std::uint64_t token,
+                 std::optional<Id> earlier_id) {
   ++verdict_.requests;
   const Message message{.op = op,
                         .client = number(client),
                         .node = node,
-                        .id = client.id,
+                        .id = earlier_id.value_or(client.id),
                         .round = client.round,
                         .token = token};
   deliver(What::request, message);
@@ -435,7 +445,12 @@ void World::deliver(What what, const Message& message) {
   }
   // An undo that comes late can hit a later grant.
   const bool late = what == What::request && message.op == Message::Op::undo && worst_moment();
-  push(leaves + (late ? ttls(0, 1.5) : delay()), what, message);
+  Nanos at = leaves + (late ? ttls(0, 1.5) : delay());
+  if (calm() && what == What::request) {  // one connection
+    Nanos& last = last_request_[message.client][message.node];
+    at = last = std::max(at, last + Nanos{1});
+  }
+  push(at, what, message);
 }
 
 void World::serve(const Event& event) {
@@ -492,14 +507,10 @@ void World::think(Client& client) {
   push(now_ + (calm() ? millis(0, 1) : millis(0, 5'000)), What::wants, {.client = number(client)});
 }
 
-void World::new_id(Client& client) {
-  client.id = ++ids_;
-  client.doubted.assign(setting_.nodes, false);
-}
-
 void World::want(Client& client) {
   if (client.served_in_calm) return;
-  new_id(client);
+  client.id = ++ids_;
+  client.leftovers.clear();
   client.tries = 0;
   client.wanted_at = now_;
   switch (setting_.use) {
@@ -528,6 +539,7 @@ void World::ask(Client& client) {
   client.asked_at = now_;
   client.attempt.emplace(setting_.nodes, client.needed, client.asked, kTtl);
   client.write_until.assign(setting_.nodes, kNever);
+  for (const auto& left : client.leftovers) send(client, Message::Op::undo, left.node, 0, left.id);
   say(client, "asks");
   client.rest_asked = client.tries++ == 0;
   if (client.rest_asked) {
@@ -562,8 +574,6 @@ void World::on_answer(Client& client, const Message& answer) {
       if (!answer.yes) {
         client.attempt->refused(node);
         if (!client.rest_asked) return undo(client);
-      } else if (client.doubted[node]) {
-        client.attempt->silent(node);
       } else {
         const bool counted = mutant(Mutant::fence_not_written);
         client.attempt->granted(node, answer.counter - (counted ? 1 : 0));
@@ -584,12 +594,10 @@ void World::on_answer(Client& client, const Message& answer) {
     case Message::Op::undo:
       if (!client.undone) return;
       client.undone->put(node, Answer::yes);
-      if (mutant(Mutant::undo_in_doubt_cleared_by_the_next)) client.doubted[node] = false;
       if (client.undone->reached()) wait(client);
       return;
     case Message::Op::renew:
       if (!client.renewal) return;
-      if (client.doubted[node] && !mutant(Mutant::undo_in_doubt_renewed)) return;
       client.renewal->put(node, answer.yes ? Answer::yes : Answer::no);
       return judge_renewal(client);
     case Message::Op::release:
@@ -643,25 +651,20 @@ void World::undo(Client& client) {
 }
 
 void World::wait(Client& client) {
-  bool doubt = false;
-  for (unsigned node = 0; node < setting_.nodes; ++node) {
-    if (client.undone->at(node) == Answer::yes) continue;
-    ++verdict_.doubts;
-    if (mutant(Mutant::undo_in_doubt_forgotten)) continue;
-    doubt = true;
-    client.doubted[node] = true;
+  // An undo that got no answer may still be under way, and undo a later grant of this id.
+  const unsigned doubts = setting_.nodes - client.undone->count(Answer::yes);
+  verdict_.doubts += doubts;
+  if (doubts > 0 && !mutant(Mutant::undo_in_doubt_forgotten)) {
+    for (unsigned node = 0; node < setting_.nodes; ++node) {
+      if (client.undone->at(node) != Answer::yes) client.leftovers.push_back({client.id, node});
+    }
+    while (client.leftovers.size() > kMostLeftovers) client.leftovers.pop_front();
+    client.id = ++ids_;
   }
   ++client.round;
   const bool refused = is_refused(client);
   client.undone.reset();
   if (chance(0.02) && !calm()) return think(client);  // it has waited for long enough
-  // With too many servers in doubt this id can never be granted again.
-  const auto doubted = std::count(client.doubted.begin(), client.doubted.end(), true);
-  const bool hopeless = setting_.nodes - static_cast<unsigned>(doubted) < client.needed;
-  if (hopeless || setting_.doubt == Doubt::always_new_id ||
-      (doubt && setting_.doubt == Doubt::new_id)) {
-    new_id(client);
-  }
   const Nanos pause = refused ? millis(50, patience_) : millis(1, 20 * std::min(client.tries, 5U));
   arm(client, What::tries_again, local(client) + pause);
 }
@@ -720,11 +723,6 @@ void World::renew(Client& client) {
   ++client.round;
   client.asked = local(client);
   client.renewal.emplace(setting_.nodes, mutant(Mutant::renewal_by_one_node) ? 1 : client.needed);
-  for (unsigned node = 0; node < setting_.nodes; ++node) {
-    if (client.doubted[node] && !mutant(Mutant::undo_in_doubt_renewed)) {
-      client.renewal->put(node, Answer::silent);
-    }
-  }
   send_all(client, Message::Op::renew);
   Deadline until =
       std::min(after(client.asked, kNodeTimeout), client.schedule->attempt_until(client.asked));

@@ -27,8 +27,6 @@ enum class Mutant {
   fence_of_anybody_ties,
   majority_for_slots,
   undo_in_doubt_forgotten,
-  undo_in_doubt_cleared_by_the_next,
-  undo_in_doubt_renewed,
 };
 
 /// Which locks the clients ask for.
@@ -40,13 +38,6 @@ enum class Crashes {
   keep_data,
   forget_for_a_ttl,  // it returns later than that
   forget_at_once,    // beyond what Redlock can stand
-};
-
-/// What happens to an id of which an undo got no answer, and so may still be under way.
-enum class Doubt {
-  node_does_not_count,  // that server, for this id
-  new_id,               // for the next attempt
-  always_new_id,
 };
 
 struct Setting {
@@ -61,7 +52,6 @@ struct Setting {
   Crashes crashes = Crashes::none;
   bool node_clocks_jump = false;
   bool undo_doubled = false;  // by the network, as TCP does not
-  Doubt doubt = Doubt::node_does_not_count;
   Mutant mutant = Mutant::none;
   /// From here on nothing fails, and each client goes once more.  All must be served by the end.
   Millis calm_from = kNoCalm;

@@ -12,7 +12,10 @@
 // Several  servers.  All are asked at once.  Whoever is refused waits in the queue of one of them,
 //          the head, where somebody else was granted the lock; when it is called it asks the head
 //          first, and the others only when it has that.  So those that wait do not split the votes,
-//          and those whose votes were split meet at the first server that answers.
+//          and those whose votes were split meet at the first server that answers.  What is there
+//          without a token may be left of an attempt that failed: then all are asked again.
+// Ids      change when a server did not answer to an undo: that may come to it later, and must not
+//          undo what was granted meanwhile.
 #include "backends/redis/acquire.hpp"
 
 #include <algorithm>
@@ -23,11 +26,13 @@
 #include "backends/redis/redis_lease.hpp"
 #include "util/host.hpp"
 #include "util/poll.hpp"
+#include "util/random_id.hpp"
 
 namespace dlock::redis {
 namespace {
 
 constexpr Millis kUndoPatience{1'000};
+constexpr std::ptrdiff_t kMostLeftovers = 8;
 constexpr unsigned kMostSplits = 12;  // then somebody has left something behind, and we wait for it
 
 }  // namespace
@@ -62,16 +67,18 @@ std::invoke_result_t<Try, Deadline> Acquisition::persist(Try once) {
 Result<RoundResult> Acquisition::attempt(Turn turn) {
   return persist([&](Deadline give_up) {
     acquired_at_ = util::utc_now();
-    const Question question{
-        .request = request_,
-        .record = record(),
-        .head = head_,
-        .head_alone = head_first_,
-        .how = {.turn = turn, .join = subscription_ != nullptr, .came = came_, .node = {}},
-        .doubted = doubted_};
+    std::vector<unsigned> in_doubt;
+    const Question question{.request = request_,
+                            .record = record(),
+                            .head = head_,
+                            .head_alone = head_first_,
+                            .meets = splits_ < kMostSplits,
+                            .how = {.turn = turn, .join = subscription_ != nullptr, .came = came_},
+                            .in_doubt = in_doubt};
+    undo_again();
     auto result = ask_for_lock(*cluster_, question, give_up, wait_.cancel);
-    in_doubt_ = cluster_->size() == 1 ? !result && cluster_->node(0).ever_connected()
-                                      : std::count(doubted_.begin(), doubted_.end(), true) > 0;
+    in_doubt_ = single() && !result && cluster_->node(0).ever_connected();
+    if (!in_doubt.empty()) take_another_id(in_doubt);
     if (!result) {
       head_first_ = false;  // perhaps it is the head that is down
       return result;
@@ -85,11 +92,13 @@ Result<RoundResult> Acquisition::attempt(Turn turn) {
   });
 }
 
+// At one of several servers only once: there are others.
 Result<void> Acquisition::join() {
-  auto subscription = persist([&](Deadline give_up) {
+  const auto open = [&](Deadline give_up) {
     return Subscription::open(cluster_->address(head_), names_.channels + request_.owner.id,
                               give_up, wait_.cancel);
-  });
+  };
+  auto subscription = single() ? persist(open) : open(patience_with_head());
   if (!subscription) return subscription.error();
   subscription_ = std::move(*subscription);
   joined_ = true;
@@ -107,11 +116,46 @@ void Acquisition::move_to(unsigned head) {
   place_ = 0;
 }
 
+// What is under way under this one may undo what is granted to it from now on.
+void Acquisition::take_another_id(const std::vector<unsigned>& in_doubt) {
+  for (const unsigned node : in_doubt) {
+    leftovers_.push_back({request_, node, std::make_shared<std::atomic<bool>>(false)});
+  }
+  if (leftovers_.size() > kMostLeftovers) {
+    leftovers_.erase(leftovers_.begin(), leftovers_.end() - kMostLeftovers);
+  }
+  if (subscription_) leave_queue();
+  request_.owner.id = util::random_id();
+}
+
+// Nobody waits for the answer.  `came_` keeps our place for another id.
+void Acquisition::leave_queue() {
+  subscription_.reset();
+  undo_leftover({request_, head_, std::make_shared<std::atomic<bool>>(false)});
+}
+
+void Acquisition::undo_leftover(const Leftover& leftover) {
+  if (cluster_->is_behind(leftover.node)) return;
+  Cluster::Answers<Removal> answers(*cluster_, Cancel());
+  answers.ask(leftover.node, [leftover, timeout = node_timeout(request_.ttl)](Node& node, unsigned,
+                                                                              Cancel stop) {
+    auto removal = node.remove(leftover.request, true, after(Clock::now(), timeout), stop);
+    if (removal) *leftover.undone = true;
+    return removal;
+  });
+}
+
+// Before we ask again, or they could be in our own way.
+void Acquisition::undo_again() {
+  std::erase_if(leftovers_, [](const Leftover& leftover) { return leftover.undone->load(); });
+  for (const Leftover& leftover : leftovers_) undo_leftover(leftover);
+}
+
 // For a while that is longer each time, and by chance, so that the others do not ask again at the
 // same moment.  True if that ends the wait.
 bool Acquisition::pause_after_split() {
   static thread_local std::minstd_rand random{std::random_device{}()};
-  constexpr unsigned kMostDoublings = 6;
+  constexpr unsigned kMostDoublings = 5;
   const auto range = 2 * (1U << std::min(splits_++, kMostDoublings));
   const Millis pause{std::uniform_int_distribution<unsigned>(1, range)(random)};
   return util::wait_readable(wait_.cancel.fd(), std::min(after(Clock::now(), pause), wait_.until));
@@ -126,18 +170,23 @@ Result<std::unique_ptr<Lease>> Acquisition::get() {
     if (!result) return result.error();
     const RoundResult& round = result.value();
     if (round.kind == RoundResult::Kind::held) {
+      if (subscription_ && round.vote.kind != Vote::Kind::granted) leave_queue();
       foreign_ = false;
       watch_foreign();  // no more: that others join the queue is no news for a holder
       return make_lease(cluster_, {.request = request_,
                                    .acquired_at = acquired_at_,
                                    .fence = round.fence,
                                    .asked = round.asked,
-                                   .doubted = doubted_,
                                    .head = head_,
                                    .subscription = std::move(subscription_)});
     }
     const bool split = round.kind == RoundResult::Kind::split;
-    if (split && splits_ < kMostSplits) {
+    if (split) {
+      if (splits_ >= kMostSplits) {
+        return Error{Errc::unreachable, cluster_->address(round.head).shown +
+                                            " and others grant the lock, but too slowly for this "
+                                            "ttl"};
+      }
       move_to(round.head);
       head_first_ = true;
       if (pause_after_split()) return cancelled();
@@ -145,11 +194,6 @@ Result<std::unique_ptr<Lease>> Acquisition::get() {
       continue;
     }
     const Vote& vote = round.vote;
-    if (vote.kind == Vote::Kind::granted) {
-      return Error{Errc::unreachable,
-                   cluster_->address(head_).shown +
-                       " and others grant the lock, but too slowly for this ttl"};
-    }
     if (vote.kind == Vote::Kind::other_mode) {
       const ModeAndSlots held = parse_mode_text(vote.held_mode);
       return mode_conflict(request_, held.mode, held.slots);
@@ -158,12 +202,18 @@ Result<std::unique_ptr<Lease>> Acquisition::get() {
     move_to(round.head);
     head_first_ = cluster_->size() > 1;
     const bool held = tell();
+    if (round.by_most) kept_out_by_ = holders_;
     if (time_is_up()) return busy();
     if (!subscription_) {
-      if (auto ok = join(); !ok) return ok.error();
       turn = Turn::wait;
+      const auto ok = join();
+      if (ok) continue;
+      if (ok.error().code != Errc::unreachable || ++moves_ >= cluster_->size()) return ok.error();
+      head_first_ = false;
+      move_to(moves_ % cluster_->size());
       continue;
     }
+    moves_ = 0;
     if (!held && vote.kind == Vote::Kind::held) {
       turn = Turn::wait;  // freed just now, and by a program that calls nobody
       continue;
@@ -177,14 +227,14 @@ Result<std::unique_ptr<Lease>> Acquisition::get() {
 
 // The queue must not wait for us, and what was perhaps granted must not wait for its end.
 void Acquisition::undo() {
-  if (!joined_ && !in_doubt_) return;
+  undo_again();
+  if (!joined_ && !in_doubt_ && leftovers_.empty()) return;
+  const Deadline deadline =
+      after(Clock::now(), std::min(cluster_->address(head_).patience, kUndoPatience));
   std::vector<unsigned> nodes;
-  for (const unsigned node : cluster_->all()) {
-    if (cluster_->size() == 1 || doubted_[node] || (joined_ && node == head_))
-      nodes.push_back(node);
-  }
-  const Millis most = std::min(cluster_->address(head_).patience, kUndoPatience);
-  const Deadline deadline = after(Clock::now(), most);
+  if (joined_ || in_doubt_) nodes.push_back(head_);
+  // Behind those that were just sent again.
+  for (const Leftover& leftover : leftovers_) nodes.push_back(leftover.node);
   cluster_->gather<Removal>(
       nodes,
       [request = request_, deadline](Node& node, unsigned, Cancel stop) {

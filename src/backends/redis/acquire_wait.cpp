@@ -24,7 +24,7 @@ constexpr const char* kWaiterLives = "60000";
 Result<std::vector<Reply>> Acquisition::ask(std::vector<Command> commands) {
   return cluster_->call<std::vector<Reply>>(
       head_,
-      [commands = std::move(commands), deadline = patience()](Node& node, Cancel cancel) {
+      [commands = std::move(commands), deadline = patience_with_head()](Node& node, Cancel cancel) {
         return node.ask(commands, deadline, cancel);
       },
       wait_.cancel);
@@ -33,6 +33,9 @@ Result<std::vector<Reply>> Acquisition::ask(std::vector<Command> commands) {
 void Acquisition::tell(const LockInfo& info) {
   std::string ids;
   for (const LockInfo::Holder& holder : info.holders) ids += holder.owner.id + ' ';
+  holders_ = ids;
+  all_fenced_ = std::all_of(info.holders.begin(), info.holders.end(),
+                            [](const auto& holder) { return holder.fence.has_value(); });
   if (ids == told_ || ids.empty()) return;
   told_ = ids;
   if (wait_.on_blocked) wait_.on_blocked(info);
@@ -42,7 +45,7 @@ void Acquisition::tell(const LockInfo& info) {
 bool Acquisition::tell() {
   const auto info = cluster_->call<LockInfo>(
       head_,
-      [key = request_.key, deadline = patience()](Node& node, Cancel cancel) {
+      [key = request_.key, deadline = patience_with_head()](Node& node, Cancel cancel) {
         return node.look(key, deadline, cancel);
       },
       wait_.cancel);
@@ -52,6 +55,20 @@ bool Acquisition::tell() {
                          [](const auto& holder) { return holder.foreign.has_value(); });
   tell(info.value());
   return !holders.empty();
+}
+
+// Nothing tells that those who have the head have more than that.
+bool Acquisition::may_be_leftover() const {
+  return !single() && !holders_.empty() && !all_fenced_ && holders_ != kept_out_by_;
+}
+
+// False: it is worth to ask for the lock, and if something is left behind at the head, all servers.
+bool Acquisition::is_still_held() {
+  const std::string before = holders_;
+  if (!tell()) return false;
+  if (holders_ != before || !may_be_leftover()) return true;
+  head_first_ = false;
+  return false;
 }
 
 // The server tells of keys that this one connection has read.
@@ -73,7 +90,7 @@ void Acquisition::look_again_in(std::optional<Millis> time) {
   Millis pause = std::min(time.value_or(kLookAtLeast), kLookAtLeast) + Millis{2};
   if (place_ > kFront) {
     pause = std::max(pause, kLookAtMost);
-  } else if (foreign_ && !is_watched()) {
+  } else if ((foreign_ && !is_watched()) || may_be_leftover()) {
     pause = std::min(pause, kForeignLook);
   }
   look_at_ = after(Clock::now(), pause + std::min(kStagger * std::max(place_, 0), kMostStagger));
@@ -160,6 +177,10 @@ bool Acquisition::look() {
   const std::int64_t left = replies.value()[0].number(-2);
   if (!still_queued(replies.value()[2], replies.value()[3]) || left == -2) return true;
   const auto record = parse_record(replies.value()[1].text);
+  if (!single() && record && Millis{left} > record->ttl + Millis{1'000}) {
+    head_first_ = false;  // its clock was set back: the others may have forgotten it
+    return true;
+  }
   if (record && told_ != record->owner.id + ' ' && !tell()) return true;
   look_again_in(left < 0 ? std::nullopt : std::optional(Millis{left}));
   return false;
@@ -179,6 +200,9 @@ Result<Turn> Acquisition::wait_for_turn() {
     if (Clock::now() < look_at_) continue;
     if (deputy_) {
       if (look_as_deputy()) return Turn::late;
+    } else if (may_be_leftover()) {
+      if (!is_still_held()) return Turn::wait;
+      look_again_in(std::nullopt);
     } else if (foreign_ || look()) {
       return Turn::wait;
     }

@@ -1,6 +1,8 @@
 // The state of one acquire() while it asks and waits; acquire.cpp asks, acquire_wait.cpp waits.
 #pragma once
 
+#include <algorithm>
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,17 +24,34 @@ class Acquisition {
         request_(request),
         wait_(wait),
         names_(cluster_->names(request.key)),
-        doubted_(cluster_->size()) {}
+        head_(first_of(*cluster_)) {}
 
   Result<std::unique_ptr<Lease>> run();
 
  private:
+  // What an earlier id of ours may have left on a server that did not answer when it was undone.
+  struct Leftover {
+    Request request;
+    unsigned node = 0;
+    std::shared_ptr<std::atomic<bool>> undone;
+  };
+
+  static unsigned first_of(const Cluster& cluster) {
+    const auto all = cluster.all();
+    return *std::min_element(all.begin(), all.end(), [&](unsigned one, unsigned other) {
+      return cluster.comes_before(one, other);
+    });
+  }
   Result<std::unique_ptr<Lease>> get();
   template <class Try>
   std::invoke_result_t<Try, Deadline> persist(Try once);
   Result<RoundResult> attempt(Turn turn);
   Result<void> join();
   void move_to(unsigned head);
+  void take_another_id(const std::vector<unsigned>& in_doubt);
+  void leave_queue();
+  void undo_again();
+  void undo_leftover(const Leftover& leftover);
   Result<std::vector<Reply>> ask(std::vector<Command> commands);
   bool pause_after_split();
   void plan(const Vote& vote);
@@ -46,6 +65,8 @@ class Acquisition {
 
   bool tell();
   void tell(const LockInfo& info);
+  bool may_be_leftover() const;
+  bool is_still_held();
   void watch_foreign();
   bool is_watched() const {
     return watched_ != 0 && cluster_->is_idle(head_) &&
@@ -58,9 +79,15 @@ class Acquisition {
     return mode_text(request_.mode, 0).substr(0, 1) + ':' + request_.owner.id;
   }
   Deadline patience() const { return after(Clock::now(), cluster_->address(head_).patience); }
+  // For one server of which there are others.
+  Deadline patience_with_head() const {
+    constexpr Millis kAmongOthers{1'000};
+    return single() ? patience() : std::min(patience(), after(Clock::now(), kAmongOthers));
+  }
+  bool single() const { return cluster_->size() == 1; }
   bool may_pass(const Error& error) const {
     return error.code == Errc::unreachable &&
-           (had_answers_ || (cluster_->size() == 1 && cluster_->node(0).ever_connected()));
+           (had_answers_ || (single() && cluster_->node(0).ever_connected()));
   }
   bool time_is_up() const { return wait_.until <= Clock::now(); }
   Error busy() const { return {Errc::busy, util::quoted(request_.key) + " is busy"}; }
@@ -69,15 +96,17 @@ class Acquisition {
   }
 
   const std::shared_ptr<Cluster> cluster_;
-  const Request& request_;
+  Request request_;
   const Wait& wait_;
   const Names names_;
 
-  unsigned head_ = 0;          // the server in whose queue we wait
-  bool head_first_ = false;    // since there was a split, or we wait
-  unsigned splits_ = 0;        // in a row
-  bool had_answers_ = false;   // of enough servers
-  std::vector<bool> doubted_;  // see Question
+  unsigned head_;             // the server in whose queue we wait
+  bool head_first_ = false;   // since there was a split, or we wait
+  unsigned splits_ = 0;       // in a row
+  unsigned moves_ = 0;        // in a row, since the head could not be joined
+  bool had_answers_ = false;  // of enough servers
+
+  std::vector<Leftover> leftovers_;
 
   std::unique_ptr<Subscription> subscription_;
   std::string acquired_at_;
@@ -90,6 +119,11 @@ class Acquisition {
   bool joined_ = false;    // the queue has us, or may have
   bool in_doubt_ = false;  // an attempt may have been done without an answer
   std::string told_;       // the holders that on_blocked was last called with
+
+  // What was last seen at the head.
+  std::string holders_;
+  bool all_fenced_ = true;   // the holders have tokens, so they had a majority
+  std::string kept_out_by_;  // the holders there when most of the servers refused
 };
 
 }  // namespace dlock::redis

@@ -50,6 +50,7 @@ class Attempt {
   void granted(unsigned node, std::uint64_t counter);
   void refused(unsigned node) { grants_.put(node, Tally::Answer::no); }
   void silent(unsigned node) { grants_.put(node, Tally::Answer::silent); }
+  void asked_again(unsigned node) { grants_.put(node, Tally::Answer::open); }
 
   // --- the second one, if the first has succeeded: token() is to be written to the counters of
   //     writers(), where it is larger than what stands there, or was written by us.

@@ -12,7 +12,10 @@ namespace dlock::redis {
 
 Cluster::Cluster(const std::vector<Address>& addresses, const std::string& prefix) {
   for (const Address& address : addresses) {
-    workers_.push_back(std::make_unique<Worker>(address, prefix));
+    const auto number = addresses.size() == 1
+                            ? std::nullopt
+                            : std::optional(static_cast<unsigned>(workers_.size()));
+    workers_.push_back(std::make_unique<Worker>(address, prefix, number));
   }
   if (size() == 1) return;
   bell_.reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -78,7 +81,7 @@ void Cluster::work(Worker& worker) {
 
 void Cluster::ring() const { eventfd_write(bell_.get(), 1); }
 
-Cluster::End Cluster::wait_for_bell(Deadline deadline, Cancel cancel) const {
+Cluster::End Cluster::wait(Deadline deadline, Cancel cancel) const {
   std::array<pollfd, 2> fds{{{bell_.get(), POLLIN, 0}, {cancel.fd(), POLLIN, 0}}};
   if (util::poll(fds, deadline) == 0) return End::deadline;
   eventfd_t count = 0;

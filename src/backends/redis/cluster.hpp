@@ -21,6 +21,9 @@ namespace dlock::redis {
 
 /// Used by one thread at a time.
 class Cluster {
+  template <class Answer>
+  class Mailbox;
+
  public:
   Cluster(const std::vector<Address>& addresses, const std::string& prefix);
   /// Gives up what is under way.
@@ -30,6 +33,10 @@ class Cluster {
 
   unsigned size() const { return static_cast<unsigned>(workers_.size()); }
   std::vector<unsigned> all() const;
+  /// An order that is the same for all that use these servers, however they list them.
+  bool comes_before(unsigned node, unsigned other) const {
+    return address(node).shown < address(other).shown;
+  }
   const Address& address(unsigned node) const { return workers_[node]->node.address(); }
   Names names(std::string_view key) const { return workers_[0]->node.names(key); }
 
@@ -44,39 +51,62 @@ class Cluster {
 
   enum class End { enough, all_answered, deadline, cancelled };
 
-  /// Asks each of `nodes` by ask(Node&, number, Cancel) -> Result<Answer>, behind what is still
-  /// under way there, and hands over each answer by take(number, Result<Answer>&) until that
-  /// returns true: that is enough.  What comes later is dropped.  until() tells the deadline, which
-  /// may depend on what has come.  `ask` must own all that it needs, since it can outlive this
-  /// call.
+  /// The answers to one question, in the order in which they come.  They may come after it has
+  /// gone: then they are dropped.
+  template <class Answer>
+  class Answers {
+   public:
+    Answers(Cluster& cluster, Cancel cancel)
+        : cluster_(cluster), cancel_(cancel), box_(std::make_shared<Mailbox<Answer>>()) {}
+
+    /// Asks by ask(Node&, number, Cancel) -> Result<Answer>, behind what is still under way there.
+    /// `ask` must own all that it needs, since it can outlive this.
+    template <class Ask>
+    void ask(unsigned number, Ask ask) {
+      ++open_;
+      if (cluster_.size() == 1) {
+        return box_->put(number, ask(cluster_.node(number), number, cancel_));
+      }
+      cluster_.post(
+          number, [&cluster = cluster_, box = box_, ask = std::move(ask), number](Node& node) {
+            auto answer = ask(node, number, Cancel(cluster.stop_.get()));
+            cluster.workers_[number]->silent = !answer && answer.error().code == Errc::unreachable;
+            box->put(number, std::move(answer));
+            cluster.ring();
+          });
+    }
+    /// How many were asked and have not answered.
+    std::size_t open() const { return open_; }
+    /// The next one, if there is one now.
+    std::optional<std::pair<unsigned, Result<Answer>>> take() {
+      auto letter = box_->take();
+      if (letter) --open_;
+      return letter;
+    }
+
+   private:
+    Cluster& cluster_;
+    const Cancel cancel_;
+    std::shared_ptr<Mailbox<Answer>> box_;
+    std::size_t open_ = 0;
+  };
+
+  /// Until an answer may have come (`enough`).
+  End wait(Deadline deadline, Cancel cancel) const;
+
+  /// Asks each of `nodes`, and hands over each answer by take(number, Result<Answer>&) until that
+  /// returns true: that is enough.  until() tells the deadline, which may depend on what has come.
   template <class Answer, class Ask, class Take, class Until>
   End gather(const std::vector<unsigned>& nodes, Ask ask, Take take, Until until, Cancel cancel) {
-    if (size() == 1) {
-      for (const unsigned node : nodes) {
-        auto answer = ask(workers_[node]->node, node, cancel);
-        if (take(node, answer)) return End::enough;
-      }
-      return End::all_answered;
-    }
-    const auto box = std::make_shared<Mailbox<Answer>>();
-    for (const unsigned number : nodes) {
-      post(number, [this, box, ask, number](Node& node) {
-        auto answer = ask(node, number, Cancel(stop_.get()));
-        workers_[number]->silent = !answer && answer.error().code == Errc::unreachable;
-        box->put(number, std::move(answer));
-        ring();
-      });
-    }
-    for (std::size_t open = nodes.size(); open > 0;) {
-      while (auto letter = box->take()) {
-        --open;
+    Answers<Answer> answers(*this, cancel);
+    for (const unsigned number : nodes) answers.ask(number, ask);
+    for (;;) {
+      while (auto letter = answers.take()) {
         if (take(letter->first, letter->second)) return End::enough;
       }
-      if (open == 0) break;
-      const End end = wait_for_bell(until(), cancel);
-      if (end != End::enough) return end;
+      if (answers.open() == 0) return End::all_answered;
+      if (const End end = wait(until(), cancel); end != End::enough) return end;
     }
-    return End::all_answered;
   }
 
   /// The same of one server, to its end.
@@ -96,30 +126,10 @@ class Cluster {
   }
 
  private:
-  template <class Answer>
-  class Mailbox {
-   public:
-    void put(unsigned node, Result<Answer> answer) {
-      const std::lock_guard lock(mutex_);
-      letters_.emplace_back(node, std::move(answer));
-    }
-    std::optional<std::pair<unsigned, Result<Answer>>> take() {
-      const std::lock_guard lock(mutex_);
-      if (letters_.empty()) return std::nullopt;
-      auto letter = std::move(letters_.front());
-      letters_.pop_front();
-      return letter;
-    }
-
-   private:
-    std::mutex mutex_;
-    std::deque<std::pair<unsigned, Result<Answer>>> letters_;
-  };
-
   using Task = std::function<void(Node&)>;
   struct Worker {
-    explicit Worker(Address address, const std::string& prefix)
-        : node(std::move(address), prefix) {}
+    Worker(Address address, const std::string& prefix, std::optional<unsigned> number)
+        : node(std::move(address), prefix, number) {}
     Node node;  // the thread's while it is busy
 
     mutable std::mutex mutex;
@@ -134,11 +144,30 @@ class Cluster {
   void post(unsigned node, Task task);
   static void work(Worker& worker);
   void ring() const;
-  End wait_for_bell(Deadline deadline, Cancel cancel) const;
 
   std::vector<std::unique_ptr<Worker>> workers_;
   Fd bell_;
   Fd stop_;
+};
+
+template <class Answer>
+class Cluster::Mailbox {
+ public:
+  void put(unsigned node, Result<Answer> answer) {
+    const std::lock_guard lock(mutex_);
+    letters_.emplace_back(node, std::move(answer));
+  }
+  std::optional<std::pair<unsigned, Result<Answer>>> take() {
+    const std::lock_guard lock(mutex_);
+    if (letters_.empty()) return std::nullopt;
+    auto letter = std::move(letters_.front());
+    letters_.pop_front();
+    return letter;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::deque<std::pair<unsigned, Result<Answer>>> letters_;
 };
 
 }  // namespace dlock::redis

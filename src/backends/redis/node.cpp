@@ -42,8 +42,16 @@ Command script_command(const char* command, std::string_view script, const Names
 
 }  // namespace
 
-Node::Node(Address address, std::string prefix)
-    : connection_(std::move(address)), prefix_(std::move(prefix)) {}
+Node::Node(Address address, std::string prefix, std::optional<unsigned> number)
+    : connection_(std::move(address)),
+      prefix_(std::move(prefix)),
+      number_(number ? std::to_string(*number) : "") {}
+
+// The number comes last: the scripts look for it there.
+std::string Node::numbered(std::string record) const {
+  if (!number_.empty()) record.replace(record.size() - 1, 1, ",\"node\":" + number_ + '}');
+  return record;
+}
 
 // A server that is loading its data, or busy with a script, is asked again: it has done nothing.
 Result<Reply> Node::run(const Script& script, const Names& names,
@@ -71,12 +79,11 @@ Result<Reply> Node::run(const Script& script, const Names& names,
 Result<Vote> Node::try_acquire(const Request& request, const std::string& record, const Try& how,
                                Deadline deadline, Cancel cancel) {
   const Names its = names(request.key);
-  const auto reply =
-      run(kAcquire, its, {its.waiter + request.owner.id},
-          {request.owner.id, mode_text(request.mode, request.slots), its.channels, ms(request.ttl),
-           record, std::string(turn_text(how.turn)), how.join ? "1" : "0", how.came,
-           how.node ? std::to_string(*how.node) : ""},
-          deadline, cancel);
+  const auto reply = run(
+      kAcquire, its, {its.waiter + request.owner.id},
+      {request.owner.id, mode_text(request.mode, request.slots), its.channels, ms(request.ttl),
+       numbered(record), std::string(turn_text(how.turn)), how.join ? "1" : "0", how.came, number_},
+      deadline, cancel);
   if (!reply) return reply.error();
   const Reply& answer = reply.value();
   Vote vote;
@@ -93,13 +100,14 @@ Result<Vote> Node::try_acquire(const Request& request, const std::string& record
   }
   if (why == "twin") {
     vote.kind = Vote::Kind::twin;
-    vote.place = static_cast<int>(answer.at(2).number());
+    vote.twin = static_cast<unsigned>(answer.at(2).number());
     return vote;
   }
   if (why == "turn") vote.kind = Vote::Kind::other_turn;
   if (const auto left = answer.at(2).number(-1); left >= 0) vote.look_in = Millis{left};
   vote.came = answer.at(3).text;
   vote.place = static_cast<int>(answer.at(4).number(-1));
+  vote.holder = answer.at(5).text;
   return vote;
 }
 
@@ -108,7 +116,7 @@ Result<Written> Node::write_fence(const Request& request, const std::string& rec
   const Names its = names(request.key);
   const auto reply = run(kFence, its, {},
                          {request.owner.id, mode_text(request.mode, request.slots), its.channels,
-                          std::to_string(token), record},
+                          std::to_string(token), numbered(record)},
                          deadline, cancel);
   if (!reply) return reply.error();
   const Reply& answer = reply.value();
@@ -124,11 +132,15 @@ Result<Extension> Node::extend(const Request& request, const std::string& record
   const Names its = names(request.key);
   const auto reply = run(kRenew, its, {its.revoked + request.owner.id},
                          {request.owner.id, mode_text(request.mode, request.slots), its.channels,
-                          ms(request.ttl), record},
+                          ms(request.ttl), numbered(record), number_},
                          deadline, cancel);
   if (!reply) return reply.error();
   const Reply& answer = reply.value();
   Extension out;
+  if (answer.at(0).number() == 2) {
+    out.twin = static_cast<unsigned>(answer.at(1).number());
+    return out;
+  }
   out.ours = answer.at(0).number() == 1;
   out.was_endless = out.ours && answer.at(1).number() == -1;
   if (!out.ours) {

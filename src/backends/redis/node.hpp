@@ -29,7 +29,7 @@ struct Vote {
     held,        // look again in `look_in`, unless called before
     other_turn,  // free, but another waiter was called, which has until `look_in`
     other_mode,  // held in `held_mode`, which cannot be mixed with what was asked for
-    twin,        // granted already under another number of the list, `place`
+    twin,        // granted already under another number of the list, `twin`
   };
   Kind kind = Kind::held;
   std::uint64_t fence = 0;  // granted: this server's counter, which has counted this grant if there
@@ -38,14 +38,15 @@ struct Vote {
   std::string came;               // since when we wait, by the server's clock; for the next attempt
   int place = 0;                  // in the queue
   std::string held_mode;
+  std::string holder;  // held: who has all of it, in so many bytes; "": unknown
+  unsigned twin = 0;
 };
 
 /// How to ask for the lock.
 struct Try {
   Turn turn = Turn::wait;
-  bool join = false;             // the queue, if it is not granted
-  std::string came;              // of the vote before, or ""
-  std::optional<unsigned> node;  // its number among several servers
+  bool join = false;  // the queue, if it is not granted
+  std::string came;   // of the vote before, or ""
 };
 
 /// What one server answered to a fencing token.
@@ -62,9 +63,10 @@ struct Written {
 /// What one server answered to a renewal.
 struct Extension {
   bool ours = false;
-  bool was_endless = false;  // somebody had taken the expiry from it
-  std::string why;           // not ours: what a force-release said
-  std::string found;         // not ours: the type of what is there; "none"
+  bool was_endless = false;      // somebody had taken the expiry from it
+  std::optional<unsigned> twin;  // ours under another number of the list, which counts there
+  std::string why;               // not ours: what a force-release said
+  std::string found;             // not ours: the type of what is there; "none"
 };
 
 /// What one server answered to a release.
@@ -75,7 +77,8 @@ struct Removal {
 
 class Node {
  public:
-  Node(Address address, std::string prefix);
+  /// `number`: in the client's list, if there are several.
+  Node(Address address, std::string prefix, std::optional<unsigned> number = {});
 
   const Address& address() const { return connection_.address(); }
   Names names(std::string_view key) const { return names_of(prefix_, key); }
@@ -120,12 +123,14 @@ class Node {
   Result<Reply> run(const Script& script, const Names& names,
                     const std::vector<std::string>& more_keys,
                     const std::vector<std::string>& arguments, Deadline deadline, Cancel cancel);
+  std::string numbered(std::string record) const;
   Deadline patience(Deadline deadline) const;
   Result<std::vector<std::string>> scan(std::string_view key_prefix, Deadline deadline,
                                         Cancel cancel);
 
   Connection connection_;
   const std::string prefix_;
+  const std::string number_;  // "" if it is the only one
 };
 
 }  // namespace dlock::redis

@@ -12,6 +12,7 @@
 #include "backends/redis/attempt.hpp"
 #include "backends/redis/ears.hpp"
 #include "backends/redis/record.hpp"
+#include "backends/redis/reply.hpp"
 #include "backends/redis/round.hpp"
 #include "util/log.hpp"
 #include "util/text.hpp"
@@ -38,11 +39,11 @@ class RedisLease final : public Lease {
         asked_(grant.asked),
         needed_(needed_for(*cluster_, request_)),
         valid_until_(trusted_until(grant.asked, request_.ttl)),
-        doubted_(std::move(grant.doubted)),
         ears_(std::make_shared<Ears>(cluster_->size())),
         head_(grant.head),
         waiters_subscription_(std::move(grant.subscription)) {}
 
+  const std::string& owner_id() const override { return request_.owner.id; }
   std::optional<std::uint64_t> fence() const override {
     return fence_ == 0 ? std::nullopt : std::optional(fence_);
   }
@@ -73,6 +74,7 @@ class RedisLease final : public Lease {
   }
   void subscribe(Deadline deadline, Cancel cancel);
   Result<void> verdict(const Answers& answers) const;
+  void warn_of_bad_list(const Answers& answers);
 
   const std::shared_ptr<Cluster> cluster_;
   const Request request_;
@@ -81,7 +83,7 @@ class RedisLease final : public Lease {
   const Deadline asked_;
   const unsigned needed_;
   Deadline valid_until_;
-  const std::vector<bool> doubted_;
+  bool has_warned_ = false;
   const std::shared_ptr<Ears> ears_;
   const unsigned head_;
   std::unique_ptr<Subscription> waiters_subscription_;
@@ -164,9 +166,8 @@ Result<void> RedisLease::renew(Deadline deadline, Cancel cancel) {
         return node.extend(request, record, until, stop);
       },
       [&](unsigned node, const Result<Extension>& answer) {
-        if (answer && doubted_[node]) {
-          answers.put(node, {Errc::unreachable, cluster_->address(node).shown +
-                                                    ": it did not answer when a grant was undone"});
+        if (answer && answer.value().twin) {
+          answers.put(node, twin_error(*cluster_, node, *answer.value().twin));
         } else if (answer) {
           answers.put(node, answer.value().ours, answer.value().why, answer.value().found);
           was_endless = was_endless || answer.value().was_endless;
@@ -176,6 +177,7 @@ Result<void> RedisLease::renew(Deadline deadline, Cancel cancel) {
         return answers.tally.reached() || answers.tally.denied();
       },
       [&] { return until; }, cancel);
+  warn_of_bad_list(answers);
   if (auto ok = verdict(answers); !ok) return ok;
   valid_until_ = trusted_until(asked, request_.ttl);
   if (was_endless) {
@@ -185,6 +187,18 @@ Result<void> RedisLease::renew(Deadline deadline, Cancel cancel) {
   }
   if (ears_->fd() >= 0) subscribe(deadline, cancel);
   return {};
+}
+
+// A majority was there without the server in question, so it was not noticed before.
+void RedisLease::warn_of_bad_list(const Answers& answers) {
+  if (single() || has_warned_) return;
+  for (const auto& error : answers.errors) {
+    if (!error || (error->code != Errc::invalid && !is_replica(*error))) continue;
+    has_warned_ = true;
+    const std::string what =
+        error->code == Errc::invalid ? error->message : replica_error(*error).message;
+    return util::log(util::Level::warning, what + "; it does not count");
+  }
 }
 
 void RedisLease::subscribe(Deadline deadline, Cancel cancel) {
@@ -231,8 +245,11 @@ Result<void> RedisLease::release(Deadline deadline, Cancel cancel) {
   }
   answers.end = cluster_->gather<Removal>(
       cluster_->all(),
-      [request = request_, until](Node& node, unsigned, Cancel stop) {
-        return node.remove(request, false, until, stop);
+      // Behind a server that is slow, a thread may come to it when `until` is over: it is sent all
+      // the same, or a grant that came late would stay.
+      [request = request_, until, timeout = node_timeout(request_.ttl), single = single()](
+          Node& node, unsigned, Cancel stop) {
+        return node.remove(request, false, single ? until : after(Clock::now(), timeout), stop);
       },
       [&](unsigned node, const Result<Removal>& answer) {
         std::erase(prompt, node);

@@ -13,7 +13,6 @@ struct Grant {
   std::string acquired_at;
   std::uint64_t fence = 0;                     // 0: there is none
   Deadline asked;                              // when the attempt was sent that was granted
-  std::vector<bool> doubted;                   // servers that do not count: see Question
   unsigned head = 0;                           // where the waiter was subscribed
   std::unique_ptr<Subscription> subscription;  // if it had to wait
 };

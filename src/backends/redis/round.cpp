@@ -7,6 +7,7 @@
 #include "backends/redis/attempt.hpp"
 #include "backends/redis/reply.hpp"
 #include "util/log.hpp"
+#include "util/poll.hpp"
 #include "util/text.hpp"
 
 namespace dlock::redis {
@@ -22,6 +23,7 @@ class Round {
         asked_(Clock::now()),
         attempt_(cluster.size(), needed_for(cluster, question.request), asked_,
                  question.request.ttl),
+        answers_(cluster, cancel),
         votes_(cluster.size()),
         errors_(cluster.size()),
         flags_(std::make_shared<Flags>(cluster.size())) {}
@@ -35,12 +37,28 @@ class Round {
   State state() const { return attempt_.state(Clock::now()); }
   Millis timeout() const { return node_timeout(question_.request.ttl); }
   Cluster::End ask(const std::vector<unsigned>& nodes);
+  Cluster::End insist(Cluster::End end);
   void note(unsigned node, Result<Vote>& answer);
+  void note_votes();
   Cluster::End write_token();
+  void note_write(unsigned node, std::uint64_t token, Result<Written>& answer);
   void undo();
   std::optional<Error> refusal() const;
   bool is_settled() const;
+  bool is_decided() const;
   RoundResult not_held() const;
+  bool is_better_head(unsigned node, unsigned other) const;
+  unsigned meeting_point() const;
+  // A server that refuses, and how many do so for the same reason.
+  struct Refusal {
+    unsigned head = 0;
+    unsigned servers = 0;
+  };
+  Refusal common_refusal() const;
+  // Even if all others granted it.
+  bool is_denied(const Refusal& refusal) const {
+    return cluster_.size() - refusal.servers < attempt_.grants().needed();
+  }
 
   Cluster& cluster_;
   const Question& question_;
@@ -48,12 +66,14 @@ class Round {
   const Cancel cancel_;
   const Deadline asked_;
   Attempt attempt_;
+  Cluster::Answers<Vote> answers_;
   std::vector<std::optional<Vote>> votes_;
   std::vector<std::optional<Error>> errors_;
   // Shared with the threads of the servers, which may get to the request when all is over here.
   struct Flags {
     explicit Flags(unsigned nodes) : sent(nodes) {}
-    std::vector<std::atomic<bool>> sent;  // this server may have got the request
+    std::vector<std::atomic<bool>> sent;   // this server may have got the request
+    std::atomic<std::uint64_t> token = 0;  // that is being written
     std::atomic<bool> over = false;
   };
   const std::shared_ptr<Flags> flags_;
@@ -61,41 +81,80 @@ class Round {
   std::minstd_rand random_{std::random_device{}()};
 };
 
+// What fails for want of answers goes on: the others shall not be named as silent.
+bool Round::is_decided() const {
+  if (state() == State::asking) return yields_;
+  return state() != State::failed || is_settled();
+}
+
 Cluster::End Round::ask(const std::vector<unsigned>& nodes) {
-  const Deadline begun = Clock::now();
-  std::vector<unsigned> prompt;  // who is worth to wait for
-  for (const unsigned node : nodes) {
-    if (cluster_.is_prompt(node)) prompt.push_back(node);
-  }
   const auto request = [how = question_.how, head = question_.head, request = question_.request,
                         record = question_.record, single = single(), give_up = give_up_,
                         timeout = timeout(),
                         flags = flags_](Node& node, unsigned number, Cancel stop) {
     Try its = how;
-    if (number != head) its = {.turn = Turn::once, .came = {}, .node = {}};
+    if (number != head) its = {.turn = Turn::once, .came = {}};
     if (single) return node.try_acquire(request, record, its, give_up, stop);
-    its.node = number;
     if (auto ok = node.connect(give_up, stop); !ok) return Result<Vote>(ok.error());
     // In this order: so either we see that nobody wants it any more, or are told to undo it.
     flags->sent[number] = true;
     if (flags->over) return Result<Vote>(Error{Errc::cancelled, node.address().shown + ": late"});
-    return node.try_acquire(request, record, its, after(Clock::now(), timeout), stop);
+    auto vote = node.try_acquire(request, record, its, after(Clock::now(), timeout), stop);
+    // Nobody waits for it any more, but the larger tokens must be, the more servers have this one.
+    const std::uint64_t token = flags->token;
+    if (vote && vote->kind == Vote::Kind::granted && token != 0) {
+      (void)node.write_fence(request, record, token, after(Clock::now(), timeout), stop);
+    }
+    return vote;
   };
-  const auto take = [&](unsigned node, Result<Vote>& answer) {
-    std::erase(prompt, node);
-    note(node, answer);
-    return state() != State::asking || yields_;
-  };
-  // Connecting can take its time, as long as too few have answered.  The head is only asked before
-  // the others if it is prompt.
-  const auto until = [&] {
-    if (!single() && nodes.size() == 1) return after(begun, timeout());
-    const auto answered =
-        attempt_.grants().count(Tally::Answer::yes) + attempt_.grants().count(Tally::Answer::no);
-    if (answered < attempt_.grants().needed()) return give_up_;
-    return prompt.empty() ? Deadline() : after(begun, timeout());
-  };
-  return cluster_.gather<Vote>(nodes, request, take, until, cancel_);
+  const Deadline begun = Clock::now();
+  for (const unsigned node : nodes) answers_.ask(node, request);
+  for (;;) {
+    note_votes();
+    if (is_decided()) return Cluster::End::enough;
+    if (answers_.open() == 0) return Cluster::End::all_answered;
+    // Connecting can take its time, as long as too few have answered.  The head is only asked
+    // before the others if it is prompt.
+    const Tally& grants = attempt_.grants();
+    const bool enough =
+        grants.count(Tally::Answer::yes) + grants.count(Tally::Answer::no) >= grants.needed();
+    const bool prompt = std::any_of(nodes.begin(), nodes.end(), [&](unsigned node) {
+      return !votes_[node] && !errors_[node] && cluster_.is_prompt(node);
+    });
+    Deadline until = give_up_;
+    if (enough || state() == State::failed || (!single() && nodes.size() == 1)) {
+      until = after(begun, timeout());
+    }
+    if (enough && !prompt) until = Deadline();
+    if (const auto end = cluster_.wait(until, cancel_); end != Cluster::End::enough) return end;
+  }
+}
+
+// With the head in our hands we ask those again that have refused: who has just released the lock,
+// or must undo since it did not get the head, may have reached the head first.
+Cluster::End Round::insist(Cluster::End end) {
+  const Deadline give_up = after(asked_, timeout() / 4);
+  for (Millis pause{1}; end != Cluster::End::cancelled && state() == State::failed; pause *= 2) {
+    const auto& vote = votes_[question_.head];
+    const Deadline next = after(Clock::now(), pause + Millis{random_() % 2});
+    if (!vote || vote->kind != Vote::Kind::granted || next >= give_up) return end;
+    if (util::wait_readable(cancel_.fd(), next)) return Cluster::End::cancelled;
+    std::vector<unsigned> nodes;
+    for (const unsigned node : cluster_.all()) {
+      if (attempt_.grants().at(node) == Tally::Answer::no) nodes.push_back(node);
+    }
+    if (nodes.empty()) return end;
+    for (const unsigned node : nodes) {
+      attempt_.asked_again(node);
+      votes_[node].reset();
+    }
+    end = ask(nodes);
+  }
+  return end;
+}
+
+void Round::note_votes() {
+  while (auto letter = answers_.take()) note(letter->first, letter->second);
 }
 
 void Round::note(unsigned node, Result<Vote>& answer) {
@@ -105,53 +164,51 @@ void Round::note(unsigned node, Result<Vote>& answer) {
     return;
   }
   votes_[node] = *answer;
+  if (answer->kind == Vote::Kind::granted) return attempt_.granted(node, answer->fence);
+  attempt_.refused(node);
   // What it has granted is counted under its other number.
-  if (answer->kind == Vote::Kind::twin) question_.doubted[node] = true;
-  if (answer->kind != Vote::Kind::granted) {
-    attempt_.refused(node);
-    yields_ = yields_ || (node == question_.head && question_.how.turn == Turn::wait &&
-                          answer->kind == Vote::Kind::other_turn);
-  } else if (question_.doubted[node]) {
-    errors_[node] = Error{Errc::unreachable, cluster_.address(node).shown +
-                                                 ": answers again, but did not when it was to undo "
-                                                 "a grant"};
-    attempt_.silent(node);
+  yields_ = yields_ || (node == question_.head && question_.how.turn == Turn::wait &&
+                        answer->kind == Vote::Kind::other_turn);
+}
+
+void Round::note_write(unsigned node, std::uint64_t token, Result<Written>& answer) {
+  if (!answer) {
+    errors_[node] = answer.error();
+    attempt_.unwritten(node, token);
+  } else if (answer->kind == Written::Kind::written) {
+    attempt_.written(node, token);
+  } else if (answer->kind == Written::Kind::gone) {
+    attempt_.vanished(node);
   } else {
-    attempt_.granted(node, answer->fence);
+    attempt_.overtaken(answer->counter, random_());
   }
 }
 
+// To all that have granted it, also while this goes on.
 Cluster::End Round::write_token() {
-  for (;;) {
-    const std::vector<unsigned> writers = attempt_.writers();
-    if (writers.empty() || state() != State::writing) return Cluster::End::all_answered;
+  while (state() == State::writing) {
+    Cluster::Answers<Written> written(cluster_, cancel_);
     const std::uint64_t token = attempt_.token();
+    flags_->token = token;
     const Deadline deadline = after(Clock::now(), timeout());
-    std::vector<unsigned> open = writers;
-    const auto request = [request = question_.request, record = question_.record, token, deadline](
-                             Node& node, unsigned, Cancel stop) {
-      return node.write_fence(request, record, token, deadline, stop);
-    };
-    const auto take = [&](unsigned node, Result<Written>& answer) {
-      std::erase(open, node);
-      if (!answer) {
-        errors_[node] = answer.error();
-        attempt_.unwritten(node, token);
-      } else if (answer->kind == Written::Kind::written) {
-        attempt_.written(node, token);
-      } else if (answer->kind == Written::Kind::gone) {
-        attempt_.vanished(node);
-      } else {
-        attempt_.overtaken(answer->counter, random_());
+    while (state() == State::writing && attempt_.token() == token) {
+      for (const unsigned node : attempt_.writers()) {
+        written.ask(node, [request = question_.request, record = question_.record, token, deadline](
+                              Node& its, unsigned, Cancel stop) {
+          return its.write_fence(request, record, token, deadline, stop);
+        });
       }
-      return state() != State::writing || attempt_.token() != token;
-    };
-    const auto end = cluster_.gather<Written>(
-        writers, request, take, [&] { return deadline; }, cancel_);
-    if (end == Cluster::End::cancelled) return end;
-    if (attempt_.token() != token) continue;
-    for (const unsigned node : open) attempt_.unwritten(node, token);
+      const auto end = cluster_.wait(deadline, cancel_);
+      if (end == Cluster::End::cancelled) return end;
+      while (auto letter = written.take()) note_write(letter->first, token, letter->second);
+      note_votes();
+      if (end != Cluster::End::deadline) continue;
+      for (const unsigned node : cluster_.all()) {
+        if (attempt_.writes().at(node) == Tally::Answer::open) attempt_.unwritten(node, token);
+      }
+    }
   }
+  return Cluster::End::enough;
 }
 
 // On all that may have granted it, also those that gave no answer: behind the request, on the same
@@ -159,20 +216,14 @@ Cluster::End Round::write_token() {
 void Round::undo() {
   flags_->over = true;
   std::vector<unsigned> nodes;
-  for (unsigned node = 0; node < cluster_.size(); ++node) {
+  std::vector<unsigned> awaited;
+  for (const unsigned node : cluster_.all()) {
     const bool refused = votes_[node] && votes_[node]->kind != Vote::Kind::granted;
-    if (flags_->sent[node] && !refused) nodes.push_back(node);
+    if (!flags_->sent[node] || refused) continue;
+    nodes.push_back(node);
+    if (cluster_.is_prompt(node)) awaited.push_back(node);
   }
-  // An answer settles this undo, but not an earlier one: who is doubted stays so.
-  std::vector<unsigned> settling;
-  for (const unsigned node : nodes) {
-    if (!question_.doubted[node]) settling.push_back(node);
-    question_.doubted[node] = true;
-  }
-  std::vector<unsigned> prompt;
-  for (const unsigned node : nodes) {
-    if (cluster_.is_prompt(node)) prompt.push_back(node);
-  }
+  question_.in_doubt = nodes;
   const Deadline deadline = after(Clock::now(), timeout());
   cluster_.gather<Removal>(
       nodes,
@@ -180,57 +231,89 @@ void Round::undo() {
         return node.remove(request, false, after(Clock::now(), timeout), stop);
       },
       [&](unsigned node, Result<Removal>& answer) {
-        std::erase(prompt, node);
-        if (answer && std::count(settling.begin(), settling.end(), node) > 0) {
-          question_.doubted[node] = false;
-        }
+        std::erase(awaited, node);
+        if (answer) std::erase(question_.in_doubt, node);
         return false;
       },
-      [&] { return prompt.empty() ? Deadline() : deadline; }, Cancel());
+      [&] { return awaited.empty() ? Deadline() : deadline; }, Cancel());
 }
 
 // What makes the whole list of servers a bad one.
 std::optional<Error> Round::refusal() const {
-  for (unsigned node = 0; node < cluster_.size(); ++node) {
-    const std::string& shown = cluster_.address(node).shown;
+  for (const unsigned node : cluster_.all()) {
     if (votes_[node] && votes_[node]->kind == Vote::Kind::twin) {
-      const auto other = static_cast<unsigned>(votes_[node]->place);
-      return Error{Errc::invalid, cluster_.address(std::min(other, cluster_.size() - 1)).shown +
-                                      " and " + shown + " are the same server: list it once"};
+      return twin_error(cluster_, node, votes_[node]->twin);
     }
-    if (errors_[node] && is_replica(*errors_[node])) {
-      return Error{Errc::invalid, errors_[node]->message + ": redlock needs independent masters"};
-    }
+    if (errors_[node] && is_replica(*errors_[node])) return replica_error(*errors_[node]);
   }
   return std::nullopt;
+}
+
+unsigned Round::meeting_point() const {
+  std::optional<unsigned> first;
+  for (const unsigned node : cluster_.all()) {
+    if (votes_[node] && (!first || cluster_.comes_before(node, *first))) first = node;
+  }
+  return first.value_or(question_.head);
+}
+
+// Not one whose clock was set back, where the lock would last for much longer than elsewhere; else
+// ours, or the first.
+bool Round::is_better_head(unsigned node, unsigned other) const {
+  const auto outlasts = [&](unsigned one, unsigned two) {
+    const auto& look_in = votes_[two]->look_in;
+    return look_in && votes_[one]->look_in.value_or(Millis::max()) > 2 * *look_in + Millis{1'000};
+  };
+  if (outlasts(other, node)) return true;
+  if (outlasts(node, other)) return false;
+  return node == question_.head || (other != question_.head && cluster_.comes_before(node, other));
+}
+
+// By those servers that refuse for the same reason.  The others may have what somebody has left
+// there, or what several have got that ask at this moment: that is in nobody's way.
+Round::Refusal Round::common_refusal() const {
+  Refusal best{.head = question_.head};
+  for (const unsigned node : cluster_.all()) {
+    if (!votes_[node] || votes_[node]->kind == Vote::Kind::granted) continue;
+    const auto count = std::count_if(votes_.begin(), votes_.end(), [&](const auto& vote) {
+      return vote && vote->kind == votes_[node]->kind && vote->holder == votes_[node]->holder;
+    });
+    const auto servers = static_cast<unsigned>(count);
+    const bool better = servers > best.servers || is_better_head(node, best.head);
+    if (servers >= best.servers && better) best = {node, servers};
+  }
+  return best;
 }
 
 // Others have the lock, or come first.
 bool Round::is_settled() const {
   const bool head_refuses = attempt_.grants().at(question_.head) == Tally::Answer::no;
-  return yields_ || attempt_.grants().denied() || (question_.head_alone && head_refuses);
+  return yields_ || (question_.head_alone && head_refuses) || is_denied(common_refusal());
 }
 
 RoundResult Round::not_held() const {
   RoundResult out;
-  out.head = question_.head;
+  const bool somebody_refuses = attempt_.grants().count(Tally::Answer::no) > 0;
+  const bool waits = is_settled() || (!question_.meets && somebody_refuses);
+  out.kind = waits ? RoundResult::Kind::refused : RoundResult::Kind::split;
+  const Refusal refusal = common_refusal();
+  out.by_most = is_denied(refusal);
   out.asked = asked_;
-  const Tally& grants = attempt_.grants();
   const auto& at_head = votes_[question_.head];
   const bool head_refuses = at_head && at_head->kind != Vote::Kind::granted;
-  out.kind = is_settled() ? RoundResult::Kind::refused : RoundResult::Kind::split;
-  if (head_refuses) {
-    out.vote = *at_head;
-    return out;
+  out.head = question_.head;
+  if (out.kind == RoundResult::Kind::split) {
+    out.head = meeting_point();
+  } else if (!yields_ && (out.by_most || !head_refuses)) {
+    out.head = refusal.head;
   }
-  // Wait where somebody else was granted it.  After a split, ask first whoever answers first.
-  for (const auto wanted : {Tally::Answer::no, Tally::Answer::yes}) {
-    for (unsigned node = 0; node < cluster_.size(); ++node) {
-      if (grants.at(node) != wanted || !votes_[node]) continue;
-      out.head = node;
-      out.vote = *votes_[node];
-      return out;
-    }
+  if (votes_[out.head]) out.vote = *votes_[out.head];
+  // Its answer was not waited for.  But all should wait in one queue, and others have it already.
+  const unsigned wanted = question_.head;
+  const bool silent = !votes_[wanted] && !errors_[wanted] && cluster_.is_prompt(wanted);
+  if (waits && silent) {
+    out.head = wanted;
+    out.by_most = false;  // perhaps not for what it has
   }
   return out;
 }
@@ -246,31 +329,37 @@ Result<RoundResult> Round::run() {
     if (!vote && !errors_[question_.head]) attempt_.silent(question_.head);
   }
   if (end != Cluster::End::cancelled && !nodes.empty()) end = ask(nodes);
-  for (unsigned node = 0; node < cluster_.size(); ++node) {
-    const bool answered = votes_[node] || errors_[node];
-    if (attempt_.grants().at(node) == Tally::Answer::open) attempt_.silent(node);
-    if (answered) continue;
-    errors_[node] = Error{Errc::unreachable, cluster_.address(node).shown + ": no answer in time"};
-  }
+  if (question_.head_alone) end = insist(end);
   if (end != Cluster::End::cancelled && state() == State::writing && !yields_) end = write_token();
-  if (state() == State::held && end != Cluster::End::cancelled && !yields_) {
-    RoundResult held;
-    held.kind = RoundResult::Kind::held;
-    held.fence = attempt_.token();
-    held.asked = asked_;
-    return held;
+  const bool held = state() == State::held && end != Cluster::End::cancelled && !yields_;
+  const auto why = single() ? std::nullopt : refusal();
+  if (held && !why) {
+    RoundResult out;
+    out.kind = RoundResult::Kind::held;
+    out.fence = attempt_.token();
+    out.asked = asked_;
+    out.head = question_.head;
+    if (votes_[out.head]) out.vote = *votes_[out.head];
+    return out;
   }
   if (!single()) undo();
-  util::log(util::Level::trace, "asked for " + util::quoted(question_.request.key) + ": " +
-                                    std::to_string(attempt_.grants().count(Tally::Answer::yes)) +
-                                    " servers granted it, " +
-                                    std::to_string(attempt_.grants().count(Tally::Answer::no)) +
-                                    " refused, of " + std::to_string(cluster_.size()));
-  if (end == Cluster::End::cancelled) return Error{Errc::cancelled, "stopped asking for the lock"};
-  if (auto why = single() ? std::nullopt : refusal()) return *why;
   const Tally& grants = attempt_.grants();
-  const unsigned answered = grants.count(Tally::Answer::yes) + grants.count(Tally::Answer::no);
-  if (answered < grants.needed() && !is_settled()) return too_few(grants.needed(), errors_);
+  const unsigned granted = grants.count(Tally::Answer::yes);
+  const unsigned refused = grants.count(Tally::Answer::no);
+  util::log(util::Level::trace, "asked for " + util::quoted(question_.request.key) + ": " +
+                                    std::to_string(granted) + " servers granted it, " +
+                                    std::to_string(refused) + " refused, of " +
+                                    std::to_string(cluster_.size()));
+  if (end == Cluster::End::cancelled) return Error{Errc::cancelled, "stopped asking for the lock"};
+  if (why) return *why;
+  if (granted + refused < grants.needed() && !is_settled()) {
+    for (const unsigned node : cluster_.all()) {
+      if (votes_[node] || errors_[node]) continue;
+      errors_[node] =
+          Error{Errc::unreachable, cluster_.address(node).shown + ": no answer in time"};
+    }
+    return too_few(grants.needed(), errors_);
+  }
   return not_held();
 }
 
@@ -286,6 +375,15 @@ unsigned needed_for(const Cluster& cluster, const Request& request) {
 }
 
 Millis node_timeout(Millis ttl) { return std::min(ttl / 20, Millis{200}); }
+
+Error twin_error(const Cluster& cluster, unsigned node, unsigned other) {
+  return {Errc::invalid, cluster.address(std::min(other, cluster.size() - 1)).shown + " and " +
+                             cluster.address(node).shown + " are the same server: list it once"};
+}
+
+Error replica_error(const Error& error) {
+  return {Errc::invalid, error.message + ": redlock needs independent masters"};
+}
 
 Error too_few(unsigned needed, const std::vector<std::optional<Error>>& errors) {
   if (errors.size() == 1 && errors[0]) return *errors[0];

@@ -16,21 +16,22 @@ struct Question {
   std::string record;       // of ours, without a fence
   unsigned head = 0;        // the server in whose queue we wait
   bool head_alone = false;  // first, and the others only if it has granted the lock
+  bool meets = true;        // those whose votes are split elsewhere; else we wait for them
   Try how;                  // at the head; of the others we take what is free
-  /// Servers that did not answer when they were to undo a grant.  That request may still be under
-  /// way, and undo a later grant of the same id: so theirs never count, not even in renewals.
-  /// Whoever does not answer this time is added.
-  std::vector<bool>& doubted;
+  /// For the servers that did not answer when they were to undo a grant.  That request may still be
+  /// under way, and would undo a later grant of this id: the next attempt needs another one.
+  std::vector<unsigned>& in_doubt;
 };
 
 struct RoundResult {
   enum class Kind {
     held,     // by us
     refused,  // others hold it, or come first: `vote` is that of `head`, in whose queue to wait
-    split,    // nobody holds it, since several asked at once
+    split,    // nobody holds it, since several asked at once: they meet at `head`
   };
   Kind kind = Kind::refused;
-  Vote vote;
+  bool by_most = false;  // refused: for the same reason as at the head
+  Vote vote;             // of `head`, if it answered
   unsigned head = 0;
   std::uint64_t fence = 0;
   Deadline asked;
@@ -38,7 +39,7 @@ struct RoundResult {
 
 /// Unless the lock is held now, what other servers than a single one have granted is undone.
 /// Errc::unreachable when too few answered by `give_up`, denied, invalid (a server is a replica, or
-/// listed twice), cancelled.
+/// listed twice, if that is known before the lock is held), cancelled.
 Result<RoundResult> ask_for_lock(Cluster& cluster, const Question& question, Deadline give_up,
                                  Cancel cancel);
 
@@ -47,6 +48,10 @@ unsigned needed_for(const Cluster& cluster, const Request& request);
 
 /// For how long one of several servers is waited for.
 Millis node_timeout(Millis ttl);
+
+/// Of a server that answers as that other one of the list.
+Error twin_error(const Cluster& cluster, unsigned node, unsigned other);
+Error replica_error(const Error& error);
 
 /// "2 of 5 servers answered, 3 are needed: ...", with the errors of those that did not.  Of a
 /// single server its error as it is.

@@ -6,12 +6,12 @@
 --   ARGV[7]  '1': join the queue if it is not ours now
 --   ARGV[8]  when we came, us; '' the first time
 --   ARGV[9]  '' where this is the only server; else its number in the client's list: then the token
---            is agreed on with the others and written by fence.lua
+--            is agreed on with the others and written by fence.lua.  The record ends with it
 -- Returns {1, fence}                    granted; fence 0: the counter is not one.  One of several
 --                                       servers says how far it has counted
---         {0, 'held', ms, came, place}  refused: look again in ms (-1: it never ends), our place in
---                                       the queue (-1: not in it)
---         {0, 'turn', ms, came, place}  free, but somebody else was called and has until then
+--         {0, 'held', ms, came, place, id}  refused: look again in ms (-1: it never ends), our place
+--                                       in the queue (-1: not in it), who has it all ('': unknown)
+--         {0, 'turn', ms, came, place, ''}  free, but somebody else was called and has until then
 --         {0, 'mode', mode}             held in a mode that cannot be mixed with ours
 --         {0, 'twin', number}           ours already, under another number: it is listed twice
 local ttl, record, turn, join, came = ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8]
@@ -31,7 +31,6 @@ local function granted()
   else
     fence = redis.pcall('GET', counter)
     fence = type(fence) == 'string' and tonumber(fence) or 0
-    append('node', node)
   end
   if mode == 'x' then
     redis.call('SET', owner, record, 'PX', ttl)
@@ -49,13 +48,7 @@ local function granted()
   return {1, whole(fence)}
 end
 
--- It was granted before, to another connection of ours.
-local function is_twin(stored)
-  local number = node ~= '' and type(stored) == 'string' and string.match(stored, '"node":(%d+)}$')
-  return number and number ~= node and number
-end
-
-local function refused(why, ms)
+local function refused(why, ms, holder)
   if came == '' then
     local time = redis.call('TIME')
     came = time[1] .. string.format('%06d', time[2])
@@ -67,7 +60,7 @@ local function refused(why, ms)
     redis.call('SET', KEYS[5], record, 'PX', 60000)
     place = redis.call('ZRANK', queue, entry)
   end
-  return {0, why, ms, came, place}
+  return {0, why, ms, came, place, holder or ''}
 end
 
 -- The first in the queue that is alive, without calling it.  The record of a waiter whose machine
@@ -110,12 +103,21 @@ local function take_exclusive()
     return granted()
   end
   if kind == 'string' and redis.call('GET', lock) == id then  -- granted before, the answer got lost
-    local twin = is_twin(redis.pcall('GET', owner))
+    local twin = twin_of(node, redis.pcall('GET', owner))
     if twin then return {0, 'twin', twin} end
     redis.call('PEXPIRE', lock, ttl)
     return granted()
   end
-  return refused('held', redis.call('PTTL', lock))
+  local holder = kind == 'string' and redis.call('GETRANGE', lock, 0, 511)
+  return refused('held', redis.call('PTTL', lock), holder)
+end
+
+-- To compare with those on other servers.
+local function holders(slots)
+  if slots > 32 then return '' end
+  local members = redis.call('ZRANGE', lock, 0, slots)
+  table.sort(members)
+  return table.concat(members)
 end
 
 local function take_part()
@@ -135,7 +137,7 @@ local function take_part()
       return refused('held', redis.call('PTTL', lock))
     end
     if redis.call('ZSCORE', lock, id) then  -- granted before, the answer got lost
-      local twin = is_twin(redis.call('HGET', owner, id))
+      local twin = twin_of(node, redis.call('HGET', owner, id))
       if twin then return {0, 'twin', twin} end
       redis.call('ZREM', lock, id)
       turn = 'go'
@@ -144,7 +146,7 @@ local function take_part()
     end
     if redis.call('ZCARD', lock) >= slots then
       local soonest = redis.call('ZRANGE', lock, 0, 0, 'WITHSCORES')
-      return refused('held', math.max(soonest[2] - now, 1))
+      return refused('held', math.max(soonest[2] - now, 1), holders(slots))
     end
   end
   -- Who asks once takes what is free, but no reader slips in before a writer that waits.

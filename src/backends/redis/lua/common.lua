@@ -31,6 +31,15 @@ local function tell(entry, what)
   return type(heard) ~= 'number' or heard > 0
 end
 
+-- A record says under which number of the client's list it came, where that has several.  The number,
+-- if it is not `node`: then this server stands in the list twice.
+local function twin_of(node, stored)
+  if node == '' or type(stored) ~= 'string' then return nil end
+  local number = string.match(stored, '"node":(%d+)}$') or
+                 string.match(stored, '"node":(%d+),"fence":%d+}$')
+  return number ~= node and number or nil
+end
+
 -- Calls the waiter that is next, and has the one behind it look whether it came: it may be killed
 -- with the call in its hands.  Returns whom it called, and forgets the dead.  What is no queue of
 -- ours is nobody's: that must not stop who has freed the lock already.

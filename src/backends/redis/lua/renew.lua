@@ -1,9 +1,11 @@
 -- Extends the lock if it is still ours.  Never takes it again.
 --   KEYS[5]  why we have lost it, if somebody said
 --   ARGV[4]  ttl, ms       ARGV[5] record, with the fence and how long it was held
+--   ARGV[6]  our number in the client's list; '' where this is the only server
 -- Returns {1, ms}        ours; what was left of it, -1: somebody had made it endless
 --         {0, why, what} lost; why: of a force-release, or ''; what stands at the lock: its type
-local ttl, record = ARGV[4], ARGV[5]
+--         {2, number}    ours, but under another number: it is listed twice
+local ttl, record, node = ARGV[4], ARGV[5], ARGV[6]
 
 -- A server that is out of memory takes no record, but it may keep the lock.
 local function keep(command, ...)
@@ -13,6 +15,8 @@ end
 
 if mode == 'x' then
   if redis.pcall('GET', lock) == id then
+    local twin = node ~= '' and twin_of(node, redis.pcall('GET', owner))
+    if twin then return {2, twin} end
     local left = redis.call('PTTL', lock)
     redis.call('PEXPIRE', lock, ttl)
     if not keep('SET', owner, record, 'PX', ttl) then redis.call('PEXPIRE', owner, ttl) end
@@ -22,6 +26,8 @@ else
   local now = now_ms()
   local expires = redis.pcall('ZSCORE', lock, id)
   if type(expires) == 'string' and tonumber(expires) > now and held_mode() then
+    local twin = node ~= '' and twin_of(node, redis.pcall('HGET', owner, id))
+    if twin then return {2, twin} end
     -- First, since a server that is out of memory takes a ZADD only after another write.
     local left = redis.call('PTTL', lock)
     redis.call('PEXPIRE', lock, whole(math.max(left, tonumber(ttl))))
