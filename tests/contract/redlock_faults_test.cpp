@@ -1,0 +1,366 @@
+// Answers that are lost or late, and attempts that fail: what they leave behind.
+#include <gtest/gtest.h>
+
+#include "redlock_fixture.hpp"
+
+namespace dlock::test {
+namespace {
+
+class RedlockFaults : public RedlockTest {
+ protected:
+  void SetUp() override {
+    RedlockTest::SetUp();
+    if (IsSkipped()) return;
+    teach_scripts();
+    put_proxies();
+  }
+  void lose_replies_to(const redis::Script& script, Mask mask) {
+    for (const unsigned node : members(mask)) {
+      proxies[node].lose_reply_to(std::string(script.sha1));
+    }
+  }
+  long lost_replies() {
+    long sum = 0;
+    for (Proxy& proxy : proxies) sum += proxy.lost_replies();
+    return sum;
+  }
+  void hold_replies(Mask mask) {
+    for (const unsigned node : members(mask)) proxies[node].hold();
+  }
+  void pass_all() {
+    for (Proxy& proxy : proxies) proxy.pass();
+  }
+  /// Connected, and known to be prompt.
+  std::unique_ptr<Backend> ready_client() const {
+    auto out = through_proxies();
+    let_finish(*out);
+    return out;
+  }
+};
+
+constexpr Millis kTtl{4'000};
+Request short_request(const std::string& key = "job") {
+  return request(key, Mode::exclusive, 1, kTtl);
+}
+
+// --- an attempt that fails
+
+TEST_F(RedlockFaults, AnAttemptThatFailsLeavesNothingOnTheOthers) {
+  auto a = ready_client();
+  for (const Mask taken : {0b00111U, 0b11100U, 0b10101U, 0b11011U}) {
+    SCOPED_TRACE(in_words(taken));
+    put_foreign(taken);
+    for (const Request& wanted : {request("job"), shared("job"), slots("job", 1)}) {
+      EXPECT_EQ(code_of(try_once(*a, wanted)), Errc::busy);
+      EXPECT_EQ(having(lock_of("job")), taken);
+      EXPECT_EQ(having(names("job").owner), 0U);
+    }
+    flush(kEach);
+  }
+}
+
+TEST_F(RedlockFaults, AnAttemptOfANewClientThatFailsLeavesNothingOnTheOthers) {
+  const Mask taken = 0b00111;
+  put_foreign(taken);
+  for (int i = 0; i < 30; ++i) {
+    auto a = through_proxies();
+    EXPECT_EQ(code_of(try_once(*a, request("job"))), Errc::busy);
+    let_finish(*a);
+    ASSERT_EQ(having(lock_of("job")), taken) << i;
+  }
+}
+
+TEST_F(RedlockFaults, AnAttemptThatFailsIsUndoneWhereItsAnswerIsLate) {
+  const Mask taken = 0b01101;
+  const Mask late = kEach & ~taken;
+  for (const bool requests : {false, true}) {
+    for (const bool client_ends : {false, true}) {
+      SCOPED_TRACE(std::string(requests ? "requests" : "replies") + " are late" +
+                   (client_ends ? ", the client ends" : ""));
+      put_foreign(taken);
+      auto a = ready_client();
+      for (const unsigned node : members(late)) {
+        if (requests) {
+          proxies[node].delay_requests(Millis{400});
+        } else {
+          proxies[node].delay_replies(Millis{400});
+        }
+      }
+      EXPECT_LT(time_of([&] { EXPECT_EQ(code_of(try_once(*a, request("job"))), Errc::busy); }),
+                Millis{2'500});
+      if (client_ends) a.reset();
+      let_finish(*through_proxies());  // behind all that was asked there
+      EXPECT_EQ(having(lock_of("job")), taken);
+      EXPECT_EQ(having(names("job").owner), 0U);
+      pass_all();
+      flush(kEach);
+    }
+  }
+}
+
+// Who is let in late must not ask for what was given up meanwhile.
+TEST_F(RedlockFaults, AnAttemptThatFailsIsNotMadeLaterWhereItTakesLongToGetIn) {
+  for (const RedisServer& server : servers) server.command("CONFIG", "SET", "requirepass", "pw");
+  const auto say = [&](unsigned node, const std::vector<std::string>& words) {
+    RawClient raw(servers[node]);
+    raw.send("AUTH pw");
+    raw.read_until("+OK\r\n");
+    std::string line;
+    for (const std::string& word : words) line += word + ' ';
+    raw.send(line);
+    return raw.read_until("\r\n");
+  };
+  const Mask taken = 0b01101;
+  const Mask late = kEach & ~taken;
+  for (const unsigned node : members(taken)) say(node, {"SET", lock_of("job"), "x", "PX", "60000"});
+  for (const unsigned node : members(late)) proxies[node].delay_replies(Millis{400});
+  auto a = connect(":pw@" + addresses_of(proxies));
+  EXPECT_EQ(code_of(try_once(*a, request("job"))), Errc::busy);
+  let_finish(*a);
+  for (const unsigned node : members(late)) {
+    EXPECT_EQ(say(node, {"EXISTS", lock_of("job")}), ":0\r\n") << node;
+  }
+}
+
+// --- answers that are lost
+
+TEST_F(RedlockFaults, AnswersOfAMinorityThatAreLostAreMissedByNobody) {
+  auto b = client();
+  for (const redis::Script* script :
+       {&redis::kAcquire, &redis::kFence, &redis::kRenew, &redis::kRelease}) {
+    for (const Mask mask : {0b00001U, 0b00110U, 0b11000U}) {
+      auto a = ready_client();
+      const long lost_before = lost_replies();
+      lose_replies_to(*script, mask);
+      const Request wanted = short_request();
+      std::unique_ptr<Lease> lease;
+      EXPECT_LT(time_of([&] { lease = hold(*a, wanted); }), Millis{2'000});
+      ASSERT_TRUE(lease);
+      EXPECT_EQ(code_of(try_once(*b, short_request())), Errc::busy);
+      EXPECT_EQ(inspect(*b, "job").holders.size(), 1u);
+      const auto renewed = renew(*lease);
+      EXPECT_TRUE(renewed) << renewed.error().message;
+      EXPECT_EQ(code_of(try_once(*b, short_request())), Errc::busy);
+      const auto released = release(*lease);
+      EXPECT_TRUE(released) << released.error().message;
+      EXPECT_LT(time_of([&] { EXPECT_TRUE(is_held_by(0, "job")); }), kTtl);
+      if (script != &redis::kFence) {  // a token is written by those only that were first
+        let_finish(*a);
+        EXPECT_EQ(lost_replies() - lost_before, std::popcount(mask));
+      }
+      pass_all();
+    }
+  }
+}
+
+TEST_F(RedlockFaults, AnAcquireWhoseAnswersAreLostByTheMajorityIsGrantedOrUndone) {
+  auto b = client();
+  for (const redis::Script* script : {&redis::kAcquire, &redis::kFence}) {
+    for (const Mask mask : {0b00111U, 0b11101U, kEach}) {
+      SCOPED_TRACE(in_words(mask));
+      auto a = ready_client();
+      lose_replies_to(*script, mask);
+      LeaseResult lease = Error{Errc::invalid, ""};
+      EXPECT_LT(time_of([&] { lease = try_once(*a, short_request()); }), Millis{2'500});
+      if (lease) {
+        EXPECT_EQ(code_of(try_once(*b, short_request())), Errc::busy);
+        EXPECT_TRUE(renew(**lease));
+        EXPECT_TRUE(release(**lease));
+      } else {
+        EXPECT_EQ(lease.error().code, Errc::unreachable) << lease.error().message;
+      }
+      EXPECT_LT(time_of([&] { EXPECT_TRUE(is_held_by(0, "job")); }), Millis{1'000});
+      pass_all();
+    }
+  }
+}
+
+TEST_F(RedlockFaults, AWaiterWhoseAnswersAreLostGetsTheLockAndDoesNotWaitForItself) {
+  auto b = client();
+  for (const redis::Script* script : {&redis::kAcquire, &redis::kFence}) {
+    SCOPED_TRACE(script == &redis::kAcquire ? "acquire" : "fence");
+    auto held = hold(*b, request("job"));
+    Waiting waiting(ready_client(), request("job"));
+    ASSERT_TRUE(waiting.blocked());
+    ASSERT_TRUE(eventually([&] { return having(names("job").queue) != 0; }));
+    lose_replies_to(*script, kEach);
+    EXPECT_TRUE(release(*held));
+    std::unique_ptr<Lease> lease;
+    EXPECT_LT(time_of([&] { lease = waiting.lease(); }), Millis{3'000});
+    ASSERT_TRUE(lease);
+    EXPECT_GT(lease->fence(), held->fence());
+    EXPECT_EQ(code_of(try_once(*b, request("job"))), Errc::busy);
+    EXPECT_TRUE(renew(*lease));
+    EXPECT_TRUE(release(*lease));
+    EXPECT_TRUE(is_held_by(0, "job"));
+    pass_all();
+  }
+}
+
+// Whoever waits may have to wait for a network that hangs for a moment, too.
+TEST_F(RedlockFaults, AWaiterSurvivesThatTheMajorityIsSilentForAMoment) {
+  auto b = client();
+  for (const Mask mask : {0b00111U, 0b11100U}) {
+    SCOPED_TRACE(in_words(mask));
+    auto held = hold(*b, request("job"));
+    ASSERT_TRUE(is_held_by(kEach, "job"));
+    let_finish(*b);
+    Waiting waiting(ready_client(), request("job"));
+    ASSERT_TRUE(waiting.blocked());
+    ASSERT_TRUE(eventually([&] { return having(names("job").queue) != 0; }));
+    hold_replies(mask);
+    EXPECT_TRUE(release(*held));
+    // It asks, hears nothing, and undoes what may have been granted, of which it hears nothing.
+    util::wait_readable(-1, in(700));
+    pass_all();
+    auto lease = waiting.result();
+    ASSERT_TRUE(lease) << lease.error().message;
+    EXPECT_EQ(code_of(try_once(*b, request("job"))), Errc::busy);
+    EXPECT_TRUE(renew(**lease));
+    EXPECT_TRUE(release(**lease));
+    EXPECT_TRUE(is_held_by(0, "job"));
+  }
+}
+
+TEST_F(RedlockFaults, ARenewalWhoseAnswersAreLostByTheMajorityFailsAndKeepsTheLock) {
+  auto b = client();
+  auto a = ready_client();
+  auto lease = hold(*a, request("job"));
+  ASSERT_TRUE(is_held_by(kEach, "job"));
+  let_finish(*a);
+  for (const Mask mask : {0b00111U, kEach}) {
+    const Deadline before = lease->valid_until();
+    lose_replies_to(redis::kRenew, mask);
+    const auto renewed = renew(*lease);
+    ASSERT_FALSE(renewed);
+    EXPECT_EQ(renewed.error().code, Errc::unreachable) << renewed.error().message;
+    EXPECT_EQ(lease->valid_until(), before);
+    EXPECT_EQ(code_of(try_once(*b, request("job"))), Errc::busy);
+    EXPECT_TRUE(renew(*lease));
+    EXPECT_GT(lease->valid_until(), before);
+  }
+  EXPECT_TRUE(release(*lease));
+  EXPECT_TRUE(only_counters_are_left());
+}
+
+TEST_F(RedlockFaults, AReleaseWhoseAnswersAreLostByTheMajorityFreesTheLockAllTheSame) {
+  auto a = ready_client();
+  auto lease = hold(*a, request("job"));
+  ASSERT_TRUE(is_held_by(kEach, "job"));
+  let_finish(*a);
+  Waiting waiting(client(), request("job"));
+  ASSERT_TRUE(waiting.blocked());
+  ASSERT_TRUE(eventually([&] { return having(names("job").queue) != 0; }));
+  lose_replies_to(redis::kRelease, 0b11110);
+  const auto released = release(*lease);
+  ASSERT_FALSE(released);
+  EXPECT_EQ(released.error().code, Errc::unreachable) << released.error().message;
+  auto next = waiting.lease();
+  ASSERT_TRUE(next);
+  const auto again = release(*lease);
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().code, Errc::lost) << again.error().message;
+  EXPECT_TRUE(renew(*next));
+  EXPECT_TRUE(release(*next));
+  EXPECT_TRUE(only_counters_are_left());
+}
+
+// --- answers that are late
+
+TEST_F(RedlockFaults, AnswersOfAMinorityThatAreLateAreMissedByNobody) {
+  auto b = client();
+  for (const Mask mask : {0b00011U, 0b10100U}) {
+    for (int step = 0; step < 3; ++step) {  // from acquire, renew, release on
+      SCOPED_TRACE(in_words(mask) + " from step " + std::to_string(step));
+      auto a = ready_client();
+      if (step == 0) hold_replies(mask);
+      std::unique_ptr<Lease> lease;
+      EXPECT_LT(time_of([&] { lease = hold(*a, short_request()); }), Millis{1'000});
+      ASSERT_TRUE(lease);
+      if (step == 1) hold_replies(mask);
+      Result<void> renewed;
+      EXPECT_LT(time_of([&] { renewed = renew(*lease); }), Millis{1'000});
+      EXPECT_TRUE(renewed) << renewed.error().message;
+      EXPECT_EQ(code_of(try_once(*b, short_request())), Errc::busy);
+      if (step == 2) hold_replies(mask);
+      Result<void> released;
+      EXPECT_LT(time_of([&] { released = release(*lease); }), Millis{1'000});
+      EXPECT_TRUE(released) << released.error().message;
+      pass_all();
+      EXPECT_LT(time_of([&] { EXPECT_TRUE(is_held_by(0, "job")); }), kTtl);
+      let_finish(*a);
+      EXPECT_TRUE(is_held_by(0, "job"));
+    }
+  }
+}
+
+TEST_F(RedlockFaults, AnAcquireWhoseAnswersAreLateIsUndoneAndNoLateOneIsTakenForAnother) {
+  auto b = client();
+  auto a = ready_client();
+  auto blocker = hold(*b, request("other"));
+  ASSERT_TRUE(is_held_by(kEach, "other"));
+  hold_replies(0b11100);
+  LeaseResult lease = Error{Errc::invalid, ""};
+  EXPECT_LT(time_of([&] { lease = try_once(*a, request("job")); }), Millis{2'500});
+  ASSERT_EQ(code_of(lease), Errc::unreachable) << lease.error().message;
+  expect_names(lease.error(), 0b11100, proxies);
+  pass_all();
+  EXPECT_EQ(code_of(try_once(*a, request("other"))), Errc::busy);
+  EXPECT_TRUE(is_held_by(0, "job"));
+  EXPECT_TRUE(is_free_for(*b, request("job")));
+}
+
+TEST_F(RedlockFaults, ALateRenewalIsNotCreditedToTheNext) {
+  auto a = ready_client();
+  auto lease = hold(*a, request("job"));
+  ASSERT_TRUE(is_held_by(kEach, "job"));
+  let_finish(*a);
+  hold_replies(0b01110);
+  const Deadline before = lease->valid_until();
+  const auto renewed = renew(*lease);
+  ASSERT_FALSE(renewed);
+  expect_names(renewed.error(), 0b01110, proxies);
+  EXPECT_EQ(lease->valid_until(), before);
+  flush(0b00111);
+  pass_all();
+  EXPECT_EQ(renew(*lease).error().code, Errc::lost);
+}
+
+// A majority that answers too late for this ttl is none.
+TEST_F(RedlockFaults, WhatIsGrantedWhenTheTtlIsAlmostOverIsNotHeld) {
+  auto a = ready_client();
+  for (Proxy& proxy : proxies) proxy.delay_replies(Millis{150});
+  // 30 ms for each server, 600 in all.
+  const auto lease = try_once(*a, request("job", Mode::exclusive, 1, Millis{600}));
+  ASSERT_FALSE(lease);
+  EXPECT_EQ(lease.error().code, Errc::unreachable) << lease.error().message;
+  pass_all();
+  EXPECT_TRUE(is_held_by(0, "job"));
+}
+
+// --- cut off one by one, and healed in another order
+
+TEST_F(RedlockFaults, ServersThatAreCutOffByTurnsNeverLetTwoIn) {
+  auto b = client();
+  auto a = ready_client();
+  for (int turn = 0; turn < 20; ++turn) {
+    const unsigned one = turn % kServers;
+    const unsigned two = (turn * 3 + 1) % kServers;
+    const Mask cut = 1U << one | 1U << two;
+    strike(cut, turn % 2 == 0 ? Death::cut : Death::silent);
+    auto lease = hold(*a, request("job" + std::to_string(turn)));
+    ASSERT_TRUE(lease) << turn;
+    EXPECT_EQ(code_of(try_once(*b, request("job" + std::to_string(turn)))), Errc::busy);
+    EXPECT_TRUE(renew(*lease)) << turn;
+    const Mask healed = 1U << (turn % 3 == 0 ? one : two);
+    heal(healed, Death::cut);
+    EXPECT_TRUE(renew(*lease)) << turn;
+    EXPECT_EQ(code_of(try_once(*b, request("job" + std::to_string(turn)))), Errc::busy);
+    const auto released = release(*lease);
+    EXPECT_TRUE(released) << turn << released.error().message;
+    heal(cut & ~healed, Death::cut);
+  }
+}
+
+}  // namespace
+}  // namespace dlock::test
