@@ -1,4 +1,5 @@
-// node-redlock, driven by the lines of its standard input; one lock at a time.
+// node-redlock on the servers whose URLs are the arguments, driven by the lines of its standard input;
+// one lock at a time.
 //   acquire RESOURCE MS  says "held VALUE", and before it once "busy" if it has to try again
 //   release              says "released", or "refused" and why
 "use strict";
@@ -7,8 +8,8 @@ const readline = require("node:readline");
 const { default: Client } = require("ioredis");
 const { default: Redlock } = require("redlock");
 
-const client = new Client(process.argv[2]);
-const redlock = new Redlock([client], { retryCount: -1, retryDelay: 25, retryJitter: 5 });
+const clients = process.argv.slice(2).map((url) => new Client(url));
+const redlock = new Redlock(clients, { retryCount: -1, retryDelay: 25, retryJitter: 5 });
 let busy = false;
 redlock.on("error", () => { // of each attempt
   if (!busy) console.log("busy");
@@ -31,7 +32,7 @@ async function main() {
       );
     }
   }
-  client.disconnect();
+  for (const client of clients) client.disconnect();
 }
 
 main();
