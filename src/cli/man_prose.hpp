@@ -440,9 +440,15 @@ DLOCK_SERVERS=redis://a:pw1@r1,rediss://b:pw2@r2/3,redis://r3:6380
 .in -2n
 .fi
 .PP
-All who share a lock must name the same servers, in the same order if they wait
-for it: they queue at the first that has the lock.
-A server that is listed twice is refused, and so is a replica.
+All who share a lock must name the same servers, by the same names, in any order.
+Who meets a holder that has another list is told; where no server is in both, nobody
+can tell.
+They wait in a queue at one of the servers, the first by its name; if that stops
+answering without closing its connections, they notice it after half a minute at
+most.
+A server that is listed twice is refused, and so is a replica; one that answers so
+late that the lock is held without it does not count, and a warning says so when
+the lock is renewed.
 .PP
 All servers are asked at once, and each has 5 % of the ttl, at most 200 ms, to
 answer; the first answers that decide are enough.

@@ -25,6 +25,7 @@
 #include "backends/redis/acquisition.hpp"
 #include "backends/redis/redis_lease.hpp"
 #include "util/host.hpp"
+#include "util/log.hpp"
 #include "util/poll.hpp"
 #include "util/random_id.hpp"
 
@@ -151,6 +152,15 @@ void Acquisition::undo_again() {
   for (const Leftover& leftover : leftovers_) undo_leftover(leftover);
 }
 
+void Acquisition::warn_of_other_list() {
+  if (has_warned_) return;
+  has_warned_ = true;
+  util::log(util::Level::warning,
+            util::quoted(request_.key) +
+                " is held by a client with another list of servers, or with other names for them: "
+                "clients exclude each other only if all have the same list");
+}
+
 // For a while that is longer each time, and by chance, so that the others do not ask again at the
 // same moment.  True if that ends the wait.
 bool Acquisition::pause_after_split() {
@@ -180,6 +190,7 @@ Result<std::unique_ptr<Lease>> Acquisition::get() {
                                    .head = head_,
                                    .subscription = std::move(subscription_)});
     }
+    if (round.other_list) warn_of_other_list();
     const bool split = round.kind == RoundResult::Kind::split;
     if (split) {
       if (splits_ >= kMostSplits) {

@@ -53,6 +53,7 @@ class Acquisition {
   void undo_again();
   void undo_leftover(const Leftover& leftover);
   Result<std::vector<Reply>> ask(std::vector<Command> commands);
+  void warn_of_other_list();
   bool pause_after_split();
   void plan(const Vote& vote);
   Result<Turn> wait_for_turn();
@@ -100,10 +101,11 @@ class Acquisition {
   const Wait& wait_;
   const Names names_;
 
-  unsigned head_;             // the server in whose queue we wait
-  bool head_first_ = false;   // since there was a split, or we wait
-  unsigned splits_ = 0;       // in a row
-  unsigned moves_ = 0;        // in a row, since the head could not be joined
+  unsigned head_;            // the server in whose queue we wait
+  bool head_first_ = false;  // since there was a split, or we wait
+  unsigned splits_ = 0;      // in a row
+  unsigned moves_ = 0;       // in a row, since the head could not be joined
+  bool has_warned_ = false;
   bool had_answers_ = false;  // of enough servers
 
   std::vector<Leftover> leftovers_;

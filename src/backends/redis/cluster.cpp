@@ -5,17 +5,36 @@
 
 #include <array>
 #include <chrono>
+#include <cstdio>
+#include <set>
 
 #include "util/poll.hpp"
 
 namespace dlock::redis {
 
-Cluster::Cluster(const std::vector<Address>& addresses, const std::string& prefix) {
+namespace {
+
+// FNV-1a, 32 bits (http://www.isthe.com/chongo/tech/comp/fnv/): against mistakes, not malice.
+std::string hash_of(const std::vector<Address>& addresses) {
+  std::set<std::string> names;
+  for (const Address& address : addresses) names.insert(address.shown + '\n');
+  std::uint32_t hash = 2'166'136'261;
+  for (const std::string& name : names) {
+    for (const char byte : name) hash = (hash ^ static_cast<unsigned char>(byte)) * 16'777'619;
+  }
+  std::array<char, 9> text{};
+  std::snprintf(text.data(), text.size(), "%08x", hash);
+  return text.data();
+}
+
+}  // namespace
+
+Cluster::Cluster(const std::vector<Address>& addresses, const std::string& prefix)
+    : list_(addresses.size() == 1 ? "" : hash_of(addresses)) {
   for (const Address& address : addresses) {
-    const auto number = addresses.size() == 1
-                            ? std::nullopt
-                            : std::optional(static_cast<unsigned>(workers_.size()));
-    workers_.push_back(std::make_unique<Worker>(address, prefix, number));
+    std::optional<Seat> seat;
+    if (addresses.size() > 1) seat = {static_cast<unsigned>(workers_.size()), list_};
+    workers_.push_back(std::make_unique<Worker>(address, prefix, std::move(seat)));
   }
   if (size() == 1) return;
   bell_.reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));

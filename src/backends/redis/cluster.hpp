@@ -33,6 +33,8 @@ class Cluster {
 
   unsigned size() const { return static_cast<unsigned>(workers_.size()); }
   std::vector<unsigned> all() const;
+  /// See Seat.
+  const std::string& list() const { return list_; }
   /// An order that is the same for all that use these servers, however they list them.
   bool comes_before(unsigned node, unsigned other) const {
     return address(node).shown < address(other).shown;
@@ -128,8 +130,8 @@ class Cluster {
  private:
   using Task = std::function<void(Node&)>;
   struct Worker {
-    Worker(Address address, const std::string& prefix, std::optional<unsigned> number)
-        : node(std::move(address), prefix, number) {}
+    Worker(Address address, const std::string& prefix, std::optional<Seat> seat)
+        : node(std::move(address), prefix, std::move(seat)) {}
     Node node;  // the thread's while it is busy
 
     mutable std::mutex mutex;
@@ -145,6 +147,7 @@ class Cluster {
   static void work(Worker& worker);
   void ring() const;
 
+  std::string list_;
   std::vector<std::unique_ptr<Worker>> workers_;
   Fd bell_;
   Fd stop_;

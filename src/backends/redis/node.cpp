@@ -42,15 +42,19 @@ Command script_command(const char* command, std::string_view script, const Names
 
 }  // namespace
 
-Node::Node(Address address, std::string prefix, std::optional<unsigned> number)
+Node::Node(Address address, std::string prefix, std::optional<Seat> seat)
     : connection_(std::move(address)),
       prefix_(std::move(prefix)),
-      number_(number ? std::to_string(*number) : "") {}
+      seat_(std::move(seat)),
+      number_(seat_ ? std::to_string(seat_->number) : "") {}
 
-// The number comes last: the scripts look for it there.
-std::string Node::numbered(std::string record) const {
-  if (!number_.empty()) record.replace(record.size() - 1, 1, ",\"node\":" + number_ + '}');
-  return record;
+// At the end, and the token behind it, as fence.lua writes it: the scripts look for them there.
+std::string Node::seated(std::string record, std::uint64_t token) const {
+  if (!seat_) return record;
+  record.pop_back();
+  record += ",\"servers\":\"" + seat_->list + "\",\"node\":" + number_;
+  if (token > 0) record += ",\"fence\":" + std::to_string(token);
+  return record + '}';
 }
 
 // A server that is loading its data, or busy with a script, is asked again: it has done nothing.
@@ -82,7 +86,7 @@ Result<Vote> Node::try_acquire(const Request& request, const std::string& record
   const auto reply = run(
       kAcquire, its, {its.waiter + request.owner.id},
       {request.owner.id, mode_text(request.mode, request.slots), its.channels, ms(request.ttl),
-       numbered(record), std::string(turn_text(how.turn)), how.join ? "1" : "0", how.came, number_},
+       seated(record), std::string(turn_text(how.turn)), how.join ? "1" : "0", how.came, number_},
       deadline, cancel);
   if (!reply) return reply.error();
   const Reply& answer = reply.value();
@@ -108,6 +112,7 @@ Result<Vote> Node::try_acquire(const Request& request, const std::string& record
   vote.came = answer.at(3).text;
   vote.place = static_cast<int>(answer.at(4).number(-1));
   vote.holder = answer.at(5).text;
+  vote.list = answer.at(6).text;
   return vote;
 }
 
@@ -116,7 +121,7 @@ Result<Written> Node::write_fence(const Request& request, const std::string& rec
   const Names its = names(request.key);
   const auto reply = run(kFence, its, {},
                          {request.owner.id, mode_text(request.mode, request.slots), its.channels,
-                          std::to_string(token), numbered(record)},
+                          std::to_string(token), seated(record)},
                          deadline, cancel);
   if (!reply) return reply.error();
   const Reply& answer = reply.value();
@@ -127,12 +132,12 @@ Result<Written> Node::write_fence(const Request& request, const std::string& rec
   return out;
 }
 
-Result<Extension> Node::extend(const Request& request, const std::string& record, Deadline deadline,
-                               Cancel cancel) {
+Result<Extension> Node::extend(const Request& request, const std::string& record,
+                               std::uint64_t token, Deadline deadline, Cancel cancel) {
   const Names its = names(request.key);
   const auto reply = run(kRenew, its, {its.revoked + request.owner.id},
                          {request.owner.id, mode_text(request.mode, request.slots), its.channels,
-                          ms(request.ttl), numbered(record), number_},
+                          ms(request.ttl), seated(record, token), number_},
                          deadline, cancel);
   if (!reply) return reply.error();
   const Reply& answer = reply.value();

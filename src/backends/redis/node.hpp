@@ -39,7 +39,14 @@ struct Vote {
   int place = 0;                  // in the queue
   std::string held_mode;
   std::string holder;  // held: who has all of it, in so many bytes; "": unknown
+  std::string list;    // held: as Seat::list
   unsigned twin = 0;
+};
+
+/// Where a server stands among several.
+struct Seat {
+  unsigned number = 0;
+  std::string list;  // the same for all clients with the same servers
 };
 
 /// How to ask for the lock.
@@ -77,8 +84,7 @@ struct Removal {
 
 class Node {
  public:
-  /// `number`: in the client's list, if there are several.
-  Node(Address address, std::string prefix, std::optional<unsigned> number = {});
+  Node(Address address, std::string prefix, std::optional<Seat> seat = {});
 
   const Address& address() const { return connection_.address(); }
   Names names(std::string_view key) const { return names_of(prefix_, key); }
@@ -97,8 +103,9 @@ class Node {
   /// For one of several servers; `record` without a fence.
   Result<Written> write_fence(const Request& request, const std::string& record,
                               std::uint64_t token, Deadline deadline, Cancel cancel);
-  Result<Extension> extend(const Request& request, const std::string& record, Deadline deadline,
-                           Cancel cancel);
+  /// `token`: to be added to the record of one of several servers.
+  Result<Extension> extend(const Request& request, const std::string& record, std::uint64_t token,
+                           Deadline deadline, Cancel cancel);
   /// `was_waiting`: also leaves the queue, and passes a call on.
   Result<Removal> remove(const Request& request, bool was_waiting, Deadline deadline,
                          Cancel cancel);
@@ -123,14 +130,15 @@ class Node {
   Result<Reply> run(const Script& script, const Names& names,
                     const std::vector<std::string>& more_keys,
                     const std::vector<std::string>& arguments, Deadline deadline, Cancel cancel);
-  std::string numbered(std::string record) const;
+  std::string seated(std::string record, std::uint64_t token = 0) const;
   Deadline patience(Deadline deadline) const;
   Result<std::vector<std::string>> scan(std::string_view key_prefix, Deadline deadline,
                                         Cancel cancel);
 
   Connection connection_;
   const std::string prefix_;
-  const std::string number_;  // "" if it is the only one
+  const std::optional<Seat> seat_;  // none if it is the only one
+  const std::string number_;        // ""
 };
 
 }  // namespace dlock::redis

@@ -96,7 +96,7 @@ std::string RedisLease::record() const {
              .acquired_at = acquired_at_,
              .ttl = request_.ttl,
              .held = std::chrono::duration_cast<Millis>(Clock::now() - asked_),
-             .fence = fence()};
+             .fence = single() ? fence() : std::nullopt};
   return format_record(out);
 }
 
@@ -162,8 +162,9 @@ Result<void> RedisLease::renew(Deadline deadline, Cancel cancel) {
   bool was_endless = false;
   answers.end = cluster_->gather<Extension>(
       nodes,
-      [request = request_, record = record(), until](Node& node, unsigned, Cancel stop) {
-        return node.extend(request, record, until, stop);
+      [request = request_, record = record(), token = fence_, until](Node& node, unsigned,
+                                                                     Cancel stop) {
+        return node.extend(request, record, token, until, stop);
       },
       [&](unsigned node, const Result<Extension>& answer) {
         if (answer && answer.value().twin) {

@@ -48,6 +48,7 @@ class Round {
   bool is_decided() const;
   RoundResult not_held() const;
   bool is_better_head(unsigned node, unsigned other) const;
+  std::optional<unsigned> other_list() const;
   unsigned meeting_point() const;
   // A server that refuses, and how many do so for the same reason.
   struct Refusal {
@@ -246,6 +247,23 @@ std::optional<Error> Round::refusal() const {
     }
     if (errors_[node] && is_replica(*errors_[node])) return replica_error(*errors_[node]);
   }
+  const auto other = other_list();
+  if (other && state() == State::held) {
+    return Error{Errc::invalid, cluster_.address(*other).shown + ": " +
+                                    util::quoted(question_.request.key) +
+                                    " is held by a client with another list of servers, so a "
+                                    "majority of these means nothing: give all the same list"};
+  }
+  return std::nullopt;
+}
+
+// A server that refuses because of somebody who does not ask the same ones.
+std::optional<unsigned> Round::other_list() const {
+  for (const unsigned node : cluster_.all()) {
+    if (votes_[node] && !votes_[node]->list.empty() && votes_[node]->list != cluster_.list()) {
+      return node;
+    }
+  }
   return std::nullopt;
 }
 
@@ -299,6 +317,7 @@ RoundResult Round::not_held() const {
   const Refusal refusal = common_refusal();
   out.by_most = is_denied(refusal);
   out.asked = asked_;
+  out.other_list = other_list().has_value();
   const auto& at_head = votes_[question_.head];
   const bool head_refuses = at_head && at_head->kind != Vote::Kind::granted;
   out.head = question_.head;

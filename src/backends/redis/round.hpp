@@ -30,8 +30,9 @@ struct RoundResult {
     split,    // nobody holds it, since several asked at once: they meet at `head`
   };
   Kind kind = Kind::refused;
-  bool by_most = false;  // refused: for the same reason as at the head
-  Vote vote;             // of `head`, if it answered
+  bool other_list = false;  // somebody holds it by another list of servers
+  bool by_most = false;     // refused: for the same reason as at the head
+  Vote vote;                // of `head`, if it answered
   unsigned head = 0;
   std::uint64_t fence = 0;
   Deadline asked;
@@ -39,7 +40,8 @@ struct RoundResult {
 
 /// Unless the lock is held now, what other servers than a single one have granted is undone.
 /// Errc::unreachable when too few answered by `give_up`, denied, invalid (a server is a replica, or
-/// listed twice, if that is known before the lock is held), cancelled.
+/// listed twice, or somebody holds the lock by another list of servers, if that is known before it
+/// is granted), cancelled.
 Result<RoundResult> ask_for_lock(Cluster& cluster, const Question& question, Deadline give_up,
                                  Cancel cancel);
 

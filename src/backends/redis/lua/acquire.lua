@@ -6,12 +6,14 @@
 --   ARGV[7]  '1': join the queue if it is not ours now
 --   ARGV[8]  when we came, us; '' the first time
 --   ARGV[9]  '' where this is the only server; else its number in the client's list: then the token
---            is agreed on with the others and written by fence.lua.  The record ends with it
+--            is agreed on with the others and written by fence.lua.  The record ends with a hash
+--            of that list, and the number
 -- Returns {1, fence}                    granted; fence 0: the counter is not one.  One of several
 --                                       servers says how far it has counted
---         {0, 'held', ms, came, place, id}  refused: look again in ms (-1: it never ends), our place
---                                       in the queue (-1: not in it), who has it all ('': unknown)
---         {0, 'turn', ms, came, place, ''}  free, but somebody else was called and has until then
+--         {0, 'held', ms, came, place, id, list}  refused: look again in ms (-1: it never ends), our
+--                                       place in the queue (-1: not in it), who has it all ('':
+--                                       unknown), and by which list of servers
+--         {0, 'turn', ms, came, place, '', ''}  free, but somebody else was called and has until then
 --         {0, 'mode', mode}             held in a mode that cannot be mixed with ours
 --         {0, 'twin', number}           ours already, under another number: it is listed twice
 local ttl, record, turn, join, came = ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8]
@@ -48,6 +50,12 @@ local function granted()
   return {1, whole(fence)}
 end
 
+-- By which the holder has got it; not of an attempt without a token.
+local function list_of_holder()
+  if node == '' or mode ~= 'x' then return '' end
+  return string.match(end_of_record(), '"servers":"(%x+)","node":%d+,"fence":%d+}$') or ''
+end
+
 local function refused(why, ms, holder)
   if came == '' then
     local time = redis.call('TIME')
@@ -60,7 +68,7 @@ local function refused(why, ms, holder)
     redis.call('SET', KEYS[5], record, 'PX', 60000)
     place = redis.call('ZRANK', queue, entry)
   end
-  return {0, why, ms, came, place, holder or ''}
+  return {0, why, ms, came, place, holder or '', why == 'held' and list_of_holder() or ''}
 end
 
 -- The first in the queue that is alive, without calling it.  The record of a waiter whose machine
@@ -103,7 +111,7 @@ local function take_exclusive()
     return granted()
   end
   if kind == 'string' and redis.call('GET', lock) == id then  -- granted before, the answer got lost
-    local twin = twin_of(node, redis.pcall('GET', owner))
+    local twin = twin_of(node)
     if twin then return {0, 'twin', twin} end
     redis.call('PEXPIRE', lock, ttl)
     return granted()
@@ -137,7 +145,7 @@ local function take_part()
       return refused('held', redis.call('PTTL', lock))
     end
     if redis.call('ZSCORE', lock, id) then  -- granted before, the answer got lost
-      local twin = twin_of(node, redis.call('HGET', owner, id))
+      local twin = twin_of(node)
       if twin then return {0, 'twin', twin} end
       redis.call('ZREM', lock, id)
       turn = 'go'

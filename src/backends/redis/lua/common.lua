@@ -31,12 +31,26 @@ local function tell(entry, what)
   return type(heard) ~= 'number' or heard > 0
 end
 
--- A record says under which number of the client's list it came, where that has several.  The number,
--- if it is not `node`: then this server stands in the list twice.
-local function twin_of(node, stored)
-  if node == '' or type(stored) ~= 'string' then return nil end
-  local number = string.match(stored, '"node":(%d+)}$') or
-                 string.match(stored, '"node":(%d+),"fence":%d+}$')
+-- The end of the record of the exclusive holder, or of ours as one of several: whoever wrote there,
+-- it may be huge.
+local function end_of_record()
+  local record
+  if mode == 'x' then
+    record = redis.pcall('GETRANGE', owner, -200, -1)
+  else
+    local length = redis.pcall('HSTRLEN', owner, id)
+    record = type(length) == 'number' and length < 65536 and redis.call('HGET', owner, id)
+  end
+  return type(record) == 'string' and record or ''
+end
+
+-- A record says under which number of the client's list it came, where that has several.  That of
+-- ours, if it is not `node`: then this server stands in the list twice.
+local function twin_of(node)
+  if node == '' then return nil end
+  local record = end_of_record()
+  local number = string.match(record, '"node":(%d+)}$') or
+                 string.match(record, '"node":(%d+),"fence":%d+}$')
   return number ~= node and number or nil
 end
 

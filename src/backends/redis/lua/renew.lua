@@ -15,7 +15,7 @@ end
 
 if mode == 'x' then
   if redis.pcall('GET', lock) == id then
-    local twin = node ~= '' and twin_of(node, redis.pcall('GET', owner))
+    local twin = twin_of(node)
     if twin then return {2, twin} end
     local left = redis.call('PTTL', lock)
     redis.call('PEXPIRE', lock, ttl)
@@ -26,7 +26,7 @@ else
   local now = now_ms()
   local expires = redis.pcall('ZSCORE', lock, id)
   if type(expires) == 'string' and tonumber(expires) > now and held_mode() then
-    local twin = node ~= '' and twin_of(node, redis.pcall('HGET', owner, id))
+    local twin = twin_of(node)
     if twin then return {2, twin} end
     -- First, since a server that is out of memory takes a ZADD only after another write.
     local left = redis.call('PTTL', lock)
