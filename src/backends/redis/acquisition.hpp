@@ -37,10 +37,8 @@ class Acquisition {
   };
 
   static unsigned first_of(const Cluster& cluster) {
-    const auto all = cluster.all();
-    return *std::min_element(all.begin(), all.end(), [&](unsigned one, unsigned other) {
-      return cluster.comes_before(one, other);
-    });
+    const auto ranks = cluster.ranks();
+    return static_cast<unsigned>(std::min_element(ranks.begin(), ranks.end()) - ranks.begin());
   }
   Result<std::unique_ptr<Lease>> get();
   template <class Try>

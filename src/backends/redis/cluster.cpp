@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdio>
@@ -57,6 +58,16 @@ Cluster::~Cluster() {
 std::vector<unsigned> Cluster::all() const {
   std::vector<unsigned> out;
   for (unsigned node = 0; node < size(); ++node) out.push_back(node);
+  return out;
+}
+
+std::vector<unsigned> Cluster::ranks() const {
+  std::vector<unsigned> nodes = all();
+  std::sort(nodes.begin(), nodes.end(), [this](unsigned one, unsigned other) {
+    return address(one).shown < address(other).shown;
+  });
+  std::vector<unsigned> out(size());
+  for (unsigned rank = 0; rank < size(); ++rank) out[nodes[rank]] = rank;
   return out;
 }
 

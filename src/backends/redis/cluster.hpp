@@ -35,10 +35,8 @@ class Cluster {
   std::vector<unsigned> all() const;
   /// See Seat.
   const std::string& list() const { return list_; }
-  /// An order that is the same for all that use these servers, however they list them.
-  bool comes_before(unsigned node, unsigned other) const {
-    return address(node).shown < address(other).shown;
-  }
+  /// Of each server in an order that is the same for all that use these, however they list them.
+  std::vector<unsigned> ranks() const;
   const Address& address(unsigned node) const { return workers_[node]->node.address(); }
   Names names(std::string_view key) const { return workers_[0]->node.names(key); }
 

@@ -236,9 +236,11 @@ int RedisLease::event_fd() {
   return ears_->fd();
 }
 
-// All are asked, but who is known to be slow is not waited for: it has the request, or the ttl.
+// All are asked, but who is known to be slow is not waited for: it has the request, or the ttl. Who
+// turns out to be slow is not waited for for long.
 Result<void> RedisLease::release(Deadline deadline, Cancel cancel) {
   const Deadline until = node_deadline(deadline);
+  const Deadline soon = after(Clock::now(), node_timeout(request_.ttl) / 2);
   Answers answers(cluster_->size(), needed_);
   std::vector<unsigned> prompt;
   for (const unsigned node : cluster_->all()) {
@@ -261,7 +263,11 @@ Result<void> RedisLease::release(Deadline deadline, Cancel cancel) {
         }
         return false;
       },
-      [&] { return answers.tally.reached() && prompt.empty() ? Deadline() : until; }, cancel);
+      [&] {
+        if (!answers.tally.reached()) return until;
+        return prompt.empty() ? Deadline() : std::min(until, soon);
+      },
+      cancel);
   return verdict(answers);
 }
 

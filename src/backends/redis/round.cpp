@@ -5,6 +5,7 @@
 #include <random>
 
 #include "backends/redis/attempt.hpp"
+#include "backends/redis/ballot.hpp"
 #include "backends/redis/reply.hpp"
 #include "util/log.hpp"
 #include "util/poll.hpp"
@@ -24,7 +25,7 @@ class Round {
         attempt_(cluster.size(), needed_for(cluster, question.request), asked_,
                  question.request.ttl),
         answers_(cluster, cancel),
-        votes_(cluster.size()),
+        ballot_(cluster.ranks(), needed_for(cluster, question.request), question.head),
         errors_(cluster.size()),
         flags_(std::make_shared<Flags>(cluster.size())) {}
 
@@ -48,18 +49,6 @@ class Round {
   bool is_decided() const;
   RoundResult not_held() const;
   bool is_better_head(unsigned node, unsigned other) const;
-  std::optional<unsigned> other_list() const;
-  unsigned meeting_point() const;
-  // A server that refuses, and how many do so for the same reason.
-  struct Refusal {
-    unsigned head = 0;
-    unsigned servers = 0;
-  };
-  Refusal common_refusal() const;
-  // Even if all others granted it.
-  bool is_denied(const Refusal& refusal) const {
-    return cluster_.size() - refusal.servers < attempt_.grants().needed();
-  }
 
   Cluster& cluster_;
   const Question& question_;
@@ -68,7 +57,7 @@ class Round {
   const Deadline asked_;
   Attempt attempt_;
   Cluster::Answers<Vote> answers_;
-  std::vector<std::optional<Vote>> votes_;
+  Ballot ballot_;
   std::vector<std::optional<Error>> errors_;
   // Shared with the threads of the servers, which may get to the request when all is over here.
   struct Flags {
@@ -82,10 +71,14 @@ class Round {
   std::minstd_rand random_{std::random_device{}()};
 };
 
-// What fails for want of answers goes on: the others shall not be named as silent.
+// What fails for want of answers goes on: the others shall not be named as silent.  And who is to
+// wait hears first what stands at the head: all should wait in one queue, if that is any good.
 bool Round::is_decided() const {
   if (state() == State::asking) return yields_;
-  return state() != State::failed || is_settled();
+  if (state() != State::failed) return true;
+  const unsigned head = question_.head;
+  const bool head_is_open = !ballot_.at(head) && !errors_[head] && cluster_.is_prompt(head);
+  return is_settled() && (question_.how.turn == Turn::once || !head_is_open);
 }
 
 Cluster::End Round::ask(const std::vector<unsigned>& nodes) {
@@ -120,7 +113,7 @@ Cluster::End Round::ask(const std::vector<unsigned>& nodes) {
     const bool enough =
         grants.count(Tally::Answer::yes) + grants.count(Tally::Answer::no) >= grants.needed();
     const bool prompt = std::any_of(nodes.begin(), nodes.end(), [&](unsigned node) {
-      return !votes_[node] && !errors_[node] && cluster_.is_prompt(node);
+      return !ballot_.at(node) && !errors_[node] && cluster_.is_prompt(node);
     });
     Deadline until = give_up_;
     if (enough || state() == State::failed || (!single() && nodes.size() == 1)) {
@@ -136,9 +129,8 @@ Cluster::End Round::ask(const std::vector<unsigned>& nodes) {
 Cluster::End Round::insist(Cluster::End end) {
   const Deadline give_up = after(asked_, timeout() / 4);
   for (Millis pause{1}; end != Cluster::End::cancelled && state() == State::failed; pause *= 2) {
-    const auto& vote = votes_[question_.head];
     const Deadline next = after(Clock::now(), pause + Millis{random_() % 2});
-    if (!vote || vote->kind != Vote::Kind::granted || next >= give_up) return end;
+    if (!ballot_.grants(question_.head) || next >= give_up) return end;
     if (util::wait_readable(cancel_.fd(), next)) return Cluster::End::cancelled;
     std::vector<unsigned> nodes;
     for (const unsigned node : cluster_.all()) {
@@ -147,7 +139,7 @@ Cluster::End Round::insist(Cluster::End end) {
     if (nodes.empty()) return end;
     for (const unsigned node : nodes) {
       attempt_.asked_again(node);
-      votes_[node].reset();
+      ballot_.take_back(node);
     }
     end = ask(nodes);
   }
@@ -164,7 +156,7 @@ void Round::note(unsigned node, Result<Vote>& answer) {
     attempt_.silent(node);
     return;
   }
-  votes_[node] = *answer;
+  ballot_.put(node, *answer);
   if (answer->kind == Vote::Kind::granted) return attempt_.granted(node, answer->fence);
   attempt_.refused(node);
   // What it has granted is counted under its other number.
@@ -219,8 +211,7 @@ void Round::undo() {
   std::vector<unsigned> nodes;
   std::vector<unsigned> awaited;
   for (const unsigned node : cluster_.all()) {
-    const bool refused = votes_[node] && votes_[node]->kind != Vote::Kind::granted;
-    if (!flags_->sent[node] || refused) continue;
+    if (!flags_->sent[node] || ballot_.refuses(node)) continue;
     nodes.push_back(node);
     if (cluster_.is_prompt(node)) awaited.push_back(node);
   }
@@ -242,12 +233,11 @@ void Round::undo() {
 // What makes the whole list of servers a bad one.
 std::optional<Error> Round::refusal() const {
   for (const unsigned node : cluster_.all()) {
-    if (votes_[node] && votes_[node]->kind == Vote::Kind::twin) {
-      return twin_error(cluster_, node, votes_[node]->twin);
-    }
+    const auto& vote = ballot_.at(node);
+    if (vote && vote->kind == Vote::Kind::twin) return twin_error(cluster_, node, vote->twin);
     if (errors_[node] && is_replica(*errors_[node])) return replica_error(*errors_[node]);
   }
-  const auto other = other_list();
+  const auto other = ballot_.with_another_list(cluster_.list());
   if (other && state() == State::held) {
     return Error{Errc::invalid, cluster_.address(*other).shown + ": " +
                                     util::quoted(question_.request.key) +
@@ -257,56 +247,10 @@ std::optional<Error> Round::refusal() const {
   return std::nullopt;
 }
 
-// A server that refuses because of somebody who does not ask the same ones.
-std::optional<unsigned> Round::other_list() const {
-  for (const unsigned node : cluster_.all()) {
-    if (votes_[node] && !votes_[node]->list.empty() && votes_[node]->list != cluster_.list()) {
-      return node;
-    }
-  }
-  return std::nullopt;
-}
-
-unsigned Round::meeting_point() const {
-  std::optional<unsigned> first;
-  for (const unsigned node : cluster_.all()) {
-    if (votes_[node] && (!first || cluster_.comes_before(node, *first))) first = node;
-  }
-  return first.value_or(question_.head);
-}
-
-// Not one whose clock was set back, where the lock would last for much longer than elsewhere; else
-// ours, or the first.
-bool Round::is_better_head(unsigned node, unsigned other) const {
-  const auto outlasts = [&](unsigned one, unsigned two) {
-    const auto& look_in = votes_[two]->look_in;
-    return look_in && votes_[one]->look_in.value_or(Millis::max()) > 2 * *look_in + Millis{1'000};
-  };
-  if (outlasts(other, node)) return true;
-  if (outlasts(node, other)) return false;
-  return node == question_.head || (other != question_.head && cluster_.comes_before(node, other));
-}
-
-// By those servers that refuse for the same reason.  The others may have what somebody has left
-// there, or what several have got that ask at this moment: that is in nobody's way.
-Round::Refusal Round::common_refusal() const {
-  Refusal best{.head = question_.head};
-  for (const unsigned node : cluster_.all()) {
-    if (!votes_[node] || votes_[node]->kind == Vote::Kind::granted) continue;
-    const auto count = std::count_if(votes_.begin(), votes_.end(), [&](const auto& vote) {
-      return vote && vote->kind == votes_[node]->kind && vote->holder == votes_[node]->holder;
-    });
-    const auto servers = static_cast<unsigned>(count);
-    const bool better = servers > best.servers || is_better_head(node, best.head);
-    if (servers >= best.servers && better) best = {node, servers};
-  }
-  return best;
-}
-
 // Others have the lock, or come first.
 bool Round::is_settled() const {
-  const bool head_refuses = attempt_.grants().at(question_.head) == Tally::Answer::no;
-  return yields_ || (question_.head_alone && head_refuses) || is_denied(common_refusal());
+  return yields_ || (question_.head_alone && ballot_.refuses(question_.head)) ||
+         ballot_.common_refusal().denies;
 }
 
 RoundResult Round::not_held() const {
@@ -314,26 +258,17 @@ RoundResult Round::not_held() const {
   const bool somebody_refuses = attempt_.grants().count(Tally::Answer::no) > 0;
   const bool waits = is_settled() || (!question_.meets && somebody_refuses);
   out.kind = waits ? RoundResult::Kind::refused : RoundResult::Kind::split;
-  const Refusal refusal = common_refusal();
-  out.by_most = is_denied(refusal);
+  const Ballot::Refusal refusal = ballot_.common_refusal();
+  out.by_most = refusal.denies;
   out.asked = asked_;
-  out.other_list = other_list().has_value();
-  const auto& at_head = votes_[question_.head];
-  const bool head_refuses = at_head && at_head->kind != Vote::Kind::granted;
+  out.other_list = ballot_.with_another_list(cluster_.list()).has_value();
   out.head = question_.head;
   if (out.kind == RoundResult::Kind::split) {
-    out.head = meeting_point();
-  } else if (!yields_ && (out.by_most || !head_refuses)) {
+    out.head = ballot_.meeting_point();
+  } else if (!yields_ && (out.by_most || !ballot_.refuses(question_.head))) {
     out.head = refusal.head;
   }
-  if (votes_[out.head]) out.vote = *votes_[out.head];
-  // Its answer was not waited for.  But all should wait in one queue, and others have it already.
-  const unsigned wanted = question_.head;
-  const bool silent = !votes_[wanted] && !errors_[wanted] && cluster_.is_prompt(wanted);
-  if (waits && silent) {
-    out.head = wanted;
-    out.by_most = false;  // perhaps not for what it has
-  }
+  if (const auto& vote = ballot_.at(out.head)) out.vote = *vote;
   return out;
 }
 
@@ -342,10 +277,9 @@ Result<RoundResult> Round::run() {
   std::vector<unsigned> nodes = cluster_.all();
   if (question_.head_alone && cluster_.is_prompt(question_.head)) {
     end = ask({question_.head});
-    const auto& vote = votes_[question_.head];
-    if (vote && vote->kind != Vote::Kind::granted) nodes.clear();
+    if (ballot_.refuses(question_.head)) nodes.clear();
     std::erase(nodes, question_.head);
-    if (!vote && !errors_[question_.head]) attempt_.silent(question_.head);
+    if (!ballot_.at(question_.head) && !errors_[question_.head]) attempt_.silent(question_.head);
   }
   if (end != Cluster::End::cancelled && !nodes.empty()) end = ask(nodes);
   if (question_.head_alone) end = insist(end);
@@ -358,7 +292,7 @@ Result<RoundResult> Round::run() {
     out.fence = attempt_.token();
     out.asked = asked_;
     out.head = question_.head;
-    if (votes_[out.head]) out.vote = *votes_[out.head];
+    if (const auto& vote = ballot_.at(out.head)) out.vote = *vote;
     return out;
   }
   if (!single()) undo();
@@ -373,7 +307,7 @@ Result<RoundResult> Round::run() {
   if (why) return *why;
   if (granted + refused < grants.needed() && !is_settled()) {
     for (const unsigned node : cluster_.all()) {
-      if (votes_[node] || errors_[node]) continue;
+      if (ballot_.at(node) || errors_[node]) continue;
       errors_[node] =
           Error{Errc::unreachable, cluster_.address(node).shown + ": no answer in time"};
     }
