@@ -1,0 +1,182 @@
+#include "support/zookeeper_server.hpp"
+
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+#include <thread>
+
+#include "support/spawn.hpp"
+#include "support/zookeeper_client.hpp"
+
+namespace dlock::test {
+namespace {
+
+// A JVM on a machine that is busy with other tests.
+constexpr Millis kPatience{30'000};
+constexpr const char* kJar = "/usr/share/java/zookeeper.jar";
+constexpr const char* kClassPath =
+    "/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar";  // errors go to stderr
+
+// Quick to start, small, and without files outside of its directory.
+const std::vector<std::string> kJavaFlags{"-XX:TieredStopAtLevel=1",
+                                          "-XX:+UseSerialGC",
+                                          "-XX:-UsePerfData",
+                                          "-Xshare:auto",
+                                          "-Xmx128m",
+                                          "-Djava.net.preferIPv4Stack=true",
+                                          "-Dzookeeper.jmx.log4j.disable=true",
+                                          "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"};
+
+}  // namespace
+
+bool ZooKeeperServer::available() {
+  return !find_program("java").empty() && std::filesystem::exists(kJar);
+}
+
+ZooKeeperServer::ZooKeeperServer(ZooKeeperOptions options) : options_(std::move(options)) {
+  std::filesystem::create_directory(dir_.path() + "/data");
+  std::ofstream conf(dir_.path() + "/zoo.cfg");
+  conf << "dataDir=" << dir_.path() << "/data\nclientPort=" << port()
+       << "\nclientPortAddress=127.0.0.1\ntickTime=100\nminSessionTimeout=200\n"
+       << "maxSessionTimeout=60000\nmaxClientCnxns=0\nadmin.enableServer=false\n"
+       << "4lw.commands.whitelist=*\n";
+  for (const std::string& line : options_.settings) conf << line << '\n';
+  conf.close();
+  if (options_.member != 0) return;
+  launch();
+  wait_until_ready();
+}
+
+ZooKeeperServer::~ZooKeeperServer() { kill(); }
+
+void ZooKeeperServer::launch() {
+  if (options_.member != 0) {
+    std::ofstream(dir_.path() + "/data/myid") << options_.member << '\n';
+  }
+  std::vector<std::string> argv{find_program("java")};
+  argv.insert(argv.end(), kJavaFlags.begin(), kJavaFlags.end());
+  argv.insert(argv.end(), options_.properties.begin(), options_.properties.end());
+  for (const char* word :
+       {"-cp", kClassPath, "org.apache.zookeeper.server.quorum.QuorumPeerMain"}) {
+    argv.emplace_back(word);
+  }
+  argv.push_back(dir_.path() + "/zoo.cfg");
+  pid_ = spawn(argv, {}, dir_.path() + "/output");
+}
+
+void ZooKeeperServer::wait_until_ready() {
+  const Deadline deadline = after(Clock::now(), kPatience);
+  while (mode().empty()) {
+    if (!runs(WNOHANG)) throw std::runtime_error("zookeeper does not run: " + complaints());
+    if (Clock::now() >= deadline) {
+      kill();
+      throw std::runtime_error("zookeeper does not answer: " + complaints());
+    }
+    // What is waited for is the server's own doing, of which nothing tells us.
+    std::this_thread::sleep_for(Millis{5});
+  }
+}
+
+std::string ZooKeeperServer::ask(const std::string& word) const {
+  return zookeeper_ask(port(), word);
+}
+
+long ZooKeeperServer::monitored(const std::string& name) const {
+  std::istringstream lines(ask("mntr"));
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with(name + '\t')) return std::stol(line.substr(name.size() + 1));
+  }
+  return -1;
+}
+
+std::string ZooKeeperServer::mode() const {
+  const std::string text = ask("srvr");
+  const auto at = text.find("\nMode: ");
+  return at == std::string::npos ? "" : text.substr(at + 7, text.find('\n', at + 1) - at - 7);
+}
+
+bool ZooKeeperServer::runs(int wait_flags) {
+  int status = 0;
+  pid_t got;
+  do {
+    got = ::waitpid(pid_, &status, wait_flags);
+  } while (got < 0 && errno == EINTR);
+  if (got == 0 || (got > 0 && WIFSTOPPED(status))) return true;
+  pid_ = -1;
+  return false;
+}
+
+std::string ZooKeeperServer::complaints() const {
+  std::ostringstream text;
+  text << std::ifstream(dir_.path() + "/output").rdbuf();
+  return text.str();
+}
+
+void ZooKeeperServer::pause() {
+  if (pid_ > 0) ::kill(pid_, SIGSTOP);
+  if (pid_ < 0 || !runs(WUNTRACED)) throw std::runtime_error("zookeeper has ended");
+}
+
+void ZooKeeperServer::resume() {
+  if (pid_ > 0) ::kill(pid_, SIGCONT);
+}
+
+void ZooKeeperServer::kill() {
+  if (pid_ < 0) return;
+  ::kill(pid_, SIGKILL);
+  while (runs(0)) {
+  }
+}
+
+void ZooKeeperServer::start_again() {
+  kill();
+  launch();
+  wait_until_ready();
+}
+
+void ZooKeeperServer::erase() {
+  kill();
+  std::filesystem::remove_all(dir_.path() + "/data");
+  std::filesystem::create_directory(dir_.path() + "/data");
+}
+
+ZooKeeperEnsemble::ZooKeeperEnsemble(std::vector<std::string> settings) {
+  // Twice the tick of a single server, and room for a machine that is busy: a follower that is
+  // late by syncLimit ticks is thrown out.
+  std::vector<std::string> all{"tickTime=200", "initLimit=50", "syncLimit=25"};
+  for (std::size_t i = 0; i < servers_.size(); ++i) {
+    all.push_back("server." + std::to_string(i + 1) +
+                  "=127.0.0.1:" + std::to_string(peer_ports_[2 * i].port()) + ':' +
+                  std::to_string(peer_ports_[2 * i + 1].port()));
+  }
+  all.insert(all.end(), settings.begin(), settings.end());
+  for (std::size_t i = 0; i < servers_.size(); ++i) {
+    servers_[i] = std::make_unique<ZooKeeperServer>(
+        ZooKeeperOptions{.settings = all, .member = static_cast<int>(i + 1)});
+    servers_[i]->launch();
+  }
+  for (auto& server : servers_) server->wait_until_ready();
+}
+
+std::string ZooKeeperEnsemble::addresses() const {
+  std::string out;
+  for (const auto& server : servers_) out += (out.empty() ? "" : ",") + server->address();
+  return out;
+}
+
+std::size_t ZooKeeperEnsemble::leader() {
+  for (const Deadline deadline = after(Clock::now(), kPatience); Clock::now() < deadline;) {
+    for (std::size_t i = 0; i < servers_.size(); ++i) {
+      if (servers_[i]->mode() == "leader") return i;
+    }
+    std::this_thread::sleep_for(Millis{5});
+  }
+  throw std::runtime_error("the ensemble has no leader");
+}
+
+}  // namespace dlock::test
