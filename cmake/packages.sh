@@ -9,6 +9,7 @@ build_packages=(
   libcli11-dev
   libhiredis-dev
   libssl-dev
+  libzookeeper-st-dev
   ninja-build
   nlohmann-json3-dev
 )
@@ -17,7 +18,9 @@ build_packages=(
 test_packages=(
   bash-completion
   bsdutils
+  default-jdk-headless
   fish
+  libcurator-recipes-java
   libgtest-dev
   man-db
   nodejs
@@ -25,12 +28,14 @@ test_packages=(
   openssl
   procps
   python3
+  python3-kazoo
   python3-redis
   redis-server
   redis-tools
   strace
   tmux
   util-linux
+  zookeeper
   zsh
 )
 
@@ -46,18 +51,23 @@ check_packages=(
 declare -A packages_probe=(
   [bash-completion]=/usr/share/bash-completion/bash_completion
   [bsdutils]=script
+  [default-jdk-headless]=javac
   [libcli11-dev]='<CLI/CLI.hpp>'
+  [libcurator-recipes-java]=/usr/share/java/curator-recipes.jar
   [libgtest-dev]='<gtest/gtest.h>'
   [libhiredis-dev]='<hiredis/hiredis.h>'
   [libssl-dev]='<openssl/ssl.h>'
+  [libzookeeper-st-dev]=/usr/lib/$(uname -m)-linux-gnu/libzookeeper_st.so
   [man-db]=man
   [ninja-build]=ninja
   [nlohmann-json3-dev]='<nlohmann/json.hpp>'
   [nodejs]=node
   [procps]=ps
+  [python3-kazoo]=/usr/lib/python3/dist-packages/kazoo
   [python3-redis]=/usr/lib/python3/dist-packages/redis
   [redis-tools]=redis-cli
   [util-linux]=flock
+  [zookeeper]=/usr/share/java/zookeeper.jar
 )
 
 # note MESSAGE: tells the user what goes on.

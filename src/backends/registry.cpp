@@ -6,6 +6,9 @@
 #ifdef DLOCK_WITH_REDIS
 #include "backends/redis/redis_backend.hpp"
 #endif
+#ifdef DLOCK_WITH_ZOOKEEPER
+#include "backends/zookeeper/zookeeper_backend.hpp"
+#endif
 
 namespace dlock {
 namespace {
@@ -59,8 +62,14 @@ constexpr std::array kBackends{
     BackendEntry{.name = "zookeeper",
                  .alias = "zk",
                  .brief = "ephemeral nodes of a ZooKeeper ensemble",
-                 .traits = with(kOnServer, EndsOn::disconnect, Order::fifo, true),
-                 .url_example = "zookeeper://h1:2181,h2:2181,h3:2181/chroot"},
+                 .traits = with(kOnServer, EndsOn::session, Order::fifo, true),
+                 .own_flags = "zk-",
+                 .url_example = "zookeeper://h1:2181,h2:2181,h3:2181/chroot",
+#ifdef DLOCK_WITH_ZOOKEEPER
+                 .check = zookeeper::check,
+                 .open = zookeeper::open
+#endif
+    },
     BackendEntry{.name = "mysql-table",
                  .alias = "mysql",
                  .brief = "a unique row in MySQL or MariaDB",

@@ -20,6 +20,8 @@ std::string text_of(Traits::EndsOn ends_on) {
       return "exit";
     case Traits::EndsOn::disconnect:
       return "disconnect";
+    case Traits::EndsOn::session:
+      return "session";
     case Traits::EndsOn::ttl:
       return "ttl";
   }

@@ -249,6 +249,26 @@ constexpr std::array kFlags{
          .brief = "read the password for the backend from FILE",
          .text = "The whole of FILE, but for one newline at its end, is the password. Only its "
                  "owner may have access to it (chmod 600)."},
+    Flag{.name = "zk-auth-file",
+         .value = "FILE",
+         .commands = kWithBackend,
+         .completes = Completes::files,
+         .brief = "read the ZooKeeper user and password from FILE",
+         .text =
+             "The whole of FILE, but for one newline at its end, is USER:PASSWORD of ZooKeeper's "
+             "digest scheme. Nodes that dlock creates are then open to this user only. Only its "
+             "owner may have access to FILE (chmod 600)."},
+    Flag{.name = "zk-style",
+         .value = "STYLE",
+         .commands = kWithBackend,
+         .choices = {"curator", "curator-rw", "kazoo"},
+         .fallback = "curator",
+         .brief = "whose names ZooKeeper nodes get",
+         .text =
+             "So that others on the same lock know a node of dlock for a lock: curator is for "
+             "InterProcessMutex of Apache Curator, curator-rw for its InterProcessReadWriteLock, "
+             "kazoo for Lock, ReadLock and WriteLock of kazoo. dlock itself knows all of them, "
+             "whatever it says here."},
     Flag{.name = "json",
          .kind = ValueKind::boolean,
          .commands = kWithBackend | kBackends,

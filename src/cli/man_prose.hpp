@@ -78,7 +78,9 @@ ENDS ON: what frees the lock of a holder that dies: its
 .IR exit ,
 at once; its
 .IR disconnect ,
-when the server finds the connection gone; or its
+when the server finds the connection gone; its
+.IR session ,
+when the server has not heard of it for a ttl; or its
 .IR ttl ,
 when that has run out.
 ORDER: who of those that wait comes next; with

@@ -210,6 +210,32 @@ void take_password(const Settings& settings, const Setting& source, const Backen
   target.url.password = std::move(*password);
 }
 
+// A variable that is set for another backend does no harm here; a flag is a mistake.
+const Setting* own_setting(const Settings& settings, const BackendEntry& entry,
+                           std::string_view name) {
+  const Setting* setting = settings.find(name);
+  if (setting == nullptr) return nullptr;
+  if (!entry.own_flags.empty() && name.starts_with(entry.own_flags)) return setting;
+  if (setting->layer == Layer::flag) {
+    refuse(*setting, "means nothing to the " + std::string(entry.name) + " backend");
+  }
+  return nullptr;
+}
+
+void take_zookeeper(const Settings& settings, const BackendEntry& entry, Target& target) {
+  if (const Setting* style = own_setting(settings, entry, "zk-style")) {
+    target.zk_style = flag("zk-style").choices[to_choice(*style, flag("zk-style"))];
+  }
+  const Setting* file = own_setting(settings, entry, "zk-auth-file");
+  if (file == nullptr) return;
+  if (file->from_file() && !file->text().starts_with('/')) {
+    refuse(*file, "must be an absolute path");
+  }
+  auto auth = read_password(to_text(*file));
+  if (!auth) refuse_config(file->where + ": " + auth.error().message);
+  target.zk_auth = std::move(*auth);
+}
+
 bool holds_secret(const Url& url) { return holds_password(url) || url.query.contains("cert"); }
 
 void check_target(const Settings& settings, const Setting& source, const Selection& selection) {
@@ -285,11 +311,13 @@ Selection select_backend(Settings& settings, const std::optional<ConfigFile>& co
     selection.target.connect_timeout =
         to_duration(*timeout, Millis{1}, hours{24}, "more than 0 and at most 24h");
   }
+  take_zookeeper(settings, entry, selection.target);
   check_target(settings, source, selection);
   // No core file shows a password or a private key, and no debugger of the same user.  The command
   // of a run is not affected: exec makes it dumpable again.
   const std::vector<Url>& servers = selection.target.servers;
-  if (holds_secret(url) || std::any_of(servers.begin(), servers.end(), holds_secret)) {
+  if (holds_secret(url) || !selection.target.zk_auth.empty() ||
+      std::any_of(servers.begin(), servers.end(), holds_secret)) {
     prctl(PR_SET_DUMPABLE, 0);
   }
   return selection;

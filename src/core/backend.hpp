@@ -132,7 +132,8 @@ class Lease {
 /// backends` and the man page print it, and the contract tests skip by it and by nothing else.
 struct Traits {
   enum class Reach { host, network };
-  enum class EndsOn { process_exit, disconnect, ttl };
+  /// session: as ttl, but who looks cannot tell when that will be.
+  enum class EndsOn { process_exit, disconnect, session, ttl };
   enum class Order { none, kernel, fifo };
 
   bool shared = false;
@@ -183,6 +184,8 @@ struct Target {
   std::vector<Url> servers;  // where each server has a URL of its own; then url.hosts is empty
   std::optional<std::string> prefix;
   Millis connect_timeout{5'000};
+  std::string zk_auth;   // user:password of --zk-auth-file; empty: none
+  std::string zk_style;  // --zk-style; empty: the default
 };
 
 /// A row of the one table of backends (backends/registry.cpp).
@@ -193,6 +196,7 @@ struct BackendEntry {
   std::string_view server_scheme = {};  // of a URL for one of its servers, where each may have one
   std::string_view brief;
   Traits traits;
+  std::string_view own_flags = {};  // what the names of flags begin with that only it has
   std::string_view url_example;
   /// Says what is wrong with a target, before anything is started; no network.
   Result<void> (*check)(const Target& target) = nullptr;

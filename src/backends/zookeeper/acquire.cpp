@@ -1,0 +1,349 @@
+// One node, made once.  create and getChildren go out together: two requests, one round trip.  When
+//          the answer to a create is lost, nobody knows whether there is a node; a second one would
+//          wait for the first for ever.  So the next thing that is asked, on whichever server, is
+//          sync and then the children, among which a node of ours is known by its uuid.  It counts
+//          only if it lives with our session: one of an earlier session will vanish at any moment,
+//          and is deleted.  A create that was sent to the server before cannot come late: the
+//          session has moved (ZSESSIONMOVED).
+// Waiting. On one event (queue.cpp), with nothing sent but the library's pings.  What happens while
+//          there is no connection is told when there is one again.  When a session has ended, so
+//          has its node, and the place in the queue is lost.
+// Leaving. Whatever the reason, the node is deleted; when that is not answered, the session is
+//          closed, and the servers delete it.
+#include "backends/zookeeper/acquire.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "backends/zookeeper/look.hpp"
+#include "backends/zookeeper/queue.hpp"
+#include "backends/zookeeper/record.hpp"
+#include "backends/zookeeper/session.hpp"
+#include "backends/zookeeper/zookeeper_lease.hpp"
+#include "util/duration.hpp"
+#include "util/log.hpp"
+#include "util/text.hpp"
+
+namespace dlock::zookeeper {
+namespace {
+
+using util::quoted;
+
+constexpr Millis kLeaving{1'000};
+constexpr unsigned kMostCreates = 20;  // until something else is wrong
+
+class Acquisition {
+ public:
+  Acquisition(std::shared_ptr<const Place> place, const Request& request, const Wait& wait)
+      : place_(std::move(place)),
+        request_(request),
+        wait_(wait),
+        lock_(place_->path_of(request.key)),
+        uuid_(uuid_for(request.owner.id)),
+        record_(format_record(request)) {}
+
+  Result<std::unique_ptr<Lease>> run();
+
+ private:
+  Result<std::unique_ptr<Lease>> get();
+  Result<void> open_session();
+  Result<void> join();
+  Result<void> make_parents();
+  Result<bool> find_own();
+  Result<Decision> decide_now();
+  Result<void> tell(const std::vector<std::string>& children);
+  Result<bool> watch(const Decision& decision);
+  Result<void> sleep();
+  std::unique_ptr<Lease> lease();
+  void leave();
+
+  std::string path_of(std::string_view child) const { return lock_ + '/' + std::string(child); }
+  // Until when an answer is waited for; servers that elect a leader need a while.
+  Deadline patience() const {
+    return after(Clock::now(),
+                 std::max(place_->patience, waited_ ? session_->timeout() : Millis{0}));
+  }
+  bool time_is_up() const { return wait_.until <= Clock::now(); }
+  Error busy() const { return {Errc::busy, quoted(request_.key) + " is busy"}; }
+
+  const std::shared_ptr<const Place> place_;
+  const Request& request_;
+  const Wait& wait_;
+  const std::string lock_;  // its path
+  const std::string uuid_;
+  const std::string record_;
+
+  std::unique_ptr<Session> session_;
+  bool in_doubt_ = false;  // there may be a node
+  std::string own_;        // the name of our node; "" if there is none
+  std::uint64_t fence_ = 0;
+  std::optional<std::vector<std::string>> children_;  // as they came with the create
+  bool waited_ = false;
+  bool followed_ = false;  // by others in the queue
+  bool told_of_timeout_ = false;
+  std::string told_;  // the holders that on_blocked was last called with
+};
+
+Result<void> Acquisition::open_session() {
+  session_ = std::make_unique<Session>(place_, request_.ttl);
+  in_doubt_ = false;
+  own_.clear();
+  children_.reset();
+  if (auto ok = session_->open(after(Clock::now(), place_->patience), wait_.cancel); !ok) return ok;
+  if (session_->timeout() != request_.ttl && !told_of_timeout_) {
+    told_of_timeout_ = true;
+    util::log(util::Level::warning, place_->shown + ": grants a ttl of " +
+                                        util::format_duration(session_->timeout()) +
+                                        " instead of " + util::format_duration(request_.ttl) +
+                                        " (see minSessionTimeout and maxSessionTimeout there)");
+  }
+  return {};
+}
+
+// The node of the lock and those above it, but not the chroot.
+Result<void> Acquisition::make_parents() {
+  std::vector<std::string> paths;
+  for (auto at = place_->chroot.size() + 1; at <= lock_.size(); ++at) {
+    if (at == lock_.size() || lock_[at] == '/') paths.push_back(lock_.substr(0, at));
+  }
+  for (const NodeKind kind : {NodeKind::container, NodeKind::persistent}) {
+    const auto answers = session_->persist(
+        [&] {
+          std::vector<Call> calls;
+          for (const std::string& path : paths) {
+            calls.push_back(create(session_->handle(), path, "", kind, !place_->auth.empty()));
+          }
+          return calls;
+        },
+        patience(), wait_.cancel);
+    if (!answers) return answers.error();
+    const auto& calls = answers.value();
+    if (calls.front()->code == ZNONODE && !place_->chroot.empty()) {
+      return Error{Errc::invalid, place_->shown + ": there is no node " +
+                                      util::printable(place_->chroot) +
+                                      ", which the URL names; dlock does not create it"};
+    }
+    const auto bad = std::find_if(calls.begin(), calls.end(), [](const Call& call) {
+      return !call->ok() && call->code != ZNODEEXISTS;
+    });
+    if (bad == calls.end()) return {};
+    if ((*bad)->code == ZUNIMPLEMENTED) continue;  // a server that has no containers (3.4)
+    if ((*bad)->code == ZNOAUTH && calls.back()->code == ZNODEEXISTS) return {};
+    return session_->refused(*bad,
+                             "create " + paths[static_cast<std::size_t>(bad - calls.begin())]);
+  }
+  return Error{Errc::unreachable, place_->shown + ": cannot create " + lock_};
+}
+
+// Looks for a node that a create may have made before its answer was lost.
+Result<bool> Acquisition::find_own() {
+  const auto answers = session_->persist(
+      [&] {
+        return std::array{sync(session_->handle(), lock_),
+                          get_children(session_->handle(), lock_, Watch::no)};
+      },
+      patience(), wait_.cancel);
+  if (!answers) return answers.error();
+  const Call& listed = answers.value()[1];
+  if (listed->code == ZNONODE) {
+    in_doubt_ = false;
+    return false;
+  }
+  if (!listed->ok()) return session_->refused(listed, "list " + lock_);
+  for (const NodeName& node : queue_of(listed->names)) {
+    if (node.uuid != uuid_) continue;
+    const auto seen = session_->persist(
+        [&] { return std::array{exists(session_->handle(), path_of(node.name), Watch::no)}; },
+        patience(), wait_.cancel);
+    if (!seen) return seen.error();
+    const Call& found = seen.value()[0];
+    if (!found->ok()) continue;
+    if (found->stat.ephemeralOwner == session_->id() && own_.empty()) {
+      own_ = node.name;
+      fence_ = static_cast<std::uint64_t>(found->stat.czxid);
+      continue;
+    }
+    const auto gone = session_->persist(
+        [&] { return std::array{remove(session_->handle(), path_of(node.name), -1)}; }, patience(),
+        wait_.cancel);
+    if (!gone) return gone.error();
+  }
+  in_doubt_ = false;
+  return !own_.empty();
+}
+
+// Makes our node.
+Result<void> Acquisition::join() {
+  const std::string prefix =
+      path_of(node_prefix(place_->style, request_.mode, request_.slots, uuid_));
+  for (unsigned creates = 0; creates < kMostCreates; ++creates) {
+    if (in_doubt_) {
+      const auto found = find_own();
+      if (!found) return found.error();
+      if (found.value()) return {};
+    }
+    in_doubt_ = true;
+    const Call made = create(session_->handle(), prefix, record_, NodeKind::ephemeral_sequential,
+                             !place_->auth.empty());
+    const Call listed = get_children(session_->handle(), lock_, Watch::no);
+    if (auto ok = session_->wait({made, listed}, patience(), wait_.cancel); !ok) return ok;
+    if (made->ok()) {
+      in_doubt_ = false;
+      own_ = made->text.substr(lock_.size() + 1);
+      fence_ = static_cast<std::uint64_t>(made->stat.czxid);
+      if (listed->ok()) children_ = listed->names;
+      return {};
+    }
+    if (session_->expired()) return session_->silent();
+    if (made->in_doubt() || made->code == ZSESSIONMOVED) continue;
+    in_doubt_ = false;
+    if (made->code != ZNONODE) return session_->refused(made, "create a node in " + lock_);
+    if (auto ok = make_parents(); !ok) return ok;
+  }
+  return Error{Errc::unreachable, place_->shown + ": cannot create a node in " +
+                                      util::printable(lock_) + "; it is deleted again and again"};
+}
+
+Result<Decision> Acquisition::decide_now() {
+  if (!children_) {
+    const auto answers = session_->persist(
+        [&] { return std::array{get_children(session_->handle(), lock_, Watch::no)}; }, patience(),
+        wait_.cancel);
+    if (!answers) return answers.error();
+    const Call& listed = answers.value()[0];
+    if (listed->code == ZNONODE) return Decision{};
+    if (!listed->ok()) return session_->refused(listed, "list " + lock_);
+    children_ = listed->names;
+  }
+  const auto queue = queue_of(*children_);
+  Decision decision = decide(queue, own_);
+  if (decision.kind == Decision::Kind::held) followed_ = queue.back().name != own_;
+  if (decision.kind == Decision::Kind::conflict) {
+    return mode_conflict(request_, queue.front().mode, queue.front().slots);
+  }
+  if (decision.kind == Decision::Kind::watch_node ||
+      decision.kind == Decision::Kind::watch_children) {
+    if (auto ok = tell(*children_); !ok) return ok.error();
+  }
+  children_.reset();
+  return decision;
+}
+
+Result<void> Acquisition::tell(const std::vector<std::string>& children) {
+  if (!wait_.on_blocked) return {};
+  auto others = children;
+  std::erase(others, own_);
+  const auto queue = queue_of(others);
+  std::string holders;
+  for (std::size_t i = 0; i < count_holders(queue); ++i) holders += queue[i].name + '/';
+  if (holders == told_) return {};
+  auto info = look_at(*session_, lock_, request_.key, others, false, patience(), wait_.cancel);
+  if (!info) return info.error();
+  if (info->holders.empty()) return {};
+  told_ = holders;
+  wait_.on_blocked(info.value());
+  return {};
+}
+
+// False if what was in the way is gone by now.
+Result<bool> Acquisition::watch(const Decision& decision) {
+  session_->take_news();
+  const bool all = decision.kind == Decision::Kind::watch_children;
+  const auto answers = session_->persist(
+      [&] {
+        return std::array{
+            all ? get_children(session_->handle(), lock_, Watch::yes)
+                : zookeeper::get(session_->handle(), path_of(decision.node), Watch::yes)};
+      },
+      patience(), wait_.cancel);
+  if (!answers) return answers.error();
+  const Call& answer = answers.value()[0];
+  if (answer->code == ZNONODE) return false;
+  if (!answer->ok()) {
+    return session_->refused(answer, "watch " + (all ? lock_ : path_of(decision.node)));
+  }
+  if (!all) return true;
+  const Decision now = decide(queue_of(answer->names), own_);
+  return now.kind == decision.kind;
+}
+
+// Until there is news.  A connection that is lost is made again.
+Result<void> Acquisition::sleep() {
+  while (!session_->take_news()) {
+    if (time_is_up()) return busy();
+    if (auto ok = session_->wait_for_news(wait_.until, wait_.cancel); !ok) return ok;
+    if (session_->expired()) return session_->silent();
+    if (session_->connected()) continue;
+    util::log(util::Level::detail, session_->silent().message + "; connecting again");
+    if (auto ok = session_->open(std::min(wait_.until, patience()), wait_.cancel); !ok) {
+      return time_is_up() && ok.error().code == Errc::unreachable ? busy() : ok.error();
+    }
+  }
+  return {};
+}
+
+std::unique_ptr<Lease> Acquisition::lease() {
+  Grant grant{.request = request_, .path = path_of(own_), .fence = fence_, .announced = nullptr};
+  if (waited_) grant.announced = set(session_->handle(), grant.path, record_);
+  return make_lease(place_, std::move(session_), std::move(grant));
+}
+
+Result<std::unique_ptr<Lease>> Acquisition::get() {
+  if (auto ok = open_session(); !ok) return ok.error();
+  const bool once = time_is_up();
+  for (;;) {
+    if (own_.empty()) {
+      if (auto ok = join(); !ok) return ok.error();
+    }
+    const auto decision = decide_now();
+    if (!decision) return decision.error();
+    using Kind = Decision::Kind;
+    if (decision.value().kind == Kind::held) return lease();
+    if (decision.value().kind == Kind::gone) {
+      own_.clear();  // somebody has deleted it
+      continue;
+    }
+    if (once || time_is_up()) return busy();
+    waited_ = true;
+    const auto watched = watch(decision.value());
+    if (!watched) return watched.error();
+    if (!watched.value()) continue;
+    if (auto ok = sleep(); !ok) return ok.error();
+  }
+}
+
+void Acquisition::leave() {
+  if (!session_ || !session_->handle() || session_->expired()) return;
+  const Deadline deadline = after(Clock::now(), std::min(place_->patience, kLeaving));
+  if (in_doubt_ && session_->connected()) (void)find_own();
+  if (!own_.empty()) {
+    (void)session_->persist(
+        [&] { return std::array{remove(session_->handle(), path_of(own_), -1)}; }, deadline,
+        Cancel());
+  }
+  session_->close();
+}
+
+Result<std::unique_ptr<Lease>> Acquisition::run() {
+  for (;;) {
+    auto lease = get();
+    if (lease) return lease;
+    if (lease.error().code != Errc::lost) {
+      leave();
+      return lease;
+    }
+    // The session has expired, while we waited or while the servers were gone: from the beginning.
+    util::log(util::Level::warning, lease.error().message + " while waiting for " +
+                                        quoted(request_.key) + "; queueing again, at the end");
+    if (time_is_up()) return busy();
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Lease>> acquire(const std::shared_ptr<const Place>& place,
+                                       const Request& request, const Wait& wait) {
+  return Acquisition(place, request, wait).run();
+}
+
+}  // namespace dlock::zookeeper

@@ -1,0 +1,125 @@
+#include "backends/zookeeper/call.hpp"
+
+namespace dlock::zookeeper {
+namespace {
+
+// The library calls back exactly once for each request that it has taken, if only to say that the
+// session was closed; the box is a reference of its own until then.
+class Box {
+ public:
+  Box() : call_(std::make_shared<Reply>()), box_(std::make_unique<Call>(call_)) {
+    call_->sent = Clock::now();
+  }
+  const void* data() const { return box_.get(); }
+  Call taken(int code) {
+    if (code == ZOK) {
+      (void)box_.release();
+    } else {
+      call_->code = code;
+      call_->done = true;
+    }
+    return call_;
+  }
+
+ private:
+  Call call_;
+  std::unique_ptr<Call> box_;
+};
+
+Call open_box(int code, const void* data) {
+  const std::unique_ptr<Call> box(static_cast<Call*>(const_cast<void*>(data)));
+  (*box)->code = code;
+  (*box)->done = true;
+  return *box;
+}
+
+void done_void(int code, const void* data) { open_box(code, data); }
+
+void done_string(int code, const char*, const void* data) { open_box(code, data); }
+
+void done_stat(int code, const Stat* stat, const void* data) {
+  const Call call = open_box(code, data);
+  if (code == ZOK && stat != nullptr) call->stat = *stat;
+}
+
+void done_create(int code, const char* path, const Stat* stat, const void* data) {
+  const Call call = open_box(code, data);
+  if (code != ZOK) return;
+  if (path != nullptr) call->text = path;
+  if (stat != nullptr) call->stat = *stat;
+}
+
+void done_data(int code, const char* value, int length, const Stat* stat, const void* data) {
+  const Call call = open_box(code, data);
+  if (code != ZOK) return;
+  if (value != nullptr && length > 0) call->text.assign(value, static_cast<std::size_t>(length));
+  if (stat != nullptr) call->stat = *stat;
+}
+
+void done_names(int code, const String_vector* names, const void* data) {
+  const Call call = open_box(code, data);
+  if (code != ZOK || names == nullptr) return;
+  for (std::int32_t i = 0; i < names->count; ++i) {
+    if (names->data[i] != nullptr) call->names.emplace_back(names->data[i]);
+  }
+}
+
+int mode_of(NodeKind kind) {
+  switch (kind) {
+    case NodeKind::ephemeral:
+      return ZOO_EPHEMERAL;
+    case NodeKind::ephemeral_sequential:
+      return ZOO_EPHEMERAL_SEQUENTIAL;
+    case NodeKind::container:
+      return ZOO_CONTAINER;
+    case NodeKind::persistent:
+      break;
+  }
+  return ZOO_PERSISTENT;
+}
+
+}  // namespace
+
+Call create(zhandle_t* handle, const std::string& path, const std::string& data, NodeKind kind,
+            bool auth) {
+  Box box;
+  return box.taken(zoo_acreate2(handle, path.c_str(), data.data(), static_cast<int>(data.size()),
+                                auth ? &ZOO_CREATOR_ALL_ACL : &ZOO_OPEN_ACL_UNSAFE, mode_of(kind),
+                                done_create, box.data()));
+}
+
+Call get(zhandle_t* handle, const std::string& path, Watch watch) {
+  Box box;
+  return box.taken(
+      zoo_aget(handle, path.c_str(), watch == Watch::yes ? 1 : 0, done_data, box.data()));
+}
+
+Call get_children(zhandle_t* handle, const std::string& path, Watch watch) {
+  Box box;
+  return box.taken(
+      zoo_aget_children(handle, path.c_str(), watch == Watch::yes ? 1 : 0, done_names, box.data()));
+}
+
+Call exists(zhandle_t* handle, const std::string& path, Watch watch) {
+  Box box;
+  return box.taken(
+      zoo_aexists(handle, path.c_str(), watch == Watch::yes ? 1 : 0, done_stat, box.data()));
+}
+
+Call set(zhandle_t* handle, const std::string& path, const std::string& data) {
+  Box box;
+  return box.taken(zoo_aset(handle, path.c_str(), data.data(), static_cast<int>(data.size()), -1,
+                            done_stat, box.data()));
+}
+
+Call remove(zhandle_t* handle, const std::string& path, int version) {
+  Box box;
+  return box.taken(zoo_adelete(handle, path.c_str(), version, done_void, box.data()));
+}
+
+Call sync(zhandle_t* handle, const std::string& path) {
+  Box box;
+  return box.taken(zoo_async(handle, path.c_str(), done_string, box.data()));
+}
+
+}  // namespace dlock::zookeeper

@@ -1,0 +1,47 @@
+// One request to the servers, and its answer.
+#pragma once
+
+#include <zookeeper/zookeeper.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "util/clock.hpp"
+
+namespace dlock::zookeeper {
+
+struct Reply {
+  bool done = false;
+  int code = ZOK;                  // a ZOO_ERRORS
+  Deadline sent;                   // or a little earlier
+  std::string text;                // the path of a node that was created, the data of one
+  std::vector<std::string> names;  // of children
+  Stat stat{};                     // of create, get, exists and set
+
+  bool ok() const { return code == ZOK; }
+  /// Whether it was done nobody knows.
+  bool in_doubt() const { return code == ZCONNECTIONLOSS || code == ZOPERATIONTIMEOUT; }
+};
+using Call = std::shared_ptr<Reply>;
+
+/// Whether the server is to tell, once, when the node (or the list of children) changes.
+enum class Watch { no, yes };
+
+enum class NodeKind { ephemeral, ephemeral_sequential, container, persistent };
+
+// Each is sent at once, or when there is a connection.  `auth`: the node will be open only to who
+// creates it.
+
+Call create(zhandle_t* handle, const std::string& path, const std::string& data, NodeKind kind,
+            bool auth);
+Call get(zhandle_t* handle, const std::string& path, Watch watch);
+Call get_children(zhandle_t* handle, const std::string& path, Watch watch);
+Call exists(zhandle_t* handle, const std::string& path, Watch watch);
+Call set(zhandle_t* handle, const std::string& path, const std::string& data);
+/// -1: whatever its version is.
+Call remove(zhandle_t* handle, const std::string& path, int version);
+/// Answered by the leader.
+Call sync(zhandle_t* handle, const std::string& path);
+
+}  // namespace dlock::zookeeper

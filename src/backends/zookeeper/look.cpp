@@ -1,0 +1,107 @@
+#include "backends/zookeeper/look.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+
+#include "backends/zookeeper/record.hpp"
+#include "util/host.hpp"
+#include "util/text.hpp"
+
+namespace dlock::zookeeper {
+namespace {
+
+constexpr std::size_t kAtOnce = 200;  // the server stops reading when too much is under way
+constexpr std::size_t kMostShown = 100;
+
+// Since when, by the clocks of the server and of this machine.
+Millis since(std::int64_t wall_ms) {
+  using std::chrono::system_clock;
+  const auto now = std::chrono::duration_cast<Millis>(system_clock::now().time_since_epoch());
+  constexpr std::int64_t kYears = 30'000'000'000'000;
+  return std::max(now - Millis{std::clamp<std::int64_t>(wall_ms, 0, kYears)}, Millis{0});
+}
+
+std::string hex(std::int64_t number) {
+  std::array<char, 20> text{};
+  std::snprintf(text.data(), text.size(), "%llx", static_cast<unsigned long long>(number));
+  return text.data();
+}
+
+LockInfo::Waiter waiter_of(const NodeName& node, const Reply* data) {
+  LockInfo::Waiter waiter;
+  waiter.mode = node.mode;
+  if (data == nullptr) return waiter;
+  if (auto owner = parse_record(data->text)) waiter.owner = std::move(*owner);
+  waiter.waiting = since(data->stat.ctime);
+  return waiter;
+}
+
+}  // namespace
+
+// Ours writes its record when it has the lock, unless it had it from the start; of others nobody
+// knows how long they waited.
+LockInfo::Holder holder_of(const NodeName& node, const Reply& data) {
+  LockInfo::Holder holder;
+  holder.fence = static_cast<std::uint64_t>(data.stat.czxid);
+  holder.endless = data.stat.ephemeralOwner == 0;
+  if (auto owner = parse_record(data.text)) {
+    holder.owner = std::move(*owner);
+    holder.held = since(data.stat.mtime);
+    holder.acquired_at = util::utc_in(-*holder.held);
+    return holder;
+  }
+  holder.foreign = std::string(node.maker);
+  const std::string grant = hex(data.stat.czxid);
+  holder.owner.id = node.uuid.empty() ? grant : node.uuid + '-' + grant;
+  return holder;
+}
+
+Result<LockInfo> look_at(Session& session, const std::string& path, std::string_view key,
+                         const std::vector<std::string>& children, bool waiters_too,
+                         Deadline deadline, Cancel cancel) {
+  LockInfo info{.key = std::string(key)};
+  info.waiters.emplace();
+  const std::vector<NodeName> queue = queue_of(children);
+  if (queue.size() < children.size()) {
+    info.remarks.push_back(std::to_string(children.size() - queue.size()) + " under " +
+                           util::printable(path) + " that are no locks, for want of a number");
+  }
+  const std::size_t holders = count_holders(queue);
+  if (holders > 0) {
+    info.mode = queue.front().mode;
+    info.slots = queue.front().slots;
+  }
+  const std::size_t asked_of = waiters_too ? queue.size() : std::min(holders, kMostShown);
+  for (std::size_t from = 0; from < asked_of; from += kAtOnce) {
+    const std::size_t to = std::min(from + kAtOnce, asked_of);
+    const auto answers = session.persist(
+        [&] {
+          std::vector<Call> calls;
+          for (std::size_t i = from; i < to; ++i) {
+            calls.push_back(get(session.handle(), path + '/' + queue[i].name, Watch::no));
+          }
+          return calls;
+        },
+        deadline, cancel);
+    if (!answers) return answers.error();
+    for (std::size_t i = from; i < to; ++i) {
+      const Call& answer = answers.value()[i - from];
+      if (answer->code == ZNONODE) continue;
+      if (!answer->ok() && answer->code != ZNOAUTH) {
+        return session.refused(answer, "read " + path + '/' + queue[i].name);
+      }
+      if (i < holders) {
+        info.holders.push_back(holder_of(queue[i], *answer));
+      } else {
+        info.waiters->push_back(waiter_of(queue[i], answer.get()));
+      }
+    }
+  }
+  for (std::size_t i = std::max(asked_of, holders); i < queue.size(); ++i) {
+    info.waiters->push_back(waiter_of(queue[i], nullptr));
+  }
+  return info;
+}
+
+}  // namespace dlock::zookeeper

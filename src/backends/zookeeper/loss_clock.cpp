@@ -1,0 +1,44 @@
+// The leader ends sessions.  It hears of ours when a connection is made, and else from the server
+// that we are connected to, which tells whom it has heard when the leader asks: twice a tick.  So
+// an answer from that server proves nothing, it may be cut off from the leader and go on to answer
+// for several ticks.  A sync is answered by the leader; and what we said half a tick before it has
+// reached the leader, too, on the same way.
+//
+// Half a tick is a quarter of the timeout at most: servers grant no less than two ticks, unless
+// somebody has set minSessionTimeout.  Hence: answered when sent at t, the leader knows of what was
+// sent before t - timeout/4.
+#include "backends/zookeeper/loss_clock.hpp"
+
+#include <algorithm>
+
+namespace dlock::zookeeper {
+namespace {
+
+constexpr int kLag = 4;    // a part of the timeout
+constexpr int kHand = 16;  // kept in hand, so that a renewal that comes early moves the end, too
+constexpr int kDrift = 50;
+constexpr Millis kDriftAtLeast{2};
+
+}  // namespace
+
+void LossClock::opened(Deadline sent, Millis timeout) {
+  timeout_ = timeout;
+  proven_ = sent;
+  asked_ = {sent};
+}
+
+void LossClock::answered(Deadline sent) {
+  while (!asked_.empty() && asked_.front() + timeout_ / kLag <= sent) {
+    proven_ = std::max(proven_, asked_.front());
+    asked_.pop_front();
+  }
+  asked_.push_back(sent);
+}
+
+Deadline LossClock::valid_until() const {
+  const Deadline last = asked_.empty() ? proven_ : asked_.back();
+  return std::min(last + timeout_ - timeout_ / kHand, proven_ + timeout_) - timeout_ / kDrift -
+         kDriftAtLeast;
+}
+
+}  // namespace dlock::zookeeper

@@ -1,0 +1,31 @@
+// How long a session surely lives on the servers: arithmetic over instants that are passed in.
+#pragma once
+
+#include <deque>
+
+#include "util/clock.hpp"
+
+namespace dlock::zookeeper {
+
+class LossClock {
+ public:
+  /// A connection to a server was begun at `sent` and accepted for this session, which ends
+  /// `timeout` after the servers last heard of it.
+  void opened(Deadline sent, Millis timeout);
+
+  /// A sync that was sent at `sent` was answered.
+  void answered(Deadline sent);
+
+  /// Until then no server ends the session.
+  Deadline valid_until() const;
+
+  /// How often to ask: with less, an answer proves less.
+  Millis interval() const { return timeout_ / 8; }
+
+ private:
+  Millis timeout_{0};
+  Deadline proven_{};  // since then the leader has heard of us
+  std::deque<Deadline> asked_;
+};
+
+}  // namespace dlock::zookeeper

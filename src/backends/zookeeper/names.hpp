@@ -1,0 +1,45 @@
+// What the nodes of a lock are called, by dlock and by others.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/backend.hpp"
+
+namespace dlock::zookeeper {
+
+enum class Style { curator, curator_rw, kazoo };
+
+/// Of --zk-style; "" is the default.
+std::optional<Style> parse_style(std::string_view text);
+
+/// A child of a lock: somebody who holds it or waits for it.
+struct NodeName {
+  std::string name;
+  std::int32_t sequence = 0;  // signed, as the server counts; see before()
+  Mode mode = Mode::exclusive;
+  unsigned slots = 1;
+  std::string uuid;        // 32 hex digits, of the client; "" if there is none in the name
+  std::string_view maker;  // whose names are like that: "curator", "kazoo", "unknown"
+};
+
+/// None for what does not end in a sequence number: it has no place in a queue.
+std::optional<NodeName> parse_node(std::string_view name);
+
+/// The name without the sequence, which the server adds.
+std::string node_prefix(Style style, Mode mode, unsigned slots, std::string_view uuid);
+
+/// 32 hex digits for an owner: its id, if that is what it consists of.
+std::string uuid_for(std::string_view owner_id);
+
+/// The node of a lock, below the root.  Any key is one safe component, and comes back by key_of().
+std::string node_of(std::string_view key);
+/// None for a node that is no lock of ours: one that node_of() would have called something else.
+std::optional<std::string> key_of(std::string_view node);
+
+/// The node, below the root, with the reasons of broken locks.  No key is called like that.
+inline constexpr std::string_view kBroken = "%broken";
+
+}  // namespace dlock::zookeeper

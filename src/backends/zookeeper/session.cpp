@@ -1,0 +1,267 @@
+// The library is told what its socket is ready for (zookeeper_process) and tells what it waits for
+// (zookeeper_interest); the waiting in between is ours, so that Cancel ends it.
+#include "backends/zookeeper/session.hpp"
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "backends/zookeeper/resolve.hpp"
+#include "util/duration.hpp"
+#include "util/log.hpp"
+#include "util/poll.hpp"
+#include "util/text.hpp"
+
+namespace dlock::zookeeper {
+namespace {
+
+using util::Level;
+
+constexpr Millis kRedial{300};  // after all servers were tried
+constexpr Millis kDialAtLeast{250};
+constexpr auto kNoLog = static_cast<ZooLogLevel>(0);
+
+void log_line(const char* message) {
+  util::log(Level::trace, std::string("zookeeper client: ") + message);
+}
+
+// A connection that only waits is silent for as long as the library's pings are apart; see the
+// redis backend's dial for the numbers.
+void set_options(int fd) {
+  const auto set = [fd](int level, int option, int value) {
+    ::setsockopt(fd, level, option, &value, sizeof value);
+  };
+  ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+  set(SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(IPPROTO_TCP, TCP_KEEPIDLE, 60);
+  set(IPPROTO_TCP, TCP_KEEPINTVL, 20);
+  set(IPPROTO_TCP, TCP_KEEPCNT, 3);
+}
+
+}  // namespace
+
+Session::Session(std::shared_ptr<const Place> place, Millis timeout)
+    : place_(std::move(place)), asked_timeout_(timeout) {
+  const bool traced = util::log_shows(Level::trace);
+  zoo_set_debug_level(traced ? ZOO_LOG_LEVEL_INFO : kNoLog);
+}
+
+Session::~Session() {
+  if (!handle_) return;
+  zoo_set_watcher(handle(), nullptr);
+  hang_up();  // or the library would end it on the servers
+}
+
+void Session::on_event(zhandle_t*, int type, int, const char*, void* context) {
+  if (type != ZOO_SESSION_EVENT) static_cast<Session*>(context)->news_ = true;
+}
+
+bool Session::connected() const { return handle_ && zoo_state(handle()) == ZOO_CONNECTED_STATE; }
+bool Session::expired() const {
+  return handle_ && zoo_state(handle()) == ZOO_EXPIRED_SESSION_STATE;
+}
+bool Session::stopped() const { return is_unrecoverable(handle()) != ZOK; }
+std::int64_t Session::id() const { return zoo_client_id(handle())->client_id; }
+
+bool Session::take_news() { return std::exchange(news_, false); }
+
+Result<void> Session::open(Deadline deadline, Cancel cancel) {
+  if (!handle_) {
+    const auto servers = resolve(place_->hosts, deadline, cancel);
+    if (!servers) return servers.error();
+    servers_ = servers.value().count;
+    handle_.reset(zookeeper_init2(servers.value().list.c_str(), on_event,
+                                  static_cast<int>(asked_timeout_.count()), nullptr, this,
+                                  ZOO_NO_LOG_CLIENTENV, log_line));
+    if (!handle_) {
+      return Error{Errc::unreachable, place_->shown + ": " + std::strerror(errno)};
+    }
+    zoo_set_servers_resolution_delay(handle(), -1);
+    if (!place_->auth.empty()) {
+      zoo_add_auth(handle(), "digest", place_->auth.data(), static_cast<int>(place_->auth.size()),
+                   nullptr, nullptr);
+    }
+  }
+  while (!connected()) {
+    if (stopped() || (!was_connected_ && failures_ >= servers_)) return silent();
+    if (Clock::now() >= deadline) return silent();
+    if (auto ok = turn(deadline, cancel); !ok) return ok;
+  }
+  return {};
+}
+
+Result<void> Session::wait(const std::vector<Call>& calls, Deadline deadline, Cancel cancel) {
+  const auto all_done = [&] {
+    return std::all_of(calls.begin(), calls.end(), [](const Call& call) { return call->done; });
+  };
+  while (!all_done()) {
+    if (Clock::now() >= deadline) return silent();
+    if (auto ok = turn(deadline, cancel); !ok) return ok;
+  }
+  return {};
+}
+
+Result<void> Session::wait_for_news(Deadline deadline, Cancel cancel) {
+  const bool was_connected = connected();
+  while (!news_ && !stopped() && connected() == was_connected && Clock::now() < deadline) {
+    if (auto ok = turn(deadline, cancel); !ok) return ok;
+  }
+  return {};
+}
+
+void Session::look() {
+  for (int packets = 0; packets < 1'000 && connected(); ++packets) {
+    pollfd item{fd_, POLLIN, 0};
+    if (util::poll({&item, 1}, Deadline{}) == 0) return;
+    if (auto ok = turn(Deadline{}, Cancel()); !ok) return;
+  }
+}
+
+// One round of the library's.  Ends early only if cancelled.
+Result<void> Session::turn(Deadline until, Cancel cancel) {
+  if (stopped()) return {};
+  const Deadline asked = Clock::now();
+  const int before = zoo_state(handle());
+  int fd = -1;
+  int interest = 0;
+  timeval pause{};
+  errno = 0;
+  const int code = zookeeper_interest(handle(), &fd, &interest, &pause);
+  note(before, asked, code);
+  if (code != ZOK) fd = -1;
+  if (fd != fd_) {
+    fd_ = fd;
+    dialled_ = asked;
+    if (fd >= 0) set_options(fd);
+  }
+  Millis rest = code != ZOK ? Millis{0} : Millis{pause.tv_sec * 1'000 + pause.tv_usec / 1'000 + 1};
+  if (fd < 0) rest = std::min(rest, kRedial);
+  // A server that does not answer must not use up the time that the others need.
+  Deadline hang_up_at = kNever;
+  if (fd >= 0 && !connected() && servers_ > 1) {
+    hang_up_at = after(dialled_, std::max(std::min(place_->patience, asked_timeout_ / 2) / servers_,
+                                          kDialAtLeast));
+  }
+  std::array<pollfd, 2> fds{{{cancel.fd(), POLLIN, 0}, {fd, 0, 0}}};
+  if ((interest & ZOOKEEPER_READ) != 0) fds[1].events |= POLLIN;
+  if ((interest & ZOOKEEPER_WRITE) != 0) fds[1].events |= POLLOUT;
+  util::poll(fds, std::min({until, after(asked, rest), hang_up_at}));
+  if (fds[0].revents != 0) return Error{Errc::cancelled, "stopped waiting for " + place_->shown};
+  if (fd < 0) return {};
+  if (fds[1].revents == 0 && Clock::now() >= hang_up_at) {
+    cut(fd);
+    return {};
+  }
+  int events = 0;
+  if ((fds[1].revents & POLLIN) != 0) events |= ZOOKEEPER_READ;
+  if ((fds[1].revents & POLLOUT) != 0) events |= ZOOKEEPER_WRITE;
+  if ((fds[1].revents & (POLLERR | POLLHUP)) != 0) events |= interest;
+  if (events == 0) return {};
+  const int state = zoo_state(handle());
+  const Deadline now = Clock::now();
+  errno = 0;
+  note(state, now, zookeeper_process(handle(), events));
+  return {};
+}
+
+// Of what a call to the library has changed.
+void Session::note(int state_before, Deadline asked, int code) {
+  const int cause = errno;
+  const int state = zoo_state(handle());
+  if (state == ZOO_ASSOCIATING_STATE && state_before != state) handshake_ = asked;
+  if (state == ZOO_CONNECTED_STATE && state_before != state) {
+    was_connected_ = true;
+    trouble_.clear();
+    timeout_ = Millis{zoo_recv_timeout(handle())};
+    clock_.opened(handshake_, timeout_);
+  }
+  if (code == ZOK || code == ZNOTHING) return;
+  ++failures_;
+  if (code == ZOPERATIONTIMEOUT || cause == ETIMEDOUT) {
+    trouble_ = "no answer";
+  } else if (cause == EHOSTDOWN) {  // what the library calls the end of a connection
+    trouble_ = "the server closes the connection";
+  } else if (cause != 0 && cause != EAGAIN) {
+    trouble_ = std::strerror(cause);
+    std::transform(trouble_.begin(), trouble_.begin() + 1, trouble_.begin(), ::tolower);
+  }
+}
+
+// The library notices that the connection is gone, and goes on to the next server.
+void Session::cut(int fd) {
+  ::shutdown(fd, SHUT_RDWR);
+  for (int packets = 0; packets < 10'000 && !stopped(); ++packets) {
+    const int code = zookeeper_process(handle(), ZOOKEEPER_READ | ZOOKEEPER_WRITE);
+    if (code != ZOK) break;
+  }
+  ++failures_;
+  trouble_ = "no answer";
+}
+
+// Whether fd_ is still the library's.
+bool Session::has_socket() const {
+  if (!handle_) return false;
+  const int state = zoo_state(handle());
+  return state == ZOO_CONNECTED_STATE || state == ZOO_ASSOCIATING_STATE ||
+         state == ZOO_CONNECTING_STATE;
+}
+
+void Session::hang_up() {
+  if (has_socket()) cut(fd_);
+}
+
+void Session::close() {
+  if (!handle_) return;
+  zoo_set_watcher(handle(), nullptr);
+  // The library would wait for the answer; this way it sees an end at once.
+  if (connected()) ::shutdown(fd_, SHUT_RD);
+  handle_.reset();
+}
+
+void Session::add_to(const Fd& epoll) const {
+  if (!has_socket()) return;
+  epoll_event event{};
+  event.events = EPOLLIN;
+  epoll_ctl(epoll.get(), EPOLL_CTL_ADD, fd_, &event);
+}
+
+Error Session::silent() const {
+  if (handle_ && zoo_state(handle()) == ZOO_AUTH_FAILED_STATE) {
+    return {Errc::denied, place_->shown + ": the credentials were refused"};
+  }
+  if (expired()) return {Errc::lost, place_->shown + ": the session has expired"};
+  const std::string why = trouble_.empty() ? "no answer in time" : trouble_;
+  return {Errc::unreachable, place_->shown + ": " + why};
+}
+
+Error Session::refused(const Call& call, const std::string& doing) const {
+  const std::string at = place_->shown + ": cannot " + doing + ": ";
+  switch (call->code) {
+    case ZNOAUTH:
+      return {Errc::denied, at + "no permission" +
+                                (place_->auth.empty() ? "; perhaps it needs --zk-auth-file"
+                                                      : " for the user of this password")};
+    case ZAUTHFAILED:
+      return {Errc::denied, at + "the credentials were refused"};
+    case ZINVALIDACL:
+      return {Errc::denied, at + "the server does not accept the user as an owner of nodes"};
+    case ZNONODE:
+      return {Errc::invalid, at + "no such node"};
+    case ZSESSIONEXPIRED:
+    case ZINVALIDSTATE:
+      return silent();
+    case ZCONNECTIONLOSS:
+    case ZOPERATIONTIMEOUT:
+      return silent();
+    default:
+      return {Errc::unreachable, at + zerror(call->code)};
+  }
+}
+
+}  // namespace dlock::zookeeper

@@ -1,0 +1,15 @@
+// Locks on a ZooKeeper ensemble.
+#pragma once
+
+#include <memory>
+
+#include "core/backend.hpp"
+
+namespace dlock::zookeeper {
+
+Result<void> check(const Target& target);
+
+/// Connects when something is asked for.
+Result<std::unique_ptr<Backend>> open(const Target& target, Deadline deadline, Cancel cancel);
+
+}  // namespace dlock::zookeeper

@@ -1,0 +1,187 @@
+// Renewal.  The servers keep a session for as long as they hear from it, so any word would do; what
+//          is asked is what proves something (loss_clock.cpp): a sync, and behind it whether our
+//          node is still there, with a watch on it.
+// Pace.    The proof is worth more if it comes more often than the keeper asks for it, so
+// event_fd()
+//          has a timer, too.
+// Silence. A server may be stopped while others are well: half of the time that a renewal has is
+// for
+//          the server that we are connected to, the other half for the next one.
+#include "backends/zookeeper/zookeeper_lease.hpp"
+
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <array>
+
+#include "backends/zookeeper/record.hpp"
+#include "util/poll.hpp"
+#include "util/text.hpp"
+
+namespace dlock::zookeeper {
+namespace {
+
+constexpr Millis kReason{1'000};
+
+class ZookeeperLease final : public Lease {
+ public:
+  ZookeeperLease(std::shared_ptr<const Place> place, std::unique_ptr<Session> session, Grant grant)
+      : place_(std::move(place)),
+        session_(std::move(session)),
+        request_(std::move(grant.request)),
+        path_(std::move(grant.path)),
+        fence_(grant.fence),
+        announced_(std::move(grant.announced)) {}
+
+  std::optional<std::uint64_t> fence() const override { return fence_; }
+  const std::string& owner_id() const { return request_.owner.id; }
+  Deadline valid_until() const override { return session_->clock().valid_until(); }
+  Result<void> renew(Deadline deadline, Cancel cancel) override;
+  int event_fd() override;
+  Result<void> release(Deadline deadline, Cancel cancel) override;
+
+ private:
+  Result<void> prove(Deadline deadline, Cancel cancel);
+  void listen();
+  Error lose(Error error) {
+    loss_ = error;
+    return error;
+  }
+  Error lose_node(Deadline deadline, Cancel cancel);
+
+  const std::shared_ptr<const Place> place_;
+  const std::unique_ptr<Session> session_;
+  const Request request_;
+  const std::string path_;
+  const std::uint64_t fence_;
+  Call announced_;
+  std::optional<Error> loss_;
+  bool deleting_ = false;  // a release was asked for, and perhaps done
+
+  Fd events_;  // epoll: the connection and the timer
+  Fd timer_;
+};
+
+Result<void> ZookeeperLease::renew(Deadline deadline, Cancel cancel) {
+  if (loss_) return *loss_;
+  const Deadline now = Clock::now();
+  const Deadline half = deadline == kNever ? kNever : now + (deadline - now) / 2;
+  auto proof = prove(half, cancel);
+  if (!proof && proof.error().code == Errc::unreachable) {
+    session_->hang_up();
+    proof = prove(deadline, cancel);
+  }
+  listen();
+  return proof;
+}
+
+Result<void> ZookeeperLease::prove(Deadline deadline, Cancel cancel) {
+  const auto asked = session_->persist(
+      [this] {
+        std::vector<Call> calls{sync(session_->handle(), path_),
+                                exists(session_->handle(), path_, Watch::yes)};
+        // Who is behind us may have to know it.
+        if (announced_ && announced_->done && announced_->in_doubt()) {
+          announced_ = set(session_->handle(), path_, format_record(request_));
+        }
+        return calls;
+      },
+      deadline, cancel);
+  if (!asked) {
+    return session_->expired() ? lose(asked.error()) : asked.error();
+  }
+  const Call& synced = asked.value()[0];
+  const Call& found = asked.value()[1];
+  session_->take_news();
+  if (session_->expired()) return lose(session_->silent());
+  if (found->code == ZNONODE) return lose_node(deadline, cancel);
+  if (!found->ok() || !synced->ok()) {
+    Error error = session_->refused(found->ok() ? synced : found, "look at " + path_);
+    if (error.code != Errc::lost) error.code = Errc::unreachable;
+    return error;
+  }
+  session_->clock().answered(synced->sent);
+  return {};
+}
+
+// By force-release, which has left a note; or by hand.
+Error ZookeeperLease::lose_node(Deadline deadline, Cancel cancel) {
+  const std::string key = util::quoted(request_.key);
+  const std::string note =
+      place_->base() + '/' + std::string(kBroken) + '/' + node_of(request_.owner.id);
+  const auto asked =
+      session_->persist([&] { return std::array{get(session_->handle(), note, Watch::no)}; },
+                        std::min(deadline, after(Clock::now(), kReason)), cancel);
+  if (asked && asked.value()[0]->ok()) {
+    remove(session_->handle(), note, -1);
+    return lose({Errc::lost, place_->shown + ": " + key + " was force-released by " +
+                                 util::printable(asked.value()[0]->text)});
+  }
+  return lose({Errc::lost, place_->shown + ": the node " + util::printable(path_) +
+                               " was deleted by somebody else"});
+}
+
+int ZookeeperLease::event_fd() {
+  if (!events_) {
+    Fd timer = util::make_timer();
+    Fd events(epoll_create1(EPOLL_CLOEXEC));
+    epoll_event event{};
+    event.events = EPOLLIN;
+    if (!timer || !events || epoll_ctl(events.get(), EPOLL_CTL_ADD, timer.get(), &event) != 0) {
+      return -1;
+    }
+    timer_ = std::move(timer);
+    events_ = std::move(events);
+    listen();
+  }
+  return events_.get();
+}
+
+void ZookeeperLease::listen() {
+  if (!events_) return;
+  session_->add_to(events_);
+  if (loss_) {
+    util::set_timer(timer_, Clock::now());  // stays readable: there is nothing to wait for
+  } else {
+    util::set_timer(timer_, after(Clock::now(), session_->clock().interval()));
+  }
+}
+
+Result<void> ZookeeperLease::release(Deadline deadline, Cancel cancel) {
+  if (loss_) return *loss_;
+  for (;;) {
+    const Call done = remove(session_->handle(), path_, -1);
+    const auto waited = session_->wait({done}, deadline, cancel);
+    const bool again = deleting_;
+    deleting_ = deleting_ || !waited || done->in_doubt();
+    if (session_->expired()) return again ? Result<void>() : lose(session_->silent());
+    if (!waited) {
+      if (waited.error().code == Errc::unreachable) session_->hang_up();
+      return waited.error();
+    }
+    if (done->ok() || (done->code == ZNONODE && again)) {
+      session_->close();
+      return {};
+    }
+    if (done->code == ZNONODE) {
+      const Error error = lose_node(deadline, cancel);
+      session_->close();
+      return error;
+    }
+    if (!done->in_doubt()) {
+      Error error = session_->refused(done, "delete " + path_);
+      error.code = Errc::unreachable;
+      return error;
+    }
+    if (Clock::now() >= deadline) return session_->silent();
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Lease> make_lease(std::shared_ptr<const Place> place,
+                                  std::unique_ptr<Session> session, Grant grant) {
+  return std::make_unique<ZookeeperLease>(std::move(place), std::move(session), std::move(grant));
+}
+
+}  // namespace dlock::zookeeper
