@@ -31,6 +31,12 @@ use_redlock() {
   location=$DLOCK_BACKEND/0
   agree=' (3 of 3 servers agree)'
 }
+use_zookeeper() {
+  . "${BASH_SOURCE[0]%/*}/zookeeper.sh"
+  start_zk server
+  DLOCK_BACKEND=${zk_url[server]}
+  location=$DLOCK_BACKEND
+}
 
 agree=
 declare -A trait=() pid=()
@@ -46,7 +52,7 @@ cd "$tmp" || exit
 unset lib_name lib_value
 
 # ends_at_once: a holder that is killed holds nothing any more, and not only when its ttl is over.
-ends_at_once() { [[ ${trait[ends_on]} != ttl ]]; }
+ends_at_once() { [[ ${trait[ends_on]} != @(session|ttl) ]]; }
 
 # What a holder or waiter of these tests runs: see start.
 cat >job <<'SH'

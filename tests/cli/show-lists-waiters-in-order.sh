@@ -31,7 +31,8 @@ assert_equal '' "$(<err)" "stderr of show"
 row="^$(head -c 12 a.token)  $host +${pid[a]} +$user +[0-9.]+m?s +([0-9.]+s +)?$(<a.fence) +\\./job\$"
 [[ $(sed -n 4p out) =~ $row ]] || fail "the holder: $(<out)"
 
-for name in b c d e; do waiter $name job; done
+# Those that will die are missed when their ttl is over, at the latest.
+for name in b c d e; do waiter $name job --ttl 4; done
 waiter f job -w 3
 "$DLOCK" show job >out
 assert_equal "$(those b c d e f)" "$(pids)" "the pids of five waiters ($(<out))"

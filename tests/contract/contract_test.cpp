@@ -25,7 +25,9 @@ class Contract : public testing::TestWithParam<ServiceKind> {
   std::unique_ptr<Backend> b = connect();
 
   std::unique_ptr<Backend> connect() { return service->connect(); }
-  bool expires() const { return traits.ends_on == Traits::EndsOn::ttl; }
+  bool expires() const {
+    return traits.ends_on == Traits::EndsOn::ttl || traits.ends_on == Traits::EndsOn::session;
+  }
 };
 
 // What a backend's Traits do not promise does not apply to it.  No skip: nothing is missing here.

@@ -4,6 +4,7 @@
 
 #include "support/redis_server.hpp"
 #include "support/test_registry.hpp"
+#include "support/zookeeper_server.hpp"
 
 namespace dlock::test {
 namespace {
@@ -53,6 +54,16 @@ class RedlockService final : public Service {
   std::array<RedisServer, 3> servers_;
 };
 
+class ZooKeeperService final : public Service {
+ public:
+  const Traits& traits() const override { return find_backend("zookeeper")->traits; }
+  std::unique_ptr<Backend> connect() override { return open_url(server_.url()); }
+
+ private:
+  ZooKeeperServer server_;
+};
+
+std::unique_ptr<Service> zookeeper() { return std::make_unique<ZooKeeperService>(); }
 std::unique_ptr<Service> redlock() { return std::make_unique<RedlockService>(); }
 std::unique_ptr<Service> redis() { return std::make_unique<RedisService>(); }
 std::unique_ptr<Service> file_in_memory() {
@@ -76,10 +87,13 @@ std::vector<ServiceKind> service_kinds() {
                                  {"memory", memory},
                                  {"faultless", faultless}};
   // A row without `open` was left out of this build; a server that is missing is told by
-  // redis_test.cpp, which is skipped then.
+  // redis_test.cpp and zookeeper_test.cpp, which are skipped then.
   if (find_backend("redis")->open != nullptr && RedisServer::available()) {
     kinds.push_back({"redis", redis});
     kinds.push_back({"redlock", redlock});
+  }
+  if (find_backend("zookeeper")->open != nullptr && ZooKeeperServer::available()) {
+    kinds.push_back({"zookeeper", zookeeper});
   }
   return kinds;
 }
