@@ -8,6 +8,9 @@
 // Waiting. On one event (queue.cpp), with nothing sent but the library's pings.  What happens while
 //          there is no connection is told when there is one again.  When a session has ended, so
 //          has its node, and the place in the queue is lost.
+// Proof.   How long the session surely lives is known since it was opened (loss_clock.cpp).  After
+// a
+//          wait that was long ago, so before the lock counts as held the connection is made anew.
 // Leaving. Whatever the reason, the node is deleted; when that is not answered, the session is
 //          closed, and the servers delete it.
 #include "backends/zookeeper/acquire.hpp"
@@ -54,6 +57,7 @@ class Acquisition {
   Result<void> tell(const std::vector<std::string>& children);
   Result<bool> watch(const Decision& decision);
   Result<void> sleep();
+  Result<void> refresh();
   std::unique_ptr<Lease> lease();
   void leave();
 
@@ -79,7 +83,6 @@ class Acquisition {
   std::uint64_t fence_ = 0;
   std::optional<std::vector<std::string>> children_;  // as they came with the create
   bool waited_ = false;
-  bool followed_ = false;  // by others in the queue
   bool told_of_timeout_ = false;
   std::string told_;  // the holders that on_blocked was last called with
 };
@@ -118,17 +121,14 @@ Result<void> Acquisition::make_parents() {
         patience(), wait_.cancel);
     if (!answers) return answers.error();
     const auto& calls = answers.value();
-    if (calls.front()->code == ZNONODE && !place_->chroot.empty()) {
-      return Error{Errc::invalid, place_->shown + ": there is no node " +
-                                      util::printable(place_->chroot) +
-                                      ", which the URL names; dlock does not create it"};
-    }
+    if (calls.front()->code == ZNONODE && !place_->chroot.empty()) return no_chroot(*place_);
+    // Those above may exist where we have no right to create them.
+    const int last = calls.back()->code;
+    if (last == ZOK || last == ZNODEEXISTS || last == ZNONODE) return {};
     const auto bad = std::find_if(calls.begin(), calls.end(), [](const Call& call) {
       return !call->ok() && call->code != ZNODEEXISTS;
     });
-    if (bad == calls.end()) return {};
     if ((*bad)->code == ZUNIMPLEMENTED) continue;  // a server that has no containers (3.4)
-    if ((*bad)->code == ZNOAUTH && calls.back()->code == ZNODEEXISTS) return {};
     return session_->refused(*bad,
                              "create " + paths[static_cast<std::size_t>(bad - calls.begin())]);
   }
@@ -217,7 +217,6 @@ Result<Decision> Acquisition::decide_now() {
   }
   const auto queue = queue_of(*children_);
   Decision decision = decide(queue, own_);
-  if (decision.kind == Decision::Kind::held) followed_ = queue.back().name != own_;
   if (decision.kind == Decision::Kind::conflict) {
     return mode_conflict(request_, queue.front().mode, queue.front().slots);
   }
@@ -282,6 +281,13 @@ Result<void> Acquisition::sleep() {
   return {};
 }
 
+Result<void> Acquisition::refresh() {
+  LossClock& clock = session_->clock();
+  if (Clock::now() + session_->timeout() - clock.interval() < clock.opened_until()) return {};
+  session_->hang_up();
+  return session_->open(patience(), wait_.cancel);
+}
+
 std::unique_ptr<Lease> Acquisition::lease() {
   Grant grant{.request = request_, .path = path_of(own_), .fence = fence_, .announced = nullptr};
   if (waited_) grant.announced = set(session_->handle(), grant.path, record_);
@@ -298,7 +304,10 @@ Result<std::unique_ptr<Lease>> Acquisition::get() {
     const auto decision = decide_now();
     if (!decision) return decision.error();
     using Kind = Decision::Kind;
-    if (decision.value().kind == Kind::held) return lease();
+    if (decision.value().kind == Kind::held) {
+      if (auto ok = refresh(); !ok) return ok.error();
+      return lease();
+    }
     if (decision.value().kind == Kind::gone) {
       own_.clear();  // somebody has deleted it
       continue;
@@ -312,14 +321,15 @@ Result<std::unique_ptr<Lease>> Acquisition::get() {
   }
 }
 
+// Whatever is not known of, such as a create that is still under way, ends with the session.
 void Acquisition::leave() {
   if (!session_ || !session_->handle() || session_->expired()) return;
   const Deadline deadline = after(Clock::now(), std::min(place_->patience, kLeaving));
-  if (in_doubt_ && session_->connected()) (void)find_own();
+  if ((in_doubt_ || !own_.empty()) && !session_->open(deadline, Cancel())) return;
   if (!own_.empty()) {
-    (void)session_->persist(
-        [&] { return std::array{remove(session_->handle(), path_of(own_), -1)}; }, deadline,
-        Cancel());
+    const Call gone = remove(session_->handle(), path_of(own_), -1);
+    (void)session_->wait({gone}, deadline, Cancel());
+    if (gone->in_doubt()) (void)session_->open(deadline, Cancel());
   }
   session_->close();
 }

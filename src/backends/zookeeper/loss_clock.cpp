@@ -23,6 +23,7 @@ constexpr Millis kDriftAtLeast{2};
 
 void LossClock::opened(Deadline sent, Millis timeout) {
   timeout_ = timeout;
+  opened_ = sent;
   proven_ = sent;
   asked_ = {sent};
 }

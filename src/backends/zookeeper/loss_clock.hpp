@@ -19,11 +19,15 @@ class LossClock {
   /// Until then no server ends the session.
   Deadline valid_until() const;
 
+  /// The same, by what is known of the connection alone.
+  Deadline opened_until() const { return opened_ + timeout_; }
+
   /// How often to ask: with less, an answer proves less.
   Millis interval() const { return timeout_ / 8; }
 
  private:
   Millis timeout_{0};
+  Deadline opened_{};
   Deadline proven_{};  // since then the leader has heard of us
   std::deque<Deadline> asked_;
 };

@@ -97,4 +97,9 @@ Result<Place> place_of(const Target& target) {
   return place;
 }
 
+Error no_chroot(const Place& place) {
+  return {Errc::invalid, place.shown + ": there is no node " + util::printable(place.chroot) +
+                             ", which the URL names; dlock does not create it"};
+}
+
 }  // namespace dlock::zookeeper

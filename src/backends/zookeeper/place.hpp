@@ -26,4 +26,7 @@ struct Place {
 /// Errc::invalid says what is wrong with the target.
 Result<Place> place_of(const Target& target);
 
+/// That the node is missing which the URL names.
+Error no_chroot(const Place& place);
+
 }  // namespace dlock::zookeeper

@@ -25,6 +25,7 @@ using util::Level;
 
 constexpr Millis kRedial{300};  // after all servers were tried
 constexpr Millis kDialAtLeast{250};
+constexpr Millis kHangUpAtLeast{100};
 constexpr auto kNoLog = static_cast<ZooLogLevel>(0);
 
 void log_line(const char* message) {
@@ -89,20 +90,30 @@ Result<void> Session::open(Deadline deadline, Cancel cancel) {
     }
   }
   while (!connected()) {
-    if (stopped() || (!was_connected_ && failures_ >= servers_)) return silent();
+    if (stopped() || (!was_connected_ && refusals_ >= servers_)) return silent();
     if (Clock::now() >= deadline) return silent();
     if (auto ok = turn(deadline, cancel); !ok) return ok;
   }
   return {};
 }
 
+// A server may be stopped while others are well, so half of the time is for the one that we are
+// connected to, and the other half for the next.
 Result<void> Session::wait(const std::vector<Call>& calls, Deadline deadline, Cancel cancel) {
   const auto all_done = [&] {
     return std::all_of(calls.begin(), calls.end(), [](const Call& call) { return call->done; });
   };
+  const Deadline now = Clock::now();
+  const Deadline hang_up_at = deadline - now < kHangUpAtLeast ? kNever : now + (deadline - now) / 2;
   while (!all_done()) {
     if (Clock::now() >= deadline) return silent();
-    if (auto ok = turn(deadline, cancel); !ok) return ok;
+    if (connected() && Clock::now() >= hang_up_at) {
+      hang_up();
+      continue;
+    }
+    if (auto ok = turn(connected() ? std::min(deadline, hang_up_at) : deadline, cancel); !ok) {
+      return ok;
+    }
   }
   return {};
 }
@@ -182,7 +193,10 @@ void Session::note(int state_before, Deadline asked, int code) {
     clock_.opened(handshake_, timeout_);
   }
   if (code == ZOK || code == ZNOTHING) return;
-  ++failures_;
+  // A server that only hangs up may be electing a leader.
+  const bool absent = cause == ECONNREFUSED || cause == EHOSTUNREACH || cause == ENETUNREACH ||
+                      cause == EADDRNOTAVAIL;
+  refusals_ = absent ? refusals_ + 1 : 0;
   if (code == ZOPERATIONTIMEOUT || cause == ETIMEDOUT) {
     trouble_ = "no answer";
   } else if (cause == EHOSTDOWN) {  // what the library calls the end of a connection
@@ -200,7 +214,7 @@ void Session::cut(int fd) {
     const int code = zookeeper_process(handle(), ZOOKEEPER_READ | ZOOKEEPER_WRITE);
     if (code != ZOK) break;
   }
-  ++failures_;
+  refusals_ = 0;
   trouble_ = "no answer";
 }
 

@@ -29,7 +29,7 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  /// Errc::unreachable once each server has failed.
+  /// Connects, if there is no connection.  Errc::unreachable at once if no server was ever there.
   Result<void> open(Deadline deadline, Cancel cancel);
 
   /// What the functions of call.hpp take; after open().
@@ -100,7 +100,7 @@ class Session {
   std::unique_ptr<zhandle_t, Close> handle_;
   LossClock clock_;
   unsigned servers_ = 0;
-  unsigned failures_ = 0;  // in a row, before there was a connection
+  unsigned refusals_ = 0;  // of connections, in a row
   bool was_connected_ = false;
   bool news_ = false;
   int fd_ = -1;           // the library's

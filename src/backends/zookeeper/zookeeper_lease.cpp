@@ -4,9 +4,6 @@
 // Pace.    The proof is worth more if it comes more often than the keeper asks for it, so
 // event_fd()
 //          has a timer, too.
-// Silence. A server may be stopped while others are well: half of the time that a renewal has is
-// for
-//          the server that we are connected to, the other half for the next one.
 #include "backends/zookeeper/zookeeper_lease.hpp"
 
 #include <sys/epoll.h>
@@ -64,13 +61,7 @@ class ZookeeperLease final : public Lease {
 
 Result<void> ZookeeperLease::renew(Deadline deadline, Cancel cancel) {
   if (loss_) return *loss_;
-  const Deadline now = Clock::now();
-  const Deadline half = deadline == kNever ? kNever : now + (deadline - now) / 2;
-  auto proof = prove(half, cancel);
-  if (!proof && proof.error().code == Errc::unreachable) {
-    session_->hang_up();
-    proof = prove(deadline, cancel);
-  }
+  auto proof = prove(deadline, cancel);
   listen();
   return proof;
 }
@@ -155,10 +146,7 @@ Result<void> ZookeeperLease::release(Deadline deadline, Cancel cancel) {
     const bool again = deleting_;
     deleting_ = deleting_ || !waited || done->in_doubt();
     if (session_->expired()) return again ? Result<void>() : lose(session_->silent());
-    if (!waited) {
-      if (waited.error().code == Errc::unreachable) session_->hang_up();
-      return waited.error();
-    }
+    if (!waited) return waited.error();
     if (done->ok() || (done->code == ZNONODE && again)) {
       session_->close();
       return {};
