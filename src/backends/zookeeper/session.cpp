@@ -24,7 +24,8 @@ namespace {
 using util::Level;
 
 constexpr Millis kRedial{300};  // after all servers were tried
-constexpr Millis kDialAtLeast{250};
+constexpr Millis kDial{400};    // for a connection and the answer to its first words
+constexpr unsigned kMostDoublings = 8;
 constexpr Millis kHangUpAtLeast{100};
 constexpr auto kNoLog = static_cast<ZooLogLevel>(0);
 
@@ -149,15 +150,19 @@ Result<void> Session::turn(Deadline until, Cancel cancel) {
   if (fd != fd_) {
     fd_ = fd;
     dialled_ = asked;
-    if (fd >= 0) set_options(fd);
+    if (fd >= 0) {
+      ++dials_;
+      set_options(fd);
+    }
   }
   Millis rest = code != ZOK ? Millis{0} : Millis{pause.tv_sec * 1'000 + pause.tv_usec / 1'000 + 1};
   if (fd < 0) rest = std::min(rest, kRedial);
-  // A server that does not answer must not use up the time that the others need.
+  // A server that does not answer must not use up the time that the others need.  In the next round
+  // each has twice as long: perhaps they are only far away.
   Deadline hang_up_at = kNever;
   if (fd >= 0 && !connected() && servers_ > 1) {
-    hang_up_at = after(dialled_, std::max(std::min(place_->patience, asked_timeout_ / 2) / servers_,
-                                          kDialAtLeast));
+    const unsigned round = std::min(dials_ / servers_, kMostDoublings);
+    hang_up_at = after(dialled_, std::min(kDial * (1U << round), place_->patience));
   }
   std::array<pollfd, 2> fds{{{cancel.fd(), POLLIN, 0}, {fd, 0, 0}}};
   if ((interest & ZOOKEEPER_READ) != 0) fds[1].events |= POLLIN;
@@ -188,6 +193,7 @@ void Session::note(int state_before, Deadline asked, int code) {
   if (state == ZOO_ASSOCIATING_STATE && state_before != state) handshake_ = asked;
   if (state == ZOO_CONNECTED_STATE && state_before != state) {
     was_connected_ = true;
+    dials_ = 0;
     trouble_.clear();
     timeout_ = Millis{zoo_recv_timeout(handle())};
     clock_.opened(handshake_, timeout_);

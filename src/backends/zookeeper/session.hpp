@@ -101,6 +101,7 @@ class Session {
   LossClock clock_;
   unsigned servers_ = 0;
   unsigned refusals_ = 0;  // of connections, in a row
+  unsigned dials_ = 0;     // since there was a connection
   bool was_connected_ = false;
   bool news_ = false;
   int fd_ = -1;           // the library's

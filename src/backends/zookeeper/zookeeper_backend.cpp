@@ -7,7 +7,7 @@
 
 #include "backends/zookeeper/acquire.hpp"
 #include "backends/zookeeper/look.hpp"
-#include "util/text.hpp"
+#include "util/log.hpp"
 
 namespace dlock::zookeeper {
 namespace {
@@ -71,12 +71,21 @@ Result<void> ZookeeperBackend::open(Deadline deadline) {
 // None if there is no such node.
 Result<std::vector<std::string>> ZookeeperBackend::children_of(const std::string& path,
                                                                Deadline deadline) {
-  const std::string there = path.empty() ? "/" : path;
-  const auto answers =
-      ask([&] { return std::array{get_children(session_->handle(), there, Watch::no)}; }, deadline);
+  const auto or_root = [](const std::string& node) { return node.empty() ? "/" : node; };
+  const std::string there = or_root(path);
+  const std::string chroot = or_root(place_->chroot);
+  const auto answers = ask(
+      [&] {
+        return std::array{get_children(session_->handle(), there, Watch::no),
+                          exists(session_->handle(), chroot, Watch::no)};
+      },
+      deadline);
   if (!answers) return answers.error();
   const Call& listed = answers.value()[0];
-  if (listed->code == ZNONODE) return std::vector<std::string>();
+  if (listed->code == ZNONODE) {
+    if (answers.value()[1]->code == ZNONODE) return no_chroot(*place_);
+    return std::vector<std::string>();
+  }
   if (!listed->ok()) return session_->refused(listed, "list " + there);
   return listed->names;
 }
@@ -114,7 +123,10 @@ Result<std::vector<LockInfo>> ZookeeperBackend::list(std::string_view prefix, De
     if (!answers) return answers.error();
     for (std::size_t i = from; i < to; ++i) {
       const Call& listed = answers.value()[i - from];
-      // One that we may not look into, or that is no lock of ours, hides no others.
+      if (listed->code == ZNOAUTH) {  // which must not hide the others
+        util::log(util::Level::warning,
+                  session_->refused(listed, "list " + place_->path_of(keys[i])).message);
+      }
       if (!listed->ok() || queue_of(listed->names).empty()) continue;
       auto info = look_at(*session_, place_->path_of(keys[i]), keys[i], listed->names, true,
                           deadline, Cancel());
@@ -172,14 +184,18 @@ Result<bool> ZookeeperBackend::force_release(std::string_view key, std::string_v
         deadline);
     if (!answers) return answers.error();
     std::size_t found = 0;
-    while (found < holders &&
-           !(answers.value()[found]->ok() &&
-             holder_of(queue[found], *answers.value()[found]).owner.id == owner_id)) {
-      ++found;
+    LockInfo::Holder holder;
+    for (; found < holders; ++found) {
+      const Reply& answer = *answers.value()[found];
+      if (!answer.ok()) continue;
+      holder = holder_of(queue[found], answer);
+      if (holder.owner.id == owner_id) break;
     }
     if (found == holders) return in_doubt;  // what we did not hear of was our own doing
+    if (!holder.foreign) {
+      if (auto ok = leave_note(owner_id, why, deadline); !ok) return ok.error();
+    }
     const Reply& seen = *answers.value()[found];
-    if (auto ok = leave_note(owner_id, why, deadline); !ok) return ok.error();
     const std::string node = path + '/' + queue[found].name;
     const Call gone = remove(session_->handle(), node, seen.stat.version);
     if (auto ok = session_->wait({gone}, deadline, Cancel()); !ok) return ok.error();

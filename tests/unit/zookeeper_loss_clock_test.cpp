@@ -1,0 +1,86 @@
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "backends/zookeeper/loss_clock.hpp"
+
+namespace dlock::zookeeper {
+namespace {
+
+constexpr Millis kTimeout{10'000};
+
+Deadline at(int ms) { return Deadline{} + Millis{1'000'000 + ms}; }
+
+class ZookeeperLossClock : public testing::Test {
+ protected:
+  void SetUp() override { clock.opened(at(0), kTimeout); }
+  Millis left(int ms) const {
+    return std::chrono::duration_cast<Millis>(clock.valid_until() - at(ms));
+  }
+  LossClock clock;
+};
+
+TEST_F(ZookeeperLossClock, AConnectionIsGoodForAlmostTheWholeTimeout) {
+  EXPECT_LT(left(0), kTimeout);
+  EXPECT_GT(left(0), kTimeout * 9 / 10);
+}
+
+TEST_F(ZookeeperLossClock, AnAnswerMovesTheEnd) {
+  const Deadline before = clock.valid_until();
+  clock.answered(at(1));
+  EXPECT_GT(clock.valid_until(), before);
+}
+
+TEST_F(ZookeeperLossClock, AnAnswerProvesOnlyWhatWasSaidAQuarterBefore) {
+  clock.answered(at(5'000));
+  EXPECT_LE(left(0), kTimeout);  // nothing was said since 0
+  clock.answered(at(7'499));
+  EXPECT_LE(left(0), kTimeout);
+  clock.answered(at(7'500));
+  EXPECT_GT(left(5'000), kTimeout * 9 / 10);
+  EXPECT_LE(left(5'000), kTimeout);
+}
+
+TEST_F(ZookeeperLossClock, AtItsPaceMostOfTheTimeoutIsLeft) {
+  const int step = static_cast<int>(clock.interval().count());
+  int now = 0;
+  for (int i = 0; i < 100; ++i) clock.answered(at(now += step));
+  EXPECT_GT(left(now), kTimeout * 7 / 10);
+}
+
+TEST_F(ZookeeperLossClock, ANewConnectionBeginsAnew) {
+  clock.answered(at(9'000));
+  clock.opened(at(12'000), Millis{4'000});
+  EXPECT_GT(left(12'000), Millis{3'600});
+  EXPECT_LT(left(12'000), Millis{4'000});
+}
+
+// A server that passes on what it heard each half tick, and may stop to at any moment: the leader
+// never ends the session before.
+TEST_F(ZookeeperLossClock, TheSessionOutlivesIt) {
+  std::mt19937 random(5);
+  for (int round = 0; round < 2'000; ++round) {
+    LossClock tested;
+    tested.opened(at(0), kTimeout);
+    const int half_tick =
+        1 + static_cast<int>(random() % 2'500);  // two ticks are the least timeout
+    const int phase = static_cast<int>(random() % static_cast<unsigned>(half_tick));
+    std::vector<int> said{0};
+    int now = 0;
+    for (int i = 0; i < 20; ++i) {
+      now += static_cast<int>(random() % 2'000);
+      // Until the sync went through, the leader has heard what was said before its last question.
+      const int question = now - (now + phase) % half_tick;
+      int known = 0;
+      for (const int word : said) {
+        if (word <= question) known = word;
+      }
+      said.push_back(now);
+      tested.answered(at(now));
+      EXPECT_LT(tested.valid_until(), at(known) + kTimeout);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace dlock::zookeeper
