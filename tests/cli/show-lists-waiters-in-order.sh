@@ -32,8 +32,8 @@ row="^$(head -c 12 a.token)  $host +${pid[a]} +$user +[0-9.]+m?s +([0-9.]+s +)?$
 [[ $(sed -n 4p out) =~ $row ]] || fail "the holder: $(<out)"
 
 # Those that will die are missed when their ttl is over, at the latest.
-for name in b c d e; do waiter $name job --ttl 4; done
-waiter f job -w 3
+for name in b c d e; do waiter $name job --ttl 2; done
+waiter f job -w 8
 "$DLOCK" show job >out
 assert_equal "$(those b c d e f)" "$(pids)" "the pids of five waiters ($(<out))"
 assert_contains "$(<out)" $'\n\n5 waiters, in their order:\n\nHOST ' "what stands over them"

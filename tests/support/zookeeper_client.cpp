@@ -18,6 +18,7 @@ constexpr Millis kPatience{20'000};
 constexpr Millis kAnswerTime{500};  // of a four-letter word
 constexpr int kTimeoutMs = 60'000;
 constexpr int kAuthXid = -4;
+const std::string kExpired = "zookeeper: SessionExpired";
 constexpr int kNoNode = -101;
 
 enum Type {
@@ -165,7 +166,7 @@ ZooKeeperClient::ZooKeeperClient(int port, std::int64_t session, const std::stri
   session_ = reply.int64();
   if (!granted) {
     session_ = 0;
-    throw std::runtime_error("zookeeper: SessionExpired");
+    throw std::runtime_error(kExpired);
   }
 }
 
@@ -178,8 +179,16 @@ ZooKeeperClient::~ZooKeeperClient() {
   }
 }
 
+// Whose it is connects again as soon as we take it away, and may be faster.
 void ZooKeeperClient::end_session(int port, std::int64_t session) {
-  ZooKeeperClient(port, session, password_of(session));
+  for (const Deadline deadline = after(Clock::now(), kPatience); Clock::now() < deadline;) {
+    try {
+      ZooKeeperClient(port, session, password_of(session));
+    } catch (const std::runtime_error& error) {
+      if (error.what() == kExpired) return;
+    }
+  }
+  throw std::runtime_error("zookeeper: a session does not end");
 }
 
 void ZooKeeperClient::send(const std::string& body) {
@@ -251,6 +260,7 @@ void ZooKeeperClient::remove(const std::string& path) {
 }
 
 void ZooKeeperClient::remove_all(const std::string& path) {
+  if (!exists(path)) return;
   for (const std::string& child : children(path)) remove_all(path + '/' + child);
   remove(path);
 }

@@ -44,7 +44,7 @@ class ZooKeeperClient {
   ZooKeeperClient(const ZooKeeperClient&) = delete;
   ZooKeeperClient& operator=(const ZooKeeperClient&) = delete;
 
-  /// Ends somebody else's session, as the server does when it has expired.
+  /// Ends somebody else's session, as the server does when it has expired; gone when this returns.
   static void end_session(int port, std::int64_t session);
 
   std::int64_t session() const { return session_; }

@@ -1,0 +1,339 @@
+// Connections that end, and answers that are lost, late or never come.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <random>
+#include <thread>
+
+#include "support/proxy/proxy.hpp"
+#include "zookeeper_fixture.hpp"
+
+namespace dlock::test {
+namespace {
+
+class ZooKeeperNetwork : public ZooKeeperTest {
+ protected:
+  void start(ZooKeeperOptions options = {}) override {
+    proxy.reset();
+    ZooKeeperTest::start(std::move(options));
+    proxy.emplace("127.0.0.1", server->port());
+  }
+  std::unique_ptr<Backend> through_proxy(int patience_ms = 5'000) const {
+    return connect_zookeeper("zookeeper://127.0.0.1:" + std::to_string(proxy->port()),
+                             {.patience = Millis{patience_ms}});
+  }
+  bool is_empty() { return queue_is(0); }
+  std::optional<Proxy> proxy;
+};
+
+std::vector<Request> all_modes() { return {request("job"), shared("job"), slots("job", 1)}; }
+
+// --- lost
+
+// What names the lock: parents, create and list, on a key that is new and on one that is not.
+TEST_F(ZooKeeperNetwork, AnAcquireIsGrantedOnceWhicheverReplyIsLost) {
+  std::uint64_t fence = 0;
+  for (const Request& wanted : all_modes()) {
+    for (const bool known : {false, true}) {
+      long lost = 0;
+      for (int skip = 0; skip < 8; ++skip) {
+        SCOPED_TRACE(std::string(mode_name(wanted.mode)) + (known ? " known " : " new ") +
+                     std::to_string(skip));
+        if (!known) nodes().remove_all("/dlock");
+        auto client = through_proxy();
+        const long before = proxy->lost_replies();
+        proxy->lose_reply_to("dlock", 1, skip);
+        auto lease = hold(*client, wanted);
+        ASSERT_TRUE(lease);
+        EXPECT_EQ(children().size(), 1u);
+        EXPECT_EQ(code_of(try_once(*b, zookeeper_rival_of(wanted))), Errc::busy);
+        EXPECT_GT(*lease->fence(), fence);
+        fence = *lease->fence();
+        EXPECT_TRUE(renew(*lease));
+        lost += proxy->lost_replies() - before;
+        proxy->pass();
+        EXPECT_TRUE(release(*lease));
+        EXPECT_TRUE(is_empty());
+        nodes().create_all("/dlock/job");
+      }
+      EXPECT_GE(lost, known ? 1 : 3);
+    }
+  }
+}
+
+TEST_F(ZooKeeperNetwork, AWaiterKeepsItsPlaceWhicheverReplyIsLost) {
+  for (int skip = 0; skip < 6; ++skip) {
+    SCOPED_TRACE(skip);
+    auto lease = hold(*a, request("job"));
+    proxy->lose_reply_to("dlock", 1, skip);
+    const Request first = request("job");
+    Waiting one(through_proxy(), first);
+    ASSERT_TRUE(one.blocked());
+    ASSERT_TRUE(queue_is(2));
+    Waiting two(client(), request("job"));
+    ASSERT_TRUE(waiters_are(2));
+    EXPECT_EQ(inspect(*b, "job").waiters->at(0).owner.id, first.owner.id);
+    EXPECT_TRUE(release(*lease));
+    lease = one.lease();  // not for itself
+    ASSERT_TRUE(lease);
+    EXPECT_FALSE(two.done(20));
+    proxy->pass();
+    EXPECT_TRUE(release(*lease));
+    EXPECT_TRUE(release(*two.lease()));
+    EXPECT_TRUE(is_empty());
+  }
+}
+
+TEST_F(ZooKeeperNetwork, ATryWhoseReplyIsLostIsGrantedOrBusyAndLeavesNothing) {
+  for (int skip = 0; skip < 4; ++skip) {
+    SCOPED_TRACE(skip);
+    proxy->lose_reply_to("dlock", 1, skip);
+    auto lease = try_once(*through_proxy(), request("job"));
+    ASSERT_TRUE(lease) << lease.error().message;
+    EXPECT_EQ(code_of(try_once(*a, request("job"))), Errc::busy);
+    proxy->pass();
+    proxy->lose_reply_to("dlock", 1, skip);
+    EXPECT_EQ(code_of(try_once(*through_proxy(), request("job"))), Errc::busy);
+    EXPECT_TRUE(queue_is(1));
+    proxy->pass();
+    EXPECT_TRUE(release(**lease));
+    EXPECT_TRUE(is_empty());
+  }
+}
+
+TEST_F(ZooKeeperNetwork, ARenewalWhoseReplyIsLostKeepsTheLock) {
+  for (const Request& wanted : all_modes()) {
+    auto lease = hold(*through_proxy(), wanted);
+    for (int skip = 0; skip < 2; ++skip) {
+      const Deadline valid_until = lease->valid_until();
+      proxy->lose_reply_to("job", 1, skip);
+      if (auto renewed = renew(*lease); !renewed) {
+        EXPECT_EQ(renewed.error().code, Errc::unreachable) << renewed.error().message;
+      }
+      EXPECT_TRUE(renew(*lease));
+      EXPECT_GT(lease->valid_until(), valid_until);
+    }
+    proxy->pass();
+    EXPECT_EQ(children().size(), 1u);
+    EXPECT_TRUE(release(*lease));
+    EXPECT_TRUE(is_empty());
+  }
+}
+
+TEST_F(ZooKeeperNetwork, AReleaseWhoseReplyIsLostFreesTheLockAndNoOther) {
+  for (const Request& wanted : all_modes()) {
+    auto lease = hold(*through_proxy(), wanted);
+    Waiting waiting(client(), zookeeper_rival_of(wanted));
+    ASSERT_TRUE(waiters_are(1));
+    proxy->lose_reply_to("job");
+    const auto first = release(*lease);
+    if (!first) {
+      EXPECT_EQ(first.error().code, Errc::unreachable) << first.error().message;
+    }
+    auto next = waiting.lease();
+    ASSERT_TRUE(next);
+    EXPECT_EQ(proxy->lost_replies() > 0, true);
+    proxy->pass();
+    if (!first) {
+      const auto second = release(*lease);
+      EXPECT_TRUE(second || second.error().code == Errc::lost);
+    }
+    EXPECT_TRUE(renew(*next));
+    EXPECT_TRUE(release(*next));
+    EXPECT_TRUE(is_empty());
+  }
+}
+
+// --- given up
+
+TEST_F(ZooKeeperNetwork, WhoeverGivesUpWithTheAnswerOutstandingLeavesNothing) {
+  for (const bool cancelled : {true, false}) {
+    auto backend = through_proxy(400);
+    proxy->hold();
+    Waiting waiting(std::move(backend), request("job", Mode::exclusive, 1, Millis{2'000}));
+    // The server has made the session, but who asked does not know.
+    const auto took = time_of([&] {
+      if (cancelled) waiting.cancel();
+      EXPECT_EQ(code_of(waiting.result()), cancelled ? Errc::cancelled : Errc::unreachable);
+    });
+    EXPECT_LT(took, Millis{5'000});
+    proxy->pass();
+    EXPECT_TRUE(is_empty());
+    EXPECT_TRUE(is_free_for(*a, request("job")));
+  }
+}
+
+TEST_F(ZooKeeperNetwork, AWaiterThatGivesUpWhileTheServerIsSilentLeavesNothing) {
+  for (const bool blackhole : {false, true}) {
+    auto lease = hold(*a, request("job"));
+    Waiting waiting(through_proxy(400), request("job", Mode::exclusive, 1, Millis{1'500}));
+    ASSERT_TRUE(queue_is(2));
+    blackhole ? proxy->blackhole() : proxy->drop();
+    waiting.cancel();
+    EXPECT_EQ(code_of(waiting.result()), Errc::cancelled);
+    EXPECT_TRUE(queue_is(1));  // by its session, at the latest
+    proxy->pass();
+    EXPECT_TRUE(release(*lease));
+    EXPECT_TRUE(is_empty());
+  }
+}
+
+TEST_F(ZooKeeperNetwork, WhateverIsCutWhenTwoNeverHoldItAndNothingIsLeft) {
+  std::atomic<bool> stop = false;
+  std::atomic<int> holders = 0;
+  std::atomic<int> granted = 0;
+  const auto seed = static_cast<unsigned>(Clock::now().time_since_epoch().count());
+  SCOPED_TRACE(seed);
+  std::vector<std::thread> threads;
+  for (unsigned number = 0; number < 4; ++number) {
+    threads.emplace_back([&, number] {
+      std::mt19937 random(seed + number);
+      auto client = through_proxy();
+      while (!stop) {
+        const auto until = in(static_cast<int>(random() % 200));
+        auto lease = client->acquire(request("job"), {.until = until});
+        if (!lease) {
+          EXPECT_TRUE(lease.error().code == Errc::busy || lease.error().code == Errc::unreachable)
+              << lease.error().message;
+          continue;
+        }
+        EXPECT_EQ(++holders, 1);
+        ++granted;
+        if (random() % 2 == 0) (void)(*lease)->renew(in(500), Cancel());
+        --holders;
+        while (!release(**lease) && Clock::now() < (*lease)->valid_until()) {
+        }
+      }
+    });
+  }
+  std::mt19937 random(seed);
+  for (int i = 0; i < 50; ++i) {
+    std::this_thread::sleep_for(Millis{static_cast<int>(random() % 150)});
+    proxy->cut(i % 2 == 0 ? Cut::rst : Cut::fin);
+  }
+  stop = true;
+  for (auto& thread : threads) thread.join();
+  EXPECT_GT(granted, 5);
+  // None of them is waiting for a session to expire (30 s): all was given up.
+  EXPECT_TRUE(is_empty());
+}
+
+// --- late
+
+TEST_F(ZooKeeperNetwork, RepliesMayComeByteByByte) {
+  proxy->chunk(1);
+  auto lease = hold(*through_proxy(), request("job"));
+  Waiting waiting(through_proxy(), request("job"));
+  ASSERT_TRUE(waiters_are(1));
+  EXPECT_TRUE(renew(*lease));
+  EXPECT_TRUE(release(*lease));
+  EXPECT_TRUE(waiting.lease());
+}
+
+TEST_F(ZooKeeperNetwork, ALateRenewalIsNotCreditedToTheNext) {
+  auto lease = hold(*through_proxy(), request("job"));
+  proxy->hold();
+  EXPECT_EQ(code_of(lease->renew(in(150), Cancel())), Errc::unreachable);
+  nodes().remove("/dlock/job/" + children().at(0));
+  proxy->release();
+  EXPECT_EQ(code_of(renew(*lease)), Errc::lost);
+}
+
+TEST_F(ZooKeeperNetwork, ASilentNetworkEndsEveryCallInTime) {
+  for (const bool blackhole : {false, true}) {
+    auto client = through_proxy(300);
+    auto lease = hold(*client, request("job"));
+    EXPECT_TRUE(inspect(*client, "job").holders.size() == 1);
+    lease->event_fd();
+    EXPECT_TRUE(renew(*lease));
+    blackhole ? proxy->blackhole() : proxy->drop();
+    const auto took = time_of([&] {
+      EXPECT_EQ(code_of(lease->renew(in(200), Cancel())), Errc::unreachable);
+      EXPECT_EQ(code_of(try_once(*client, request("other"))), Errc::unreachable);
+      EXPECT_EQ(client->inspect("job", in(200)).error().code, Errc::unreachable);
+      EXPECT_EQ(client->list("", in(200)).error().code, Errc::unreachable);
+      EXPECT_EQ(code_of(lease->release(in(200), Cancel())), Errc::unreachable);
+    });
+    EXPECT_LT(took, Millis{5'000});
+    proxy->pass();
+    // That release may have been heard, and only its answer not.
+    EXPECT_TRUE(eventually([&] { return lease->release(in(1'000), Cancel()).has_value(); }));
+    EXPECT_TRUE(is_empty());
+  }
+}
+
+TEST_F(ZooKeeperNetwork, AnAnswerProvesNothingAboutTheTimeAfterItWasAskedFor) {
+  auto lease = hold(*through_proxy(), request("job", Mode::exclusive, 1, Millis{2'000}));
+  proxy->delay_replies(Millis{300});
+  const Deadline asked = Clock::now();
+  EXPECT_TRUE(renew(*lease));
+  EXPECT_LE(lease->valid_until(), asked + Millis{2'000});
+}
+
+// --- connections that end
+
+TEST_F(ZooKeeperNetwork, AHolderWhoseConnectionIsCutRenewsOnANewOne) {
+  auto lease = hold(*through_proxy(), request("job"));
+  const int events = lease->event_fd();
+  EXPECT_TRUE(renew(*lease));
+  for (const Cut how : {Cut::rst, Cut::fin}) {
+    proxy->cut(how);
+    EXPECT_TRUE(util::wait_readable(events, soon()));
+    EXPECT_TRUE(renew(*lease));
+  }
+  // And hears of its node on the new one, too.
+  nodes().remove("/dlock/job/" + children().at(0));
+  const auto took = time_of([&] { EXPECT_TRUE(util::wait_readable(events, soon())); });
+  EXPECT_LT(took, Millis{1'000});
+  EXPECT_EQ(code_of(renew(*lease)), Errc::lost);
+}
+
+TEST_F(ZooKeeperNetwork, AWaiterWhoseConnectionIsCutMissesNothing) {
+  for (int round = 0; round < 4; ++round) {
+    auto lease = hold(*a, request("job"));
+    Waiting waiting(through_proxy(), request("job"));
+    ASSERT_TRUE(queue_is(2));
+    const auto before = children();
+    if (round == 3) proxy->refuse();
+    proxy->cut();
+    if (round > 0) {  // released while it is not there
+      EXPECT_TRUE(release(*lease));
+    }
+    proxy->pass();
+    if (round == 0) {
+      EXPECT_FALSE(waiting.done(50));
+      EXPECT_EQ(children(), before);
+      EXPECT_TRUE(release(*lease));
+    }
+    auto next = waiting.lease();
+    ASSERT_TRUE(next);
+    EXPECT_EQ(children().at(0), before.at(0) == children().at(0) ? before.at(0) : before.at(1));
+    EXPECT_TRUE(release(*next));
+  }
+}
+
+TEST_F(ZooKeeperNetwork, ARefusedConnectionSaysSo) {
+  proxy->refuse();
+  const auto lease = try_once(*through_proxy(), request("job"));
+  ASSERT_EQ(code_of(lease), Errc::unreachable);
+  EXPECT_NE(lease.error().message.find("127.0.0.1:" + std::to_string(proxy->port())),
+            std::string::npos);
+  EXPECT_NE(lease.error().message.find("connection refused"), std::string::npos)
+      << lease.error().message;
+}
+
+TEST_F(ZooKeeperNetwork, OneServerThatIsSilentCostsNotTheOthersTime) {
+  proxy->blackhole();
+  const std::string both =
+      "zookeeper://127.0.0.1:" + std::to_string(proxy->port()) + ',' + server->address();
+  for (int i = 0; i < 4; ++i) {  // the client begins with any of them
+    auto client = connect_zookeeper(both, {.patience = Millis{3'000}});
+    auto lease = try_once(*client, request("job"));
+    ASSERT_TRUE(lease) << lease.error().message;
+    EXPECT_TRUE(release(**lease));
+  }
+  EXPECT_TRUE(is_empty());
+}
+
+}  // namespace
+}  // namespace dlock::test

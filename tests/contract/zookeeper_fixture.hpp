@@ -1,0 +1,107 @@
+// What the tests of the ZooKeeper backend share: a server, clients, and an oracle for its nodes.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "client.hpp"
+#include "support/test_registry.hpp"
+#include "support/zookeeper_client.hpp"
+#include "support/zookeeper_server.hpp"
+#include "util/poll.hpp"
+
+namespace dlock::test {
+
+/// What a URL does not have.
+struct ZooKeeperSettings {
+  Millis patience{5'000};
+  std::optional<std::string> prefix = {};
+  std::string auth = {};
+  std::string style = {};
+};
+
+inline Result<std::unique_ptr<Backend>> open_zookeeper(const std::string& url,
+                                                       const ZooKeeperSettings& settings) {
+  const auto parsed = parse_url(url);
+  if (!parsed) return parsed.error();
+  return find_backend("zookeeper")
+      ->open({.url = parsed.value(),
+              .prefix = settings.prefix,
+              .connect_timeout = settings.patience,
+              .zk_auth = settings.auth,
+              .zk_style = settings.style},
+             soon(), Cancel());
+}
+
+inline std::unique_ptr<Backend> connect_zookeeper(const std::string& url,
+                                                  const ZooKeeperSettings& settings = {}) {
+  auto backend = open_zookeeper(url, settings);
+  if (backend) return std::move(*backend);
+  ADD_FAILURE() << url << ": " << backend.error().message;
+  return nullptr;
+}
+
+inline Errc code_of(const Result<void>& result) {
+  if (!result) return result.error().code;
+  ADD_FAILURE() << "it went well";
+  return Errc::invalid;
+}
+
+/// How long `what` takes.
+template <typename Function>
+Millis time_of(const Function& what) {
+  const Deadline before = Clock::now();
+  what();
+  return std::chrono::duration_cast<Millis>(Clock::now() - before);
+}
+
+class ZooKeeperTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (find_backend("zookeeper")->open == nullptr) GTEST_SKIP() << "built without zookeeper";
+    if (!ZooKeeperServer::available()) GTEST_SKIP() << "zookeeper is not installed";
+    start();
+  }
+  virtual void start(ZooKeeperOptions options = {}) {
+    a.reset();
+    b.reset();
+    server.reset();
+    server.emplace(std::move(options));
+    a = client();
+    b = client();
+  }
+  std::unique_ptr<Backend> client(const ZooKeeperSettings& settings = {}) const {
+    return connect_zookeeper(server->url(), settings);
+  }
+  /// The oracle; a session for each use.
+  ZooKeeperClient nodes() const { return ZooKeeperClient(server->port()); }
+  std::vector<std::string> children(const std::string& key = "job") const {
+    return nodes().children("/dlock/" + key);
+  }
+  bool queue_is(std::size_t count, const std::string& key = "job") const {
+    return eventually([&] { return children(key).size() == count; });
+  }
+  bool waiters_are(std::size_t count, const std::string& key = "job") {
+    return eventually([&] { return inspect(*b, key).waiters->size() == count; });
+  }
+  /// Of the first in the queue, by name.
+  std::int64_t session_of(const std::string& child, const std::string& key = "job") const {
+    const auto stat = nodes().stat("/dlock/" + key + '/' + child);
+    return stat ? stat->session : 0;
+  }
+
+  std::optional<ZooKeeperServer> server;
+  std::unique_ptr<Backend> a;
+  std::unique_ptr<Backend> b;
+};
+
+/// A request that has to wait while `held` is granted.
+inline Request zookeeper_rival_of(const Request& held) {
+  return held.mode == Mode::slots ? slots(held.key, held.slots) : request(held.key);
+}
+
+}  // namespace dlock::test

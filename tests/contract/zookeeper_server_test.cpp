@@ -1,0 +1,341 @@
+// Servers that stop, end, forget, elect and refuse.
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "zookeeper_fixture.hpp"
+
+namespace dlock::test {
+namespace {
+
+constexpr Millis kTtl{2'000};
+Request brief(const std::string& key = "job") { return request(key, Mode::exclusive, 1, kTtl); }
+
+using ZooKeeperServers = ZooKeeperTest;
+
+// --- sessions
+
+TEST_F(ZooKeeperServers, GrantsATimeoutThatIsNotWhatWasAskedFor) {
+  start({.settings = {"minSessionTimeout=1000", "maxSessionTimeout=2000"}});
+  auto lease = hold(*a, request("job"));
+  EXPECT_LE(lease->valid_until(), in(2'000));
+  EXPECT_TRUE(renew(*lease));
+  EXPECT_LE(lease->valid_until(), in(2'000));
+  EXPECT_TRUE(release(*lease));
+  const Deadline before = Clock::now();
+  lease = hold(*a, request("job", Mode::exclusive, 1, Millis{200}));
+  EXPECT_GT(lease->valid_until(), before + Millis{500});
+}
+
+TEST_F(ZooKeeperServers, ASessionThatTheServerEndedIsALossAtOnce) {
+  auto lease = hold(*a, request("job"));
+  const int events = lease->event_fd();
+  EXPECT_TRUE(renew(*lease));
+  ZooKeeperClient::end_session(server->port(), session_of(children().at(0)));
+  const auto took = time_of([&] {
+    while (util::wait_readable(events, soon())) {
+      if (auto renewed = renew(*lease); !renewed && renewed.error().code == Errc::lost) break;
+    }
+  });
+  EXPECT_LT(took, Millis{1'000});
+  const auto outcome = renew(*lease);
+  ASSERT_EQ(code_of(outcome), Errc::lost);
+  EXPECT_NE(outcome.error().message.find("expired"), std::string::npos) << outcome.error().message;
+  EXPECT_EQ(code_of(release(*lease)), Errc::lost);
+}
+
+TEST_F(ZooKeeperServers, ANodeThatIsDeletedIsALossAtOnce) {
+  for (const Request& wanted : {request("job"), shared("job"), slots("job", 2)}) {
+    auto lease = hold(*a, wanted);
+    const int events = lease->event_fd();
+    EXPECT_TRUE(renew(*lease));
+    EXPECT_FALSE(util::wait_readable(events, Deadline{}));
+    nodes().remove("/dlock/job/" + children().at(0));
+    EXPECT_LT(time_of([&] { EXPECT_TRUE(util::wait_readable(events, soon())); }), Millis{1'000});
+    const auto outcome = renew(*lease);
+    ASSERT_FALSE(outcome);
+    EXPECT_EQ(outcome.error().code, Errc::lost);
+    EXPECT_NE(outcome.error().message.find("deleted"), std::string::npos);
+    EXPECT_TRUE(children().empty());
+    EXPECT_EQ(code_of(release(*lease)), Errc::lost);
+  }
+}
+
+TEST_F(ZooKeeperServers, ANodeThatIsMadeAnewUnderTheSameNameIsNotOurs) {
+  auto lease = hold(*a, request("job"));
+  const std::string path = "/dlock/job/" + children().at(0);
+  ZooKeeperClient other(server->port());
+  other.remove(path);
+  other.create(path, "theirs", Znode::ephemeral);
+  EXPECT_EQ(code_of(renew(*lease)), Errc::lost);
+  EXPECT_EQ(code_of(release(*lease)), Errc::lost);
+  EXPECT_TRUE(other.exists(path));
+}
+
+// --- a server that stops, and one that comes again
+
+TEST_F(ZooKeeperServers, APausedServerLeavesTheLeaseUntilItsEndAndNotLonger) {
+  auto lease = hold(*a, brief());
+  EXPECT_TRUE(renew(*lease));
+  server->pause();
+  const Deadline paused = Clock::now();
+  EXPECT_EQ(code_of(lease->renew(in(300), Cancel())), Errc::unreachable);
+  EXPECT_LE(lease->valid_until(), paused + kTtl);
+  EXPECT_GT(lease->valid_until(), paused + kTtl / 4);
+  server->resume();
+  EXPECT_TRUE(renew(*lease));
+  EXPECT_TRUE(release(*lease));
+}
+
+TEST_F(ZooKeeperServers, ARestartedServerHasTheSessionsOfHoldersAndWaiters) {
+  auto lease = hold(*a, request("job"));
+  const auto fence = lease->fence();
+  Waiting waiting(client(), request("job"));
+  ASSERT_TRUE(queue_is(2));
+  const auto before = children();
+  server->start_again();
+  EXPECT_TRUE(renew(*lease));
+  EXPECT_EQ(lease->fence(), fence);
+  EXPECT_EQ(children(), before);
+  EXPECT_FALSE(waiting.done(50));
+  EXPECT_TRUE(release(*lease));
+  auto next = waiting.lease();
+  ASSERT_TRUE(next);
+  EXPECT_GT(next->fence(), fence);
+  EXPECT_TRUE(release(*next));
+  EXPECT_TRUE(children().empty());
+}
+
+// It tells a client that has seen more than it knows to go to another server, and nothing else.
+TEST_F(ZooKeeperServers, AServerThatComesBackEmptyNeverRenews) {
+  auto lease = hold(*a, brief());
+  server->erase();
+  server->start_again();
+  const auto refused = lease->renew(lease->valid_until(), Cancel());
+  ASSERT_FALSE(refused);
+  EXPECT_TRUE(refused.error().code == Errc::unreachable || refused.error().code == Errc::lost);
+  EXPECT_TRUE(is_free_for(*client(), request("job")));
+}
+
+TEST_F(ZooKeeperServers, AServerThatIsGoneEndsEveryCallInTime) {
+  auto hasty = client({.patience = Millis{500}});
+  auto lease = hold(*hasty, brief());
+  server->kill();
+  const auto took = time_of([&] {
+    EXPECT_EQ(code_of(lease->renew(in(300), Cancel())), Errc::unreachable);
+    const auto outcome = try_once(*hasty, request("other"));
+    EXPECT_EQ(code_of(outcome), Errc::unreachable);
+    EXPECT_NE(outcome.error().message.find("connection refused"), std::string::npos)
+        << outcome.error().message;
+    EXPECT_EQ(hasty->inspect("job", in(300)).error().code, Errc::unreachable);
+    EXPECT_EQ(code_of(lease->release(in(300), Cancel())), Errc::unreachable);
+  });
+  EXPECT_LT(took, Millis{5'000});
+}
+
+TEST_F(ZooKeeperServers, OneThatTakesNoMoreConnectionsIsUnreachable) {
+  start({.settings = {"maxClientCnxns=1"}});
+  ZooKeeperClient only(server->port());
+  auto hasty = client({.patience = Millis{500}});
+  LeaseResult outcome = Error{};
+  EXPECT_LT(time_of([&] { outcome = try_once(*hasty, request("job")); }), Millis{3'000});
+  EXPECT_EQ(code_of(outcome), Errc::unreachable);
+}
+
+// --- an ensemble
+
+class ZooKeeperThree : public ZooKeeperTest {
+ protected:
+  void SetUp() override {
+    if (find_backend("zookeeper")->open == nullptr) GTEST_SKIP() << "built without zookeeper";
+    if (!ZooKeeperServer::available()) GTEST_SKIP() << "zookeeper is not installed";
+    three.emplace();
+    a = connect_zookeeper(three->url());
+    b = connect_zookeeper(three->url());
+  }
+  static Request lasting() { return request("job", Mode::exclusive, 1, Millis{20'000}); }
+  std::optional<ZooKeeperEnsemble> three;
+};
+
+TEST_F(ZooKeeperThree, AnotherLeaderKeepsHolderAndQueue) {
+  auto lease = hold(*a, lasting());
+  const auto fence = lease->fence();
+  Waiting one(connect_zookeeper(three->url()), lasting());
+  ASSERT_TRUE(waiters_are(1));
+  Waiting two(connect_zookeeper(three->url()), lasting());
+  ASSERT_TRUE(waiters_are(2));
+  three->operator[](three->leader()).kill();
+  EXPECT_TRUE(eventually([&] { return renew(*lease).has_value(); }));
+  EXPECT_FALSE(one.done(0) || two.done(0));
+  EXPECT_TRUE(eventually([&] {
+    auto info = b->inspect("job", in(2'000));
+    return info && info->holders.size() == 1 && info->waiters->size() == 2;
+  }));
+  EXPECT_TRUE(eventually([&] { return release(*lease).has_value(); }));
+  lease = one.lease();
+  ASSERT_TRUE(lease);
+  EXPECT_GT(lease->fence(), fence);
+  EXPECT_FALSE(two.done(20));
+  EXPECT_TRUE(release(*lease));
+  EXPECT_TRUE(two.lease());
+}
+
+TEST_F(ZooKeeperThree, WithoutAMajorityNothingIsGrantedAndNothingIsLost) {
+  auto lease = hold(*a, lasting());
+  const std::size_t left = three->leader();
+  for (std::size_t i = 0; i < three->size(); ++i) {
+    if (i != left) three->operator[](i).kill();
+  }
+  // The last one may answer from memory for a while; it proves nothing.
+  EXPECT_TRUE(eventually([&] { return !lease->renew(in(500), Cancel()); }));
+  const Deadline valid_until = lease->valid_until();
+  EXPECT_EQ(code_of(lease->renew(in(500), Cancel())), Errc::unreachable);
+  EXPECT_EQ(lease->valid_until(), valid_until);
+  auto hasty = connect_zookeeper(three->url(), {.patience = Millis{700}});
+  LeaseResult outcome = Error{};
+  EXPECT_LT(time_of([&] { outcome = try_once(*hasty, request("job")); }), Millis{5'000});
+  EXPECT_EQ(code_of(outcome), Errc::unreachable);
+  three->operator[]((left + 1) % 3).start_again();
+  EXPECT_TRUE(eventually([&] { return renew(*lease).has_value(); }));
+  EXPECT_TRUE(release(*lease));
+}
+
+// A follower goes on to answer for as long as it does not know that it is cut off from its leader.
+TEST_F(ZooKeeperThree, AnAnswerOfAFollowerWhoseLeaderIsSilentDoesNotMoveTheEnd) {
+  const std::size_t leader = three->leader();
+  auto follower = connect_zookeeper(three->operator[]((leader + 1) % 3).url());
+  auto lease = hold(*follower, lasting());
+  EXPECT_TRUE(renew(*lease));
+  three->operator[](leader).pause();
+  const Deadline valid_until = lease->valid_until();
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_FALSE(lease->renew(in(300), Cancel()));
+    EXPECT_LE(lease->valid_until(), valid_until);
+  }
+  three->operator[](leader).resume();
+}
+
+// --- rights
+
+constexpr const char* kJoe = "joe:secret";
+
+TEST_F(ZooKeeperServers, NodesOfAUserAreTheirsAlone) {
+  auto joe = client({.auth = kJoe});
+  auto lease = hold(*joe, request("job"));
+  ZooKeeperClient oracle(server->port());
+  oracle.add_digest(kJoe);
+  for (const std::string& path :
+       {std::string("/dlock/job"), "/dlock/job/" + oracle.children("/dlock/job").at(0)}) {
+    const std::string acl = oracle.acl(path);
+    EXPECT_TRUE(acl.starts_with("digest:joe:") && acl.ends_with(":cdrwa")) << acl;
+    EXPECT_EQ(acl.find(','), std::string::npos) << acl;
+  }
+  for (const std::string auth : {"", "joe:wrong", "eve:secret"}) {
+    auto other = client({.auth = auth});
+    const auto outcome = try_once(*other, request("job"));
+    ASSERT_EQ(code_of(outcome), Errc::denied) << auth;
+    EXPECT_EQ(outcome.error().message.find("secret"), std::string::npos);
+    EXPECT_EQ(outcome.error().message.find("wrong"), std::string::npos);
+    EXPECT_NE(outcome.error().message.find(auth.empty() ? "--zk-auth-file" : "permission"),
+              std::string::npos)
+        << outcome.error().message;
+    EXPECT_EQ(other->inspect("job", soon()).error().code, Errc::denied);
+  }
+  Waiting waiting(client({.auth = kJoe}), request("job"));
+  ASSERT_TRUE(waiting.blocked());
+  EXPECT_TRUE(release(*lease));
+  EXPECT_TRUE(waiting.lease());
+}
+
+TEST_F(ZooKeeperServers, WhatARightIsMissingForIsSaidAndNothingIsLeft) {
+  const auto deny = [&](const std::string& path, const std::string& rights) {
+    ZooKeeperClient oracle(server->port());
+    oracle.add_digest(kJoe);
+    oracle.create_all(path);
+    oracle.set_acl(path, "auth::cdrwa" + (rights.empty() ? "" : ",world:anyone:" + rights));
+  };
+  const auto left = [&] {
+    ZooKeeperClient oracle(server->port());
+    oracle.add_digest(kJoe);
+    return oracle.children("/dlock/job").size();
+  };
+  deny("/dlock/job", "rd");
+  auto outcome = try_once(*a, request("job"));
+  EXPECT_EQ(code_of(outcome), Errc::denied);
+  EXPECT_NE(outcome.error().message.find("create"), std::string::npos) << outcome.error().message;
+  EXPECT_EQ(left(), 0u);
+  deny("/dlock/job", "cd");
+  outcome = try_once(*a, request("job"));
+  EXPECT_EQ(code_of(outcome), Errc::denied);
+  EXPECT_NE(outcome.error().message.find("list"), std::string::npos) << outcome.error().message;
+  EXPECT_TRUE(eventually([&] { return left() == 0; }));
+  deny("/dlock/job", "cr");  // who may not delete lets go by ending the session
+  outcome = try_once(*a, request("job"));
+  if (outcome) {
+    EXPECT_TRUE(release(**outcome));
+  } else {
+    EXPECT_EQ(outcome.error().code, Errc::denied);
+  }
+  EXPECT_TRUE(eventually([&] { return left() == 0; }));
+  deny("/dlock", "rd");
+  outcome = try_once(*a, request("new"));
+  EXPECT_EQ(code_of(outcome), Errc::denied);
+  EXPECT_NE(outcome.error().message.find("/dlock"), std::string::npos) << outcome.error().message;
+}
+
+TEST_F(ZooKeeperServers, AHolderWhoseNodeCannotBeReadIsHonouredAllTheSame) {
+  nodes().create_all("/dlock/job");
+  ZooKeeperClient other(server->port());
+  other.add_digest(kJoe);
+  const std::string path = other.create("/dlock/job/lock-", "text", Znode::ephemeral_sequential);
+  other.set_acl(path, "auth::cdrwa");
+  EXPECT_EQ(code_of(try_once(*a, request("job"))), Errc::busy);
+  const LockInfo info = inspect(*b, "job");
+  EXPECT_EQ(info.holders.size(), 1u);
+  Waiting waiting(client(), request("job"));
+  ASSERT_TRUE(waiting.blocked());
+  // What cannot be read may not be watched, either; then it says so.
+  ASSERT_TRUE(
+      eventually([&] { return waiting.done(0) || server->monitored("zk_watch_count") > 0; }));
+  other.remove(path);
+  auto outcome = waiting.result();
+  if (outcome) {
+    EXPECT_TRUE(release(**outcome));
+  } else {
+    EXPECT_EQ(outcome.error().code, Errc::denied) << outcome.error().message;
+  }
+  EXPECT_TRUE(queue_is(0));
+}
+
+// --- addresses
+
+TEST_F(ZooKeeperServers, AChrootIsTheRootAndIsNotCreated) {
+  const std::string url = server->url() + "/team/a";
+  auto inside = connect_zookeeper(url);
+  auto outcome = try_once(*inside, request("job"));
+  EXPECT_EQ(code_of(outcome), Errc::invalid);
+  EXPECT_NE(outcome.error().message.find("/team/a"), std::string::npos) << outcome.error().message;
+  EXPECT_EQ(nodes().children("/"), std::vector<std::string>{"zookeeper"});
+  nodes().create_all("/team/a");
+  auto lease = hold(*inside, request("job"));
+  EXPECT_EQ(nodes().children("/team/a/dlock/job").size(), 1u);
+  EXPECT_EQ(inspect(*inside, "job").holders.size(), 1u);
+  EXPECT_EQ(inside->list("", soon()).value().size(), 1u);
+  EXPECT_TRUE(is_free_for(*a, request("job")));
+  EXPECT_TRUE(release(*lease));
+}
+
+TEST_F(ZooKeeperServers, AHostThatDoesNotResolveSaysSoUnlessAnotherOneDoes) {
+  const std::string bad = "no-such-host.invalid:2181";
+  auto lost = open_zookeeper("zookeeper://" + bad, {.patience = Millis{3'000}});
+  ASSERT_TRUE(lost);
+  const auto outcome = try_once(**lost, request("job"));
+  EXPECT_EQ(code_of(outcome), Errc::unreachable);
+  EXPECT_NE(outcome.error().message.find("no-such-host.invalid"), std::string::npos)
+      << outcome.error().message;
+  auto one = connect_zookeeper("zookeeper://" + bad + ',' + server->address());
+  EXPECT_TRUE(is_free_for(*one, request("job")));
+}
+
+}  // namespace
+}  // namespace dlock::test

@@ -1,0 +1,132 @@
+// What a queue of waiters costs the server, and what can happen to one in it.
+#include <gtest/gtest.h>
+
+#include <list>
+
+#include "zookeeper_fixture.hpp"
+
+namespace dlock::test {
+namespace {
+
+class ZooKeeperQueue : public ZooKeeperTest {
+ protected:
+  static Request patient(const std::string& key = "job") {
+    return request(key, Mode::exclusive, 1, Millis{60'000});  // pings come every 20 s
+  }
+  long number(const std::string& name) { return server->monitored("zk_" + name); }
+  // Puts `count` of them into the queue, in their order.
+  void queue_up(std::size_t count, const std::function<Request()>& wanted) {
+    for (std::size_t i = 1; i <= count; ++i) {
+      line.emplace_back(client(), wanted());
+      ASSERT_TRUE(line.back().blocked());
+    }
+    ASSERT_TRUE(eventually([&] { return number("watch_count") >= static_cast<long>(count); }));
+  }
+  std::list<Waiting> line;
+};
+
+TEST_F(ZooKeeperQueue, OneOfTwoHundredIsWokenAtATime) {
+  constexpr std::size_t kWaiters = 200;
+  constexpr int kHandOvers = 50;
+  auto lease = hold(*a, patient());
+  ASSERT_NO_FATAL_FAILURE(queue_up(kWaiters, [] { return patient(); }));
+  // Each watches one node, and none the same.
+  EXPECT_EQ(number("watch_count"), static_cast<long>(kWaiters));
+  EXPECT_NE(server->ask("wchs").find("200 connections watching 200 paths"), std::string::npos)
+      << server->ask("wchs");
+  const long received = number("packets_received");
+  const long sent = number("packets_sent");
+  for (int i = 0; i < kHandOvers; ++i) {
+    ASSERT_TRUE(release(*lease));
+    lease = line.front().lease();
+    ASSERT_TRUE(lease);
+    line.pop_front();
+  }
+  // delete, close; the next one lists, proves and writes its record; who is behind it looks again.
+  // The rest is room for pings.
+  EXPECT_LT(number("packets_received") - received, 12 * kHandOvers + 50);
+  EXPECT_LT(number("packets_sent") - sent, 16 * kHandOvers + 50);
+  EXPECT_EQ(children().size(), kWaiters - kHandOvers + 1);
+  EXPECT_TRUE(eventually(
+      [&] { return number("watch_count") == static_cast<long>(kWaiters - kHandOvers); }));
+}
+
+TEST_F(ZooKeeperQueue, OneWaiterInTheMiddleThatGivesUpWakesOne) {
+  auto lease = hold(*a, patient());
+  ASSERT_NO_FATAL_FAILURE(queue_up(20, [] { return patient(); }));
+  const long received = number("packets_received");
+  line.erase(std::next(line.begin(), 10));
+  ASSERT_TRUE(queue_is(20));
+  EXPECT_LT(number("packets_received") - received, 40);
+  EXPECT_TRUE(eventually([&] { return number("watch_count") == 19; }));
+  for (Waiting& next : line) {
+    EXPECT_FALSE(next.done(0));
+    EXPECT_TRUE(release(*lease));
+    lease = next.lease();
+    ASSERT_TRUE(lease);
+  }
+}
+
+TEST_F(ZooKeeperQueue, SlotsWakeNoHerdEither) {
+  constexpr std::size_t kWaiters = 60;
+  const auto wanted = [] { return request("job", Mode::slots, 3, Millis{60'000}); };
+  std::vector<std::unique_ptr<Lease>> leases;
+  for (int i = 0; i < 3; ++i) leases.push_back(hold(*a, wanted()));
+  ASSERT_NO_FATAL_FAILURE(queue_up(kWaiters, wanted));
+  const long received = number("packets_received");
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_TRUE(release(*leases[static_cast<std::size_t>(i) % 3]));
+    leases[static_cast<std::size_t>(i) % 3] = line.front().lease();
+    ASSERT_TRUE(leases[static_cast<std::size_t>(i) % 3]);
+    line.pop_front();
+  }
+  EXPECT_LT(number("packets_received") - received, 14 * 20 + 50);
+}
+
+TEST_F(ZooKeeperQueue, WhoeverWaitsLongerThanItsTtlGetsAFreshLease) {
+  auto lease = hold(*a, request("job"));
+  Waiting waiting(client(), request("job", Mode::exclusive, 1, Millis{1'000}));
+  ASSERT_TRUE(waiting.blocked());
+  EXPECT_FALSE(waiting.done(1'500));
+  const Deadline released = Clock::now();
+  EXPECT_TRUE(release(*lease));
+  lease = waiting.lease();
+  ASSERT_TRUE(lease);
+  EXPECT_GT(lease->valid_until(), released + Millis{500});
+  EXPECT_TRUE(renew(*lease));
+}
+
+TEST_F(ZooKeeperQueue, AWaiterWhoseSessionExpiresQueuesAgainOnce) {
+  auto lease = hold(*a, request("job"));
+  const std::string holder = children().at(0);
+  Waiting waiting(client(), request("job"));
+  ASSERT_TRUE(queue_is(2));
+  std::string first;
+  for (const std::string& child : children()) first = child == holder ? first : child;
+  ZooKeeperClient::end_session(server->port(), session_of(first));
+  ASSERT_TRUE(eventually([&] {
+    const auto now = children();
+    return now.size() == 2 && std::find(now.begin(), now.end(), first) == now.end();
+  }));
+  EXPECT_FALSE(waiting.done(0));
+  EXPECT_TRUE(release(*lease));
+  EXPECT_TRUE(waiting.lease());
+}
+
+TEST_F(ZooKeeperQueue, AWaiterWhoseNodeIsDeletedQueuesAgainAndNeverRunsWithoutOne) {
+  auto lease = hold(*a, request("job"));
+  const std::string holder = children().at(0);
+  Waiting waiting(client(), request("job"));
+  ASSERT_TRUE(queue_is(2));
+  for (const std::string& child : children()) {
+    if (child != holder) nodes().remove("/dlock/job/" + child);
+  }
+  EXPECT_TRUE(release(*lease));
+  lease = waiting.lease();
+  ASSERT_TRUE(lease);
+  EXPECT_EQ(children().size(), 1u);
+  EXPECT_TRUE(renew(*lease));
+}
+
+}  // namespace
+}  // namespace dlock::test
