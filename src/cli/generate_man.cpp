@@ -266,6 +266,7 @@ std::string generate_man(std::span<const BackendEntry> backends) {
   out += man::kSignals;
   out += man::kRedis;
   out += man::kRedlock;
+  out += man::kZookeeper;
   out += man::kCaveats;
   out += man::kExamples;
   out += man::kSeeAlso;

@@ -481,6 +481,83 @@ With its data it loses its fencing counters, too: a later token can then be
 smaller than an earlier one.
 )";
 
+inline constexpr std::string_view kZookeeper = R"(.SH ZOOKEEPER
+.SS What is stored
+A lock is a node below the root
+.RB ( \-\-prefix ,
+by default
+.IR /dlock ),
+called like the key, with each character but letters, digits,
+.BR \- ,
+.B _
+and dots that are not the first as %XX.
+Who wants the lock makes an ephemeral sequential node in it, and the lowest
+number has it: a queue in which each waits for one event, and in which the
+servers themselves pass on the lock of a holder that is gone.
+The path of the URL is a chroot and must exist; what is below is created, as
+container nodes, which the servers remove when they are empty.
+.PP
+The nodes are called as those of Apache Curator's InterProcessMutex, which
+excludes dlock and is excluded by it on the same node, and so are its
+InterProcessReadWriteLock with
+.B "\-\-zk\-style curator\-rw"
+and the locks of kazoo with
+.BR "\-\-zk\-style kazoo" .
+For a lock of theirs at
+.I /app/locks/job
+say
+.BR "\-\-prefix /app/locks \-k job" .
+.SS The session
+.B \-\-ttl
+is the timeout of the session, and it is the servers that decide on it: by
+default not less than 2 and not more than 20 of their ticks.
+A warning says so if it is another than was asked for.
+Since a server may pass on late what it heard, dlock relies on a little less than
+the timeout, and says something eight times as often.
+A holder that dies is found out when its session ends, one ttl later.
+A connection that breaks is no loss, whoever of the servers it was with; a
+command is ended when none of them has answered for so long that the session
+could be over, or at once when the session has ended or the node was deleted.
+.PP
+The fencing token is the czxid of the node.
+It grows over all locks of the ensemble, also when a lock is removed and made
+again.
+.SS Rights
+.B \-\-zk\-auth\-file
+names a file with
+.IR USER:PASSWORD ;
+.I zookeeper://USER@HOST
+with
+.B \-\-password\-file
+means the same.
+The nodes that dlock makes then belong to this user alone, so that all who share
+the lock need it.
+It needs the rights to read, create and delete in the lock and in the root.
+Without it, anybody who reaches the servers may do anything with the nodes.
+.SS What it cannot promise
+.TP
+.B kazoo as it is by default,
+when it comes later: it sees no nodes but those that end in __lock__.
+Say
+.B "\-\-zk\-style kazoo"
+here, or there
+.BR "extra_lock_patterns=[\(aq\-lock\-\(aq]" .
+One name cannot please two libraries, so of Curator's mutexes, Curator's
+read/write locks and kazoo only one kind should use a lock.
+dlock waits for all of them.
+.TP
+.B Encryption.
+The client library of Debian has neither TLS nor SASL: whoever listens in sees
+the password.
+.TP
+.B Servers that are set back
+to an older state give fencing tokens again.
+.TP
+.B minSessionTimeout
+below two ticks: a follower that is cut off may let a session end a fraction of
+it too early.
+)";
+
 inline constexpr std::string_view kExamples = R"(.SH EXAMPLES
 A cron job that must not overlap with itself, and skips a turn if it would:
 .PP

@@ -32,7 +32,6 @@ namespace {
 
 using util::quoted;
 
-constexpr Millis kLeaving{1'000};
 constexpr unsigned kMostCreates = 20;  // until something else is wrong
 
 class Acquisition {
@@ -248,19 +247,24 @@ Result<void> Acquisition::tell(const std::vector<std::string>& children) {
 Result<bool> Acquisition::watch(const Decision& decision) {
   session_->take_news();
   const bool all = decision.kind == Decision::Kind::watch_children;
-  const auto answers = session_->persist(
-      [&] {
-        return std::array{
-            all ? get_children(session_->handle(), lock_, Watch::yes)
-                : zookeeper::get(session_->handle(), path_of(decision.node), Watch::yes)};
-      },
-      patience(), wait_.cancel);
-  if (!answers) return answers.error();
-  const Call& answer = answers.value()[0];
-  if (answer->code == ZNONODE) return false;
-  if (!answer->ok()) {
-    return session_->refused(answer, "watch " + (all ? lock_ : path_of(decision.node)));
+  const std::string path = all ? lock_ : path_of(decision.node);
+  // Not exists(), which would leave a watch behind on a node that is gone; unless there is no right
+  // to read it.
+  Call answer;
+  for (const bool may_read : {true, false}) {
+    const auto answers = session_->persist(
+        [&] {
+          return std::array{all        ? get_children(session_->handle(), path, Watch::yes)
+                            : may_read ? zookeeper::get(session_->handle(), path, Watch::yes)
+                                       : exists(session_->handle(), path, Watch::yes)};
+        },
+        patience(), wait_.cancel);
+    if (!answers) return answers.error();
+    answer = answers.value()[0];
+    if (all || answer->code != ZNOAUTH) break;
   }
+  if (answer->code == ZNONODE) return false;
+  if (!answer->ok()) return session_->refused(answer, "watch " + path);
   if (!all) return true;
   const Decision now = decide(queue_of(answer->names), own_);
   return now.kind == decision.kind;
@@ -324,7 +328,7 @@ Result<std::unique_ptr<Lease>> Acquisition::get() {
 // Whatever is not known of, such as a create that is still under way, ends with the session.
 void Acquisition::leave() {
   if (!session_ || !session_->handle() || session_->expired()) return;
-  const Deadline deadline = after(Clock::now(), std::min(place_->patience, kLeaving));
+  const Deadline deadline = after(Clock::now(), place_->patience);
   if ((in_doubt_ || !own_.empty()) && !session_->open(deadline, Cancel())) return;
   if (!own_.empty()) {
     const Call gone = remove(session_->handle(), path_of(own_), -1);

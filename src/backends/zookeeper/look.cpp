@@ -31,7 +31,7 @@ std::string hex(std::int64_t number) {
 LockInfo::Waiter waiter_of(const NodeName& node, const Reply* data) {
   LockInfo::Waiter waiter;
   waiter.mode = node.mode;
-  if (data == nullptr) return waiter;
+  if (data == nullptr || !data->ok()) return waiter;
   if (auto owner = parse_record(data->text)) waiter.owner = std::move(*owner);
   waiter.waiting = since(data->stat.ctime);
   return waiter;
@@ -43,6 +43,11 @@ LockInfo::Waiter waiter_of(const NodeName& node, const Reply* data) {
 // knows how long they waited.
 LockInfo::Holder holder_of(const NodeName& node, const Reply& data) {
   LockInfo::Holder holder;
+  if (!data.ok()) {  // we may not read it
+    holder.foreign = std::string(node.maker);
+    holder.owner.id = node.uuid.empty() ? node.name : node.uuid;
+    return holder;
+  }
   holder.fence = static_cast<std::uint64_t>(data.stat.czxid);
   holder.endless = data.stat.ephemeralOwner == 0;
   if (auto owner = parse_record(data.text)) {

@@ -92,7 +92,7 @@ Result<void> Session::open(Deadline deadline, Cancel cancel) {
   }
   while (!connected()) {
     if (stopped() || (!was_connected_ && refusals_ >= servers_)) return silent();
-    if (Clock::now() >= deadline) return silent();
+    if (Clock::now() >= deadline) return give_up();
     if (auto ok = turn(deadline, cancel); !ok) return ok;
   }
   return {};
@@ -107,7 +107,7 @@ Result<void> Session::wait(const std::vector<Call>& calls, Deadline deadline, Ca
   const Deadline now = Clock::now();
   const Deadline hang_up_at = deadline - now < kHangUpAtLeast ? kNever : now + (deadline - now) / 2;
   while (!all_done()) {
-    if (Clock::now() >= deadline) return silent();
+    if (Clock::now() >= deadline) return give_up();
     if (connected() && Clock::now() >= hang_up_at) {
       hang_up();
       continue;
@@ -140,6 +140,7 @@ Result<void> Session::turn(Deadline until, Cancel cancel) {
   if (stopped()) return {};
   const Deadline asked = Clock::now();
   const int before = zoo_state(handle());
+  const bool dialling = !has_socket();
   int fd = -1;
   int interest = 0;
   timeval pause{};
@@ -147,16 +148,14 @@ Result<void> Session::turn(Deadline until, Cancel cancel) {
   const int code = zookeeper_interest(handle(), &fd, &interest, &pause);
   note(before, asked, code);
   if (code != ZOK) fd = -1;
-  if (fd != fd_) {
-    fd_ = fd;
+  fd_ = fd;
+  if (dialling && fd >= 0) {
     dialled_ = asked;
-    if (fd >= 0) {
-      ++dials_;
-      set_options(fd);
-    }
+    ++dials_;
+    set_options(fd);
   }
   Millis rest = code != ZOK ? Millis{0} : Millis{pause.tv_sec * 1'000 + pause.tv_usec / 1'000 + 1};
-  if (fd < 0) rest = std::min(rest, kRedial);
+  if (fd < 0) rest = dials_ == 0 ? Millis{0} : std::min(rest, kRedial);
   // A server that does not answer must not use up the time that the others need.  In the next round
   // each has twice as long: perhaps they are only far away.
   Deadline hang_up_at = kNever;
@@ -211,6 +210,12 @@ void Session::note(int state_before, Deadline asked, int code) {
     trouble_ = std::strerror(cause);
     std::transform(trouble_.begin(), trouble_.begin() + 1, trouble_.begin(), ::tolower);
   }
+}
+
+// What has not answered now may never do so, and the next call needs a connection that does.
+Error Session::give_up() {
+  hang_up();
+  return silent();
 }
 
 // The library notices that the connection is gone, and goes on to the next server.

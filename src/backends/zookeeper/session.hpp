@@ -92,6 +92,7 @@ class Session {
   bool has_socket() const;
   Result<void> turn(Deadline until, Cancel cancel);
   void note(int state_before, Deadline asked, int code);
+  Error give_up();
   void cut(int fd);
 
   const std::shared_ptr<const Place> place_;

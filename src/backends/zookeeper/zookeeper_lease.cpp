@@ -85,7 +85,8 @@ Result<void> ZookeeperLease::prove(Deadline deadline, Cancel cancel) {
   const Call& found = asked.value()[1];
   session_->take_news();
   if (session_->expired()) return lose(session_->silent());
-  if (found->code == ZNONODE) return lose_node(deadline, cancel);
+  const bool other = found->ok() && static_cast<std::uint64_t>(found->stat.czxid) != fence_;
+  if (found->code == ZNONODE || other) return lose_node(deadline, cancel);
   if (!found->ok() || !synced->ok()) {
     Error error = session_->refused(found->ok() ? synced : found, "look at " + path_);
     if (error.code != Errc::lost) error.code = Errc::unreachable;
