@@ -246,28 +246,28 @@ Result<void> Acquisition::tell(const std::vector<std::string>& children) {
 // False if what was in the way is gone by now.
 Result<bool> Acquisition::watch(const Decision& decision) {
   session_->take_news();
-  const bool all = decision.kind == Decision::Kind::watch_children;
-  const std::string path = all ? lock_ : path_of(decision.node);
-  // Not exists(), which would leave a watch behind on a node that is gone; unless there is no right
-  // to read it.
-  Call answer;
-  for (const bool may_read : {true, false}) {
+  // Not exists(), which would leave a watch behind on a node that is gone, and tells nothing of one
+  // that we may not read (CVE-2024-23944).
+  if (decision.kind == Decision::Kind::watch_node) {
+    const std::string path = path_of(decision.node);
     const auto answers = session_->persist(
-        [&] {
-          return std::array{all        ? get_children(session_->handle(), path, Watch::yes)
-                            : may_read ? zookeeper::get(session_->handle(), path, Watch::yes)
-                                       : exists(session_->handle(), path, Watch::yes)};
-        },
+        [&] { return std::array{zookeeper::get(session_->handle(), path, Watch::yes)}; },
         patience(), wait_.cancel);
     if (!answers) return answers.error();
-    answer = answers.value()[0];
-    if (all || answer->code != ZNOAUTH) break;
+    const Call& answer = answers.value()[0];
+    if (answer->code == ZNONODE) return false;
+    if (answer->ok()) return true;
+    if (answer->code != ZNOAUTH) return session_->refused(answer, "watch " + path);
   }
+  const auto answers = session_->persist(
+      [&] { return std::array{get_children(session_->handle(), lock_, Watch::yes)}; }, patience(),
+      wait_.cancel);
+  if (!answers) return answers.error();
+  const Call& answer = answers.value()[0];
   if (answer->code == ZNONODE) return false;
-  if (!answer->ok()) return session_->refused(answer, "watch " + path);
-  if (!all) return true;
+  if (!answer->ok()) return session_->refused(answer, "watch " + lock_);
   const Decision now = decide(queue_of(answer->names), own_);
-  return now.kind == decision.kind;
+  return now.kind == decision.kind && now.node == decision.node;
 }
 
 // Until there is news.  A connection that is lost is made again.

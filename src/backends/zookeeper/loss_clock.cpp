@@ -8,9 +8,9 @@
 // somebody has set minSessionTimeout.  Hence: answered when sent at t, the leader knows of what was
 // sent before t - timeout/4.
 //
-// Limits.  A leader that is cut off answers until it finds out that it leads nobody, and the next one
-// gives every session its whole timeout anew: only if it was elected earlier than that, by as much as
-// is left over here, a session could end too early.
+// Limits.  A leader that is cut off answers until it finds out that it leads nobody, and the next
+// one gives every session its whole timeout anew: only if it was elected earlier than that, by as
+// much as is left over here, a session could end too early.
 #include "backends/zookeeper/loss_clock.hpp"
 
 #include <algorithm>
