@@ -283,7 +283,7 @@ TEST_F(ZooKeeperServers, WhatARightIsMissingForIsSaidAndNothingIsLeft) {
   EXPECT_NE(outcome.error().message.find("/dlock"), std::string::npos) << outcome.error().message;
 }
 
-TEST_F(ZooKeeperServers, AHolderWhoseNodeCannotBeReadIsHonouredAllTheSame) {
+TEST_F(ZooKeeperServers, AHolderWhoseNodeCannotBeReadIsWaitedForAllTheSame) {
   nodes().create_all("/dlock/job");
   ZooKeeperClient other(server->port());
   other.add_digest(kJoe);
@@ -294,16 +294,11 @@ TEST_F(ZooKeeperServers, AHolderWhoseNodeCannotBeReadIsHonouredAllTheSame) {
   EXPECT_EQ(info.holders.size(), 1u);
   Waiting waiting(client(), request("job"));
   ASSERT_TRUE(waiting.blocked());
-  // What cannot be read may not be watched, either; then it says so.
-  ASSERT_TRUE(
-      eventually([&] { return waiting.done(0) || server->monitored("zk_watch_count") > 0; }));
+  ASSERT_TRUE(eventually([&] { return server->monitored("zk_watch_count") > 0; }));
   other.remove(path);
-  auto outcome = waiting.result();
-  if (outcome) {
-    EXPECT_TRUE(release(**outcome));
-  } else {
-    EXPECT_EQ(outcome.error().code, Errc::denied) << outcome.error().message;
-  }
+  auto lease = waiting.lease();
+  ASSERT_TRUE(lease);
+  EXPECT_TRUE(release(*lease));
   EXPECT_TRUE(queue_is(0));
 }
 

@@ -1,0 +1,133 @@
+#!/usr/bin/env bash
+# ctest: serial
+# A ZooKeeper server that stops for less than the margin, or is restarted, costs a warning; one that
+# stays silent ends the job before its session could have expired; and whoever has lost session or node
+# hears of it within a second.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/zookeeper.sh"
+need flock
+
+cd "$tmp"
+now_ms() { echo $((${EPOCHREALTIME/./} / 1000)); }
+start_zk a
+export DLOCK_BACKEND=${zk_url[a]}
+lock=/dlock/job
+
+# hold TTL COMMAND...: a job under the lock; its stderr goes to err, the node to $node.
+hold() {
+  local ttl=$1
+  shift
+  rm -f started go oracle
+  touch oracle
+  "$DLOCK" run -k job --ttl "$ttl" --status-file status -- "$@" 2>err &
+  holder=$!
+  wait_until 20 test -e started
+  node=$lock/$(zk a ls $lock)
+}
+cat >job.sh <<'SH'
+#!/bin/sh
+# Runs until ./go is there.
+touch started
+until test -e go; do sleep 0.02; done
+exit "${1:-0}"
+SH
+# The job, its child and its grandchild have the oracle's lock, and none of them heeds SIGTERM.
+cat >stubborn.sh <<'SH'
+#!/bin/sh
+exec 9<>oracle
+flock -n 9 || exit 99
+trap '' TERM
+sh -c 'setsid sleep 1000 & touch started; while :; do sleep 1; done' &
+while :; do sleep 1; done
+SH
+chmod +x job.sh stubborn.sh
+
+# ends STATUS WHEN: the holder does, with this status.
+ends() {
+  local got=0
+  wait "$holder" || got=$?
+  assert_equal "$1" "$got" "exit status of the holder when $2 ($(<err))"
+}
+warnings() { grep -c 'cannot renew' err || true; }
+one_warning() { (($(warnings) == 1)); }
+outcome_is() { assert_contains "$(<status)" "\"outcome\":\"$1\"" "status file when $2"; }
+nothing_is_left() { [[ -z $(zk a ls $lock) ]]; }
+
+what='the server stops for less than the margin'
+hold 6s ./job.sh 7
+pause_zk a
+wait_until 6 one_warning
+resume_zk a
+wait_until 6 grep -q 'renewed "job" again' err
+touch go
+ends 7 "$what"
+outcome_is completed "$what"
+assert_equal 2 "$(wc -l <err)" "lines on stderr when $what ($(<err))"
+assert_contains "$(<err)" "zookeeper 127.0.0.1:${zk_port[a]}: " "stderr when $what"
+nothing_is_left || fail "there are nodes when $what"
+
+what='the server is restarted'
+hold 6s ./job.sh 7
+restart_zk a
+sleep 2
+touch go
+ends 7 "$what"
+outcome_is completed "$what"
+
+what='the server stops for longer'
+hold 3s ./stubborn.sh
+sleep 2  # and with renewals behind it
+paused=$(now_ms)
+pause_zk a
+flock oracle true  # until the last of them is dead
+died=$(now_ms)
+# The server heard of the session before it was stopped, so it may end it 3 s after that.
+((died < paused + 3000)) || fail "the last of the tree died $((died - paused)) ms after the stop"
+((died > paused + 500)) || fail "the job was ended $((died - paused)) ms after the stop: too early"
+echo "$what: the tree is dead $((died - paused)) ms after the stop, with a ttl of 3 s"
+ends 79 "$what"
+outcome_is lost "$what"
+assert_contains "$(<err)" 'lost "job"' "stderr when $what"
+assert_contains "$(<err)" 'ending ./stubborn.sh' "stderr when $what"
+resume_zk a
+wait_until 20 nothing_is_left
+
+# lost WHAT: the holder ends with 79 within a second.
+lost() {
+  local begun
+  begun=$(now_ms)
+  ends 79 "$1"
+  (($(now_ms) - begun < 1000)) || fail "it took $(($(now_ms) - begun)) ms to notice that $1"
+  echo "$1: noticed after $(($(now_ms) - begun)) ms"
+  outcome_is lost "$1"
+  assert_contains "$(<err)" 'lost "job"' "stderr when $1"
+  nothing_is_left || fail "there are nodes when $1"
+}
+# The keeper listens once the job has run for a second.
+listens() { (($(zk_number a zk_watch_count) == 1)); }
+
+hold 30s sh -c 'touch started; exec sleep 1000'
+wait_until 10 listens
+read -r _ session _ <<<"$(zk a stat "$node")"
+zk a expire "$session"
+lost 'the server has ended the session'
+assert_contains "$(<err)" expired "stderr when the session has expired"
+
+hold 30s sh -c 'touch started; exec sleep 1000'
+wait_until 10 listens
+zk a rm "$node"
+lost 'the node is deleted'
+assert_contains "$(<err)" "the node $node was deleted" "stderr when the node is deleted"
+
+hold 30s sh -c 'touch started; exec sleep 1000'
+wait_until 10 listens
+"$DLOCK" force-release --yes --reason 'the disk is full' job 2>said
+lost 'it is force-released'
+assert_contains "$(<err)" 'the disk is full' "stderr when it is force-released"
+
+# A young job: nobody listens yet, but the first look tells.
+hold 30s sh -c 'touch started; exec sleep 1000'
+zk a rm "$node"
+begun=$(now_ms)
+ends 79 'the node of a young job is deleted'
+(($(now_ms) - begun < 2500)) || fail "a young job heard after $(($(now_ms) - begun)) ms that its node is gone"
