@@ -4,35 +4,8 @@
 # not.  A lock that is granted twice after a power failure is the price; see REDIS in the man page.
 : "${tmp:?bench.sh comes first}" "${dlock:?}" "${rounds:?}"
 
-# some_port: perhaps a free one, below those that the kernel gives to others.
-some_port() { echo $((10000 + SRANDOM % 20000)); }
-
-# serve TEST COMMAND...: runs a server until TEST succeeds, and leaves its pid in $server; 1 if it ends.
-serve() {
-  local test=$1 i
-  shift
-  "$@" >"$tmp/server.log" 2>&1 </dev/null &
-  server=$!
-  for ((i = 0; i < 500; ++i)); do
-    if $test >/dev/null 2>&1; then return 0; fi
-    [[ -d /proc/$server ]] || break
-    sleep 0.02
-  done
-  return 1
-}
-redis_answers() { [[ $(redis-cli -p "$redis_port" ping) == PONG ]]; }
 etcd_answers() { etcdctl endpoint health; }
 
-start_redis() {
-  local attempt
-  for attempt in {1..10}; do
-    redis_port=$(some_port)
-    if serve redis_answers redis-server --bind 127.0.0.1 --port "$redis_port" --save "" \
-      --dir "$tmp" --loglevel warning; then return; fi
-  done
-  echo "bench.sh: redis-server does not run (attempt $attempt): $(<"$tmp/server.log")" >&2
-  exit 1
-}
 start_etcd() {
   local attempt client peer
   for attempt in {1..10}; do

@@ -21,6 +21,12 @@ case $backend in
       done
     }
     ;;
+  zookeeper)
+    node() { echo "/dlock/job/$(zk server ls /dlock/job | sort | head -n 1)"; }
+    record() { zk server get "$(node)"; }
+    # It takes no more than a megabyte.
+    set_record() { head -c 1000000 "$1" | zk server set "$(node)" -; }
+    ;;
   *) skip "nobody has said where $backend keeps its records" ;;
 esac
 
@@ -154,6 +160,17 @@ case $backend in
       rcli "$name" set dlock:far x px 9000000000000000
     done >replies
     ;;
+  zookeeper)
+    evil=$'\e[31m\r\n\u202e\u009b'
+    for name in $'\u202ebidi' 'a b' '%' '%zz' '%6Aob' '%00' "$(printf 'k%.0s' {1..3000})" 'far'; do
+      zk server create "/dlock/$name/lock-0000000000" "$evil"
+    done
+    for name in $'\u202e-lock-0000000000' lock--000000001 '0000000000' 'x9999999999' 'lock-' '%'; do
+      zk server create "/dlock/job/$name" "$evil"
+    done
+    head -c 1000000 /dev/zero | zk server create /dlock/job/lock-0000000002 -
+    zk server create /dlock/config "$evil"
+    ;;
 esac
 says 0 list
 says 0 list --output key,slots,id,pid,user,command,label,since,until,foreign
@@ -162,7 +179,7 @@ says 0 list --json job
 mv out "$case.list"
 says 0 show --json job
 mv out "$case.show"
-if [[ $backend != file ]]; then
+if [[ $backend == redis || $backend == redlock ]]; then
   says 0 show --json far
   mv out far.show
   for key in shed list hash zset far; do

@@ -1,0 +1,158 @@
+#!/usr/bin/env bash
+# What a ZooKeeper server refuses, what is none and what is not there at all ends in the right status and
+# in a line on stderr that names the server, soon, starts nothing and leaves nothing.  Passwords are not in it.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/zookeeper.sh"
+need python3
+
+cd "$tmp"
+secret=hunter2
+
+# refuses STATUS TEXT URL [OPTIONS]: dlock run with this backend, and half a second to reach it.
+refuses() {
+  local want=$1 text=$2 url=$3 got=0 begun=$EPOCHSECONDS
+  shift 3
+  DLOCK_BACKEND=$url timeout -s KILL 60 \
+    "$DLOCK" run -k job --connect-timeout 0.5 "$@" -- touch ran 2>err || got=$?
+  assert_equal "$want" "$got" "exit status for $url $* ($(<err))"
+  assert_equal 1 "$(wc -l <err)" "lines on stderr for $url $* ($(<err))"
+  assert_contains "$(<err)" "$text" "stderr for $url $*"
+  assert_lacks "$(<err)" "$secret" "stderr for $url $*"
+  ((EPOCHSECONDS - begun <= 10)) || fail "$url took $((EPOCHSECONDS - begun)) s to be refused"
+  [[ ! -e ran ]] || fail "the command was run with $url"
+  if ((want == 69 || want == 77)); then
+    assert_contains "$(<err)" "dlock: zookeeper " "stderr for $url"
+  fi
+}
+works() { # URL [OPTIONS]
+  local url=$1
+  shift
+  DLOCK_BACKEND=$url "$DLOCK" run -k job -n "$@" -- true || fail "status $? for $url $*"
+}
+
+# URLs and flags.
+host=127.0.0.1
+refuses 64 'bad port' zookeeper://$host:0
+refuses 64 'bad port' zookeeper://$host:70000
+refuses 64 'no path of a node' zookeeper://$host/a//b
+refuses 64 'no path of a node' zookeeper://$host/a/../b
+refuses 64 'belongs to the servers' zookeeper://$host/zookeeper
+refuses 64 'belongs to the servers' zookeeper://$host --prefix /zookeeper/x
+refuses 64 'must begin with a /' zookeeper://$host --prefix x
+refuses 64 'means nothing' "zookeeper://$host?x=1"
+refuses 64 'curator, curator-rw' zookeeper://$host --zk-style nonsense
+refuses 64 'means nothing to the file backend' "file://$locks" --zk-style kazoo
+
+# Not there, or no ZooKeeper server.
+cat >impostors.py <<'PY'
+# Prints the ports of servers that are something else.
+import socket, threading
+
+def serve(name, answer):
+    listener = socket.create_server(('127.0.0.1', 0))
+    print(name, listener.getsockname()[1], flush=True)
+    def talk(connection):
+        try:
+            while connection.recv(65536):
+                if answer:
+                    connection.sendall(answer)
+        except ConnectionError:
+            pass
+    def run():
+        while True:
+            threading.Thread(target=talk, args=(listener.accept()[0],)).start()
+    threading.Thread(target=run).start()
+
+serve('http', b'HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n')
+serve('silent', b'')
+serve('huge', b'\x7f\xff\xff\xff' + b'x' * 1000)
+serve('minus', b'\xff\xff\xff\xff' * 100)
+serve('zeros', b'\0' * 4096)
+print('end 0', flush=True)
+PY
+python3 impostors.py >ports &
+wait_until 20 grep -qs end ports
+declare -A port=()
+while read -r name number; do port[$name]=$number; done <ports
+refuses 69 'no-such-host.invalid' zookeeper://no-such-host.invalid
+refuses 69 'connection refused' zookeeper://$host:1
+refuses 69 'connection refused' 'zookeeper://[::1]:1'
+refuses 69 "$host:1,$host:2" zookeeper://$host:1,$host:2
+for name in http silent huge minus zeros; do
+  refuses 69 "$host:${port[$name]}" "zookeeper://$host:${port[$name]}"
+done
+
+start_zk a
+url=${zk_url[a]}
+works "$url"
+zk a rmr /dlock
+pause_zk a
+refuses 69 'no answer' "$url"
+resume_zk a
+works "zookeeper://no-such-host.invalid:1,$host:1,$host:${zk_port[a]}"
+
+# A chroot that is not there is not made.
+refuses 64 '/no/such' "$url/no/such"
+zk a stat /no && fail "the chroot was made"
+zk a create /team/a
+works "$url/team/a"
+zk a stat /team/a/dlock/job >found
+
+# Rights.
+umask 077
+echo "joe:$secret" >joe
+echo "joe:$secret-wrong" >wrong
+echo "eve:$secret" >eve
+echo "$secret" >nobody
+umask 022
+zk a rmr /dlock
+works "$url" --zk-auth-file joe
+[[ $(zk a --auth "joe:$secret" acl /dlock/job) =~ ^digest:joe:[^,]*:cdrwa$ ]] ||
+  fail "the ACL is $(zk a --auth "joe:$secret" acl /dlock/job)"
+refuses 77 '--zk-auth-file' "$url"
+refuses 77 'permission' "$url" --zk-auth-file wrong
+refuses 77 'permission' "$url" --zk-auth-file eve
+refuses 64 'USER:PASSWORD' "$url" --zk-auth-file nobody
+for command in 'show job' 'list' 'force-release --yes job'; do
+  got=0
+  # shellcheck disable=SC2086  # words of the command
+  DLOCK_BACKEND=$url "$DLOCK" $command >out 2>err || got=$?
+  if [[ $command == force* || $command == show* ]]; then
+    assert_equal 77 "$got" "status of $command without the right ($(<err))"
+  fi
+done
+zk a --auth "joe:$secret" set-acl /dlock/job auth::cdrwa,world:anyone:rd
+refuses 77 'cannot create' "$url"
+zk a --auth "joe:$secret" set-acl /dlock/job auth::cdrwa,world:anyone:cd
+refuses 77 'cannot list' "$url"
+assert_equal '' "$(zk a --auth "joe:$secret" ls /dlock/job)" "nodes that are left"
+
+# The file of the password.
+chmod 644 joe
+refuses 78 joe "$url" --zk-auth-file joe
+chmod 600 joe
+refuses 78 missing "$url" --zk-auth-file missing
+
+# The password is seen nowhere: arguments, environment, records, log.
+(
+  umask 077
+  DLOCK_BACKEND=$url "$DLOCK" run -vv --zk-auth-file joe -k job -- \
+    sh -c 'touch held; env >env; until test -e go; do sleep 0.02; done' 2>err &
+  echo $! >pid
+  wait $!
+) &
+wait_until 20 test -e held
+node=$(zk a --auth "joe:$secret" ls /dlock/job)
+zk a --auth "joe:$secret" get "/dlock/job/$node" >record
+tr '\0' '\n' <"/proc/$(<pid)/cmdline" >cmdline
+touch go
+wait $!
+grep -l -e "$secret" env err record cmdline && fail "the password can be seen"
+
+# What it grants may not be what was asked for, which is said once.
+start_zk b minSessionTimeout=1000 maxSessionTimeout=4000
+try 0 -b "${zk_url[b]}" -k job -- true
+assert_equal 1 "$(wc -l <err)" "lines on stderr ($(<err))"
+assert_contains "$(<err)" "127.0.0.1:${zk_port[b]}: grants a ttl of 4s instead of 30s"
+try 0 -b "${zk_url[b]}" -k job --ttl 3s -- true
+assert_equal '' "$(<err)" "stderr when the ttl is granted"
