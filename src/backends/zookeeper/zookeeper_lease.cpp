@@ -31,7 +31,7 @@ class ZookeeperLease final : public Lease {
         announced_(std::move(grant.announced)) {}
 
   std::optional<std::uint64_t> fence() const override { return fence_; }
-  const std::string& owner_id() const { return request_.owner.id; }
+  const std::string& owner_id() const override { return request_.owner.id; }
   Deadline valid_until() const override { return session_->clock().valid_until(); }
   Result<void> renew(Deadline deadline, Cancel cancel) override;
   int event_fd() override;
