@@ -9,8 +9,7 @@
 //          there is no connection is told when there is one again.  When a session has ended, so
 //          has its node, and the place in the queue is lost.
 // Proof.   How long the session surely lives is known since it was opened (loss_clock.cpp).  After
-// a
-//          wait that was long ago, so before the lock counts as held the connection is made anew.
+//          a wait that was long ago: before the lock counts as held the connection is made anew.
 // Leaving. Whatever the reason, the node is deleted; when that is not answered, the session is
 //          closed, and the servers delete it.
 #include "backends/zookeeper/acquire.hpp"

@@ -1,9 +1,8 @@
 // Renewal.  The servers keep a session for as long as they hear from it, so any word would do; what
 //          is asked is what proves something (loss_clock.cpp): a sync, and behind it whether our
 //          node is still there, with a watch on it.
-// Pace.    The proof is worth more if it comes more often than the keeper asks for it, so
-// event_fd()
-//          has a timer, too.
+// Pace.    The proof is worth more if it comes more often than the keeper asks for it, so there is
+//          a timer behind event_fd(), too.
 #include "backends/zookeeper/zookeeper_lease.hpp"
 
 #include <sys/epoll.h>
