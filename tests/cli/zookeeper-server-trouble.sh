@@ -92,6 +92,18 @@ assert_contains "$(<err)" 'ending ./stubborn.sh' "stderr when $what"
 resume_zk a
 wait_until 20 nothing_is_left
 
+# The same by the server's own word: it hears of the job no more, and deletes the node in the end.
+what='the network swallows everything'
+start_proxy p "${zk_port[a]}"
+DLOCK_BACKEND=zookeeper://127.0.0.1:${proxy_port[p]} hold 2s ./stubborn.sh
+sleep 1.5
+proxy p blackhole
+wait_until 20 nothing_is_left
+flock -n oracle true || fail "the server has ended the session, and the job is alive"
+ends 79 "$what"
+outcome_is lost "$what"
+proxy p pass
+
 # lost WHAT: the holder ends with 79 within a second.
 lost() {
   local begun
