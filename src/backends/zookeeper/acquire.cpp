@@ -269,7 +269,8 @@ Result<bool> Acquisition::watch(const Decision& decision) {
   return now.kind == decision.kind && now.node == decision.node;
 }
 
-// Until there is news.  A connection that is lost is made again.
+// Until there is news.  A connection that is lost is made again, and that is news: the session may
+// have ended in the meantime.
 Result<void> Acquisition::sleep() {
   while (!session_->take_news()) {
     if (time_is_up()) return busy();
@@ -280,6 +281,7 @@ Result<void> Acquisition::sleep() {
     if (auto ok = session_->open(std::min(wait_.until, patience()), wait_.cancel); !ok) {
       return time_is_up() && ok.error().code == Errc::unreachable ? busy() : ok.error();
     }
+    return {};
   }
   return {};
 }

@@ -66,7 +66,7 @@ void Session::on_event(zhandle_t*, int type, int, const char*, void* context) {
 
 bool Session::connected() const { return handle_ && zoo_state(handle()) == ZOO_CONNECTED_STATE; }
 bool Session::expired() const {
-  return handle_ && zoo_state(handle()) == ZOO_EXPIRED_SESSION_STATE;
+  return ended_ || (handle_ && zoo_state(handle()) == ZOO_EXPIRED_SESSION_STATE);
 }
 bool Session::stopped() const { return is_unrecoverable(handle()) != ZOK; }
 std::int64_t Session::id() const { return zoo_client_id(handle())->client_id; }
@@ -116,6 +116,9 @@ Result<void> Session::wait(const std::vector<Call>& calls, Deadline deadline, Ca
       return ok;
     }
   }
+  // Told on a connection that was not cut: somebody else has ended the session.
+  ended_ = ended_ || std::any_of(calls.begin(), calls.end(),
+                                 [](const Call& call) { return call->code == ZSESSIONEXPIRED; });
   return {};
 }
 

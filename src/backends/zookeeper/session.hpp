@@ -104,6 +104,7 @@ class Session {
   unsigned refusals_ = 0;  // of connections, in a row
   unsigned dials_ = 0;     // since there was a connection
   bool was_connected_ = false;
+  bool ended_ = false;
   bool news_ = false;
   int fd_ = -1;           // the library's
   Deadline dialled_{};    // when that connection was begun
