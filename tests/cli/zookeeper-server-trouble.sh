@@ -118,10 +118,12 @@ lost() {
 # The keeper listens once the job has run for a second.
 listens() { (($(zk_number a zk_watch_count) == 1)); }
 
-hold 30s sh -c 'touch started; exec sleep 1000'
+DLOCK_BACKEND=zookeeper://127.0.0.1:${proxy_port[p]} hold 30s sh -c 'touch started; exec sleep 1000'
 wait_until 10 listens
 read -r _ session _ <<<"$(zk a stat "$node")"
+proxy p refuse  # see end_session_of in tests/contract
 zk a expire "$session"
+proxy p pass
 lost 'the server has ended the session'
 assert_contains "$(<err)" expired "stderr when the session has expired"
 

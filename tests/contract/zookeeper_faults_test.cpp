@@ -5,7 +5,6 @@
 #include <random>
 #include <thread>
 
-#include "support/proxy/proxy.hpp"
 #include "zookeeper_fixture.hpp"
 
 namespace dlock::test {
@@ -13,17 +12,7 @@ namespace {
 
 class ZooKeeperNetwork : public ZooKeeperTest {
  protected:
-  void start(ZooKeeperOptions options = {}) override {
-    proxy.reset();
-    ZooKeeperTest::start(std::move(options));
-    proxy.emplace("127.0.0.1", server->port());
-  }
-  std::unique_ptr<Backend> through_proxy(int patience_ms = 5'000) const {
-    return connect_zookeeper("zookeeper://127.0.0.1:" + std::to_string(proxy->port()),
-                             {.patience = Millis{patience_ms}});
-  }
   bool is_empty() { return queue_is(0); }
-  std::optional<Proxy> proxy;
 };
 
 std::vector<Request> all_modes() { return {request("job"), shared("job"), slots("job", 1)}; }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "client.hpp"
+#include "support/proxy/proxy.hpp"
 #include "support/test_registry.hpp"
 #include "support/zookeeper_client.hpp"
 #include "support/zookeeper_server.hpp"
@@ -66,16 +67,22 @@ class ZooKeeperTest : public testing::Test {
     if (!ZooKeeperServer::available()) GTEST_SKIP() << "zookeeper is not installed";
     start();
   }
-  virtual void start(ZooKeeperOptions options = {}) {
+  void start(ZooKeeperOptions options = {}) {
     a.reset();
     b.reset();
+    proxy.reset();
     server.reset();
     server.emplace(std::move(options));
+    proxy.emplace("127.0.0.1", server->port());
     a = client();
     b = client();
   }
   std::unique_ptr<Backend> client(const ZooKeeperSettings& settings = {}) const {
     return connect_zookeeper(server->url(), settings);
+  }
+  std::unique_ptr<Backend> through_proxy(int patience_ms = 5'000) const {
+    return connect_zookeeper("zookeeper://127.0.0.1:" + std::to_string(proxy->port()),
+                             {.patience = Millis{patience_ms}});
   }
   /// The oracle; a session for each use.
   ZooKeeperClient nodes() const { return ZooKeeperClient(server->port()); }
@@ -93,8 +100,17 @@ class ZooKeeperTest : public testing::Test {
     const auto stat = nodes().stat("/dlock/" + key + '/' + child);
     return stat ? stat->session : 0;
   }
+  /// Of somebody behind the proxy, who is kept out meanwhile: a connection that is made in the very
+  /// moment would be forgotten by the server, and go on to be answered.
+  void end_session_of(const std::string& child) {
+    const std::int64_t session = session_of(child);
+    proxy->refuse();
+    ZooKeeperClient::end_session(server->port(), session);
+    proxy->pass();
+  }
 
   std::optional<ZooKeeperServer> server;
+  std::optional<Proxy> proxy;
   std::unique_ptr<Backend> a;
   std::unique_ptr<Backend> b;
 };

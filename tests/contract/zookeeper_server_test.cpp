@@ -1,7 +1,8 @@
 // Servers that stop, end, forget, elect and refuse.
 #include <gtest/gtest.h>
 
-#include <thread>
+#include <algorithm>
+#include <sstream>
 
 #include "zookeeper_fixture.hpp"
 
@@ -28,10 +29,10 @@ TEST_F(ZooKeeperServers, GrantsATimeoutThatIsNotWhatWasAskedFor) {
 }
 
 TEST_F(ZooKeeperServers, ASessionThatTheServerEndedIsALossAtOnce) {
-  auto lease = hold(*a, request("job"));
+  auto lease = hold(*through_proxy(), request("job"));
   const int events = lease->event_fd();
   EXPECT_TRUE(renew(*lease));
-  ZooKeeperClient::end_session(server->port(), session_of(children().at(0)));
+  end_session_of(children().at(0));
   const auto took = time_of([&] {
     while (util::wait_readable(events, soon())) {
       if (auto renewed = renew(*lease); !renewed && renewed.error().code == Errc::lost) break;
@@ -198,6 +199,39 @@ TEST_F(ZooKeeperThree, WithoutAMajorityNothingIsGrantedAndNothingIsLost) {
   three->operator[]((left + 1) % 3).start_again();
   EXPECT_TRUE(eventually([&] { return renew(*lease).has_value(); }));
   EXPECT_TRUE(release(*lease));
+}
+
+// Be it the leader or not: the connection is open, and nothing comes.
+TEST_F(ZooKeeperThree, WhenItsServerFallsSilentAHolderGoesToAnother) {
+  auto lease = hold(*a, lasting());
+  EXPECT_TRUE(renew(*lease));
+  const int any = three->operator[](0).port();
+  const std::string child = ZooKeeperClient(any).children("/dlock/job").at(0);
+  std::ostringstream session;
+  session << "sid=0x" << std::hex << ZooKeeperClient(any).stat("/dlock/job/" + child)->session;
+  std::size_t its = 0;
+  while (its < 3 && three->operator[](its).ask("cons").find(session.str()) == std::string::npos) {
+    ++its;
+  }
+  ASSERT_LT(its, 3u) << session.str();
+  three->operator[](its).pause();
+  const Deadline end = lease->valid_until();
+  Result<void> renewed = Error{};
+  while (!renewed && Clock::now() < end) {
+    renewed = lease->renew(std::min(in(2'000), end), Cancel());
+  }
+  EXPECT_TRUE(renewed);
+  EXPECT_GT(lease->valid_until(), end);
+  const std::size_t another = (its + 1) % 3;
+  EXPECT_TRUE(eventually([&] { return !three->operator[](another).mode().empty(); }));
+  auto other = connect_zookeeper(three->operator[](another).url());
+  EXPECT_TRUE(eventually([&] {
+    const auto outcome = try_once(*other, lasting());
+    return !outcome && outcome.error().code == Errc::busy;
+  }));
+  EXPECT_TRUE(release(*lease));
+  three->operator[](its).resume();
+  EXPECT_TRUE(is_free_for(*other, lasting()));
 }
 
 // A follower goes on to answer for as long as it does not know that it is cut off from its leader.

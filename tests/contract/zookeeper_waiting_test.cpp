@@ -99,11 +99,11 @@ TEST_F(ZooKeeperQueue, WhoeverWaitsLongerThanItsTtlGetsAFreshLease) {
 TEST_F(ZooKeeperQueue, AWaiterWhoseSessionExpiresQueuesAgainOnce) {
   auto lease = hold(*a, request("job"));
   const std::string holder = children().at(0);
-  Waiting waiting(client(), request("job"));
+  Waiting waiting(through_proxy(), request("job"));
   ASSERT_TRUE(queue_is(2));
   std::string first;
   for (const std::string& child : children()) first = child == holder ? first : child;
-  ZooKeeperClient::end_session(server->port(), session_of(first));
+  end_session_of(first);
   ASSERT_TRUE(eventually([&] {
     const auto now = children();
     return now.size() == 2 && std::find(now.begin(), now.end(), first) == now.end();
