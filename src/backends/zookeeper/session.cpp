@@ -27,6 +27,7 @@ constexpr Millis kRedial{300};  // after all servers were tried
 constexpr Millis kDial{400};    // for a connection and the answer to its first words
 constexpr unsigned kMostDoublings = 8;
 constexpr Millis kHangUpAtLeast{100};
+constexpr Millis kMostTimeout{10LL * 24 * 3'600'000};
 constexpr auto kNoLog = static_cast<ZooLogLevel>(0);
 
 void log_line(const char* message) {
@@ -64,11 +65,13 @@ void Session::on_event(zhandle_t*, int type, int, const char*, void* context) {
   if (type != ZOO_SESSION_EVENT) static_cast<Session*>(context)->news_ = true;
 }
 
-bool Session::connected() const { return handle_ && zoo_state(handle()) == ZOO_CONNECTED_STATE; }
+bool Session::connected() const {
+  return handle_ && !no_server_ && zoo_state(handle()) == ZOO_CONNECTED_STATE;
+}
 bool Session::expired() const {
   return ended_ || (handle_ && zoo_state(handle()) == ZOO_EXPIRED_SESSION_STATE);
 }
-bool Session::stopped() const { return is_unrecoverable(handle()) != ZOK; }
+bool Session::stopped() const { return no_server_ || is_unrecoverable(handle()) != ZOK; }
 std::int64_t Session::id() const { return zoo_client_id(handle())->client_id; }
 
 bool Session::take_news() { return std::exchange(news_, false); }
@@ -107,6 +110,7 @@ Result<void> Session::wait(const std::vector<Call>& calls, Deadline deadline, Ca
   const Deadline now = Clock::now();
   const Deadline hang_up_at = deadline - now < kHangUpAtLeast ? kNever : now + (deadline - now) / 2;
   while (!all_done()) {
+    if (no_server_) return silent();
     if (Clock::now() >= deadline) return give_up();
     if (connected() && Clock::now() >= hang_up_at) {
       hang_up();
@@ -116,6 +120,7 @@ Result<void> Session::wait(const std::vector<Call>& calls, Deadline deadline, Ca
       return ok;
     }
   }
+  if (connected()) dials_ = 0;
   // Told on a connection that was not cut: somebody else has ended the session.
   ended_ = ended_ || std::any_of(calls.begin(), calls.end(),
                                  [](const Call& call) { return call->code == ZSESSIONEXPIRED; });
@@ -193,11 +198,17 @@ void Session::note(int state_before, Deadline asked, int code) {
   const int cause = errno;
   const int state = zoo_state(handle());
   if (state == ZOO_ASSOCIATING_STATE && state_before != state) handshake_ = asked;
-  if (state == ZOO_CONNECTED_STATE && state_before != state) {
-    was_connected_ = true;
-    dials_ = 0;
-    trouble_.clear();
+  // Read-only is what nobody offers who was not asked for it.
+  const bool read_only = state == ZOO_READONLY_STATE;
+  if ((state == ZOO_CONNECTED_STATE || read_only) && state_before != state) {
     timeout_ = Millis{zoo_recv_timeout(handle())};
+    if (read_only || timeout_ <= Millis{0} || timeout_ > kMostTimeout) {
+      no_server_ = true;
+      trouble_ = "what answers there does not speak the protocol of ZooKeeper";
+      return;
+    }
+    was_connected_ = true;
+    trouble_.clear();
     clock_.opened(handshake_, timeout_);
   }
   if (code == ZOK || code == ZNOTHING) return;
@@ -283,7 +294,6 @@ Error Session::refused(const Call& call, const std::string& doing) const {
       return {Errc::invalid, at + "no such node"};
     case ZSESSIONEXPIRED:
     case ZINVALIDSTATE:
-      return silent();
     case ZCONNECTIONLOSS:
     case ZOPERATIONTIMEOUT:
       return silent();

@@ -102,9 +102,10 @@ class Session {
   LossClock clock_;
   unsigned servers_ = 0;
   unsigned refusals_ = 0;  // of connections, in a row
-  unsigned dials_ = 0;     // since there was a connection
+  unsigned dials_ = 0;     // since there was an answer
   bool was_connected_ = false;
   bool ended_ = false;
+  bool no_server_ = false;  // but something else
   bool news_ = false;
   int fd_ = -1;           // the library's
   Deadline dialled_{};    // when that connection was begun
