@@ -236,7 +236,8 @@ Result<std::unique_ptr<Lease>> Acquisition::get() {
   }
 }
 
-// The queue must not wait for us, and what was perhaps granted must not wait for its end.
+// The queue must not wait for us, and what was perhaps granted must not wait for its end.  Those
+// that are known to be slow are only told.
 void Acquisition::undo() {
   undo_again();
   if (!joined_ && !in_doubt_ && leftovers_.empty()) return;
@@ -246,12 +247,18 @@ void Acquisition::undo() {
   if (joined_ || in_doubt_) nodes.push_back(head_);
   // Behind those that were just sent again.
   for (const Leftover& leftover : leftovers_) nodes.push_back(leftover.node);
+  auto awaited = nodes;
+  std::erase_if(awaited, [&](unsigned node) { return !cluster_->is_prompt(node); });
   cluster_->gather<Removal>(
       nodes,
       [request = request_, deadline](Node& node, unsigned, Cancel stop) {
         return node.remove(request, true, deadline, stop);
       },
-      [](unsigned, const Result<Removal>&) { return false; }, [&] { return deadline; }, Cancel());
+      [&](unsigned node, const Result<Removal>&) {
+        std::erase(awaited, node);
+        return false;
+      },
+      [&] { return awaited.empty() ? Deadline() : deadline; }, Cancel());
 }
 
 Result<std::unique_ptr<Lease>> Acquisition::run() {
