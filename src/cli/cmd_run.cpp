@@ -48,9 +48,10 @@ void take_mode(const Settings& settings, const BackendEntry& entry, RunSpec& spe
 void take_kill_after(const Settings& settings, RunSpec& spec) {
   const Setting* kill_after = settings.find("kill-after");
   if (kill_after == nullptr) {
-    spec.kill_after = std::min<Millis>(seconds{5}, spec.ttl / 4);
+    spec.kill_after = default_kill_after(spec.ttl);
     return;
   }
+  spec.kill_after_by_ttl = false;
   spec.kill_after = to_duration(*kill_after);
   if (spec.kill_after * 2 < spec.ttl) return;
   const Setting* ttl = settings.find("ttl");

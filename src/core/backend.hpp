@@ -94,6 +94,10 @@ class Lease {
   /// was in doubt what had become of an earlier attempt, another one.
   virtual const std::string& owner_id() const = 0;
 
+  /// How long the lock outlives a holder that has fallen silent, where the service has the last
+  /// word on that; none: as the request says.
+  virtual std::optional<Millis> granted_ttl() const { return std::nullopt; }
+
   /// A number that is larger for every later grant of this key, if the service can give one.
   /// The child gets it as DLOCK_FENCE, to hand to whatever it writes to.
   virtual std::optional<std::uint64_t> fence() const = 0;

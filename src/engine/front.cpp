@@ -82,6 +82,7 @@ class Front {
   void on_granted(to_front::Granted granted);
   void show_waiting(Deadline now);
   Deadline next_deadline() const;
+  Margins margins() const { return {Millis{context_.page.kill_after}}; }
   bool must_take_over(Deadline now) const;
   void end_tree();
   int take_over(std::string reason);
@@ -89,7 +90,6 @@ class Front {
   const RunContext& context_;
   FrontEnd link_;
   const pid_t supervisor_;
-  const Margins margins_{context_.spec.kill_after};
   Fd signals_;
   Fd witness_;
   Fd alarm_;  // while it is to be relied on
@@ -211,7 +211,7 @@ bool Front::must_take_over(Deadline now) const {
   if (cancelled_by_ != 0 && waiting_) {
     return now >= after(cancelled_at_, context_.target.connect_timeout + Millis{1'000});
   }
-  return context_.page.guarded && now >= margins_.front_kills_at(context_.page.lease_end());
+  return context_.page.guarded && now >= margins().front_kills_at(context_.page.lease_end());
 }
 
 Deadline Front::next_deadline() const {
@@ -221,7 +221,7 @@ Deadline Front::next_deadline() const {
     next = std::min(next, after(cancelled_at_, context_.target.connect_timeout + Millis{1'000}));
   }
   if (context_.page.guarded && !alarm_) {
-    next = std::min(next, margins_.front_kills_at(context_.page.lease_end()));
+    next = std::min(next, margins().front_kills_at(context_.page.lease_end()));
   }
   return next;
 }

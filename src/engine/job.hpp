@@ -21,6 +21,7 @@ class Job {
  public:
   Job(Leftovers leftovers, Millis kill_after) : leftovers_(leftovers), kill_after_(kill_after) {}
 
+  void set_kill_after(Millis kill_after) { kill_after_ = kill_after; }
   void start(const CommandSpec& spec, const Inherited& inherited);
   bool started() const { return pid_ > 0; }
   /// errno of the fork or exec that failed; 0 if none did.
@@ -46,7 +47,7 @@ class Job {
 
  private:
   const Leftovers leftovers_;
-  const Millis kill_after_;
+  Millis kill_after_;
   pid_t pid_ = -1;
   int start_error_ = 0;
   std::optional<int> status_;

@@ -18,6 +18,7 @@ struct SharedPage {
   std::atomic<Deadline::rep> valid_until{Deadline::max().time_since_epoch().count()};
   /// From the grant until the tree is dead: the front watches valid_until.
   std::atomic<bool> guarded{false};
+  std::atomic<Millis::rep> kill_after{0};  // of Margins, from then on
   std::atomic<bool> granted{false};
   std::atomic<std::uint64_t> fence{0};
   std::atomic<Deadline::rep> granted_at{0};

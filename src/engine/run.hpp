@@ -1,6 +1,7 @@
 // Acquire, start, watch over, release: the one place where a lock and a process meet.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,6 +13,9 @@ namespace dlock {
 
 enum class OnLost { term, kill, ignore };
 enum class Leftovers { ignore, wait, kill };
+
+/// A job gets so long to end, unless --kill-after says otherwise.
+constexpr Millis default_kill_after(Millis ttl) { return std::min(Millis{5'000}, ttl / 4); }
 
 /// What `dlock run` was asked for.
 struct RunSpec {
@@ -25,7 +29,8 @@ struct RunSpec {
 
   int conflict_status = exit_status::kBusy;
   Leftovers leftovers = Leftovers::ignore;
-  Millis kill_after{5'000};  // from SIGTERM to SIGKILL; less than ttl / 2
+  Millis kill_after{5'000};       // from SIGTERM to SIGKILL; less than ttl / 2
+  bool kill_after_by_ttl = true;  // nobody has asked for another than default_kill_after()
   OnLost on_lost = OnLost::term;
   std::optional<Millis> max_hold;
   Millis min_hold{0};

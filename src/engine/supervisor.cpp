@@ -47,6 +47,7 @@ class Supervisor {
   [[noreturn]] void run();
 
  private:
+  std::optional<Error> adapt_to(Millis ttl);
   std::optional<Error> acquire();
   Result<std::unique_ptr<Lease>> open_and_acquire();
   Request make_request() const;
@@ -71,7 +72,7 @@ class Supervisor {
   const RunContext& context_;
   const RunSpec& spec_;
   SupervisorEnd link_;
-  const Margins margins_{spec_.kill_after};
+  Margins margins_{spec_.kill_after};
   Fd children_;  // signalfd of SIGCHLD
 
   std::unique_ptr<Backend> backend_;
@@ -145,9 +146,26 @@ Result<std::unique_ptr<Lease>> Supervisor::open_and_acquire() {
   return backend_->acquire(request, wait);
 }
 
+// To a ttl that is not the one that was asked for.
+std::optional<Error> Supervisor::adapt_to(Millis ttl) {
+  if (spec_.kill_after_by_ttl) margins_.kill_after = default_kill_after(ttl);
+  job_.set_kill_after(margins_.kill_after);
+  if (margins_.kill_after * 2 < ttl) return std::nullopt;
+  return Error{Errc::invalid, backend_->location() + " grants a ttl of " +
+                                  util::format_duration(ttl) + ": --kill-after " +
+                                  util::format_duration(spec_.kill_after) +
+                                  " must be less than half of that"};
+}
+
 std::optional<Error> Supervisor::acquire() {
   auto lease = open_and_acquire();
   if (!lease) return explain(lease.error());
+  if (const auto ttl = (*lease)->granted_ttl()) {
+    if (auto refused = adapt_to(*ttl)) {
+      (void)(*lease)->release(after(Clock::now(), context_.target.connect_timeout), Cancel());
+      return refused;
+    }
+  }
   if (Clock::now() >= margins_.term_at((*lease)->valid_until())) {
     (void)(*lease)->release(after(Clock::now(), context_.target.connect_timeout), Cancel());
     return Error{Errc::unreachable, backend_->location() + " granted " + quoted(spec_.key) +
@@ -155,10 +173,12 @@ std::optional<Error> Supervisor::acquire() {
   }
   owner_id_ = (*lease)->owner_id();
   const int witness = (*lease)->witness_fd();
+  const Millis ttl = (*lease)->granted_ttl().value_or(spec_.ttl);
   lock_.emplace(std::move(*lease),
-                HeldLock::Spec{spec_.key, spec_.ttl, margins_, context_.target.connect_timeout},
+                HeldLock::Spec{spec_.key, ttl, margins_, context_.target.connect_timeout},
                 context_.page);
   context_.page.granted = true;
+  context_.page.kill_after = margins_.kill_after.count();
   context_.page.guarded = spec_.on_lost != OnLost::ignore;
   if (const int alarm = lock_->alarm_fd(); alarm >= 0) {
     link_.send(to_front::Leased{Fd(dup(alarm))});
@@ -176,7 +196,7 @@ void Supervisor::lose(const Error& error, Deadline now) {
     return;
   }
   util::log(Level::error, message + "; ending " + spec_.argv.front());
-  const Millis patience = spec_.on_lost == OnLost::kill ? Millis{0} : spec_.kill_after;
+  const Millis patience = spec_.on_lost == OnLost::kill ? Millis{0} : margins_.kill_after;
   job_.end(std::min(after(now, patience), margins_.kill_at(context_.page.lease_end())), now);
 }
 
@@ -189,7 +209,7 @@ void Supervisor::look_at_clock(Deadline now) {
     max_hold_over_ = true;
     util::log(Level::warning, "--max-hold " + util::format_duration(*spec_.max_hold) +
                                   " is over; ending " + spec_.argv.front());
-    job_.end(after(now, spec_.kill_after), now);
+    job_.end(after(now, margins_.kill_after), now);
   }
 }
 

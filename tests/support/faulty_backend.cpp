@@ -92,6 +92,7 @@ class FaultyLease final : public Lease {
       : wrapped_(std::move(wrapped)), control_(std::move(control)) {}
 
   const std::string& owner_id() const override { return wrapped_->owner_id(); }
+  std::optional<Millis> granted_ttl() const override { return wrapped_->granted_ttl(); }
   std::optional<std::uint64_t> fence() const override { return wrapped_->fence(); }
   Deadline valid_until() const override { return wrapped_->valid_until(); }
   int event_fd() override { return wrapped_->event_fd(); }

@@ -31,6 +31,7 @@ class ZookeeperLease final : public Lease {
 
   std::optional<std::uint64_t> fence() const override { return fence_; }
   const std::string& owner_id() const override { return request_.owner.id; }
+  std::optional<Millis> granted_ttl() const override { return session_->timeout(); }
   Deadline valid_until() const override { return session_->clock().valid_until(); }
   Result<void> renew(Deadline deadline, Cancel cancel) override;
   int event_fd() override;
