@@ -21,7 +21,11 @@ struct Reply {
 
   bool ok() const { return code == ZOK; }
   /// Whether it was done nobody knows.
-  bool in_doubt() const { return code == ZCONNECTIONLOSS || code == ZOPERATIONTIMEOUT; }
+  bool in_doubt() const {
+    // The last one is what the library says of an answer that it does not expect any more, after a
+    // connection was lost between two requests.
+    return code == ZCONNECTIONLOSS || code == ZOPERATIONTIMEOUT || code == ZRUNTIMEINCONSISTENCY;
+  }
 };
 using Call = std::shared_ptr<Reply>;
 

@@ -296,6 +296,7 @@ Error Session::refused(const Call& call, const std::string& doing) const {
     case ZINVALIDSTATE:
     case ZCONNECTIONLOSS:
     case ZOPERATIONTIMEOUT:
+    case ZRUNTIMEINCONSISTENCY:
       return silent();
     default:
       return {Errc::unreachable, at + zerror(call->code)};
