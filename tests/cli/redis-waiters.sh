@@ -105,10 +105,14 @@ if each > 12:
 case = "the first 50 and each other one of the last 100 killed"
 holder, waiters = start(WAITERS)
 dead = waiters[:50] + waiters[100::2]
+alive = [process for process in waiters if process not in dead]
 pids = [pid for process in dead for pid in (supervisor(process), process.pid)]
 for pid in pids:
     os.kill(pid, signal.SIGKILL)
-finish(holder, waiters, [process for process in waiters if process not in dead], 3)
+# Until their connections end they would be called, and who is called and the one behind it are both dead.
+wait_for(lambda: len(redis("pubsub", "channels", "{dlock:job}:to:*")) <= len(alive) + 1,
+         "the server notices the dead")
+finish(holder, waiters, alive, 3)
 
 # One that hears nothing although its connection is open: those behind it look after it.
 case = "the first and third stopped"
