@@ -1,0 +1,77 @@
+// One connection to one server: statements go out, and are waited for until a deadline or Cancel.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backends/mysql/place.hpp"
+#include "core/cancel.hpp"
+#include "core/result.hpp"
+#include "util/clock.hpp"
+
+namespace dlock::mysql {
+
+using Row = std::vector<std::optional<std::string>>;  // none: NULL
+
+/// Of one statement.
+struct Answer {
+  std::vector<Row> rows;
+  std::uint64_t affected = 0;
+  std::uint64_t insert_id = 0;
+};
+
+/// Of all the statements of one ask.
+struct Reply {
+  std::vector<Answer> answers;  // of those that succeeded, in their order
+  unsigned code = 0;            // the server's or the library's number of the error; 0: none
+  std::optional<Error> error;   // what ended it, fit for a message: names the server
+
+  bool ok() const { return !error; }
+};
+
+/// Used by one thread at a time.
+class Connection {
+ public:
+  /// Connects to the first of the place's hosts that answers; of several to the first that can be
+  /// written to, the primary.  Each host has place.connect_timeout, all have until `deadline`.
+  /// Errc::unreachable, denied, invalid (no such database), unsupported (no client library),
+  /// cancelled.  May leave a thread behind that waits for the network; the process can end in spite
+  /// of it.
+  static Result<std::unique_ptr<Connection>> open(const std::shared_ptr<const Place>& place,
+                                                  Deadline deadline, Cancel cancel);
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  /// Sends one or more statements, separated by `;`, in one round trip and waits for the answers of
+  /// all of them.  The first one that fails ends it: those after it are not carried out.  After
+  /// Errc::cancelled, a deadline that has passed (Errc::unreachable) or a lost connection it is
+  /// broken.
+  Reply ask(const std::string& sql, Deadline deadline, Cancel cancel);
+
+  /// Readable while nothing is asked: the server has closed the connection.  -1: broken.
+  int fd() const;
+
+  /// CONNECTION_ID() there, for KILL.
+  std::uint64_t id() const;
+
+  /// It is a MariaDB, and no MySQL.
+  bool mariadb() const;
+
+  /// Closed; every later ask fails at once.
+  bool broken() const;
+
+  /// Says goodbye to the server, unless something is under way.  Never blocks.
+  void close();
+
+ private:
+  struct State;
+  explicit Connection(std::unique_ptr<State> state);
+
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace dlock::mysql

@@ -1,0 +1,36 @@
+// Which servers, how to get in, which database, and what the names of the tables begin with.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/backend.hpp"
+
+namespace dlock::mysql {
+
+/// on: encrypted, but whoever answers is believed.  verify: its certificate must lead to a CA that
+/// is trusted and bear the name or address in the URL.
+enum class Tls { off, on, verify };
+
+struct Place {
+  std::string location;  // as a URL without secrets
+  std::string shown;     // for messages: "mysql db1:3306,db2:3306"
+  std::vector<HostPort>
+      hosts;           // a primary and its standbys; one that stands for the socket, if set
+  std::string socket;  // path of a unix socket; empty: none
+  std::string user;
+  std::string password;
+  std::string database;
+  std::string prefix;  // of the names of tables: [A-Za-z0-9_]{0,32}
+  Tls tls = Tls::off;
+  std::string ca;                 // path of a PEM file; empty: whom this machine trusts
+  Millis connect_timeout{5'000};  // for one host
+
+  /// The host for messages: "mysql db1:3306", "mysql /run/mysqld/mysqld.sock".
+  std::string shown_host(const HostPort& host) const;
+};
+
+/// Errc::invalid says what is wrong with the target.
+Result<Place> make_place(const Target& target);
+
+}  // namespace dlock::mysql
