@@ -5,6 +5,7 @@
 # To build the dlock that is installed.
 build_packages=(
   cmake
+  default-libmysqlclient-dev
   g++
   libcli11-dev
   libhiredis-dev
@@ -23,6 +24,8 @@ test_packages=(
   libcurator-recipes-java
   libgtest-dev
   man-db
+  mariadb-client
+  mariadb-server
   nodejs
   npm
   openssl
@@ -52,6 +55,7 @@ declare -A packages_probe=(
   [bash-completion]=/usr/share/bash-completion/bash_completion
   [bsdutils]=script
   [default-jdk-headless]=javac
+  [default-libmysqlclient-dev]='<mysql/mysql.h>'
   [libcli11-dev]='<CLI/CLI.hpp>'
   [libcurator-recipes-java]=/usr/share/java/curator-recipes.jar
   [libgtest-dev]='<gtest/gtest.h>'
@@ -59,6 +63,8 @@ declare -A packages_probe=(
   [libssl-dev]='<openssl/ssl.h>'
   [libzookeeper-st-dev]=/usr/lib/$(uname -m)-linux-gnu/libzookeeper_st.so
   [man-db]=man
+  [mariadb-client]=mariadb
+  [mariadb-server]=mariadbd
   [ninja-build]=ninja
   [nlohmann-json3-dev]='<nlohmann/json.hpp>'
   [nodejs]=node

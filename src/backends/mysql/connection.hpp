@@ -19,7 +19,7 @@ using Row = std::vector<std::optional<std::string>>;  // none: NULL
 /// Of one statement.
 struct Answer {
   std::vector<Row> rows;
-  std::uint64_t affected = 0;
+  std::uint64_t affected = 0;  // rows that are other than before: an UPDATE to the same counts none
   std::uint64_t insert_id = 0;
 };
 
@@ -49,7 +49,7 @@ class Connection {
   /// Sends one or more statements, separated by `;`, in one round trip and waits for the answers of
   /// all of them.  The first one that fails ends it: those after it are not carried out.  After
   /// Errc::cancelled, a deadline that has passed (Errc::unreachable) or a lost connection it is
-  /// broken.
+  /// broken; but not if that was so before anything was sent.
   Reply ask(const std::string& sql, Deadline deadline, Cancel cancel);
 
   /// Readable while nothing is asked: the server has closed the connection.  -1: broken.

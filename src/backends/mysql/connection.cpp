@@ -1,0 +1,196 @@
+// The first ask carries the set-up of the session in front of it, in the same packet: what the
+// server's administrator, or its init_connect, has made the default must not matter to locks.
+#include "backends/mysql/connection.hpp"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <array>
+
+#include "backends/mysql/errors.hpp"
+#include "backends/mysql/library.hpp"
+#include "backends/mysql/worker.hpp"
+#include "util/duration.hpp"
+#include "util/poll.hpp"
+
+namespace dlock::mysql {
+namespace {
+
+// How long close() waits until the goodbye is sent: an idle socket takes it at once.
+constexpr Millis kGoodbye{200};
+
+// MariaDB carries out what is in /*M! */ and MySQL what is in /*!50708 */, from that version on.
+constexpr std::string_view kSetUp =
+    "SET SESSION sql_mode='STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', time_zone='+00:00',"
+    " autocommit=1, sql_safe_updates=0, sql_select_limit=DEFAULT, wait_timeout=28800,"
+    " innodb_lock_wait_timeout=50, lock_wait_timeout=10"
+    " /*M!100101 , max_statement_time=0 */"
+    " /*M!100300 , idle_transaction_timeout=0, idle_readonly_transaction_timeout=0,"
+    " idle_write_transaction_timeout=0 */"
+    " /*!50708 , max_execution_time=0 */;"
+    "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;"
+    "SET NAMES utf8mb4;";
+constexpr std::size_t kAnswersOfSetUp = 3;
+
+// "within 5s": what went by between setting the deadline and `start` is rounded away.
+std::string within(Deadline start, Deadline deadline) {
+  const auto given = remaining(deadline, start).count();
+  const auto step = given < 1'000 ? 10 : 100;
+  const Millis rounded{(given + step - 1) / step * step};
+  return rounded == Millis::zero() ? " in time" : " within " + util::format_duration(rounded);
+}
+
+enum class Waited { done, cancelled, late };
+
+Waited wait_for(const Worker& worker, Deadline deadline, Cancel cancel) {
+  std::array<pollfd, 2> fds{{{worker.done_fd(), POLLIN, 0}, {cancel.fd(), POLLIN, 0}}};
+  util::poll(fds, deadline);
+  if (fds[0].revents != 0) return Waited::done;
+  return fds[1].revents != 0 ? Waited::cancelled : Waited::late;
+}
+
+Reply failed(Errc code, std::string message) { return {.error = Error{code, std::move(message)}}; }
+
+}  // namespace
+
+struct Connection::State {
+  std::shared_ptr<Worker> worker;  // none: broken
+  Worker::Greeting greeting;
+  std::string server;
+  bool is_set_up = false;
+  std::string why_broken;
+};
+
+Connection::Connection(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Connection::~Connection() { close(); }
+
+namespace {
+
+/// As it is done by open() for each host.
+Result<std::pair<std::shared_ptr<Worker>, Worker::Greeting>> connect_to(
+    const Library& library, const std::shared_ptr<const Place>& place, const HostPort& host,
+    Deadline deadline, Cancel cancel) {
+  const std::string server = place->shown_host(host);
+  const Deadline start = Clock::now();
+  const Deadline until = std::min(deadline, after(start, place->connect_timeout));
+  auto worker = Worker::start(library, place, host);
+  if (!worker) return worker.error();
+  switch (wait_for(**worker, until, cancel)) {
+    case Waited::cancelled:
+      worker.value()->leave();
+      return Error{Errc::cancelled, server + ": stopped connecting"};
+    case Waited::late:
+      worker.value()->leave();
+      return Error{Errc::unreachable, server + ": no answer" + within(start, until)};
+    case Waited::done:
+      break;
+  }
+  auto greeting = worker.value()->greeting();
+  if (!greeting) return greeting.error();
+  return std::pair(std::move(*worker), *greeting);
+}
+
+// Of several failures: each is told, and the one that the operator can do something about counts.
+Error merged(const std::vector<Error>& failures) {
+  if (failures.size() == 1) return failures.front();
+  Error out{failures.front().code, ""};
+  for (const Error& failure : failures) {
+    if (failure.code != out.code) out.code = Errc::unreachable;
+    out.message += (out.message.empty() ? "" : "; ") + failure.message;
+  }
+  return out;
+}
+
+// Since MariaDB 11.8 a word, before and elsewhere a number.
+bool is_writable(const Reply& reply) {
+  const auto& rows = reply.answers.at(0).rows;
+  if (rows.empty() || rows[0].empty()) return false;
+  const std::string value = rows[0][0].value_or("");
+  return value == "0" || value == "OFF";
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Connection>> Connection::open(const std::shared_ptr<const Place>& place,
+                                                     Deadline deadline, Cancel cancel) {
+  const auto library = load_library();
+  if (!library) return library.error();
+  std::vector<Error> failures;
+  for (const HostPort& host : place->hosts) {
+    auto got = connect_to(*library.value(), place, host, deadline, cancel);
+    if (!got) {
+      failures.push_back(got.error());
+      if (got.error().code == Errc::cancelled) return got.error();
+      if (Clock::now() >= deadline) break;
+      continue;
+    }
+    auto state = std::make_unique<State>();
+    state->server = place->shown_host(host);
+    state->worker = std::move(got->first);
+    state->greeting = got->second;
+    auto connection = std::unique_ptr<Connection>(new Connection(std::move(state)));
+    if (place->hosts.size() == 1) return connection;
+    const Deadline until = std::min(deadline, after(Clock::now(), place->connect_timeout));
+    const Reply reply = connection->ask("SELECT @@GLOBAL.read_only", until, cancel);
+    if (!reply.ok()) {
+      failures.push_back(*reply.error);
+      if (reply.error->code == Errc::cancelled) return *reply.error;
+    } else if (is_writable(reply)) {
+      return connection;
+    } else {
+      failures.push_back(
+          {Errc::unreachable, place->shown_host(host) + ": is read_only, so it is no primary"});
+    }
+  }
+  return merged(failures);
+}
+
+Reply Connection::ask(const std::string& sql, Deadline deadline, Cancel cancel) {
+  if (broken()) return failed(Errc::unreachable, state_->why_broken);
+  const auto give_up = [&](Errc code, const std::string& why) {
+    close();
+    state_->why_broken = state_->server + ": the connection was given up: " + why;
+    return failed(code, state_->server + ": " + why);
+  };
+  // What has not been sent leaves the connection as it is.
+  if (cancel.requested()) return failed(Errc::cancelled, state_->server + ": told to stop");
+  if (Clock::now() >= deadline) return failed(Errc::unreachable, state_->server + ": no time left");
+  Worker& worker = *state_->worker;
+  const bool sets_up = !state_->is_set_up;
+  const Deadline start = Clock::now();
+  worker.ask(sets_up ? std::string(kSetUp) + sql : sql);
+  switch (wait_for(worker, deadline, cancel)) {
+    case Waited::cancelled:
+      return give_up(Errc::cancelled, "stopped waiting for an answer");
+    case Waited::late:
+      return give_up(Errc::unreachable, "no answer" + within(start, deadline));
+    case Waited::done:
+      break;
+  }
+  Reply reply = worker.reply();
+  if (sets_up) {
+    const std::size_t dropped = std::min(reply.answers.size(), kAnswersOfSetUp);
+    state_->is_set_up = dropped == kAnswersOfSetUp;
+    reply.answers.erase(reply.answers.begin(),
+                        reply.answers.begin() + static_cast<std::ptrdiff_t>(dropped));
+  }
+  if (reply.error && ends_connection(reply.code)) {
+    close();
+    state_->why_broken = reply.error->message;
+  }
+  return reply;
+}
+
+int Connection::fd() const { return broken() ? -1 : state_->greeting.fd; }
+std::uint64_t Connection::id() const { return state_->greeting.id; }
+bool Connection::mariadb() const { return state_->greeting.mariadb; }
+bool Connection::broken() const { return !state_->worker; }
+
+void Connection::close() {
+  const auto worker = std::move(state_->worker);
+  if (!worker) return;
+  state_->why_broken = state_->server + ": the connection is closed";
+  if (worker->leave()) util::wait_readable(worker->done_fd(), after(Clock::now(), kGoodbye));
+}
+
+}  // namespace dlock::mysql

@@ -1,0 +1,188 @@
+// Numbers: https://mariadb.com/kb/en/mariadb-error-codes/ and MySQL's errmsg list; below 1900 they
+// mean the same to both.  2000 to 2999 and 5000 to 5999 are the client library's own.
+#include "backends/mysql/errors.hpp"
+
+#include <netdb.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+
+#include "util/duration.hpp"
+#include "util/text.hpp"
+
+namespace dlock::mysql {
+namespace {
+
+using util::quoted;
+
+constexpr std::size_t kLongestText = 200;
+
+// In what a row says, %u is the user and %d the database.
+struct Meaning {
+  unsigned code;
+  Errc errc;
+  const char* says;
+};
+
+constexpr std::array kMeanings{
+    // --- busy, ill or on its way out: again later
+    Meaning{1021, Errc::unreachable, "its disk is full"},
+    Meaning{1040, Errc::unreachable, "it has no connection left; see max_connections"},
+    Meaning{1041, Errc::unreachable, "it is out of memory"},
+    Meaning{1047, Errc::unreachable, "this node of the cluster does not serve now"},
+    Meaning{1053, Errc::unreachable, "it is shutting down"},
+    Meaning{1114, Errc::unreachable, "its disk or table space is full"},
+    Meaning{1129, Errc::denied,
+            "it has blocked this host after too many bad connections; "
+            "an administrator can say FLUSH HOSTS there"},
+    Meaning{1152, Errc::unreachable, "it has ended the connection"},
+    Meaning{1153, Errc::unreachable, "the statement is larger than its max_allowed_packet"},
+    Meaning{1158, Errc::unreachable, "it has lost the connection"},
+    Meaning{1159, Errc::unreachable, "it has ended a connection that was too slow"},
+    Meaning{1160, Errc::unreachable, "it has lost the connection"},
+    Meaning{1161, Errc::unreachable, "it has ended a connection that was too slow"},
+    Meaning{1203, Errc::unreachable, "the user %u has no connection left"},
+    Meaning{1205, Errc::unreachable, "it waited too long for a row that another transaction holds"},
+    Meaning{1213, Errc::unreachable, "it found a deadlock between transactions"},
+    Meaning{1226, Errc::unreachable, "the user %u has used up what it may use"},
+    Meaning{1290, Errc::unreachable, "it does not take changes now; is it a replica?"},
+    Meaning{1317, Errc::unreachable, "somebody has interrupted the statement"},
+    Meaning{1792, Errc::unreachable, "it is read_only; is it a replica?"},
+    Meaning{1836, Errc::unreachable, "it is read_only; is it a replica?"},
+    Meaning{1927, Errc::unreachable, "somebody has killed the connection"},
+    Meaning{1969, Errc::unreachable, "the statement took longer than it allows"},
+    Meaning{3024, Errc::unreachable, "the statement took longer than it allows"},
+    Meaning{3169, Errc::unreachable, "somebody has killed the connection"},
+    Meaning{4031, Errc::unreachable, "it has ended a connection that was idle for too long"},
+    // --- who we are, and what we may
+    Meaning{1044, Errc::denied, "the user %u may not use the database %d"},
+    Meaning{1045, Errc::denied, "the user %u may not log in"},
+    Meaning{1130, Errc::denied, "this host may not connect"},
+    Meaning{1142, Errc::denied, "the user %u may not do that in the database %d"},
+    Meaning{1143, Errc::denied, "the user %u may not do that in the database %d"},
+    Meaning{1227, Errc::denied, "the user %u lacks a privilege"},
+    Meaning{1251, Errc::denied, "the user %u logs in by a method that this client does not have"},
+    Meaning{1370, Errc::denied, "the user %u may not do that in the database %d"},
+    Meaning{1524, Errc::denied, "the user %u logs in by a method that it does not have"},
+    Meaning{1698, Errc::denied, "the user %u may not log in"},
+    Meaning{1820, Errc::denied, "the user %u must set a new password first"},
+    Meaning{1862, Errc::denied, "the password of the user %u has expired"},
+    Meaning{3118, Errc::denied, "the user %u is locked"},
+    Meaning{3159, Errc::denied, "it takes connections with TLS only; say ?tls=on or ?tls=verify"},
+    Meaning{3955, Errc::denied, "the user %u is blocked after too many bad passwords"},
+    Meaning{4151, Errc::denied, "the user %u is locked"},
+    Meaning{2059, Errc::denied, "the user %u logs in by a method that this client does not have"},
+    Meaning{2061, Errc::denied, "the user %u may not log in"},
+    Meaning{5010, Errc::denied, "the user %u logs in by a method that shows the password"},
+    // --- what waiting does not cure
+    Meaning{1049, Errc::invalid, "there is no database %d"},
+    Meaning{1054, Errc::invalid, "a table in the database %d is not one of dlock's"},
+    Meaning{1064, Errc::invalid, "it does not understand the statement"},
+    Meaning{1146, Errc::invalid, "a table is missing in the database %d"},
+    Meaning{1193, Errc::invalid, "it is too old or of another kind"},
+    // --- the client library's own
+    Meaning{2006, Errc::unreachable, "the connection was lost"},
+    Meaning{2013, Errc::unreachable, "the connection was lost"},
+    Meaning{2014, Errc::unreachable, "its answers came out of order"},
+    Meaning{2020, Errc::unreachable, "its answer is too large"},
+    Meaning{2026, Errc::unreachable, "TLS failed"},
+    Meaning{2027, Errc::unreachable, "its answer makes no sense; is it a MySQL or MariaDB?"},
+    Meaning{2055, Errc::unreachable, "the connection was lost"},
+};
+
+// Every one of its errors leaves it unclear what the server will say next.
+bool is_of_library(unsigned code) {
+  return (code >= 2'000 && code < 3'000) || (code >= 5'000 && code < 6'000);
+}
+
+std::string cut(std::string_view text) {
+  while (text.ends_with('\n') || text.ends_with(' ')) text.remove_suffix(1);
+  std::string out = quoted(text, kLongestText);
+  return out.substr(1, out.size() - 2);
+}
+
+std::string filled(std::string_view says, const Place& place) {
+  std::string out;
+  for (std::size_t i = 0; i < says.size(); ++i) {
+    if (says[i] != '%') {
+      out += says[i];
+    } else {
+      out += quoted(says[++i] == 'u' ? place.user : place.database);
+    }
+  }
+  return out;
+}
+
+// "(111)" or "system error: 110" at the end of the library's text: an errno, or, where it is
+// negative, the outcome of getaddrinfo(3).
+std::optional<int> system_error(std::string_view text) {
+  while (text.ends_with(' ') || text.ends_with(')')) text.remove_suffix(1);
+  if (const auto at = text.find(" \""); at != std::string_view::npos) text = text.substr(0, at);
+  const auto last = text.find_last_not_of("0123456789");
+  if (last == std::string_view::npos || last + 1 == text.size()) return std::nullopt;
+  const std::size_t from = text[last] == '-' ? last : last + 1;
+  const auto number = util::parse_int(text.substr(from), -1'000, 1'000);
+  if (!number) return std::nullopt;
+  return static_cast<int>(*number);
+}
+
+bool is_silence(int error) {
+  return error == ETIMEDOUT || error == EINPROGRESS || error == EAGAIN || error == EALREADY;
+}
+
+std::string plain(const char* text) {
+  std::string out = text;
+  if (out[0] >= 'A' && out[0] <= 'Z') out[0] = static_cast<char>(out[0] - 'A' + 'a');
+  return out;
+}
+
+std::string why_not_connected(unsigned code, int error, const Place& place) {
+  if (is_silence(error)) return "no answer within " + util::format_duration(place.connect_timeout);
+  if (code == 2'005 || error < 0) {
+    if (error == EAI_AGAIN) return "the name server does not answer";
+    return "no such host";
+  }
+  if (!place.socket.empty() && error == ENOENT) return "no such socket";
+  if (error == 0) return "it ended the connection before it said anything";
+  return plain(std::strerror(error));
+}
+
+}  // namespace
+
+Error error_of(unsigned code, std::string_view text, const std::string& server,
+               const Place& place) {
+  const auto* known = std::find_if(kMeanings.begin(), kMeanings.end(),
+                                   [code](const Meaning& it) { return it.code == code; });
+  if (known == kMeanings.end()) {
+    return {Errc::unreachable, server + ": error " + std::to_string(code) + " (" + cut(text) + ')'};
+  }
+  std::string message = server + ": " + filled(known->says, place);
+  if (code == 2'026 && place.tls == Tls::verify) {
+    message += ", or its certificate is not trusted";
+    message += place.ca.empty() ? "; name its CA with ?ca=FILE"
+                                : "; is its CA in " + util::printable(place.ca) + '?';
+  }
+  return {known->errc, message + " (" + cut(text) + ')'};
+}
+
+Error connect_error_of(unsigned code, std::string_view text, const std::string& server,
+                       const Place& place) {
+  const bool by_system = code >= 2'001 && code <= 2'005;
+  const bool lost = code == 2'006 || code == 2'013 || code == 2'055;
+  const auto error = system_error(text);
+  if (error && (by_system || lost)) {
+    return {Errc::unreachable, server + ": " + why_not_connected(code, *error, place)};
+  }
+  if (code == 2'005) return {Errc::unreachable, server + ": no such host"};
+  return error_of(code, text, server, place);
+}
+
+bool ends_connection(unsigned code) {
+  constexpr std::array<unsigned, 9> kLast{1053, 1152, 1158, 1159, 1160, 1161, 1927, 3169, 4031};
+  return is_of_library(code) || std::find(kLast.begin(), kLast.end(), code) != kLast.end();
+}
+
+}  // namespace dlock::mysql

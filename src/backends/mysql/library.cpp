@@ -1,0 +1,50 @@
+// The library sets SIGPIPE to be ignored when it is initialized, for all of the process, and exec
+// would hand that down to the job: what was there is put back.  Our threads block SIGPIPE instead.
+#include "backends/mysql/library.hpp"
+
+#include <dlfcn.h>
+#include <signal.h>
+
+#include <string>
+
+#include "util/text.hpp"
+
+namespace dlock::mysql {
+namespace {
+
+// The one whose headers we have; another may have other structures.
+constexpr const char* kLibrary = DLOCK_MYSQL_SONAME;
+
+Error unusable(const std::string& why) {
+  return {Errc::unsupported, std::string("the mysql backends need the client library ") + kLibrary +
+                                 " (in Debian the package " + DLOCK_MYSQL_PACKAGE + "): " + why};
+}
+
+Result<Library> load() {
+  void* library = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return unusable(util::printable(dlerror()));
+  Library out(library);
+  if (out.missing() != nullptr) return unusable(std::string("it has no ") + out.missing());
+  struct sigaction before {};
+  ::sigaction(SIGPIPE, nullptr, &before);
+  const int status = out.mysql_server_init(0, nullptr, nullptr);
+  ::sigaction(SIGPIPE, &before, nullptr);
+  if (status != 0) return unusable("it cannot be initialized");
+  return out;
+}
+
+}  // namespace
+
+Library::Address Library::find(const char* name) {
+  void* address = dlsym(library_, name);
+  if (address == nullptr) missing_ = name;
+  return {address};
+}
+
+Result<const Library*> load_library() {
+  static const Result<Library> library = load();
+  if (!library) return library.error();
+  return &library.value();
+}
+
+}  // namespace dlock::mysql

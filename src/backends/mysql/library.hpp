@@ -1,0 +1,60 @@
+// The functions of the client library that the connection needs, loaded when they are first asked
+// for: to link with it would cost each short job of another backend more than all that dlock does.
+#pragma once
+
+#include <mysql.h>
+
+#include "core/result.hpp"
+
+namespace dlock::mysql {
+
+class Library {
+ public:
+  /// Of a library that is loaded.
+  explicit Library(void* library) : library_(library) {}
+
+  /// One of the functions below that the library does not have; null if it has all.
+  const char* missing() const { return missing_; }
+
+ private:
+  struct Address {
+    void* address;
+    template <class Function>
+    operator Function*() const {
+      return reinterpret_cast<Function*>(address);
+    }
+  };
+  Address find(const char* name);
+
+  void* library_;
+  const char* missing_ = nullptr;
+
+ public:
+  decltype(&::mysql_affected_rows) mysql_affected_rows = find("mysql_affected_rows");
+  decltype(&::mysql_close) mysql_close = find("mysql_close");
+  decltype(&::mysql_errno) mysql_errno = find("mysql_errno");
+  decltype(&::mysql_error) mysql_error = find("mysql_error");
+  decltype(&::mysql_fetch_lengths) mysql_fetch_lengths = find("mysql_fetch_lengths");
+  decltype(&::mysql_fetch_row) mysql_fetch_row = find("mysql_fetch_row");
+  decltype(&::mysql_field_count) mysql_field_count = find("mysql_field_count");
+  decltype(&::mysql_free_result) mysql_free_result = find("mysql_free_result");
+  decltype(&::mysql_get_server_info) mysql_get_server_info = find("mysql_get_server_info");
+  decltype(&::mysql_init) mysql_init = find("mysql_init");
+  decltype(&::mysql_insert_id) mysql_insert_id = find("mysql_insert_id");
+  decltype(&::mysql_next_result) mysql_next_result = find("mysql_next_result");
+  decltype(&::mysql_num_fields) mysql_num_fields = find("mysql_num_fields");
+  decltype(&::mysql_options) mysql_options = find("mysql_options");
+  decltype(&::mysql_real_connect) mysql_real_connect = find("mysql_real_connect");
+  decltype(&::mysql_real_query) mysql_real_query = find("mysql_real_query");
+  decltype(&::mysql_server_init) mysql_server_init = find("mysql_server_init");
+  decltype(&::mysql_thread_end) mysql_thread_end = find("mysql_thread_end");
+  decltype(&::mysql_thread_id) mysql_thread_id = find("mysql_thread_id");
+  decltype(&::mysql_thread_init) mysql_thread_init = find("mysql_thread_init");
+  decltype(&::mysql_use_result) mysql_use_result = find("mysql_use_result");
+};
+
+/// Stays loaded from then on.  May be called by any thread.  Errc::unsupported, with what the
+/// linker says and what to install, if it cannot be had.
+Result<const Library*> load_library();
+
+}  // namespace dlock::mysql

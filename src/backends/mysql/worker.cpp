@@ -1,0 +1,365 @@
+// Why a thread. mysql_real_connect() resolves names and waits as long as it likes.  For answers one
+//              could wait with poll(2), but both client libraries read ahead: the second answer may
+//              be with them already while the socket stays silent, and neither tells.
+// Leaving.     Who does not want to wait any longer shuts the socket down, which ends the call that
+//              is blocked on it.  While connecting, the library has the socket to itself: it is
+//              then left to its own timeouts.
+// Signals.     The thread blocks all of them: none is handled here, and SIGPIPE, which OpenSSL's
+//              and GnuTLS' write(2) may raise, ends nobody.
+// Sizes.       Rows are fetched one by one, so that a server that sends without end is stopped.
+#include "backends/mysql/worker.hpp"
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+#include <system_error>
+#include <thread>
+
+#include "backends/mysql/errors.hpp"
+#include "backends/mysql/library.hpp"
+#include "util/fd.hpp"
+#include "util/text.hpp"
+
+#ifdef LIBMARIADB
+#include <ma_pvio.h>
+#endif
+#include <errmsg.h>
+
+namespace dlock::mysql {
+namespace {
+
+constexpr std::size_t kMostBytes = std::size_t{64} * 1024 * 1024;  // of all answers to one ask
+constexpr std::size_t kBytesOfField = 48;  // what a field costs beside its text, about
+
+#ifdef LIBMARIADB
+using Flag = my_bool;
+#else
+using Flag = bool;
+#endif
+
+// The bundles of Debian, of Fedora and of SUSE.
+constexpr std::array<const char*, 3> kTrusted{"/etc/ssl/certs/ca-certificates.crt",
+                                              "/etc/pki/tls/certs/ca-bundle.crt",
+                                              "/etc/ssl/ca-bundle.pem"};
+
+// How a user may log in.  What a server may ask for otherwise is the password in plain text
+// (mysql_clear_password) or as a question on the terminal (dialog).  MySQL's library does neither
+// unless told to.
+[[maybe_unused]] constexpr const char* kLogins =
+    "mysql_native_password,client_ed25519,caching_sha2_password,sha256_password,parsec,"
+    "auth_gssapi_client";
+
+bool is_readable(const std::string& path) {
+  return Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)).get() >= 0;
+}
+
+Result<std::string> ca_of(const Place& place) {
+  if (!place.ca.empty()) {
+    if (is_readable(place.ca)) return place.ca;
+    return Error{Errc::invalid, "cannot read the CA certificate " + util::printable(place.ca) +
+                                    ": " + std::strerror(errno)};
+  }
+  for (const char* path : kTrusted) {
+    if (is_readable(path)) return std::string(path);
+  }
+  return Error{Errc::invalid,
+               "this machine has no list of CAs that it trusts; name the server's with ?ca=FILE"};
+}
+
+}  // namespace
+
+struct Worker::Shared {
+  // Set before the thread begins.
+  const Library* library;
+  std::shared_ptr<const Place> place;
+  HostPort host;
+  std::string server;
+  Fd done{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+
+  // What both threads touch.
+  std::mutex mutex;
+  std::condition_variable wake;
+  bool leaves = false;
+  bool busy = true;
+  std::optional<Result<Greeting>> greeting;
+  std::optional<std::string> sql;
+  Reply reply;
+  int fd = -1;  // to shut down; -1 while the library has it to itself
+
+  // The thread's own.
+  MYSQL* mysql = nullptr;
+
+  void run();
+
+ private:
+  Result<void> set_options();
+  Result<void> set_tls();
+  void set_timeouts();
+  Result<Greeting> connect();
+  Greeting greet();
+  Reply carry_out(const std::string& statements);
+  bool take_rows(Answer& answer, std::size_t& bytes);
+  void set_error(Reply& reply) const;
+  void tell() const { eventfd_write(done.get(), 1); }
+
+  template <class T>
+  bool option(mysql_option name, const T& value) {
+    return library->mysql_options(mysql, name, &value) == 0;
+  }
+};
+
+Result<void> Worker::Shared::set_tls() {
+  const bool wanted = place->tls != Tls::off;
+  const bool verify = place->tls == Tls::verify;
+  if (verify) {
+    const auto ca = ca_of(*place);
+    if (!ca) return ca.error();
+    library->mysql_options(mysql, MYSQL_OPT_SSL_CA, ca.value().c_str());
+  }
+  bool ok = true;
+#ifdef LIBMARIADB
+  const auto enforce = static_cast<Flag>(wanted);
+  const auto check = static_cast<Flag>(verify);
+  ok = option(MYSQL_OPT_SSL_VERIFY_SERVER_CERT, check) && option(MYSQL_OPT_SSL_ENFORCE, enforce);
+#else
+  const unsigned mode = verify   ? SSL_MODE_VERIFY_IDENTITY
+                        : wanted ? SSL_MODE_REQUIRED
+                                 : SSL_MODE_DISABLED;
+  ok = option(MYSQL_OPT_SSL_MODE, mode);
+#endif
+  if (ok) return {};
+  return Error{Errc::unsupported, "the client library has no TLS"};
+}
+
+// Whole seconds are all that the library knows: whoever waits counts better.
+void Worker::Shared::set_timeouts() {
+  using std::chrono::ceil;
+  using std::chrono::seconds;
+  const auto patience = static_cast<unsigned>(ceil<seconds>(place->connect_timeout).count());
+  option(MYSQL_OPT_CONNECT_TIMEOUT, patience);
+  option(MYSQL_OPT_WRITE_TIMEOUT, patience);
+#ifdef LIBMARIADB
+  option(MYSQL_OPT_READ_TIMEOUT, patience);  // until greet() lifts it
+#endif
+}
+
+// There is nothing here of my.cnf: the library reads it only when told to.
+Result<void> Worker::Shared::set_options() {
+  set_timeouts();
+  option(MYSQL_OPT_LOCAL_INFILE, unsigned{0});
+  option(MYSQL_OPT_MAX_ALLOWED_PACKET, static_cast<unsigned long>(kMostBytes));
+  library->mysql_options(mysql, MYSQL_SET_CHARSET_NAME, "utf8mb4");
+  // "localhost" would mean the library's own idea of a socket.
+  option(MYSQL_OPT_PROTOCOL,
+         unsigned{place->socket.empty() ? MYSQL_PROTOCOL_TCP : MYSQL_PROTOCOL_SOCKET});
+#ifdef LIBMARIADB
+#if MARIADB_PACKAGE_VERSION_ID >= 30300
+  library->mysql_options(mysql, MARIADB_OPT_RESTRICTED_AUTH, kLogins);
+#endif
+#else
+  option(MYSQL_OPT_GET_SERVER_PUBLIC_KEY, Flag{true});  // of caching_sha2_password without TLS
+#endif
+  return set_tls();
+}
+
+Worker::Greeting Worker::Shared::greet() {
+  Greeting out;
+  out.id = library->mysql_thread_id(mysql);
+  const char* version = library->mysql_get_server_info(mysql);
+  out.mariadb = version != nullptr && std::strstr(version, "MariaDB") != nullptr;
+  out.fd = static_cast<int>(mysql->net.fd);
+#ifdef LIBMARIADB
+  // A statement may take as long as it likes.
+  mysql->net.pvio->methods->set_timeout(mysql->net.pvio, PVIO_READ_TIMEOUT, 0);
+#endif
+  ::fcntl(out.fd, F_SETFD, FD_CLOEXEC);
+  if (!place->socket.empty()) return out;
+  const auto set = [&](int level, int option, int value) {
+    ::setsockopt(out.fd, level, option, &value, sizeof value);
+  };
+  // NAT boxes and firewalls forget a silent connection, some after five minutes; and a server that
+  // vanished is not missed by who only waits.  A probe a minute, and 60 + 3 * 20 seconds.
+  set(SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(IPPROTO_TCP, TCP_KEEPIDLE, 60);
+  set(IPPROTO_TCP, TCP_KEEPINTVL, 20);
+  set(IPPROTO_TCP, TCP_KEEPCNT, 3);
+  return out;
+}
+
+Result<Worker::Greeting> Worker::Shared::connect() {
+  mysql = library->mysql_init(nullptr);
+  if (mysql == nullptr) return Error{Errc::unreachable, server + ": no memory"};
+  if (auto ok = set_options(); !ok) {
+    return Error{ok.error().code, server + ": " + ok.error().message};
+  }
+  const char* const socket = place->socket.empty() ? nullptr : place->socket.c_str();
+  const char* const name = socket == nullptr ? host.host.c_str() : nullptr;
+  if (library->mysql_real_connect(mysql, name, place->user.c_str(), place->password.c_str(),
+                                  place->database.c_str(), host.port, socket,
+                                  CLIENT_MULTI_STATEMENTS) == nullptr) {
+    return connect_error_of(library->mysql_errno(mysql), library->mysql_error(mysql), server,
+                            *place);
+  }
+  return greet();
+}
+
+void Worker::Shared::set_error(Reply& out) const {
+  out.code = library->mysql_errno(mysql);
+  out.error = error_of(out.code, library->mysql_error(mysql), server, *place);
+}
+
+// The rows of one answer, if it has any; false if there is an error or they are too many.
+bool Worker::Shared::take_rows(Answer& answer, std::size_t& bytes) {
+  MYSQL_RES* const result = library->mysql_use_result(mysql);
+  if (result == nullptr) {
+    answer.affected = library->mysql_affected_rows(mysql);
+    answer.insert_id = library->mysql_insert_id(mysql);
+    return library->mysql_field_count(mysql) == 0;
+  }
+  const unsigned fields = library->mysql_num_fields(result);
+  while (const MYSQL_ROW row = library->mysql_fetch_row(result)) {
+    const unsigned long* const lengths = library->mysql_fetch_lengths(result);
+    Row& out = answer.rows.emplace_back();
+    out.reserve(fields);
+    bytes += sizeof(Row);
+    for (unsigned i = 0; i < fields; ++i) {
+      bytes += kBytesOfField + lengths[i];
+      if (row[i] == nullptr) {
+        out.emplace_back();
+      } else {
+        out.emplace_back(std::in_place, row[i], lengths[i]);
+      }
+    }
+    // To free the result would be to read all that is left of it.
+    if (bytes > kMostBytes) ::shutdown(static_cast<int>(mysql->net.fd), SHUT_RDWR);
+  }
+  const bool ok = library->mysql_errno(mysql) == 0;
+  library->mysql_free_result(result);
+  return ok;
+}
+
+Reply Worker::Shared::carry_out(const std::string& statements) {
+  Reply out;
+  std::size_t bytes = 0;
+  int status = library->mysql_real_query(mysql, statements.data(),
+                                         static_cast<unsigned long>(statements.size()));
+  while (status == 0) {
+    Answer answer;
+    bytes += sizeof answer;
+    const bool ok = take_rows(answer, bytes);
+    if (bytes > kMostBytes) {
+      out.code = CR_NET_PACKET_TOO_LARGE;
+      out.error = error_of(out.code, "more than 64 MiB", server, *place);
+      return out;
+    }
+    if (!ok) break;
+    out.answers.push_back(std::move(answer));
+    status = library->mysql_next_result(mysql);
+    if (status < 0) return out;  // that was the last
+  }
+  set_error(out);
+  return out;
+}
+
+void Worker::Shared::run() {
+  library->mysql_thread_init();
+  auto connected = connect();
+  std::unique_lock lock(mutex);
+  const bool ok = connected.has_value();
+  if (ok) fd = connected->fd;
+  greeting = std::move(connected);
+  busy = false;
+  tell();
+  while (ok && !leaves) {
+    wake.wait(lock, [this] { return leaves || sql; });
+    if (!sql || leaves) break;
+    const std::string statements = std::move(*sql);
+    sql.reset();
+    lock.unlock();
+    Reply out = carry_out(statements);
+    lock.lock();
+    reply = std::move(out);
+    busy = false;
+    if (!leaves) tell();
+  }
+  fd = -1;  // nobody shuts down what may be another's by then
+  lock.unlock();
+  if (mysql != nullptr) library->mysql_close(mysql);
+  library->mysql_thread_end();
+  tell();
+}
+
+Worker::Worker(std::unique_ptr<Shared> shared) : shared_(std::move(shared)) {}
+Worker::~Worker() = default;
+
+Result<std::shared_ptr<Worker>> Worker::start(const Library& library,
+                                              std::shared_ptr<const Place> place, HostPort host) {
+  auto shared = std::make_unique<Shared>();
+  shared->library = &library;
+  shared->server = place->shown_host(host);
+  shared->place = std::move(place);
+  shared->host = std::move(host);
+  const std::string server = shared->server;
+  const auto failed = [&](int error) {
+    return Error{Errc::unreachable, server + ": cannot connect: " + std::strerror(error)};
+  };
+  if (!shared->done) return failed(errno);
+  auto worker = std::make_shared<Worker>(std::move(shared));
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  int error = 0;
+  try {
+    std::thread([worker] { worker->shared_->run(); }).detach();
+  } catch (const std::system_error& caught) {
+    error = caught.code().value();
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (error != 0) return failed(error);
+  return worker;
+}
+
+int Worker::done_fd() const { return shared_->done.get(); }
+
+Result<Worker::Greeting> Worker::greeting() {
+  const std::lock_guard lock(shared_->mutex);
+  eventfd_t count = 0;
+  eventfd_read(shared_->done.get(), &count);
+  return *shared_->greeting;
+}
+
+void Worker::ask(std::string sql) {
+  {
+    const std::lock_guard lock(shared_->mutex);
+    shared_->sql = std::move(sql);
+    shared_->busy = true;
+  }
+  shared_->wake.notify_one();
+}
+
+Reply Worker::reply() {
+  const std::lock_guard lock(shared_->mutex);
+  eventfd_t count = 0;
+  eventfd_read(shared_->done.get(), &count);
+  return std::move(shared_->reply);
+}
+
+bool Worker::leave() {
+  const std::lock_guard lock(shared_->mutex);
+  shared_->leaves = true;
+  if (shared_->busy && shared_->fd >= 0) ::shutdown(shared_->fd, SHUT_RDWR);
+  shared_->wake.notify_one();
+  return !shared_->busy;
+}
+
+}  // namespace dlock::mysql
