@@ -3,6 +3,9 @@
 #include <array>
 
 #include "backends/file/file_backend.hpp"
+#ifdef DLOCK_WITH_MYSQL
+#include "backends/mysql/mysql_backend.hpp"
+#endif
 #ifdef DLOCK_WITH_REDIS
 #include "backends/redis/redis_backend.hpp"
 #endif
@@ -74,15 +77,30 @@ constexpr std::array kBackends{
                  .alias = "mysql",
                  .brief = "a unique row in MySQL or MariaDB",
                  .traits = with(kOnServer, EndsOn::ttl, Order::fifo, true),
-                 .url_example = "mysql-table://user@host:3306/db"},
+                 .url_example = "mysql-table://user@host:3306/db",
+#ifdef DLOCK_WITH_MYSQL
+                 .check = mysql::check,
+                 .open = mysql::open_table
+#endif
+    },
     BackendEntry{.name = "mysql-row",
                  .brief = "SELECT ... FOR UPDATE in MySQL or MariaDB",
                  .traits = with(kOnServer, EndsOn::disconnect, Order::fifo, true),
-                 .url_example = "mysql-row://user@host:3306/db"},
+                 .url_example = "mysql-row://user@host:3306/db",
+#ifdef DLOCK_WITH_MYSQL
+                 .check = mysql::check,
+                 .open = mysql::open_row
+#endif
+    },
     BackendEntry{.name = "mysql-version",
                  .brief = "an optimistic version column in MySQL or MariaDB",
                  .traits = with(kOnServer, EndsOn::ttl, Order::fifo, true),
-                 .url_example = "mysql-version://user@host:3306/db"},
+                 .url_example = "mysql-version://user@host:3306/db",
+#ifdef DLOCK_WITH_MYSQL
+                 .check = mysql::check,
+                 .open = mysql::open_version
+#endif
+    },
 };
 
 }  // namespace

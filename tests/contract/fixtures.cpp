@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "support/mysql_server.hpp"
 #include "support/redis_server.hpp"
 #include "support/test_registry.hpp"
 #include "support/zookeeper_server.hpp"
@@ -63,6 +64,38 @@ class ZooKeeperService final : public Service {
   ZooKeeperServer server_;
 };
 
+// What an administrator may have chosen must not matter.
+MysqlOptions strange_settings() {
+  return {.settings = {"sql_mode=ANSI_QUOTES,STRICT_ALL_TABLES,PIPES_AS_CONCAT,NO_BACKSLASH_ESCAPES",
+                       "transaction_isolation=SERIALIZABLE", "default_time_zone=+05:30",
+                       "autocommit=0", "innodb_lock_wait_timeout=1", "wait_timeout=2",
+                       "init_connect=SET SESSION time_zone='-08:00', sql_safe_updates=1"}};
+}
+
+class MysqlService final : public Service {
+ public:
+  explicit MysqlService(const std::string& method, const MysqlOptions& options = {})
+      : method_(method), server_(options) {}
+  const Traits& traits() const override { return find_backend("mysql-" + method_)->traits; }
+  std::unique_ptr<Backend> connect() override { return open_url(server_.url(method_)); }
+
+ private:
+  std::string method_;
+  MysqlServer server_;
+};
+
+std::unique_ptr<Service> mysql_table() { return std::make_unique<MysqlService>("table"); }
+std::unique_ptr<Service> mysql_row() { return std::make_unique<MysqlService>("row"); }
+std::unique_ptr<Service> mysql_version() { return std::make_unique<MysqlService>("version"); }
+std::unique_ptr<Service> strange_mysql_table() {
+  return std::make_unique<MysqlService>("table", strange_settings());
+}
+std::unique_ptr<Service> strange_mysql_row() {
+  return std::make_unique<MysqlService>("row", strange_settings());
+}
+std::unique_ptr<Service> strange_mysql_version() {
+  return std::make_unique<MysqlService>("version", strange_settings());
+}
 std::unique_ptr<Service> zookeeper() { return std::make_unique<ZooKeeperService>(); }
 std::unique_ptr<Service> redlock() { return std::make_unique<RedlockService>(); }
 std::unique_ptr<Service> redis() { return std::make_unique<RedisService>(); }
@@ -94,6 +127,14 @@ std::vector<ServiceKind> service_kinds() {
   }
   if (find_backend("zookeeper")->open != nullptr && ZooKeeperServer::available()) {
     kinds.push_back({"zookeeper", zookeeper});
+  }
+  if (find_backend("mysql-table")->open != nullptr && MysqlServer::available()) {
+    kinds.push_back({"mysql_table", mysql_table});
+    kinds.push_back({"mysql_row", mysql_row});
+    kinds.push_back({"mysql_version", mysql_version});
+    kinds.push_back({"strange_mysql_table", strange_mysql_table});
+    kinds.push_back({"strange_mysql_row", strange_mysql_row});
+    kinds.push_back({"strange_mysql_version", strange_mysql_version});
   }
   return kinds;
 }

@@ -58,6 +58,9 @@ struct Connection::State {
   Worker::Greeting greeting;
   std::string server;
   bool is_set_up = false;
+  bool sets_up = false;  // what is under way
+  bool under_way = false;
+  Deadline sent{};
   std::string why_broken;
 };
 
@@ -147,28 +150,40 @@ Result<std::unique_ptr<Connection>> Connection::open(const std::shared_ptr<const
 
 Reply Connection::ask(const std::string& sql, Deadline deadline, Cancel cancel) {
   if (broken()) return failed(Errc::unreachable, state_->why_broken);
-  const auto give_up = [&](Errc code, const std::string& why) {
-    close();
-    state_->why_broken = state_->server + ": the connection was given up: " + why;
-    return failed(code, state_->server + ": " + why);
-  };
   // What has not been sent leaves the connection as it is.
   if (cancel.requested()) return failed(Errc::cancelled, state_->server + ": told to stop");
   if (Clock::now() >= deadline) return failed(Errc::unreachable, state_->server + ": no time left");
+  send(sql);
+  Reply reply = receive(deadline, cancel);
+  if (!under_way()) return reply;
+  close();
+  state_->why_broken = "the connection was given up: " + reply.error->message;
+  return reply;
+}
+
+void Connection::send(const std::string& sql) {
+  if (broken()) return;
+  state_->sets_up = !state_->is_set_up;
+  state_->under_way = true;
+  state_->sent = Clock::now();
+  state_->worker->ask(state_->sets_up ? std::string(kSetUp) + sql : sql);
+}
+
+Reply Connection::receive(Deadline deadline, Cancel cancel) {
+  if (broken()) return failed(Errc::unreachable, state_->why_broken);
   Worker& worker = *state_->worker;
-  const bool sets_up = !state_->is_set_up;
-  const Deadline start = Clock::now();
-  worker.ask(sets_up ? std::string(kSetUp) + sql : sql);
   switch (wait_for(worker, deadline, cancel)) {
     case Waited::cancelled:
-      return give_up(Errc::cancelled, "stopped waiting for an answer");
+      return failed(Errc::cancelled, state_->server + ": stopped waiting for an answer");
     case Waited::late:
-      return give_up(Errc::unreachable, "no answer" + within(start, deadline));
+      return failed(Errc::unreachable,
+                    state_->server + ": no answer" + within(state_->sent, deadline));
     case Waited::done:
       break;
   }
   Reply reply = worker.reply();
-  if (sets_up) {
+  state_->under_way = false;
+  if (state_->sets_up) {
     const std::size_t dropped = std::min(reply.answers.size(), kAnswersOfSetUp);
     state_->is_set_up = dropped == kAnswersOfSetUp;
     reply.answers.erase(reply.answers.begin(),
@@ -181,6 +196,7 @@ Reply Connection::ask(const std::string& sql, Deadline deadline, Cancel cancel) 
   return reply;
 }
 
+bool Connection::under_way() const { return !broken() && state_->under_way; }
 int Connection::fd() const { return broken() ? -1 : state_->greeting.fd; }
 std::uint64_t Connection::id() const { return state_->greeting.id; }
 bool Connection::mariadb() const { return state_->greeting.mariadb; }

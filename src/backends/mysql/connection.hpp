@@ -52,6 +52,13 @@ class Connection {
   /// broken; but not if that was so before anything was sent.
   Reply ask(const std::string& sql, Deadline deadline, Cancel cancel);
 
+  /// The same in two steps.  If there is no answer by the deadline, or when Cancel fires, the
+  /// connection is not broken: the answer is still under way, and is to be received before anything
+  /// else is sent.
+  void send(const std::string& sql);
+  Reply receive(Deadline deadline, Cancel cancel);
+  bool under_way() const;
+
   /// Readable while nothing is asked: the server has closed the connection.  -1: broken.
   int fd() const;
 

@@ -19,9 +19,9 @@
 
 #include "backends/zookeeper/look.hpp"
 #include "backends/zookeeper/queue.hpp"
-#include "backends/zookeeper/record.hpp"
 #include "backends/zookeeper/session.hpp"
 #include "backends/zookeeper/zookeeper_lease.hpp"
+#include "core/lock_record.hpp"
 #include "util/duration.hpp"
 #include "util/log.hpp"
 #include "util/text.hpp"
@@ -41,7 +41,7 @@ class Acquisition {
         wait_(wait),
         lock_(place_->path_of(request.key)),
         uuid_(uuid_for(request.owner.id)),
-        record_(format_record(request)) {}
+        record_(format_lock_record(request)) {}
 
   Result<std::unique_ptr<Lease>> run();
 

@@ -10,7 +10,7 @@
 
 #include <array>
 
-#include "backends/zookeeper/record.hpp"
+#include "core/lock_record.hpp"
 #include "util/poll.hpp"
 #include "util/text.hpp"
 
@@ -73,7 +73,7 @@ Result<void> ZookeeperLease::prove(Deadline deadline, Cancel cancel) {
                                 exists(session_->handle(), path_, Watch::yes)};
         // Who is behind us may have to know it.
         if (announced_ && announced_->done && announced_->in_doubt()) {
-          announced_ = set(session_->handle(), path_, format_record(request_));
+          announced_ = set(session_->handle(), path_, format_lock_record(request_));
         }
         return calls;
       },

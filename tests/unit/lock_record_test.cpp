@@ -1,6 +1,6 @@
-#include <gtest/gtest.h>
+#include "core/lock_record.hpp"
 
-#include "backends/zookeeper/record.hpp"
+#include <gtest/gtest.h>
 
 namespace dlock::zookeeper {
 namespace {
@@ -8,7 +8,7 @@ namespace {
 TEST(ZookeeperRecord, ComesBack) {
   Request request{.key = "job"};
   request.owner = {"0f3a", "web-3", 4121, "app", "./x \x1b[31m \"q\"", "https://ci/1"};
-  const auto owner = parse_record(format_record(request));
+  const auto owner = parse_lock_record(format_lock_record(request));
   ASSERT_TRUE(owner);
   EXPECT_EQ(owner->id, "0f3a");
   EXPECT_EQ(owner->host, "web-3");
@@ -25,7 +25,7 @@ TEST(ZookeeperRecord, WhatOthersWriteIsNone) {
         std::string(R"({"dlock":"1"})"), std::string(R"({"id":7,"dlock":"1"})"),
         std::string(R"({"id":"1","dlock":"1")"), std::string("[1]"), std::string(1, '\0'), large,
         std::string(100'000, '[')}) {
-    EXPECT_FALSE(parse_record(text)) << text.substr(0, 40);
+    EXPECT_FALSE(parse_lock_record(text)) << text.substr(0, 40);
   }
 }
 

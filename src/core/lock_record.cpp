@@ -1,15 +1,15 @@
-#include "backends/zookeeper/record.hpp"
+#include "core/lock_record.hpp"
 
 #include "core/owner_json.hpp"
 
-namespace dlock::zookeeper {
+namespace dlock {
 namespace {
 
 constexpr std::size_t kMostRead = 64 * 1024;  // whatever is longer was not written by us
 
 }  // namespace
 
-std::string format_record(const Request& request) {
+std::string format_lock_record(const Request& request) {
   nlohmann::json object = owner_to_json(request.owner);
   object.update({{"mode", mode_name(request.mode)},
                  {"slots", request.slots},
@@ -18,7 +18,7 @@ std::string format_record(const Request& request) {
   return one_line(object);
 }
 
-std::optional<Owner> parse_record(std::string_view text) {
+std::optional<Owner> parse_lock_record(std::string_view text) {
   if (text.empty() || text.size() > kMostRead) return std::nullopt;
   const auto object = parse_object(text);
   if (!object || text_of(*object, "dlock").empty()) return std::nullopt;
@@ -27,4 +27,4 @@ std::optional<Owner> parse_record(std::string_view text) {
   return owner;
 }
 
-}  // namespace dlock::zookeeper
+}  // namespace dlock

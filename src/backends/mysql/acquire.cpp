@@ -1,0 +1,460 @@
+// Trying.   mysql-table and mysql-version: one text, which takes the lock or changes nothing, and
+// tells
+//           who is in the way.  mysql-row: the row lock on the connection that keeps it; then, on
+//           another one, the note who has it and the number of the grant: what the transaction that
+//           holds the lock writes would be undone if the server crashed, and the number given
+//           twice.
+// Queueing. Whoever does not get the lock has a row in the queue, and its session has a bell
+//           (GET_LOCK).  It waits for the bell of the one that must go before it: of the waiter
+//           before it, or, when it is the first, of the holder; with mysql-row the first waits for
+//           the row lock itself.  A bell that is free although its owner's row is there tells of a
+//           session that died: a waiter's row is then swept away, a holder's lease waited for. With
+//           slots any holder may make room: the first waiter sleeps, and is interrupted by who
+//           leaves.
+// Frozen.   The one before us may be stopped, with its session intact, when its turn comes: if the
+// lock
+//           stays free for a second it is passed over.  So a text that takes the lock never waits
+//           before it does: a grant that nobody hears of would last a ttl.
+// Doubt.    When a connection is lost the session ends, and what it had under way is done or not.
+//           It is ended for sure, and what there is of this id is removed; then all begins anew,
+//           with another id.
+#include "backends/mysql/acquire.hpp"
+
+#include <algorithm>
+#include <array>
+#include <random>
+
+#include "backends/mysql/kill.hpp"
+#include "backends/mysql/lease.hpp"
+#include "backends/mysql/state.hpp"
+#include "backends/mysql/statements.hpp"
+#include "util/log.hpp"
+#include "util/poll.hpp"
+#include "util/random_id.hpp"
+#include "util/text.hpp"
+
+namespace dlock::mysql {
+namespace {
+
+using util::quoted;
+using Decision = State::Decision;
+
+constexpr unsigned kInterrupted = 1317;
+// A deadlock, a wait for a lock of the server's that was too long, a row that has changed.
+constexpr std::array kTryAgain{1213U, 1205U, 1020U, kInterrupted};
+constexpr unsigned kMostTries = 20;
+constexpr unsigned kMostLosses = 3;  // of the connection, without an answer in between
+
+// How often a waiter looks although nobody has called it.
+constexpr Millis kSecondLooks{10'000};
+constexpr Millis kOthersLook{300'000};
+constexpr Millis kSlotsLook{5'000};
+constexpr Millis kRowSlotsLook{1'000};  // a holder that died calls nobody
+constexpr Millis kPatienceWithFirst{1'000};
+constexpr Millis kLongest{86'400'000};
+
+Millis jitter(Millis most) {
+  static thread_local std::minstd_rand random(std::random_device{}());
+  return Millis{std::uniform_int_distribution<std::int64_t>(1, most.count())(random)};
+}
+
+class Acquisition {
+ public:
+  Acquisition(std::shared_ptr<const Place> place, Method method, const Request& request,
+              const Wait& wait)
+      : place_(std::move(place)),
+        method_(method),
+        request_(request),
+        wait_(wait),
+        statements_(method, place_->prefix, request.key) {}
+
+  Result<std::unique_ptr<Lease>> run();
+
+ private:
+  // Of one try: the lease, or who is in the way.
+  struct Tried {
+    std::unique_ptr<Lease> lease;
+    State state;
+  };
+  Result<std::unique_ptr<Lease>> get();
+  Result<Tried> attempt();
+  Result<Tried> attempt_row();
+  Result<Reply> survey();
+  Result<unsigned> lock_row(bool wait);
+  Result<Tried> take_row(unsigned slot, Deadline asked);
+  Result<void> queue();
+  Result<void> sweep(const State& state);
+  Result<void> sleep(const State& state, const Decision& decision);
+  Result<void> sleep_behind(const State& state, const Decision& decision);
+  Result<void> rest(Millis time);
+  void tell(const State& state);
+  void leave();
+  Result<void> reopen(Error why);
+
+  Result<Reply> ask(const std::string& text) { return ask_until(text, patience()); }
+  Result<Reply> ask_until(const std::string& text, Deadline deadline);
+  Result<State> state_of(const Answer& rows) const;
+  std::unique_ptr<Lease> lease(std::uint64_t row, std::uint64_t fence, Deadline asked);
+
+  Deadline patience() const { return after(Clock::now(), place_->connect_timeout); }
+  bool time_is_up() const { return wait_.until <= Clock::now(); }
+  Error busy() const { return {Errc::busy, quoted(request_.key) + " is busy"}; }
+  bool lost_connection() const { return connection_ && connection_->broken(); }
+
+  const std::shared_ptr<const Place> place_;
+  const Method method_;
+  Request request_;
+  const Wait& wait_;
+  const Statements statements_;
+
+  std::unique_ptr<Connection> connection_;
+  std::uint64_t own_ = 0;  // our row in the queue; 0: there is none
+  Millis doze_{0};         // how long the next try sleeps if it fails
+  bool block_ = false;     // the next try waits for the row lock
+  unsigned losses_ = 0;
+  unsigned dead_holder_ = 0;  // how often we found that it was not there
+  std::uint64_t slow_first_ = 0;
+  Deadline slow_since_{};
+  std::string told_;  // the holders that on_blocked was last called with
+};
+
+Result<State> Acquisition::state_of(const Answer& rows) const {
+  std::vector<Party> parties;
+  for (const Row& row : rows.rows) {
+    if (auto party = parse_party(row)) parties.push_back(std::move(*party));
+  }
+  return State(method_, std::move(parties));
+}
+
+// Says it again where that is all there is to do.  A connection that is broken afterwards was lost.
+Result<Reply> Acquisition::ask_until(const std::string& text, Deadline deadline) {
+  for (unsigned tries = 0;; ++tries) {
+    Reply reply = connection_->ask(text, deadline, wait_.cancel);
+    if (reply.ok()) {
+      losses_ = 0;
+      return reply;
+    }
+    if (connection_->broken()) return *reply.error;
+    const Reply undone = connection_->ask("ROLLBACK", patience(), wait_.cancel);
+    if (!undone.ok()) return *undone.error;
+    if (reply.code == kNoTable && tries == 0) {
+      auto made = create_tables(*connection_, *place_, patience(), wait_.cancel);
+      if (!made) return made.error();
+      continue;
+    }
+    const bool again = std::find(kTryAgain.begin(), kTryAgain.end(), reply.code) != kTryAgain.end();
+    if (!again || tries >= kMostTries) return explain(reply, *place_);
+    if (reply.code != kInterrupted) {
+      if (auto ok = rest(jitter(Millis{1 + 2 * tries})); !ok) return ok.error();
+    }
+  }
+}
+
+// On the wire nothing happens, but a connection that is closed is noticed.
+Result<void> Acquisition::rest(Millis time) {
+  std::array<pollfd, 2> fds{{{wait_.cancel.fd(), POLLIN, 0}, {connection_->fd(), POLLIN, 0}}};
+  util::poll(fds, std::min(after(Clock::now(), time), wait_.until));
+  if (fds[0].revents != 0) return Error{Errc::cancelled, "stopped waiting"};
+  return {};
+}
+
+std::unique_ptr<Lease> Acquisition::lease(std::uint64_t row, std::uint64_t fence, Deadline asked) {
+  return make_lease(place_, method_, std::move(connection_), {request_, row, fence, asked});
+}
+
+Result<Acquisition::Tried> Acquisition::attempt() {
+  for (bool created = false;; created = true) {
+    const Deadline asked = Clock::now();
+    const auto reply =
+        ask_until(statements_.attempt(request_, own_, doze_),
+                  std::min(after(patience(), doze_), std::max(wait_.until, patience())));
+    if (!reply) return reply.error();
+    const auto& answers = reply.value().answers;
+    const Outcome out = outcome(answers.at(answers.size() - 2));
+    if (!out.fit) return unfit(*place_);
+    if (!out.has_row && !created) {
+      if (auto made = ask(statements_.create_rows(request_)); !made) return made.error();
+      continue;
+    }
+    auto state = state_of(answers.back());
+    if (!state) return state.error();
+    Tried tried{nullptr, std::move(*state)};
+    if (out.won != 0) tried.lease = lease(out.won, out.fence, asked);
+    return tried;
+  }
+}
+
+// Whether this server can do it at all, which rows there are, and who is in the way.
+Result<Reply> Acquisition::survey() {
+  for (bool created = false;; created = true) {
+    auto reply = ask(statements_.survey());
+    if (!reply) return reply.error();
+    const auto& answers = reply.value().answers;
+    if (answers.size() != 4) return Error{Errc::unreachable, place_->shown + ": makes no sense"};
+    if (answers[0].rows.empty() || answers[0].rows[0][0] != "1") return unfit(*place_);
+    if (!answers[1].rows.empty() && answers[1].rows[0].at(1) == "ON") {
+      return Error{Errc::unsupported,
+                   place_->shown +
+                       ": is a Galera cluster (wsrep_on), where a row lock is known to "
+                       "one server only; use mysql-version"};
+    }
+    const std::size_t needed = 1 + (request_.mode == Mode::slots ? request_.slots : 1);
+    if (answers[2].rows.size() >= needed || created) return reply;
+    // A row that somebody created, and locked, since we looked: is there.
+    const Reply made = connection_->ask(
+        "SET SESSION innodb_lock_wait_timeout = 1; " + statements_.create_rows(request_),
+        patience(), wait_.cancel);
+    if (!made.ok() && connection_->broken()) return *made.error;
+  }
+}
+
+// 0: none is free.
+Result<unsigned> Acquisition::lock_row(bool wait) {
+  const Deadline until = wait ? wait_.until : after(patience(), doze_);
+  const auto reply =
+      ask_until(statements_.lock_row(request_, connection_->mariadb(), wait, doze_), until);
+  if (!reply) return reply.error();
+  const auto slot = static_cast<unsigned>(connection_in(reply.value().answers.back()));
+  if (slot == 0) {
+    if (auto undone = ask("ROLLBACK"); !undone) return undone.error();
+  }
+  return slot;
+}
+
+Result<Acquisition::Tried> Acquisition::attempt_row() {
+  const auto surveyed = survey();
+  if (!surveyed) return surveyed.error();
+  auto state = state_of(surveyed.value().answers.back());
+  if (!state) return state.error();
+  const Decision decision = state->decide(request_, own_);
+  const bool wait = decision.kind == Decision::Kind::held && own_ != 0;
+  if (!wait && decision.kind != Decision::Kind::take && decision.kind != Decision::Kind::full) {
+    return Tried{nullptr, std::move(*state)};
+  }
+  if (wait) tell(*state);
+  const Deadline asked = Clock::now();
+  const auto slot = lock_row(wait);
+  if (!slot) {
+    if (connection_->broken() && time_is_up()) return busy();
+    return slot.error();
+  }
+  if (slot.value() == 0) return Tried{nullptr, std::move(*state)};
+  return take_row(slot.value(), asked);
+}
+
+Result<Acquisition::Tried> Acquisition::take_row(unsigned slot, Deadline asked) {
+  auto other = Connection::open(place_, patience(), wait_.cancel);
+  if (!other) return other.error();
+  std::swap(connection_, *other);  // connection_ is who is asked
+  auto reply = ask(statements_.note_holder(request_, own_, slot));
+  std::swap(connection_, *other);
+  if (!reply) {
+    connection_->close();  // whatever was noted: without the row lock it means nothing
+    return reply.error();
+  }
+  const auto& answers = reply.value().answers;
+  const Outcome out = outcome(answers.at(answers.size() - 2));
+  if (!out.fit) return unfit(*place_);
+  auto state = state_of(answers.back());
+  if (!state) return state.error();
+  Tried tried{nullptr, std::move(*state)};
+  if (out.won == 0) {
+    if (auto undone = ask("ROLLBACK"); !undone) return undone.error();
+    return tried;
+  }
+  if (own_ != 0) {  // the row lock may have been waited for: the ttl is counted from here
+    asked = Clock::now();
+    auto said = ask(drop_bell(waiter_bell(request_.owner.id)) + "DO 0");
+    if (!said) return said.error();
+  }
+  tried.lease = lease(out.won, out.fence, asked);
+  return tried;
+}
+
+Result<void> Acquisition::queue() {
+  const auto joined = ask(statements_.join(request_));
+  if (!joined) return joined.error();
+  own_ = joined.value().answers.back().insert_id;
+  return {};
+}
+
+Result<void> Acquisition::sweep(const State& state) {
+  std::vector<std::uint64_t> ids;
+  for (const Party& party : state.departed()) {
+    if (party.id != own_) ids.push_back(party.id);
+  }
+  if (ids.empty()) return {};
+  const auto swept = ask(statements_.sweep(ids));
+  if (!swept) return swept.error();
+  return {};
+}
+
+void Acquisition::tell(const State& state) {
+  if (!wait_.on_blocked || state.holders().empty()) return;
+  std::string holders;
+  for (const Party& holder : state.holders()) holders += std::to_string(holder.id) + '/';
+  if (holders == told_) return;
+  told_ = holders;
+  LockInfo info = state.info(request_.key);
+  std::erase_if(*info.waiters, [&](const LockInfo::Waiter& waiter) {
+    return waiter.owner.id == request_.owner.id;
+  });
+  wait_.on_blocked(info);
+}
+
+// The waiter before us has its turn when this was waited for, or has gone.
+Result<void> Acquisition::sleep_behind(const State& state, const Decision& decision) {
+  const Party& first = *decision.party;
+  Request its = request_;
+  its.mode = first.mode;
+  its.slots = first.slots;
+  Millis time = decision.ahead == 1 ? kSecondLooks : kOthersLook;
+  if (state.decide(its, first.id).kind == Decision::Kind::take) {
+    const Deadline now = Clock::now();
+    if (slow_first_ != first.id) {
+      slow_first_ = first.id;
+      slow_since_ = now;
+    } else if (now - slow_since_ >= kPatienceWithFirst) {
+      const auto passed = ask(statements_.pass_over(first.id));
+      if (!passed) return passed.error();
+      return {};
+    }
+    time = kPatienceWithFirst;
+  }
+  const auto rung = ask_until(wait_for_bell(waiter_bell(first.owner), time) + "DO 0",
+                              std::min(wait_.until, after(patience(), time)));
+  if (!rung) return rung.error();
+  return {};
+}
+
+Result<void> Acquisition::sleep(const State& state, const Decision& decision) {
+  using Kind = Decision::Kind;
+  doze_ = Millis{0};
+  switch (decision.kind) {
+    case Kind::behind:
+      return sleep_behind(state, decision);
+    case Kind::full: {
+      const Millis look = method_ == Method::row ? kRowSlotsLook : kSlotsLook;
+      doze_ = std::clamp(decision.party->left.value_or(look), Millis{1}, look);
+      return {};
+    }
+    case Kind::held: {
+      if (method_ == Method::row) return {};  // the next try waits for the row lock
+      const Party& holder = *decision.party;
+      const Millis left = std::min(holder.left.value_or(kLongest), kLongest);
+      if (!holder.present) {  // it may be connecting again
+        const Millis back = Millis{100} * (1U << std::min(dead_holder_++, 6U));
+        return rest(std::min(left, back) + Millis{1});
+      }
+      dead_holder_ = 0;
+      const auto rung = ask_until(wait_for_bell(holder_bell(holder.owner), left) + "DO 0",
+                                  std::min(wait_.until, after(patience(), left)));
+      if (!rung) return rung.error();
+      return {};
+    }
+    case Kind::take:  // it was free when we looked, and not when we tried
+      return rest(jitter(Millis{5}));
+    case Kind::conflict:
+      break;
+  }
+  return {};
+}
+
+Result<std::unique_ptr<Lease>> Acquisition::get() {
+  const bool once = time_is_up();
+  for (;;) {
+    auto tried = method_ == Method::row ? attempt_row() : attempt();
+    if (!tried) return tried.error();
+    if (tried->lease) return std::move(tried->lease);
+    const State& state = tried->state;
+    const Decision decision = state.decide(request_, own_);
+    if (decision.kind == Decision::Kind::conflict) {
+      return mode_conflict(request_, decision.party->mode, decision.party->slots);
+    }
+    tell(state);
+    if (once || time_is_up()) return busy();
+    if (auto ok = sweep(state); !ok) return ok.error();
+    const auto& queue_now = state.waiters();
+    if (own_ == 0 || std::none_of(queue_now.begin(), queue_now.end(),
+                                  [&](const Party& party) { return party.id == own_; })) {
+      if (auto ok = queue(); !ok) return ok.error();
+      continue;
+    }
+    if (auto ok = sleep(state, decision); !ok) return ok.error();
+  }
+}
+
+// Nothing of ours stays.  A connection with a statement under way cannot be asked: another one ends
+// its session, and waits until that has ended.
+void Acquisition::leave() {
+  if (own_ == 0 && !connection_->broken()) return;
+  const Deadline deadline = patience();
+  const std::uint64_t before = connection_->id();
+  if (connection_->broken()) {
+    auto other = Connection::open(place_, deadline, Cancel());
+    if (!other) return;
+    connection_ = std::move(*other);
+    if (!end_session(*connection_, before, deadline)) return;
+    const Reply ended = connection_->ask(
+        wait_for_bell(holder_bell(request_.owner.id), place_->connect_timeout) +
+            wait_for_bell(waiter_bell(request_.owner.id), place_->connect_timeout) + "DO 0",
+        deadline, Cancel());
+    if (!ended.ok()) return;
+  } else {
+    (void)connection_->ask("ROLLBACK", deadline, Cancel());
+  }
+  (void)connection_->ask(statements_.leave(request_.owner.id), deadline, Cancel());
+  connection_->close();
+}
+
+// After the connection was lost: all begins anew.
+Result<void> Acquisition::reopen(Error why) {
+  if (++losses_ > kMostLosses) return why;
+  util::log(util::Level::detail, why.message + "; connecting again");
+  leave();
+  request_.owner.id = util::random_id();
+  own_ = 0;
+  doze_ = Millis{0};
+  const Deadline until = patience();
+  for (;;) {
+    auto again = Connection::open(place_, until, wait_.cancel);
+    if (again) {
+      connection_ = std::move(*again);
+      return {};
+    }
+    if (again.error().code != Errc::unreachable) return again.error();
+    if (Clock::now() + Millis{200} >= std::min(until, wait_.until)) return again.error();
+    if (!util::wait_readable(wait_.cancel.fd(), after(Clock::now(), Millis{200}))) continue;
+    return Error{Errc::cancelled, "stopped waiting"};
+  }
+}
+
+Result<std::unique_ptr<Lease>> Acquisition::run() {
+  auto opened = Connection::open(place_, patience(), wait_.cancel);
+  if (!opened) return opened.error();
+  connection_ = std::move(*opened);
+  for (;;) {
+    const bool once = time_is_up();
+    auto lease = get();
+    if (lease) return lease;
+    Error error = lease.error();
+    // The wait ran out in the middle of a statement that waited, too.
+    const bool late = !once && time_is_up() && error.code == Errc::unreachable;
+    if (late) error = busy();
+    const bool again = error.code == Errc::unreachable && lost_connection();
+    if (!again || once) {
+      leave();
+      return error;
+    }
+    if (auto ok = reopen(error); !ok) return ok.error();
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Lease>> acquire(const std::shared_ptr<const Place>& place, Method method,
+                                       const Request& request, const Wait& wait) {
+  return Acquisition(place, method, request, wait).run();
+}
+
+}  // namespace dlock::mysql

@@ -1,0 +1,19 @@
+// What one session does to another: a user may do it to sessions of his own without any right.
+#pragma once
+
+#include <cstdint>
+
+#include "backends/mysql/connection.hpp"
+
+namespace dlock::mysql {
+
+/// The number of a connection, of an answer of one column; 0: none.
+std::uint64_t connection_in(const Answer& answer);
+
+/// Ends a statement that sleeps.  Nothing, if there is none or it is somebody else's.
+void interrupt(Connection& connection, std::uint64_t other, Deadline deadline);
+
+/// Ends a session.  False if it may not be done; true also if there is no such session.
+Result<bool> end_session(Connection& connection, std::uint64_t other, Deadline deadline);
+
+}  // namespace dlock::mysql

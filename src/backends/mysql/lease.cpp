@@ -1,0 +1,246 @@
+// Renewal.  One statement, which extends the row if it has not expired; a late one finds it
+// expired.
+//           mysql-row has nothing to extend: that the connection answers is the proof, and the
+//           server starts to count its silence (wait_timeout = ttl) anew with each statement.
+// A connection that is lost. The row outlives it, and the lease goes on over another one.  With
+//           mysql-row the lock has ended with it.
+// News.     While nothing is asked the connection can only be closed: by somebody who breaks the
+// lock,
+//           or by a server that stops.
+#include "backends/mysql/lease.hpp"
+
+#include <sys/epoll.h>
+
+#include "backends/mysql/kill.hpp"
+#include "backends/mysql/statements.hpp"
+#include "core/lease_time.hpp"
+#include "util/fd.hpp"
+#include "util/log.hpp"
+#include "util/text.hpp"
+
+namespace dlock::mysql {
+namespace {
+
+constexpr Millis kReason{1'000};
+
+// Of a row that confirm() gave.
+bool is_kind(const Row& row, Kind kind) {
+  return row.size() == 2 && row[0] == std::to_string(static_cast<int>(kind));
+}
+
+class MysqlLease final : public Lease {
+ public:
+  MysqlLease(std::shared_ptr<const Place> place, Method method,
+             std::unique_ptr<Connection> connection, Grant grant)
+      : place_(std::move(place)),
+        method_(method),
+        statements_(method, place_->prefix, grant.request.key),
+        request_(std::move(grant.request)),
+        row_(grant.row),
+        fence_(grant.fence),
+        connection_(std::move(connection)),
+        valid_until_(trusted_until(grant.asked, request_.ttl)) {}
+
+  const std::string& owner_id() const override { return request_.owner.id; }
+  std::optional<std::uint64_t> fence() const override { return fence_; }
+  Deadline valid_until() const override { return valid_until_; }
+  Result<void> renew(Deadline deadline, Cancel cancel) override;
+  int event_fd() override;
+  Result<void> release(Deadline deadline, Cancel cancel) override;
+
+ private:
+  Result<void> connect(Deadline deadline, Cancel cancel);
+  Result<void> prove(Deadline deadline, Cancel cancel);
+  Result<void> prove_row(Deadline deadline, Cancel cancel);
+  Result<void> give_up(Deadline deadline, Cancel cancel);
+  Error lost(const Answer& found);
+  Error find_reason(Error otherwise, Deadline deadline, Cancel cancel);
+  void listen();
+  bool slots() const { return request_.mode == Mode::slots; }
+  std::string here() const { return place_->shown + ": "; }
+  Error lose(Error error) {
+    loss_ = error;
+    return error;
+  }
+
+  const std::shared_ptr<const Place> place_;
+  const Method method_;
+  const Statements statements_;
+  const Request request_;
+  const std::uint64_t row_;
+  const std::uint64_t fence_;
+  std::unique_ptr<Connection> connection_;
+  Deadline valid_until_;
+  std::optional<Error> loss_;
+  Deadline asked_{};        // when the proof that is under way was asked for
+  bool releasing_ = false;  // was asked for, and perhaps done
+  Fd events_;               // epoll: the connection
+  int listens_to_ = -1;
+};
+
+// Not for mysql-row, where there is nothing that a second connection could go on with.
+Result<void> MysqlLease::connect(Deadline deadline, Cancel cancel) {
+  if (!connection_->broken()) return {};
+  auto again = Connection::open(place_, deadline, cancel);
+  if (!again) {
+    Error error = again.error();
+    if (error.code != Errc::cancelled) error.code = Errc::unreachable;
+    return error;
+  }
+  connection_ = std::move(*again);
+  listens_to_ = -1;
+  return {};
+}
+
+// Whatever the server refuses, it does not take the lock away by that.
+Error not_told(Error error) {
+  if (error.code != Errc::cancelled) error.code = Errc::unreachable;
+  return error;
+}
+
+Error MysqlLease::lost(const Answer& found) {
+  const std::string key = util::quoted(request_.key);
+  if (found.rows.empty()) {
+    return lose({Errc::lost, here() + "the row of " + key +
+                                 " is not there any more: it expired, or somebody deleted it"});
+  }
+  const Row& row = found.rows.front();
+  if (is_kind(row, Kind::broken)) {
+    if (!connection_->broken()) {
+      (void)connection_->ask(statements_.forget(row_), after(Clock::now(), kReason), Cancel());
+    }
+    return lose({Errc::lost, here() + key + " was force-released by " +
+                                 util::printable(row.at(1).value_or("somebody"))});
+  }
+  return lose({Errc::lost, here() + "the lease of " + key + " expired before it was renewed"});
+}
+
+// The connection of mysql-row is gone, and the lock with it: perhaps there is a note why.
+Error MysqlLease::find_reason(Error otherwise, Deadline deadline, Cancel cancel) {
+  const Deadline until = std::min(deadline, after(Clock::now(), kReason));
+  auto other = Connection::open(place_, until, cancel);
+  if (other) {
+    connection_ = std::move(*other);
+    listens_to_ = -1;
+    const Reply found = connection_->ask(statements_.confirm(row_), until, cancel);
+    if (found.ok() && !found.answers.back().rows.empty() &&
+        is_kind(found.answers.back().rows.front(), Kind::broken)) {
+      return lost(found.answers.back());
+    }
+  }
+  return lose({Errc::lost, otherwise.message + "; the row lock ended with the connection"});
+}
+
+Result<void> MysqlLease::renew(Deadline deadline, Cancel cancel) {
+  if (loss_) return *loss_;
+  auto proof = prove(deadline, cancel);
+  listen();
+  return proof;
+}
+
+// A connection that the server has closed is made again at once: it may have been done to tell us
+// something.
+Result<void> MysqlLease::prove(Deadline deadline, Cancel cancel) {
+  if (method_ == Method::row) return prove_row(deadline, cancel);
+  for (bool again = false;; again = true) {
+    const bool anew = connection_->broken();
+    if (auto ok = connect(deadline, cancel); !ok) return ok;
+    const std::string bell = anew ? take_bell(holder_bell(request_.owner.id)) : "";
+    const Deadline asked = Clock::now();
+    const Reply reply =
+        connection_->ask(bell + statements_.renew(row_, request_.ttl), deadline, cancel);
+    if (!reply.ok()) {
+      if (!again && connection_->broken() && Clock::now() < deadline && !cancel.requested()) {
+        continue;
+      }
+      return not_told(*reply.error);
+    }
+    if (reply.answers.at(reply.answers.size() - 2).affected != 1) return lost(reply.answers.back());
+    valid_until_ = trusted_until(asked, request_.ttl);
+    return {};
+  }
+}
+
+// To hang up would be to give the lock up, in the middle of the job: an answer that does not come
+// is waited for again the next time.
+Result<void> MysqlLease::prove_row(Deadline deadline, Cancel cancel) {
+  if (!connection_->under_way()) {
+    if (!connection_->broken()) {
+      asked_ = Clock::now();
+      connection_->send(statements_.confirm(row_));
+    }
+  }
+  const Reply reply = connection_->receive(deadline, cancel);
+  if (!reply.ok()) {
+    if (connection_->broken()) return find_reason(*reply.error, deadline, cancel);
+    return not_told(*reply.error);
+  }
+  const Answer& found = reply.answers.back();
+  if (found.rows.empty() || !is_kind(found.rows.front(), Kind::holder)) return lost(found);
+  valid_until_ = trusted_until(asked_, request_.ttl);
+  return {};
+}
+
+int MysqlLease::event_fd() {
+  if (!events_) {
+    events_.reset(epoll_create1(EPOLL_CLOEXEC));
+    listen();
+  }
+  return events_.get();
+}
+
+// A descriptor that is closed leaves the set by itself.
+void MysqlLease::listen() {
+  if (!events_ || loss_ || connection_->broken() || listens_to_ == connection_->fd()) return;
+  epoll_event event{};
+  event.events = EPOLLIN | EPOLLRDHUP;
+  if (epoll_ctl(events_.get(), EPOLL_CTL_ADD, connection_->fd(), &event) == 0) {
+    listens_to_ = connection_->fd();
+  }
+}
+
+Result<void> MysqlLease::release(Deadline deadline, Cancel cancel) {
+  if (loss_) return *loss_;
+  auto done = give_up(deadline, cancel);
+  if (done) connection_->close();
+  return done;
+}
+
+Result<void> MysqlLease::give_up(Deadline deadline, Cancel cancel) {
+  const bool again = releasing_;
+  if (method_ == Method::row) {
+    if (connection_->under_way() && !again) {  // a proof that nobody waits for any more
+      const Reply proof = connection_->receive(deadline, cancel);
+      if (!proof.ok() && !connection_->broken()) return not_told(*proof.error);
+    }
+    if (connection_->broken()) {
+      return find_reason({Errc::lost, here() + "the connection was lost"}, deadline, cancel);
+    }
+  } else if (auto ok = connect(deadline, cancel); !ok) {
+    return ok;
+  }
+  if (!connection_->under_way()) {
+    connection_->send(statements_.release(row_, request_.owner.id, slots()));
+    releasing_ = true;
+  }
+  const Reply reply = connection_->receive(deadline, cancel);
+  if (!reply.ok()) {
+    if (method_ != Method::row) connection_->close();
+    return not_told(*reply.error);
+  }
+  if (reply.answers.at(0).affected != 1 && !(again && reply.answers.at(1).rows.empty())) {
+    return lost(reply.answers.at(1));
+  }
+  if (slots()) interrupt(*connection_, connection_in(reply.answers.back()), deadline);
+  return {};
+}
+
+}  // namespace
+
+std::unique_ptr<Lease> make_lease(std::shared_ptr<const Place> place, Method method,
+                                  std::unique_ptr<Connection> connection, Grant grant) {
+  return std::make_unique<MysqlLease>(std::move(place), method, std::move(connection),
+                                      std::move(grant));
+}
+
+}  // namespace dlock::mysql

@@ -1,0 +1,25 @@
+// A lock that is held: its renewal and its release.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "backends/mysql/connection.hpp"
+#include "backends/mysql/schema.hpp"
+#include "core/backend.hpp"
+
+namespace dlock::mysql {
+
+struct Grant {
+  Request request;  // with the id that the lock was granted to
+  std::uint64_t row = 0;
+  std::uint64_t fence = 0;
+  Deadline asked{};  // before the server began to count the ttl
+};
+
+/// `connection` is the one that has the holder's bell; with mysql-row, the row lock.
+std::unique_ptr<Lease> make_lease(std::shared_ptr<const Place> place, Method method,
+                                  std::unique_ptr<Connection> connection, Grant grant);
+
+}  // namespace dlock::mysql

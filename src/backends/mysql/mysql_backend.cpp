@@ -1,0 +1,153 @@
+// Each lock that is held or waited for has a connection of its own.  Those who look share one,
+// which is made when it is first needed.
+#include "backends/mysql/mysql_backend.hpp"
+
+#include "backends/mysql/acquire.hpp"
+#include "backends/mysql/kill.hpp"
+#include "backends/mysql/state.hpp"
+#include "backends/mysql/statements.hpp"
+#include "util/log.hpp"
+#include "util/text.hpp"
+
+namespace dlock::mysql {
+namespace {
+
+using util::quoted;
+
+constexpr std::size_t kLongestReason = 4'000;
+
+class MysqlBackend final : public Backend {
+ public:
+  MysqlBackend(Place place, Method method)
+      : place_(std::make_shared<const Place>(std::move(place))), method_(method) {}
+
+  std::string location() const override { return place_->location; }
+
+  Result<std::unique_ptr<Lease>> acquire(const Request& request, const Wait& wait) override {
+    return mysql::acquire(place_, method_, request, wait);
+  }
+
+  Result<std::vector<LockInfo>> list(std::string_view prefix, Deadline deadline) override;
+  Result<LockInfo> inspect(std::string_view key, Deadline deadline) override;
+  Result<bool> force_release(std::string_view key, std::string_view owner_id, std::string_view why,
+                             Deadline deadline) override;
+
+ private:
+  Statements statements(std::string_view key) const { return {method_, place_->prefix, key}; }
+  Result<Reply> ask(const std::string& text, Deadline deadline);
+  Result<std::vector<Party>> parties(const std::string& text, Deadline deadline);
+
+  const std::shared_ptr<const Place> place_;
+  const Method method_;
+  std::unique_ptr<Connection> connection_;
+};
+
+// What is asked here may be asked twice.
+Result<Reply> MysqlBackend::ask(const std::string& text, Deadline deadline) {
+  for (const bool used = connection_ && !connection_->broken();;) {
+    if (!connection_ || connection_->broken()) {
+      auto opened = Connection::open(place_, deadline, Cancel());
+      if (!opened) return opened.error();
+      connection_ = std::move(*opened);
+    }
+    Reply reply = connection_->ask(text, deadline, Cancel());
+    if (reply.ok() || reply.code == kNoTable) return reply;
+    if (used && connection_->broken() && Clock::now() < deadline) {
+      connection_.reset();  // it was closed while nobody used it
+      continue;
+    }
+    return explain(reply, *place_);
+  }
+}
+
+// Where there are no tables there are no locks.
+Result<std::vector<Party>> MysqlBackend::parties(const std::string& text, Deadline deadline) {
+  const auto reply = ask(text, deadline);
+  if (!reply) return reply.error();
+  std::vector<Party> found;
+  if (!reply.value().ok()) return found;
+  for (const Row& row : reply.value().answers.back().rows) {
+    if (auto party = parse_party(row)) found.push_back(std::move(*party));
+  }
+  return found;
+}
+
+Result<LockInfo> MysqlBackend::inspect(std::string_view key, Deadline deadline) {
+  auto found = parties(statements(key).look(true), deadline);
+  if (!found) return found.error();
+  return State(method_, std::move(*found)).info(std::string(key));
+}
+
+Result<std::vector<LockInfo>> MysqlBackend::list(std::string_view prefix, Deadline deadline) {
+  auto found = parties(statements("").list(prefix), deadline);
+  if (!found) return found.error();
+  std::vector<LockInfo> locks;
+  auto& all = found.value();
+  for (auto from = all.begin(); from != all.end();) {
+    const std::string key = from->name;
+    const auto to =
+        std::find_if(from, all.end(), [&](const Party& party) { return party.name != key; });
+    std::vector<Party> of_key(std::make_move_iterator(from), std::make_move_iterator(to));
+    LockInfo info = State(method_, std::move(of_key)).info(key);
+    if (!info.holders.empty() || !info.waiters->empty()) locks.push_back(std::move(info));
+    from = to;
+  }
+  return locks;
+}
+
+// The row says who did it before the holder can ask, which it does when its connection is closed.
+Result<bool> MysqlBackend::force_release(std::string_view key, std::string_view owner_id,
+                                         std::string_view why, Deadline deadline) {
+  const Statements say = statements(key);
+  const auto broken = ask(say.break_grant(owner_id, why.substr(0, kLongestReason)), deadline);
+  if (!broken) return broken.error();
+  const auto& answers = broken.value().answers;
+  if (!broken.value().ok() || answers.at(0).affected != 1) return false;
+  const auto ended = end_session(*connection_, connection_in(answers.at(1)), deadline);
+  if (!ended || !ended.value()) {
+    if (method_ == Method::row) {
+      (void)connection_->ask(say.mend_grant(owner_id), deadline, Cancel());
+      if (!ended) return ended.error();
+      return Error{Errc::denied,
+                   place_->shown + ": " + quoted(key) +
+                       " is held by a connection of another user, which this one may not end; it "
+                       "needs CONNECTION ADMIN (MySQL: CONNECTION_ADMIN), or do it as that user"};
+    }
+    util::log(util::Level::warning,
+              place_->shown +
+                  ": may not end the holder's connection, which is another user's: it "
+                  "will notice at its next renewal");
+  }
+  interrupt(*connection_, connection_in(answers.at(2)), deadline);
+  return true;
+}
+
+Result<std::unique_ptr<Backend>> open(const Target& target, Method method) {
+  auto place = make_place(target);
+  if (!place) return place.error();
+  return std::make_unique<MysqlBackend>(std::move(*place), method);
+}
+
+}  // namespace
+
+Result<void> check(const Target& target) {
+  const auto place = make_place(target);
+  if (!place) return place.error();
+  return {};
+}
+
+Result<std::unique_ptr<Backend>> open_table(const Target& target, Deadline, Cancel) {
+  return open(target, Method::table);
+}
+
+Result<std::unique_ptr<Backend>> open_row(const Target& target, Deadline, Cancel) {
+  return open(target, Method::row);
+}
+
+Result<std::unique_ptr<Backend>> open_version(const Target& target, Deadline, Cancel) {
+  return open(target, Method::version);
+}
+
+std::string schema_of(std::string_view prefix) { return schema(prefix); }
+
+}  // namespace dlock::mysql

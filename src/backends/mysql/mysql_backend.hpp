@@ -1,0 +1,23 @@
+// Locks in a MySQL or MariaDB database: as a unique row, as a row that is locked, as a row with a
+// version.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "core/backend.hpp"
+
+namespace dlock::mysql {
+
+Result<void> check(const Target& target);
+/// No network: whoever needs a connection makes one.
+Result<std::unique_ptr<Backend>> open_table(const Target& target, Deadline deadline, Cancel cancel);
+Result<std::unique_ptr<Backend>> open_row(const Target& target, Deadline deadline, Cancel cancel);
+Result<std::unique_ptr<Backend>> open_version(const Target& target, Deadline deadline,
+                                              Cancel cancel);
+
+/// The statements that make the tables, for somebody who may.
+std::string schema_of(std::string_view prefix);
+
+}  // namespace dlock::mysql

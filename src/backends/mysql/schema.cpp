@@ -1,0 +1,119 @@
+// Keys are VARBINARY: every collation merges some keys that differ, and CHAR ignores spaces at the
+// end.
+#include "backends/mysql/schema.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "backends/mysql/sql.hpp"
+
+namespace dlock::mysql {
+namespace {
+
+constexpr unsigned kNoColumn = 1054;
+constexpr unsigned kNoDefault = 1364;
+constexpr unsigned kNoEngine = 1286;
+constexpr std::array kMayNot{1044U, 1142U, 1143U, 1227U};
+
+// For MySQL: slot 0 counts the grants, the others are what mysql-row locks.
+std::string create_keys(const std::string& table) {
+  return "CREATE TABLE IF NOT EXISTS " + table +
+         " (\n"
+         "  method TINYINT UNSIGNED NOT NULL,\n"
+         "  name VARBINARY(255) NOT NULL,\n"
+         "  slot SMALLINT UNSIGNED NOT NULL,\n"
+         "  version BIGINT UNSIGNED NOT NULL,\n"
+         "  PRIMARY KEY (method, name, slot)\n"
+         ") ENGINE=InnoDB";
+}
+
+std::string create_locks(const std::string& table) {
+  return "CREATE TABLE IF NOT EXISTS " + table +
+         " (\n"
+         "  id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,\n"
+         "  method TINYINT UNSIGNED NOT NULL,\n"
+         "  name VARBINARY(255) NOT NULL,\n"
+         "  kind TINYINT UNSIGNED NOT NULL,\n"
+         "  sole TINYINT UNSIGNED NULL,\n"
+         "  slot SMALLINT UNSIGNED NOT NULL,\n"
+         "  owner VARBINARY(64) NOT NULL,\n"
+         "  mode TINYINT UNSIGNED NOT NULL,\n"
+         "  slots SMALLINT UNSIGNED NOT NULL,\n"
+         "  fence BIGINT UNSIGNED NOT NULL,\n"
+         "  beats BIGINT UNSIGNED NOT NULL,\n"
+         "  since DATETIME(6) NOT NULL,\n"
+         "  expires_at DATETIME(6) NULL,\n"
+         "  record BLOB NOT NULL,\n"
+         "  why BLOB NULL,\n"
+         "  UNIQUE KEY sole (method, name, sole),\n"
+         "  KEY queue (method, name, kind)\n"
+         ") ENGINE=InnoDB";
+}
+
+// Nothing is read: only whether the columns are there.
+std::string probe_keys(const std::string& table) {
+  return "SELECT method, name, slot, version FROM " + table + " LIMIT 0";
+}
+std::string probe_locks(const std::string& table) {
+  return "SELECT id, method, name, kind, sole, slot, owner, mode, slots, fence, beats, since, "
+         "expires_at, record, why FROM " +
+         table + " LIMIT 0";
+}
+
+}  // namespace
+
+std::string schema(std::string_view prefix) {
+  const Tables tables{std::string(prefix)};
+  return create_keys(tables.keys) + ";\n" + create_locks(tables.locks) + ";\n";
+}
+
+std::string fit(const Tables& tables) {
+  return "((SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE() AND "
+         "table_name IN (" +
+         literal(tables.keys) + ", " + literal(tables.locks) + ") AND engine = 'InnoDB') = 2)";
+}
+
+Error unfit(const Place& place) {
+  const Tables tables(place.prefix);
+  return {Errc::invalid, place.shown + ": the tables " + tables.keys + " and " + tables.locks +
+                             " must have the engine InnoDB; ALTER TABLE ... ENGINE=InnoDB, or "
+                             "choose another --prefix"};
+}
+
+Error explain(const Reply& reply, const Place& place) {
+  const Tables tables(place.prefix);
+  if (reply.code == kNoColumn || reply.code == kNoDefault) {
+    return {Errc::invalid, place.shown + ": a table " + tables.keys + " or " + tables.locks +
+                               " is there that dlock did not make (" + reply.error->message +
+                               "); choose another --prefix"};
+  }
+  if (reply.code == kNoEngine) {
+    return {Errc::invalid, reply.error->message + "; dlock needs InnoDB"};
+  }
+  return *reply.error;
+}
+
+Result<void> create_tables(Connection& connection, const Place& place, Deadline deadline,
+                           Cancel cancel) {
+  const Tables tables(place.prefix);
+  // Before anything is written, whether one of them is somebody else's.
+  for (const std::string& probe : {probe_keys(tables.keys), probe_locks(tables.locks)}) {
+    const Reply seen = connection.ask(probe, deadline, cancel);
+    if (!seen.ok() && seen.code != kNoTable) return explain(seen, place);
+  }
+  for (const std::string& create : {create_keys(tables.keys), create_locks(tables.locks)}) {
+    const Reply made = connection.ask(create, deadline, cancel);
+    if (made.ok()) continue;
+    Error error = explain(made, place);
+    if (std::find(kMayNot.begin(), kMayNot.end(), made.code) != kMayNot.end()) {
+      std::string statements = schema(place.prefix);
+      std::replace(statements.begin(), statements.end(), '\n', ' ');
+      error = {Errc::denied, error.message + "; somebody who may create tables must say once: " +
+                                 statements + "(dlock backends --schema mysql prints it)"};
+    }
+    return error;
+  }
+  return {};
+}
+
+}  // namespace dlock::mysql

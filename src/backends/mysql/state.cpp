@@ -1,0 +1,134 @@
+// A holder counts until it expires by the server's clock; with mysql-row, which expires nothing, as
+// long as its connection is there.  A waiter counts as long as its connection is there: its row may
+// be left over.
+#include "backends/mysql/state.hpp"
+
+#include <algorithm>
+
+#include "core/lock_record.hpp"
+#include "util/host.hpp"
+#include "util/text.hpp"
+
+namespace dlock::mysql {
+namespace {
+
+constexpr long long kLongest = 1'000'000'000'000'000'000;
+
+// A column; 0 if it is no number, or NULL.
+long long number(const Row& row, std::size_t column) {
+  if (column >= row.size() || !row[column]) return 0;
+  return util::parse_int(*row[column], -kLongest, kLongest).value_or(0);
+}
+
+std::string text(const Row& row, std::size_t column) {
+  return column < row.size() ? row[column].value_or("") : "";
+}
+
+Millis from_micros(long long micros) { return Millis{micros / 1'000}; }
+
+bool mix(Mode a, unsigned a_slots, Mode b, unsigned b_slots) {
+  const bool slots = a == Mode::slots;
+  return slots == (b == Mode::slots) && (!slots || a_slots == b_slots);
+}
+
+Owner owner_of(const Party& party) {
+  Owner owner = parse_lock_record(party.record).value_or(Owner{});
+  owner.id = party.owner;
+  return owner;
+}
+
+}  // namespace
+
+std::optional<Party> parse_party(const Row& row) {
+  if (row.size() != 11) return std::nullopt;
+  const long long kind = number(row, 1);
+  const long long mode = number(row, 4);
+  if (kind < 0 || kind > 2 || mode < 0 || mode > 2) return std::nullopt;
+  Party party;
+  party.id = static_cast<std::uint64_t>(number(row, 0));
+  party.kind = static_cast<Kind>(kind);
+  party.name = text(row, 2);
+  party.owner = text(row, 3);
+  party.mode = static_cast<Mode>(mode);
+  party.slots = static_cast<unsigned>(std::clamp<long long>(number(row, 5), 1, 65'535));
+  party.fence = static_cast<std::uint64_t>(number(row, 6));
+  party.age = std::max(from_micros(number(row, 7)), Millis{0});
+  if (row[8]) party.left = from_micros(number(row, 8));
+  party.present = row[9].has_value();
+  party.record = text(row, 10);
+  return party;
+}
+
+State::State(Method method, std::vector<Party> parties) {
+  for (Party& party : parties) {
+    if (party.kind == Kind::waiter) {
+      (party.present ? waiters_ : departed_).push_back(std::move(party));
+    } else if (party.kind == Kind::holder) {
+      const bool counts =
+          method == Method::row ? party.present : party.left && *party.left > Millis{0};
+      if (counts) holders_.push_back(std::move(party));
+    }
+  }
+}
+
+LockInfo State::info(const std::string& key) const {
+  LockInfo info{.key = key};
+  if (!holders_.empty()) {
+    info.mode = holders_.front().mode;
+    info.slots = holders_.front().slots;
+  }
+  for (const Party& party : holders_) {
+    LockInfo::Holder holder;
+    holder.owner = owner_of(party);
+    holder.acquired_at = util::utc_in(-party.age);
+    holder.held = party.age;
+    holder.expires = party.left;
+    holder.fence = party.fence;
+    info.holders.push_back(std::move(holder));
+  }
+  info.waiters.emplace();
+  for (const Party& party : waiters_) {
+    info.waiters->push_back({owner_of(party), party.mode, party.age});
+  }
+  return info;
+}
+
+State::Decision State::decide(const Request& request, std::uint64_t own) const {
+  using Is = Decision::Kind;
+  for (const Party& holder : holders_) {
+    if (!mix(holder.mode, holder.slots, request.mode, request.slots)) {
+      return {Is::conflict, &holder, 0};
+    }
+  }
+  const auto end = std::find_if(waiters_.begin(), waiters_.end(),
+                                [&](const Party& waiter) { return own != 0 && waiter.id >= own; });
+  const auto ahead = static_cast<std::size_t>(end - waiters_.begin());
+  // Whoever of those ahead can only go in before us; readers go in together.
+  auto last = end;
+  while (last != waiters_.begin()) {
+    --last;
+    if (request.mode != Mode::shared || last->mode != Mode::shared) break;
+    if (last == waiters_.begin()) {
+      last = end;
+      break;
+    }
+  }
+  const bool somebody_first = ahead > 0 && last != end;
+  if (request.mode == Mode::slots) {
+    if (holders_.size() + ahead < request.slots) return {Is::take, nullptr, ahead};
+    if (somebody_first) return {Is::behind, &*last, ahead};
+    const auto soonest =
+        std::min_element(holders_.begin(), holders_.end(), [](const Party& a, const Party& b) {
+          return a.left.value_or(Millis::max()) < b.left.value_or(Millis::max());
+        });
+    return {Is::full, &*soonest, ahead};
+  }
+  if (somebody_first) return {Is::behind, &*last, ahead};
+  for (const Party& holder : holders_) {
+    if (request.mode == Mode::shared && holder.mode == Mode::shared) continue;
+    return {Is::held, &holder, ahead};
+  }
+  return {Is::take, nullptr, ahead};
+}
+
+}  // namespace dlock::mysql

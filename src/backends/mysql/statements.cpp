@@ -1,0 +1,328 @@
+// Grants.   Those of one key follow one another, through the row of the key with slot 0, whose
+// version
+//           counts them: that is the fence.  mysql-table locks that row first, within one text, so
+//           that nobody waits for a client that has it; mysql-version reads the version, looks
+//           whether the lock is free, and raises the version only if nobody else did in the
+//           meantime. mysql-row has a row lock of its own before it comes to this, so that what is
+//           written here outlives the transaction that holds that.
+// Expiry.   Expired rows are deleted before it is looked whether there is a holder: a renewal that
+// is
+//           under way is waited for, and one that comes later finds no row.  By the server's clock
+//           throughout.
+// Sole.     An exclusive holder's row has sole = 1, and the unique key allows one such row.
+// Bells.    (GET_LOCK) are for waking and to tell who is there.  They decide no grant, but with
+//           mysql-row whether a row is left over.
+#include "backends/mysql/statements.hpp"
+
+#include <algorithm>
+
+#include "backends/mysql/sql.hpp"
+#include "core/lock_record.hpp"
+#include "util/text.hpp"
+
+namespace dlock::mysql {
+namespace {
+
+constexpr std::string_view kHolderBell = "dlock.h.";
+constexpr std::string_view kWaiterBell = "dlock.w.";
+constexpr std::string_view kNow = "UTC_TIMESTAMP(6)";
+
+std::string bell_of_row(std::string_view prefix) {
+  return "IS_USED_LOCK(CONCAT('" + std::string(prefix) + "', owner))";
+}
+
+std::string in(Millis time) {
+  return std::string(kNow) + " + INTERVAL " + std::to_string(time.count() * 1'000) + " MICROSECOND";
+}
+
+std::string kind_is(Kind kind) { return "kind = " + std::to_string(static_cast<int>(kind)); }
+
+std::string mode_number(Mode mode) { return std::to_string(static_cast<int>(mode)); }
+
+// Seconds after which the server ends a session from which nothing comes.
+std::string idle_limit(Method method, Millis ttl) {
+  const auto seconds = (ttl.count() + 999) / 1'000;
+  return std::to_string(method == Method::row ? seconds : 2 * seconds + 60);
+}
+
+constexpr const char* kOutcome =
+    "SELECT @dlock_fit, @dlock_version IS NOT NULL, @dlock_won, @dlock_fence; ";
+
+std::string sleep_unless(const std::string& condition, Millis time) {
+  if (time <= Millis{0}) return "";
+  return "DO IF(" + condition + ", 0, SLEEP(" + std::to_string(time.count()) + " / 1000)); ";
+}
+
+std::uint64_t number(const Row& row, std::size_t column) {
+  constexpr long long kMost = 1'000'000'000'000'000'000;
+  if (column >= row.size() || !row[column]) return 0;
+  return static_cast<std::uint64_t>(util::parse_int(*row[column], 0, kMost).value_or(0));
+}
+
+}  // namespace
+
+std::string holder_bell(std::string_view owner) { return std::string(kHolderBell) += owner; }
+std::string waiter_bell(std::string_view owner) { return std::string(kWaiterBell) += owner; }
+
+// Never a negative time: for ever to one kind of server and NULL to the other.
+std::string wait_for_bell(const std::string& bell, Millis wait) {
+  const std::string name = literal(bell);
+  const auto seconds = std::max<std::int64_t>((wait.count() + 999) / 1'000, 0);
+  return "DO IF(GET_LOCK(" + name + ", " + std::to_string(seconds) + ") = 1, RELEASE_LOCK(" + name +
+         "), 0); ";
+}
+
+std::string take_bell(const std::string& bell) { return "DO GET_LOCK(" + literal(bell) + ", 0); "; }
+
+std::string drop_bell(const std::string& bell) {
+  return "DO RELEASE_LOCK(" + literal(bell) + "); ";
+}
+
+Statements::Statements(Method method, const std::string& prefix, std::string_view key)
+    : method_(method),
+      tables_(prefix),
+      method_text_(std::to_string(static_cast<int>(method))),
+      key_(literal(key)) {}
+
+std::string Statements::of_key() const {
+  return "method = " + method_text_ + " AND name = " + key_;
+}
+
+std::string Statements::columns(bool records) const {
+  return "SELECT id, kind, name, owner, mode, slots, fence, TIMESTAMPDIFF(MICROSECOND, since, " +
+         std::string(kNow) + "), TIMESTAMPDIFF(MICROSECOND, " + std::string(kNow) +
+         ", expires_at), IF(" + kind_is(Kind::waiter) + ", " + bell_of_row(kWaiterBell) + ", " +
+         bell_of_row(kHolderBell) + "), " +
+         (records ? "record" : "IF(" + kind_is(Kind::holder) + ", record, '')") + " FROM " +
+         tables_.locks;
+}
+
+std::string Statements::look(bool records) const {
+  return columns(records) + " WHERE " + of_key() + " ORDER BY id";
+}
+
+std::string Statements::list(std::string_view prefix) const {
+  return columns(true) + " WHERE method = " + method_text_ + " AND LEFT(name, " +
+         std::to_string(prefix.size()) + ") = " + literal(prefix) + " ORDER BY name, id";
+}
+
+// As State::decide() has it.
+std::string Statements::in_way(const Request& request, std::uint64_t own, bool expired_too) const {
+  const std::string from = "FROM " + tables_.locks + " WHERE " + of_key() + " AND ";
+  std::string holder = kind_is(Kind::holder);
+  if (method_ == Method::row) {
+    holder += " AND " + bell_of_row(kHolderBell) + " IS NOT NULL";
+  } else if (!expired_too) {
+    holder += " AND expires_at > " + std::string(kNow);
+  }
+  std::string ahead = kind_is(Kind::waiter);
+  if (own != 0) ahead += " AND id < " + std::to_string(own);
+  ahead += " AND " + bell_of_row(kWaiterBell) + " IS NOT NULL";
+  if (request.mode == Mode::slots) {
+    const std::string slots = std::to_string(request.slots);
+    return "(EXISTS (SELECT 1 " + from + holder + " AND (mode <> " + mode_number(Mode::slots) +
+           " OR slots <> " + slots + ")) OR (SELECT COUNT(*) " + from + holder +
+           ") + (SELECT COUNT(*) " + from + ahead + ") >= " + slots + ")";
+  }
+  if (request.mode == Mode::shared) {
+    const std::string no_reader = " AND mode <> " + mode_number(Mode::shared);
+    return "(EXISTS (SELECT 1 " + from + holder + no_reader + ") OR EXISTS (SELECT 1 " + from +
+           ahead + no_reader + "))";
+  }
+  return "(EXISTS (SELECT 1 " + from + holder + ") OR EXISTS (SELECT 1 " + from + ahead + "))";
+}
+
+// Whoever comes through the gate has @dlock_gate = 1 and the number of the grant in @dlock_fence.
+std::string Statements::grant(const Request& request, std::uint64_t own, const std::string& gate,
+                              const std::string& condition, unsigned slot) const {
+  const std::string& owner = request.owner.id;
+  const std::string id = std::to_string(own);
+  const std::string sole = request.mode == Mode::exclusive && method_ != Method::row ? "1" : "NULL";
+  const std::string expires = method_ == Method::row ? "NULL" : in(request.ttl);
+  return "SET @dlock_fit = " + fit(tables_) +
+         ", @dlock_version = NULL, @dlock_fence = NULL, @dlock_gate = 0, @dlock_won = 0; " + gate +
+         "INSERT INTO " + tables_.locks +
+         " (method, name, kind, sole, slot, owner, mode, slots, fence, beats, since, expires_at, "
+         "record) SELECT " +
+         method_text_ + ", " + key_ + ", " + std::to_string(static_cast<int>(Kind::holder)) + ", " +
+         sole + ", " + std::to_string(slot) + ", " + literal(owner) + ", " +
+         mode_number(request.mode) + ", " + std::to_string(request.slots) + ", @dlock_fence, 0, " +
+         std::string(kNow) + ", " + expires + ", " + literal(format_lock_record(request)) +
+         " FROM DUAL WHERE @dlock_fit AND @dlock_gate = 1 AND NOT " + condition +
+         "; SET @dlock_won = IF(ROW_COUNT() = 1, LAST_INSERT_ID(), 0); DELETE FROM " +
+         tables_.locks + " WHERE id = " + id + " AND " + kind_is(Kind::waiter) +
+         " AND @dlock_won > 0; ";
+}
+
+std::string Statements::attempt(const Request& request, std::uint64_t own, Millis sleep) const {
+  const std::string row = " FROM " + tables_.keys + " WHERE " + of_key() + " AND slot = 0";
+  const std::string raise = "UPDATE " + tables_.keys + " SET version = version + 1 WHERE " +
+                            of_key() + " AND slot = 0 AND ";
+  const std::string clear = "DELETE FROM " + tables_.locks + " WHERE " + of_key() +
+                            " AND kind IN (" + std::to_string(static_cast<int>(Kind::holder)) +
+                            ", " + std::to_string(static_cast<int>(Kind::broken)) +
+                            ") AND expires_at <= " + std::string(kNow) + " AND @dlock_fit AND ";
+  std::string gate = take_bell(holder_bell(request.owner.id));
+  if (method_ == Method::version) {
+    gate += "SELECT version INTO @dlock_version" + row + "; START TRANSACTION; " + raise +
+            "version = @dlock_version AND @dlock_fit AND NOT " + in_way(request, own, false) +
+            "; SET @dlock_gate = ROW_COUNT(), @dlock_fence = @dlock_version + 1; " + clear +
+            "@dlock_gate = 1; ";
+  } else {
+    gate += "START TRANSACTION; SELECT version INTO @dlock_version" + row +
+            " FOR UPDATE; SET @dlock_gate = @dlock_version IS NOT NULL, @dlock_fence = "
+            "@dlock_version + 1; " +
+            clear + "@dlock_gate = 1; ";
+  }
+  std::string text = "SET SESSION wait_timeout = " + idle_limit(method_, request.ttl) + "; " +
+                     grant(request, own, gate, in_way(request, own, true), 0);
+  if (method_ == Method::table) text += raise + "@dlock_won > 0; ";
+  return text + "COMMIT; DO IF(@dlock_won > 0, RELEASE_LOCK(" +
+         literal(waiter_bell(request.owner.id)) + "), 0); " +
+         sleep_unless("@dlock_won > 0", sleep) + kOutcome + look(false);
+}
+
+Outcome outcome(const Answer& answer) {
+  if (answer.rows.size() != 1) return {};
+  const Row& row = answer.rows.front();
+  return {number(row, 0) == 1, number(row, 1) == 1, number(row, 2), number(row, 3)};
+}
+
+std::string Statements::lock_row(const Request& request, bool mariadb, bool wait,
+                                 Millis sleep) const {
+  const bool shared = request.mode == Mode::shared;
+  const unsigned last = request.mode == Mode::slots ? request.slots : 1;
+  const std::string how = !shared ? " FOR UPDATE" : mariadb ? " LOCK IN SHARE MODE" : " FOR SHARE";
+  return "SET SESSION wait_timeout = " + idle_limit(method_, request.ttl) +
+         ", innodb_lock_wait_timeout = 1000000; " + take_bell(holder_bell(request.owner.id)) +
+         "SET @dlock_slot = NULL; START TRANSACTION; SELECT slot INTO @dlock_slot FROM " +
+         tables_.keys + " WHERE " + of_key() + " AND slot BETWEEN 1 AND " + std::to_string(last) +
+         " ORDER BY slot LIMIT 1" + how + (wait ? "; " : " SKIP LOCKED; ") +
+         sleep_unless("@dlock_slot IS NOT NULL", sleep) + "SELECT @dlock_slot";
+}
+
+// Whoever has the row lock knows that the rows of earlier holders of it are left over, even where
+// the server has not taken their bells away yet.
+std::string Statements::note_holder(const Request& request, std::uint64_t own,
+                                    unsigned slot) const {
+  const std::string slot_text = std::to_string(slot);
+  std::string over = "slot = " + slot_text;
+  if (request.mode == Mode::shared) over += " AND mode <> " + mode_number(Mode::shared);
+  const std::string row = tables_.keys + " WHERE " + of_key() + " AND slot = 0";
+  const std::string gate =
+      "START TRANSACTION; SELECT version INTO @dlock_version FROM " + row +
+      " FOR UPDATE; SET @dlock_gate = @dlock_version IS NOT NULL, @dlock_fence = @dlock_version + "
+      "1; DELETE FROM " +
+      tables_.locks + " WHERE " + of_key() + " AND @dlock_fit AND ((" + kind_is(Kind::holder) +
+      " AND ((" + over + ") OR " + bell_of_row(kHolderBell) + " IS NULL)) OR (" +
+      kind_is(Kind::broken) + " AND expires_at <= " + std::string(kNow) + ")); ";
+  const bool slots = request.mode == Mode::slots;
+  const std::string other = "EXISTS (SELECT 1 FROM " + tables_.locks + " WHERE " + of_key() +
+                            " AND " + kind_is(Kind::holder) + " AND " + bell_of_row(kHolderBell) +
+                            " IS NOT NULL AND (mode " + (slots ? "<> " : "= ") +
+                            mode_number(Mode::slots) +
+                            (slots ? " OR slots <> " + std::to_string(request.slots) : "") + "))";
+  return grant(request, own, gate, other, slot) + "UPDATE " + tables_.keys +
+         " SET version = version + 1 WHERE " + of_key() +
+         " AND slot = 0 AND @dlock_won > 0; COMMIT; " + kOutcome + look(false);
+}
+
+std::string Statements::create_rows(const Request& request) const {
+  const unsigned last = method_ != Method::row        ? 0
+                        : request.mode == Mode::slots ? request.slots
+                                                      : 1;
+  std::string text =
+      "INSERT IGNORE INTO " + tables_.keys + " (method, name, slot, version) VALUES ";
+  for (unsigned slot = 0; slot <= last; ++slot) {
+    text += (slot == 0 ? "(" : ", (") + method_text_ + ", " + key_ + ", " + std::to_string(slot) +
+            ", 0)";
+  }
+  return text;
+}
+
+std::string Statements::survey() const {
+  return "SELECT " + fit(tables_) + "; SHOW VARIABLES LIKE 'wsrep_on'; SELECT slot FROM " +
+         tables_.keys + " WHERE " + of_key() + "; " + look(false);
+}
+
+std::string Statements::join(const Request& request) const {
+  return take_bell(waiter_bell(request.owner.id)) + "INSERT INTO " + tables_.locks +
+         " (method, name, kind, sole, slot, owner, mode, slots, fence, beats, since, expires_at, "
+         "record) VALUES (" +
+         method_text_ + ", " + key_ + ", " + std::to_string(static_cast<int>(Kind::waiter)) +
+         ", NULL, 0, " + literal(request.owner.id) + ", " + mode_number(request.mode) + ", " +
+         std::to_string(request.slots) + ", 0, 0, " + std::string(kNow) + ", NULL, " +
+         literal(format_lock_record(request)) + ")";
+}
+
+std::string Statements::leave(std::string_view owner) const {
+  return "DELETE FROM " + tables_.locks + " WHERE " + of_key() + " AND owner = " + literal(owner);
+}
+
+std::string Statements::sweep(const std::vector<std::uint64_t>& ids) const {
+  std::string list;
+  for (const std::uint64_t id : ids) list += (list.empty() ? "" : ", ") + std::to_string(id);
+  return "DELETE FROM " + tables_.locks + " WHERE id IN (" + list + ") AND " +
+         kind_is(Kind::waiter) + " AND " + bell_of_row(kWaiterBell) + " IS NULL";
+}
+
+std::string Statements::pass_over(std::uint64_t id) const {
+  return "DELETE FROM " + tables_.locks + " WHERE id = " + std::to_string(id) + " AND " +
+         kind_is(Kind::waiter);
+}
+
+// The count of the beats always changes: a row that is set to what it was is not "affected".
+std::string Statements::renew(std::uint64_t id, Millis ttl) const {
+  return "UPDATE " + tables_.locks + " SET expires_at = " + in(ttl) +
+         ", beats = beats + 1 WHERE id = " + std::to_string(id) + " AND " + of_key() + " AND " +
+         kind_is(Kind::holder) + " AND expires_at > " + std::string(kNow) + "; " + confirm(id);
+}
+
+std::string Statements::confirm(std::uint64_t id) const {
+  return "SELECT kind, why FROM " + tables_.locks + " WHERE id = " + std::to_string(id) + " AND " +
+         of_key();
+}
+
+std::string Statements::release(std::uint64_t id, std::string_view owner, bool slots) const {
+  std::string text = "DELETE FROM " + tables_.locks + " WHERE id = " + std::to_string(id) +
+                     " AND " + of_key() + " AND " + kind_is(Kind::holder) +
+                     (method_ == Method::row ? "" : " AND expires_at > " + std::string(kNow)) +
+                     "; " + confirm(id) + "; " + (method_ == Method::row ? "COMMIT; " : "") +
+                     "DO RELEASE_LOCK(" + literal(holder_bell(owner)) + ")";
+  if (slots) text += "; " + first_waiter();
+  return text;
+}
+
+// The connection of the first who is there.
+std::string Statements::first_waiter() const {
+  const std::string waiters =
+      tables_.locks + " WHERE " + of_key() + " AND " + kind_is(Kind::waiter);
+  return "SELECT " + bell_of_row(kWaiterBell) + " FROM " + waiters +
+         " AND id = (SELECT MIN(id) FROM " + waiters + " AND " + bell_of_row(kWaiterBell) +
+         " IS NOT NULL)";
+}
+
+std::string Statements::forget(std::uint64_t id) const {
+  return "DELETE FROM " + tables_.locks + " WHERE id = " + std::to_string(id) + " AND " +
+         kind_is(Kind::broken);
+}
+
+std::string Statements::break_grant(std::string_view owner, std::string_view why) const {
+  constexpr Millis kKept{3'600'000};
+  const std::string alive = method_ == Method::row ? bell_of_row(kHolderBell) + " IS NOT NULL"
+                                                   : "expires_at > " + std::string(kNow);
+  return "UPDATE " + tables_.locks +
+         " SET kind = " + std::to_string(static_cast<int>(Kind::broken)) +
+         ", sole = NULL, why = " + literal(why) + ", expires_at = " + in(kKept) + " WHERE " +
+         of_key() + " AND owner = " + literal(owner) + " AND " + kind_is(Kind::holder) + " AND " +
+         alive + "; SELECT IS_USED_LOCK(" + literal(holder_bell(owner)) + "); " + first_waiter();
+}
+
+std::string Statements::mend_grant(std::string_view owner) const {
+  return "UPDATE " + tables_.locks +
+         " SET kind = " + std::to_string(static_cast<int>(Kind::holder)) +
+         ", why = NULL, expires_at = NULL WHERE " + of_key() + " AND owner = " + literal(owner) +
+         " AND " + kind_is(Kind::broken);
+}
+
+}  // namespace dlock::mysql

@@ -1,0 +1,107 @@
+// Everything that is said to the server, as text.  Each function tells what it asks, and what the
+// answers are; who decides what stands in their sources.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backends/mysql/schema.hpp"
+#include "core/backend.hpp"
+
+namespace dlock::mysql {
+
+/// The name of a user-level lock (GET_LOCK) that a session has for as long as it is there: the one
+/// of a holder's, and the one of a waiter's.  Whoever waits for it is woken when it goes.
+std::string holder_bell(std::string_view owner);
+std::string waiter_bell(std::string_view owner);
+
+/// Waits until nobody has the bell, but not longer than `wait`, in whole seconds.
+std::string wait_for_bell(const std::string& bell, Millis wait);
+/// Has the bell, if nobody else has it.
+std::string take_bell(const std::string& bell);
+/// Rings it.
+std::string drop_bell(const std::string& bell);
+
+class Statements {
+ public:
+  Statements(Method method, const std::string& prefix, std::string_view key);
+
+  /// Answers: the rows of the key (parse_party), in order.  `records`: with the records of those
+  /// that wait, too.
+  std::string look(bool records) const;
+
+  /// mysql-table and mysql-version.  Takes the lock, if it is free for `request` and nobody who
+  /// waits comes before row `own` (0: everybody does).  The last two answers: outcome(), and as
+  /// look(false).  If it does not get the lock, the answers come after `sleep`, or when somebody
+  /// interrupts it (KILL QUERY, kInterrupted).
+  std::string attempt(const Request& request, std::uint64_t own, Millis sleep) const;
+
+  /// mysql-row, on the connection that is to hold the lock: begins a transaction and locks one of
+  /// the rows.  `wait`: waits for it, which it may only where there is one row.  If it does not get
+  /// one, the answer comes after `sleep`, as that of attempt().  The last answer: the slot, or
+  /// NULL.
+  std::string lock_row(const Request& request, bool mariadb, bool wait, Millis sleep) const;
+  /// mysql-row, on another connection, once the row is locked: as attempt().
+  std::string note_holder(const Request& request, std::uint64_t own, unsigned slot) const;
+
+  /// Creates the rows of the table of keys that a request needs.
+  std::string create_rows(const Request& request) const;
+  /// mysql-row, before anything else.  Answers: whether the tables are as they must be; wsrep_on,
+  /// if the server knows that; the slots that there are rows for; as look(false).
+  std::string survey() const;
+
+  /// A row for who waits.  The answer has its id.
+  std::string join(const Request& request) const;
+  /// Removes what there is of this owner.
+  std::string leave(std::string_view owner) const;
+  /// Removes the rows of waiters whose connections have gone.
+  std::string sweep(const std::vector<std::uint64_t>& ids) const;
+  /// Removes the row of a waiter that does not come for the lock.
+  std::string pass_over(std::uint64_t id) const;
+
+  /// The last answer but one has affected == 1 if the lease is extended; the last, what there is of
+  /// the row: kind, why.
+  std::string renew(std::uint64_t id, Millis ttl) const;
+  /// mysql-row: the same, without extending anything.
+  std::string confirm(std::uint64_t id) const;
+  /// The first answer has affected == 1 if the lock was ours; the second, kind and why of what is
+  /// there instead.  `slots`: the last is the connection of the first who waits, to be interrupted.
+  std::string release(std::uint64_t id, std::string_view owner, bool slots) const;
+  /// Removes the note of a force-release that was heard.
+  std::string forget(std::uint64_t id) const;
+
+  /// The first answer has affected == 1 if the grant is broken; the second, the connection of its
+  /// holder; the third, that of the first who waits.
+  std::string break_grant(std::string_view owner, std::string_view why) const;
+  /// Takes that back.
+  std::string mend_grant(std::string_view owner) const;
+
+  /// Of every key that begins with `prefix`: as look(true), in the order of key and id.
+  std::string list(std::string_view prefix) const;
+
+ private:
+  std::string of_key() const;
+  std::string first_waiter() const;
+  std::string columns(bool records) const;
+  std::string in_way(const Request& request, std::uint64_t own, bool expired_too) const;
+  std::string grant(const Request& request, std::uint64_t own, const std::string& gate,
+                    const std::string& condition, unsigned slot) const;
+
+  const Method method_;
+  const Tables tables_;
+  const std::string method_text_;
+  const std::string key_;  // a literal
+};
+
+/// What attempt() says of itself.
+struct Outcome {
+  bool fit = false;       // the tables are as they must be
+  bool has_row = false;   // there is a row of the key in the table of keys
+  std::uint64_t won = 0;  // the id of the holder's row; 0: not granted
+  std::uint64_t fence = 0;
+};
+Outcome outcome(const Answer& answer);
+
+}  // namespace dlock::mysql
