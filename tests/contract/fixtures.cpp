@@ -66,10 +66,11 @@ class ZooKeeperService final : public Service {
 
 // What an administrator may have chosen must not matter.
 MysqlOptions strange_settings() {
-  return {.settings = {"sql_mode=ANSI_QUOTES,STRICT_ALL_TABLES,PIPES_AS_CONCAT,NO_BACKSLASH_ESCAPES",
-                       "transaction_isolation=SERIALIZABLE", "default_time_zone=+05:30",
-                       "autocommit=0", "innodb_lock_wait_timeout=1", "wait_timeout=2",
-                       "init_connect=SET SESSION time_zone='-08:00', sql_safe_updates=1"}};
+  return {
+      .settings = {"sql_mode=ANSI_QUOTES,STRICT_ALL_TABLES,PIPES_AS_CONCAT,NO_BACKSLASH_ESCAPES",
+                   "transaction_isolation=SERIALIZABLE", "default_time_zone=+05:30", "autocommit=0",
+                   "innodb_lock_wait_timeout=1", "wait_timeout=2",
+                   "init_connect=SET SESSION time_zone='-08:00', sql_safe_updates=1"}};
 }
 
 class MysqlService final : public Service {

@@ -82,6 +82,7 @@ class Acquisition {
   Result<Reply> survey();
   Result<unsigned> lock_row(bool wait);
   Result<Tried> take_row(unsigned slot, Deadline asked);
+  Result<void> look_at_tables();
   Result<void> queue();
   Result<void> sweep(const State& state);
   Result<void> sleep(const State& state, const Decision& decision);
@@ -162,8 +163,16 @@ std::unique_ptr<Lease> Acquisition::lease(std::uint64_t row, std::uint64_t fence
   return make_lease(place_, method_, std::move(connection_), {request_, row, fence, asked});
 }
 
+// They were not as they must be: perhaps only because somebody was about to create them.
+Result<void> Acquisition::look_at_tables() {
+  const auto reply = ask(probe(Tables(place_->prefix)));
+  if (!reply) return reply.error();
+  if (number_in(reply.value().answers.back()) != 1) return unfit(*place_);
+  return {};
+}
+
 Result<Acquisition::Tried> Acquisition::attempt() {
-  for (bool created = false;; created = true) {
+  for (bool created = false;;) {
     const Deadline asked = Clock::now();
     const auto reply =
         ask_until(statements_.attempt(request_, own_, doze_),
@@ -171,9 +180,13 @@ Result<Acquisition::Tried> Acquisition::attempt() {
     if (!reply) return reply.error();
     const auto& answers = reply.value().answers;
     const Outcome out = outcome(answers.at(answers.size() - 2));
-    if (!out.fit) return unfit(*place_);
+    if (!out.fit) {
+      if (auto ok = look_at_tables(); !ok) return ok.error();
+      continue;
+    }
     if (!out.has_row && !created) {
       if (auto made = ask(statements_.create_rows(request_)); !made) return made.error();
+      created = true;
       continue;
     }
     auto state = state_of(answers.back());
@@ -186,12 +199,15 @@ Result<Acquisition::Tried> Acquisition::attempt() {
 
 // Whether this server can do it at all, which rows there are, and who is in the way.
 Result<Reply> Acquisition::survey() {
-  for (bool created = false;; created = true) {
+  for (bool created = false;;) {
     auto reply = ask(statements_.survey());
     if (!reply) return reply.error();
     const auto& answers = reply.value().answers;
     if (answers.size() != 4) return Error{Errc::unreachable, place_->shown + ": makes no sense"};
-    if (answers[0].rows.empty() || answers[0].rows[0][0] != "1") return unfit(*place_);
+    if (number_in(answers[0]) != 1) {
+      if (auto ok = look_at_tables(); !ok) return ok.error();
+      continue;
+    }
     if (!answers[1].rows.empty() && answers[1].rows[0].at(1) == "ON") {
       return Error{Errc::unsupported,
                    place_->shown +
@@ -205,6 +221,7 @@ Result<Reply> Acquisition::survey() {
         "SET SESSION innodb_lock_wait_timeout = 1; " + statements_.create_rows(request_),
         patience(), wait_.cancel);
     if (!made.ok() && connection_->broken()) return *made.error;
+    created = true;
   }
 }
 
@@ -214,7 +231,7 @@ Result<unsigned> Acquisition::lock_row(bool wait) {
   const auto reply =
       ask_until(statements_.lock_row(request_, connection_->mariadb(), wait, doze_), until);
   if (!reply) return reply.error();
-  const auto slot = static_cast<unsigned>(connection_in(reply.value().answers.back()));
+  const auto slot = static_cast<unsigned>(number_in(reply.value().answers.back()));
   if (slot == 0) {
     if (auto undone = ask("ROLLBACK"); !undone) return undone.error();
   }

@@ -8,7 +8,6 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <optional>
 
 #include "util/duration.hpp"
 #include "util/text.hpp"
@@ -76,7 +75,7 @@ constexpr std::array kMeanings{
     Meaning{4151, Errc::denied, "the user %u is locked"},
     Meaning{2059, Errc::denied, "the user %u logs in by a method that this client does not have"},
     Meaning{2061, Errc::denied, "the user %u may not log in"},
-    Meaning{5010, Errc::denied, "the user %u logs in by a method that shows the password"},
+    Meaning{5010, Errc::denied, "it asks for a login that is not safe; is it a MySQL or MariaDB?"},
     // --- what waiting does not cure
     Meaning{1049, Errc::invalid, "there is no database %d"},
     Meaning{1054, Errc::invalid, "a table in the database %d is not one of dlock's"},
@@ -116,17 +115,9 @@ std::string filled(std::string_view says, const Place& place) {
   return out;
 }
 
-// "(111)" or "system error: 110" at the end of the library's text: an errno, or, where it is
-// negative, the outcome of getaddrinfo(3).
-std::optional<int> system_error(std::string_view text) {
-  while (text.ends_with(' ') || text.ends_with(')')) text.remove_suffix(1);
-  if (const auto at = text.find(" \""); at != std::string_view::npos) text = text.substr(0, at);
-  const auto last = text.find_last_not_of("0123456789");
-  if (last == std::string_view::npos || last + 1 == text.size()) return std::nullopt;
-  const std::size_t from = text[last] == '-' ? last : last + 1;
-  const auto number = util::parse_int(text.substr(from), -1'000, 1'000);
-  if (!number) return std::nullopt;
-  return static_cast<int>(*number);
+// Those that tell of the network by an errno.
+bool is_of_network(unsigned code) {
+  return (code >= 2'001 && code <= 2'006) || code == 2'013 || code == 2'055;
 }
 
 bool is_silence(int error) {
@@ -168,16 +159,22 @@ Error error_of(unsigned code, std::string_view text, const std::string& server,
   return {known->errc, message + " (" + cut(text) + ')'};
 }
 
-Error connect_error_of(unsigned code, std::string_view text, const std::string& server,
-                       const Place& place) {
-  const bool by_system = code >= 2'001 && code <= 2'005;
-  const bool lost = code == 2'006 || code == 2'013 || code == 2'055;
-  const auto error = system_error(text);
-  if (error && (by_system || lost)) {
-    return {Errc::unreachable, server + ": " + why_not_connected(code, *error, place)};
-  }
-  if (code == 2'005) return {Errc::unreachable, server + ": no such host"};
-  return error_of(code, text, server, place);
+// "... (111)", or "... system error: 110".
+std::optional<int> system_error(unsigned code, std::string_view text) {
+  if (!is_of_network(code)) return std::nullopt;
+  while (text.ends_with(' ') || text.ends_with(')')) text.remove_suffix(1);
+  const auto last = text.find_last_not_of("0123456789");
+  if (last == std::string_view::npos || last + 1 == text.size()) return std::nullopt;
+  const std::size_t from = text[last] == '-' ? last : last + 1;
+  const auto number = util::parse_int(text.substr(from), -1'000, 1'000);
+  if (!number) return std::nullopt;
+  return static_cast<int>(*number);
+}
+
+Error connect_error_of(unsigned code, std::string_view text, std::optional<int> error,
+                       const std::string& server, const Place& place) {
+  if (!error && code != 2'005) return error_of(code, text, server, place);
+  return {Errc::unreachable, server + ": " + why_not_connected(code, error.value_or(0), place)};
 }
 
 bool ends_connection(unsigned code) {

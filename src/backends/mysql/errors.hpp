@@ -1,6 +1,7 @@
 // What the numbers of errors mean to us and to the person at the terminal.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -12,9 +13,13 @@ namespace dlock::mysql {
 /// Place::shown_host() says.  The message is one line, and names the server.
 Error error_of(unsigned code, std::string_view text, const std::string& server, const Place& place);
 
-/// The same for an attempt to connect, of which the library tells with the number of an errno.
-Error connect_error_of(unsigned code, std::string_view text, const std::string& server,
-                       const Place& place);
+/// The errno, or where it is negative the outcome of getaddrinfo(3), that the client library's text
+/// about an attempt to connect ends with; none if it does not.
+std::optional<int> system_error(unsigned code, std::string_view text);
+
+/// The same as error_of() for an attempt to connect; `error` is what came of it, as above.
+Error connect_error_of(unsigned code, std::string_view text, std::optional<int> error,
+                       const std::string& server, const Place& place);
 
 /// Whether this number means that the connection is of no use any more.
 bool ends_connection(unsigned code);

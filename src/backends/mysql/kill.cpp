@@ -11,7 +11,7 @@ constexpr unsigned kNoRight = 1227;
 
 }  // namespace
 
-std::uint64_t connection_in(const Answer& answer) {
+std::uint64_t number_in(const Answer& answer) {
   constexpr long long kMost = 1'000'000'000'000'000'000;
   if (answer.rows.size() != 1 || answer.rows.front().size() != 1) return 0;
   const auto& value = answer.rows.front().front();

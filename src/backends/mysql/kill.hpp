@@ -7,8 +7,8 @@
 
 namespace dlock::mysql {
 
-/// The number of a connection, of an answer of one column; 0: none.
-std::uint64_t connection_in(const Answer& answer);
+/// The number in an answer of one column and one row; 0: none.
+std::uint64_t number_in(const Answer& answer);
 
 /// Ends a statement that sleeps.  Nothing, if there is none or it is somebody else's.
 void interrupt(Connection& connection, std::uint64_t other, Deadline deadline);

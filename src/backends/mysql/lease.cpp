@@ -53,8 +53,12 @@ class MysqlLease final : public Lease {
   Result<void> prove(Deadline deadline, Cancel cancel);
   Result<void> prove_row(Deadline deadline, Cancel cancel);
   Result<void> give_up(Deadline deadline, Cancel cancel);
+  Result<void> give_up_row(Deadline deadline, Cancel cancel);
+  Result<void> released(const Reply& reply, bool again);
   Error lost(const Answer& found);
-  Error find_reason(Error otherwise, Deadline deadline, Cancel cancel);
+  std::optional<Answer> find_out(Deadline deadline, Cancel cancel);
+  Error lost_with_connection(const Answer& found, const Error& why);
+  static Deadline soon() { return after(Clock::now(), kReason); }
   void listen();
   bool slots() const { return request_.mode == Mode::slots; }
   std::string here() const { return place_->shown + ": "; }
@@ -107,7 +111,7 @@ Error MysqlLease::lost(const Answer& found) {
   const Row& row = found.rows.front();
   if (is_kind(row, Kind::broken)) {
     if (!connection_->broken()) {
-      (void)connection_->ask(statements_.forget(row_), after(Clock::now(), kReason), Cancel());
+      (void)connection_->ask(statements_.forget(row_), soon(), Cancel());
     }
     return lose({Errc::lost, here() + key + " was force-released by " +
                                  util::printable(row.at(1).value_or("somebody"))});
@@ -115,20 +119,22 @@ Error MysqlLease::lost(const Answer& found) {
   return lose({Errc::lost, here() + "the lease of " + key + " expired before it was renewed"});
 }
 
-// The connection of mysql-row is gone, and the lock with it: perhaps there is a note why.
-Error MysqlLease::find_reason(Error otherwise, Deadline deadline, Cancel cancel) {
-  const Deadline until = std::min(deadline, after(Clock::now(), kReason));
+// What there is of the row, seen over another connection; none if nobody can tell.
+std::optional<Answer> MysqlLease::find_out(Deadline deadline, Cancel cancel) {
+  const Deadline until = std::min(deadline, soon());
   auto other = Connection::open(place_, until, cancel);
-  if (other) {
-    connection_ = std::move(*other);
-    listens_to_ = -1;
-    const Reply found = connection_->ask(statements_.confirm(row_), until, cancel);
-    if (found.ok() && !found.answers.back().rows.empty() &&
-        is_kind(found.answers.back().rows.front(), Kind::broken)) {
-      return lost(found.answers.back());
-    }
-  }
-  return lose({Errc::lost, otherwise.message + "; the row lock ended with the connection"});
+  if (!other) return std::nullopt;
+  connection_ = std::move(*other);
+  listens_to_ = -1;
+  Reply found = connection_->ask(statements_.confirm(row_), until, cancel);
+  if (!found.ok()) return std::nullopt;
+  return std::move(found.answers.back());
+}
+
+// The connection of mysql-row is gone, and the lock with it: perhaps there is a note why.
+Error MysqlLease::lost_with_connection(const Answer& found, const Error& why) {
+  if (!found.rows.empty() && is_kind(found.rows.front(), Kind::broken)) return lost(found);
+  return lose({Errc::lost, why.message + "; the row lock ended with the connection"});
 }
 
 Result<void> MysqlLease::renew(Deadline deadline, Cancel cancel) {
@@ -172,7 +178,10 @@ Result<void> MysqlLease::prove_row(Deadline deadline, Cancel cancel) {
   }
   const Reply reply = connection_->receive(deadline, cancel);
   if (!reply.ok()) {
-    if (connection_->broken()) return find_reason(*reply.error, deadline, cancel);
+    if (connection_->broken()) {
+      const auto found = find_out(deadline, cancel);
+      return lost_with_connection(found.value_or(Answer{}), *reply.error);
+    }
     return not_told(*reply.error);
   }
   const Answer& found = reply.answers.back();
@@ -207,31 +216,43 @@ Result<void> MysqlLease::release(Deadline deadline, Cancel cancel) {
 }
 
 Result<void> MysqlLease::give_up(Deadline deadline, Cancel cancel) {
-  const bool again = releasing_;
-  if (method_ == Method::row) {
-    if (connection_->under_way() && !again) {  // a proof that nobody waits for any more
-      const Reply proof = connection_->receive(deadline, cancel);
-      if (!proof.ok() && !connection_->broken()) return not_told(*proof.error);
+  if (method_ == Method::row) return give_up_row(deadline, cancel);
+  for (bool cut = false;; cut = true) {
+    if (auto ok = connect(deadline, cancel); !ok) return ok;
+    const bool again = std::exchange(releasing_, true);
+    const Reply reply =
+        connection_->ask(statements_.release(row_, request_.owner.id, slots()), deadline, cancel);
+    if (reply.ok()) return released(reply, again);
+    if (cut || !connection_->broken() || Clock::now() >= deadline || cancel.requested()) {
+      return not_told(*reply.error);
     }
-    if (connection_->broken()) {
-      return find_reason({Errc::lost, here() + "the connection was lost"}, deadline, cancel);
-    }
-  } else if (auto ok = connect(deadline, cancel); !ok) {
-    return ok;
   }
+}
+
+// The transaction ends with its connection, whether or not it was heard what became of the release:
+// if the row is gone, it was carried out.
+Result<void> MysqlLease::give_up_row(Deadline deadline, Cancel cancel) {
+  if (connection_->under_way() && !releasing_) {  // a proof that nobody waits for any more
+    const Reply proof = connection_->receive(deadline, cancel);
+    if (!proof.ok() && !connection_->broken()) return not_told(*proof.error);
+  }
+  const bool again = std::exchange(releasing_, true);
   if (!connection_->under_way()) {
     connection_->send(statements_.release(row_, request_.owner.id, slots()));
-    releasing_ = true;
   }
   const Reply reply = connection_->receive(deadline, cancel);
-  if (!reply.ok()) {
-    if (method_ != Method::row) connection_->close();
-    return not_told(*reply.error);
-  }
-  if (reply.answers.at(0).affected != 1 && !(again && reply.answers.at(1).rows.empty())) {
-    return lost(reply.answers.at(1));
-  }
-  if (slots()) interrupt(*connection_, connection_in(reply.answers.back()), deadline);
+  if (reply.ok()) return released(reply, again);
+  if (!connection_->broken()) return not_told(*reply.error);
+  const auto found = find_out(deadline, cancel);
+  if (found && found->rows.empty()) return {};
+  return found ? lost_with_connection(*found, *reply.error) : not_told(*reply.error);
+}
+
+// `again`: what is gone may have been removed the first time.
+Result<void> MysqlLease::released(const Reply& reply, bool again) {
+  const Answer& found = reply.answers.at(1);
+  if (reply.answers.at(0).affected != 1 && !(again && found.rows.empty())) return lost(found);
+  if (slots()) interrupt(*connection_, number_in(reply.answers.back()), soon());
   return {};
 }
 

@@ -103,7 +103,7 @@ Result<bool> MysqlBackend::force_release(std::string_view key, std::string_view 
   if (!broken) return broken.error();
   const auto& answers = broken.value().answers;
   if (!broken.value().ok() || answers.at(0).affected != 1) return false;
-  const auto ended = end_session(*connection_, connection_in(answers.at(1)), deadline);
+  const auto ended = end_session(*connection_, number_in(answers.at(1)), deadline);
   if (!ended || !ended.value()) {
     if (method_ == Method::row) {
       (void)connection_->ask(say.mend_grant(owner_id), deadline, Cancel());
@@ -118,7 +118,7 @@ Result<bool> MysqlBackend::force_release(std::string_view key, std::string_view 
                   ": may not end the holder's connection, which is another user's: it "
                   "will notice at its next renewal");
   }
-  interrupt(*connection_, connection_in(answers.at(2)), deadline);
+  interrupt(*connection_, number_in(answers.at(2)), deadline);
   return true;
 }
 

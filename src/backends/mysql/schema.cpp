@@ -62,6 +62,10 @@ std::string probe_locks(const std::string& table) {
 
 }  // namespace
 
+std::string probe(const Tables& tables) {
+  return probe_keys(tables.keys) + "; " + probe_locks(tables.locks) + "; SELECT " + fit(tables);
+}
+
 std::string schema(std::string_view prefix) {
   const Tables tables{std::string(prefix)};
   return create_keys(tables.keys) + ";\n" + create_locks(tables.locks) + ";\n";

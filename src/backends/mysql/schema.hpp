@@ -28,6 +28,9 @@ std::string schema(std::string_view prefix);
 /// no transactions, and two would hold one lock.
 std::string fit(const Tables& tables);
 
+/// Looks at both, and writes nothing.  The last answer: fit().
+std::string probe(const Tables& tables);
+
 /// Creates the tables that are missing.  Errc::denied carries the statements for somebody who may;
 /// Errc::invalid if a table of such a name is somebody else's.
 Result<void> create_tables(Connection& connection, const Place& place, Deadline deadline,

@@ -26,6 +26,7 @@
 
 #include "backends/mysql/errors.hpp"
 #include "backends/mysql/library.hpp"
+#include "backends/mysql/probe.hpp"
 #include "util/fd.hpp"
 #include "util/text.hpp"
 
@@ -105,9 +106,11 @@ struct Worker::Shared {
   Result<void> set_tls();
   void set_timeouts();
   Result<Greeting> connect();
+  Error why_not_connected(Deadline start);
   Greeting greet();
   Reply carry_out(const std::string& statements);
   bool take_rows(Answer& answer, std::size_t& bytes);
+  void cut_off();
   void set_error(Reply& reply) const;
   void tell() const { eventfd_write(done.get(), 1); }
 
@@ -195,19 +198,32 @@ Worker::Greeting Worker::Shared::greet() {
   return out;
 }
 
+Error Worker::Shared::why_not_connected(Deadline start) {
+  const unsigned code = library->mysql_errno(mysql);
+  const std::string text = library->mysql_error(mysql);
+  auto error = system_error(code, text);
+  const Deadline end = after(start, place->connect_timeout);
+  if (error == EINPROGRESS && place->socket.empty()) error = probe(host, end);
+  return connect_error_of(code, text, error, server, *place);
+}
+
 Result<Worker::Greeting> Worker::Shared::connect() {
   mysql = library->mysql_init(nullptr);
   if (mysql == nullptr) return Error{Errc::unreachable, server + ": no memory"};
   if (auto ok = set_options(); !ok) {
     return Error{ok.error().code, server + ": " + ok.error().message};
   }
+  const Deadline start = Clock::now();
   const char* const socket = place->socket.empty() ? nullptr : place->socket.c_str();
   const char* const name = socket == nullptr ? host.host.c_str() : nullptr;
   if (library->mysql_real_connect(mysql, name, place->user.c_str(), place->password.c_str(),
                                   place->database.c_str(), host.port, socket,
                                   CLIENT_MULTI_STATEMENTS) == nullptr) {
-    return connect_error_of(library->mysql_errno(mysql), library->mysql_error(mysql), server,
-                            *place);
+    return why_not_connected(start);
+  }
+  // MariaDB's library goes on without TLS where the server has none.
+  if (place->tls != Tls::off && library->mysql_get_ssl_cipher(mysql) == nullptr) {
+    return Error{Errc::unreachable, server + ": it does not speak TLS there"};
   }
   return greet();
 }
@@ -215,6 +231,15 @@ Result<Worker::Greeting> Worker::Shared::connect() {
 void Worker::Shared::set_error(Reply& out) const {
   out.code = library->mysql_errno(mysql);
   out.error = error_of(out.code, library->mysql_error(mysql), server, *place);
+}
+
+// So that to free the result is not to read all that is left of it.  The server gets a reset when
+// the socket is closed: it might wait for minutes until there is room for more.
+void Worker::Shared::cut_off() {
+  const int socket = static_cast<int>(mysql->net.fd);
+  const linger none{1, 0};
+  ::setsockopt(socket, SOL_SOCKET, SO_LINGER, &none, sizeof none);
+  ::shutdown(socket, SHUT_RDWR);
 }
 
 // The rows of one answer, if it has any; false if there is an error or they are too many.
@@ -239,10 +264,10 @@ bool Worker::Shared::take_rows(Answer& answer, std::size_t& bytes) {
         out.emplace_back(std::in_place, row[i], lengths[i]);
       }
     }
-    // To free the result would be to read all that is left of it.
-    if (bytes > kMostBytes) ::shutdown(static_cast<int>(mysql->net.fd), SHUT_RDWR);
+    if (bytes > kMostBytes) break;
   }
   const bool ok = library->mysql_errno(mysql) == 0;
+  if (bytes > kMostBytes) cut_off();
   library->mysql_free_result(result);
   return ok;
 }
@@ -271,6 +296,7 @@ Reply Worker::Shared::carry_out(const std::string& statements) {
 }
 
 void Worker::Shared::run() {
+  pthread_setname_np(pthread_self(), "dlock-mysql");
   library->mysql_thread_init();
   auto connected = connect();
   std::unique_lock lock(mutex);

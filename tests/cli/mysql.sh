@@ -1,0 +1,118 @@
+# shellcheck shell=bash disable=SC2034  # the arrays are for the scripts
+# MariaDB servers for a script, each known by a name of its own.  After lib.sh:
+#   . "$(dirname "$0")/mysql.sh"
+# skips the test if MariaDB is not installed.  What is started here ends with the script, however that
+# ends.  With start_proxy (proxy.sh).  Not from within $( ) or ( ).
+#
+#   ${mysql_port[NAME]}  ${mysql_pid[NAME]}  ${mysql_dir[NAME]}  of start_mysql
+#   ${mysql_url[NAME]}   mysql-table://app@127.0.0.1:PORT/test: the user app, whose password is in the
+#   $mysql_password_file; root has none.  Both may do anything in the database test.
+: "${tmp:?lib.sh comes first}"
+PATH+=:/usr/sbin  # of mariadbd
+need mariadbd mariadb mariadb-install-db setpriv
+. "${BASH_SOURCE[0]%/*}/proxy.sh"
+declare -gA mysql_port=() mysql_pid=() mysql_url=() mysql_dir=()
+mysql_password_file=$tmp/mysql-password
+(umask 077 && echo sesame >"$mysql_password_file")
+
+# Of the files, and to be quick and small.
+lib_mysql_settings=(
+  --innodb-log-file-size=4M --innodb-data-file-path=ibdata1:4M:autoextend
+  --innodb-autoextend-increment=1 --skip-log-bin --skip-name-resolve --performance-schema=off
+  --innodb-buffer-pool-size=8M --innodb-temp-data-file-path=ibtmp1:1M:autoextend
+  --key-buffer-size=1M --aria-pagecache-buffer-size=1M --max-connections=300 --table-open-cache=100
+  --log-warnings=1
+)
+((EUID != 0)) || lib_mysql_settings+=(--user=root)
+
+# start_mysql NAME [SETTING]...: a server on a free port of 127.0.0.1 that serves, with these settings
+# (read_only=1) after our own.
+start_mysql() {
+  local name=$1 dir=$tmp/mysql-$1
+  shift
+  lib_mysql_install
+  mkdir "$dir"
+  cp -R "$tmp/mysql-fresh" "$dir/data"
+  mysql_dir[$name]=$dir
+  : >"$dir/settings"
+  ((!$#)) || printf -- '--%s\n' "$@" >"$dir/settings"
+
+  # Below the ports that the kernel gives to others, so that it is still there for a restart.
+  local attempt
+  for attempt in {1..50}; do
+    mysql_port[$name]=$((10000 + SRANDOM % 20000))
+    mysql_url[$name]=mysql-table://app@127.0.0.1:${mysql_port[$name]}/test
+    if lib_mysql_run "$name"; then return; fi
+    grep -q 'Address already in use' "$dir/output" || break
+    rm "$dir/output"
+  done
+  fail "mariadbd does not run (attempt $attempt): $(<"$dir/output")"
+}
+
+# stop_mysql NAME: kills it, as a power failure would, but for the FIN that the kernel sends.
+stop_mysql() {
+  kill -KILL "${mysql_pid[$1]}"
+  wait "${mysql_pid[$1]}" 2>/dev/null || true
+}
+
+# restart_mysql NAME: starts it once more, with the same port and data; stops it if it still runs.
+restart_mysql() {
+  gone "${mysql_pid[$1]}" || stop_mysql "$1"
+  lib_mysql_run "$1" || fail "mariadbd does not run: $(<"${mysql_dir[$1]}/output")"
+}
+
+# pause_mysql NAME, resume_mysql NAME: when this has returned it does nothing, with its connections open.
+pause_mysql() {
+  kill -STOP "${mysql_pid[$1]}"
+  wait_until 10 grep -q '^State:[[:space:]]*[Tt]' "/proc/${mysql_pid[$1]}/status"
+}
+resume_mysql() { kill -CONT "${mysql_pid[$1]}"; }
+
+# sql NAME STATEMENT...: what root gets in the database test: rows as lines, fields between tabs.
+sql() {
+  local name=$1
+  shift
+  mariadb --no-defaults --user=root --socket="${mysql_dir[$name]}/socket" --batch \
+    --skip-column-names --execute="$*" test
+}
+
+# mysql_backend METHOD: for use_mysql-METHOD in backends.sh: table, row or version.
+mysql_backend() {
+  start_mysql server
+  export DLOCK_PASSWORD_FILE=$mysql_password_file
+  DLOCK_BACKEND=mysql-$1://app@127.0.0.1:${mysql_port[server]}/test
+  location="mysql-$1://app:***@127.0.0.1:${mysql_port[server]}/test"
+}
+
+# The files of a server that has just been installed, once for the script.
+lib_mysql_install() {
+  local data=$tmp/mysql-fresh output=$tmp/mysql-fresh.output
+  [[ ! -d $data ]] || return 0
+  mariadb-install-db --no-defaults --datadir="$data" --auth-root-authentication-method=normal \
+    --skip-test-db "${lib_mysql_settings[@]}" >"$output" 2>&1 </dev/null ||
+    fail "mariadb-install-db failed: $(<"$output")"
+  mariadbd --no-defaults --datadir="$data" --bootstrap "${lib_mysql_settings[@]}" \
+    >"$output" 2>&1 <<'SQL' || fail "mariadbd failed: $(<"$output")"
+FLUSH PRIVILEGES;
+CREATE DATABASE test;
+CREATE USER app@'%' IDENTIFIED BY 'sesame';
+GRANT ALL ON test.* TO app@'%';
+SQL
+}
+
+# Runs the server with the port of this name until it serves; 1 if it ends.
+lib_mysql_run() {
+  local dir=${mysql_dir[$1]} settings
+  mapfile -t settings <"$dir/settings"
+  setpriv --pdeathsig KILL mariadbd --no-defaults --datadir="$dir/data" --socket="$dir/socket" \
+    --bind-address=127.0.0.1 --port="${mysql_port[$1]}" --pid-file="$dir/pid" --tmpdir="$dir" \
+    --skip-slave-start "${lib_mysql_settings[@]}" "${settings[@]}" \
+    >>"$dir/output" 2>&1 </dev/null &
+  mysql_pid[$1]=$!
+  local end=$((${EPOCHREALTIME/./} + 30000000))
+  until sql "$1" 'SELECT 1' >/dev/null 2>&1; do
+    ! gone "${mysql_pid[$1]}" || return 1
+    ((${EPOCHREALTIME/./} < end)) || fail "mariadbd does not answer: $(<"$dir/output")"
+    sleep 0.02
+  done
+}
