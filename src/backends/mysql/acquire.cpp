@@ -39,9 +39,6 @@ namespace {
 using util::quoted;
 using Decision = State::Decision;
 
-constexpr unsigned kInterrupted = 1317;
-// A deadlock, a wait for a lock of the server's that was too long, a row that has changed.
-constexpr std::array kTryAgain{1213U, 1205U, 1020U, kInterrupted};
 constexpr unsigned kMostTries = 20;
 constexpr unsigned kMostLosses = 3;  // of the connection, without an answer in between
 
@@ -87,6 +84,7 @@ class Acquisition {
   Result<void> sweep(const State& state);
   Result<void> sleep(const State& state, const Decision& decision);
   Result<void> sleep_behind(const State& state, const Decision& decision);
+  Result<void> await_room(std::optional<Millis> soonest);
   Result<void> rest(Millis time);
   void tell(const State& state);
   void leave();
@@ -109,9 +107,8 @@ class Acquisition {
   const Statements statements_;
 
   std::unique_ptr<Connection> connection_;
+  std::unique_ptr<Connection> gong_;
   std::uint64_t own_ = 0;  // our row in the queue; 0: there is none
-  Millis doze_{0};         // how long the next try sleeps if it fails
-  bool block_ = false;     // the next try waits for the row lock
   unsigned losses_ = 0;
   unsigned dead_holder_ = 0;  // how often we found that it was not there
   std::uint64_t slow_first_ = 0;
@@ -137,17 +134,14 @@ Result<Reply> Acquisition::ask_until(const std::string& text, Deadline deadline)
     }
     if (connection_->broken()) return *reply.error;
     const Reply undone = connection_->ask("ROLLBACK", patience(), wait_.cancel);
-    if (!undone.ok()) return *undone.error;
+    if (!undone.ok() && connection_->broken()) return *undone.error;
     if (reply.code == kNoTable && tries == 0) {
       auto made = create_tables(*connection_, *place_, patience(), wait_.cancel);
       if (!made) return made.error();
       continue;
     }
-    const bool again = std::find(kTryAgain.begin(), kTryAgain.end(), reply.code) != kTryAgain.end();
-    if (!again || tries >= kMostTries) return explain(reply, *place_);
-    if (reply.code != kInterrupted) {
-      if (auto ok = rest(jitter(Millis{1 + 2 * tries})); !ok) return ok.error();
-    }
+    if (!is_passing(reply.code) || tries >= kMostTries) return explain(reply, *place_);
+    if (auto ok = rest(jitter(Millis{1 + 2 * tries})); !ok) return ok.error();
   }
 }
 
@@ -174,9 +168,7 @@ Result<void> Acquisition::look_at_tables() {
 Result<Acquisition::Tried> Acquisition::attempt() {
   for (bool created = false;;) {
     const Deadline asked = Clock::now();
-    const auto reply =
-        ask_until(statements_.attempt(request_, own_, doze_),
-                  std::min(after(patience(), doze_), std::max(wait_.until, patience())));
+    const auto reply = ask(statements_.attempt(request_, own_));
     if (!reply) return reply.error();
     const auto& answers = reply.value().answers;
     const Outcome out = outcome(answers.at(answers.size() - 2));
@@ -227,9 +219,8 @@ Result<Reply> Acquisition::survey() {
 
 // 0: none is free.
 Result<unsigned> Acquisition::lock_row(bool wait) {
-  const Deadline until = wait ? wait_.until : after(patience(), doze_);
-  const auto reply =
-      ask_until(statements_.lock_row(request_, connection_->mariadb(), wait, doze_), until);
+  const auto reply = ask_until(statements_.lock_row(request_, connection_->mariadb(), wait),
+                               wait ? wait_.until : patience());
   if (!reply) return reply.error();
   const auto slot = static_cast<unsigned>(number_in(reply.value().answers.back()));
   if (slot == 0) {
@@ -344,17 +335,35 @@ Result<void> Acquisition::sleep_behind(const State& state, const Decision& decis
   return {};
 }
 
+// Until somebody ends the gong.  Whoever looks and finds no room must have had it before.
+Result<void> Acquisition::await_room(std::optional<Millis> soonest) {
+  if (!gong_) {
+    auto gong = Connection::open(place_, patience(), wait_.cancel);
+    if (!gong) return gong.error();
+    const Reply hung =
+        (*gong)->ask(take_bell(gong_bell(request_.owner.id)) + "DO 0", patience(), wait_.cancel);
+    if (!hung.ok()) return *hung.error;
+    gong_ = std::move(*gong);
+    return {};
+  }
+  const Millis look = method_ == Method::row ? kRowSlotsLook : kSlotsLook;
+  const Deadline until = std::min(
+      after(Clock::now(), std::clamp(soonest.value_or(look), Millis{1}, look)), wait_.until);
+  std::array<pollfd, 3> fds{
+      {{wait_.cancel.fd(), POLLIN, 0}, {connection_->fd(), POLLIN, 0}, {gong_->fd(), POLLIN, 0}}};
+  util::poll(fds, until);
+  if (fds[0].revents != 0) return Error{Errc::cancelled, "stopped waiting"};
+  if (fds[2].revents != 0) gong_.reset();
+  return {};
+}
+
 Result<void> Acquisition::sleep(const State& state, const Decision& decision) {
   using Kind = Decision::Kind;
-  doze_ = Millis{0};
   switch (decision.kind) {
     case Kind::behind:
       return sleep_behind(state, decision);
-    case Kind::full: {
-      const Millis look = method_ == Method::row ? kRowSlotsLook : kSlotsLook;
-      doze_ = std::clamp(decision.party->left.value_or(look), Millis{1}, look);
-      return {};
-    }
+    case Kind::full:
+      return await_room(decision.party->left);
     case Kind::held: {
       if (method_ == Method::row) return {};  // the next try waits for the row lock
       const Party& holder = *decision.party;
@@ -431,7 +440,6 @@ Result<void> Acquisition::reopen(Error why) {
   leave();
   request_.owner.id = util::random_id();
   own_ = 0;
-  doze_ = Millis{0};
   const Deadline until = patience();
   for (;;) {
     auto again = Connection::open(place_, until, wait_.cancel);

@@ -22,6 +22,7 @@ namespace dlock::mysql {
 namespace {
 
 constexpr Millis kReason{1'000};
+constexpr unsigned kMostTries = 10;
 
 // Of a row that confirm() gave.
 bool is_kind(const Row& row, Kind kind) {
@@ -56,6 +57,8 @@ class MysqlLease final : public Lease {
   Result<void> give_up_row(Deadline deadline, Cancel cancel);
   Result<void> released(const Reply& reply, bool again);
   Error lost(const Answer& found);
+  bool may_repeat(const Reply& reply, unsigned tries, Deadline deadline,
+                  const Cancel& cancel) const;
   std::optional<Answer> find_out(Deadline deadline, Cancel cancel);
   Error lost_with_connection(const Answer& found, const Error& why);
   static Deadline soon() { return after(Clock::now(), kReason); }
@@ -144,11 +147,18 @@ Result<void> MysqlLease::renew(Deadline deadline, Cancel cancel) {
   return proof;
 }
 
+// The first time it was cut, or as long as it is only the moment that is bad.
+bool MysqlLease::may_repeat(const Reply& reply, unsigned tries, Deadline deadline,
+                            const Cancel& cancel) const {
+  if (Clock::now() >= deadline || cancel.requested()) return false;
+  return connection_->broken() ? tries == 1 : is_passing(reply.code) && tries < kMostTries;
+}
+
 // A connection that the server has closed is made again at once: it may have been done to tell us
 // something.
 Result<void> MysqlLease::prove(Deadline deadline, Cancel cancel) {
   if (method_ == Method::row) return prove_row(deadline, cancel);
-  for (bool again = false;; again = true) {
+  for (unsigned tries = 1;; ++tries) {
     const bool anew = connection_->broken();
     if (auto ok = connect(deadline, cancel); !ok) return ok;
     const std::string bell = anew ? take_bell(holder_bell(request_.owner.id)) : "";
@@ -156,9 +166,7 @@ Result<void> MysqlLease::prove(Deadline deadline, Cancel cancel) {
     const Reply reply =
         connection_->ask(bell + statements_.renew(row_, request_.ttl), deadline, cancel);
     if (!reply.ok()) {
-      if (!again && connection_->broken() && Clock::now() < deadline && !cancel.requested()) {
-        continue;
-      }
+      if (may_repeat(reply, tries, deadline, cancel)) continue;
       return not_told(*reply.error);
     }
     if (reply.answers.at(reply.answers.size() - 2).affected != 1) return lost(reply.answers.back());
@@ -177,6 +185,7 @@ Result<void> MysqlLease::prove_row(Deadline deadline, Cancel cancel) {
     }
   }
   const Reply reply = connection_->receive(deadline, cancel);
+  if (is_passing(reply.code)) return prove_row(deadline, cancel);
   if (!reply.ok()) {
     if (connection_->broken()) {
       const auto found = find_out(deadline, cancel);
@@ -217,15 +226,13 @@ Result<void> MysqlLease::release(Deadline deadline, Cancel cancel) {
 
 Result<void> MysqlLease::give_up(Deadline deadline, Cancel cancel) {
   if (method_ == Method::row) return give_up_row(deadline, cancel);
-  for (bool cut = false;; cut = true) {
+  for (unsigned tries = 1;; ++tries) {
     if (auto ok = connect(deadline, cancel); !ok) return ok;
     const bool again = std::exchange(releasing_, true);
     const Reply reply =
         connection_->ask(statements_.release(row_, request_.owner.id, slots()), deadline, cancel);
     if (reply.ok()) return released(reply, again);
-    if (cut || !connection_->broken() || Clock::now() >= deadline || cancel.requested()) {
-      return not_told(*reply.error);
-    }
+    if (!may_repeat(reply, tries, deadline, cancel)) return not_told(*reply.error);
   }
 }
 
@@ -242,6 +249,7 @@ Result<void> MysqlLease::give_up_row(Deadline deadline, Cancel cancel) {
   }
   const Reply reply = connection_->receive(deadline, cancel);
   if (reply.ok()) return released(reply, again);
+  if (is_passing(reply.code)) return give_up_row(deadline, cancel);
   if (!connection_->broken()) return not_told(*reply.error);
   const auto found = find_out(deadline, cancel);
   if (found && found->rows.empty()) return {};
@@ -252,7 +260,7 @@ Result<void> MysqlLease::give_up_row(Deadline deadline, Cancel cancel) {
 Result<void> MysqlLease::released(const Reply& reply, bool again) {
   const Answer& found = reply.answers.at(1);
   if (reply.answers.at(0).affected != 1 && !(again && found.rows.empty())) return lost(found);
-  if (slots()) interrupt(*connection_, number_in(reply.answers.back()), soon());
+  if (slots()) (void)end_session(*connection_, number_in(reply.answers.back()), soon());
   return {};
 }
 

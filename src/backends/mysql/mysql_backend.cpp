@@ -118,7 +118,7 @@ Result<bool> MysqlBackend::force_release(std::string_view key, std::string_view 
                   ": may not end the holder's connection, which is another user's: it "
                   "will notice at its next renewal");
   }
-  interrupt(*connection_, number_in(answers.at(2)), deadline);
+  (void)end_session(*connection_, number_in(answers.at(2)), deadline);
   return true;
 }
 

@@ -24,7 +24,8 @@ std::string text(const Row& row, std::size_t column) {
   return column < row.size() ? row[column].value_or("") : "";
 }
 
-Millis from_micros(long long micros) { return Millis{micros / 1'000}; }
+// Rounded up: what has not expired has something left.
+Millis from_micros(long long micros) { return Millis{(micros + (micros > 0 ? 999 : 0)) / 1'000}; }
 
 bool mix(Mode a, unsigned a_slots, Mode b, unsigned b_slots) {
   const bool slots = a == Mode::slots;

@@ -25,6 +25,7 @@ namespace {
 
 constexpr std::string_view kHolderBell = "dlock.h.";
 constexpr std::string_view kWaiterBell = "dlock.w.";
+constexpr std::string_view kGongBell = "dlock.g.";
 constexpr std::string_view kNow = "UTC_TIMESTAMP(6)";
 
 std::string bell_of_row(std::string_view prefix) {
@@ -48,11 +49,6 @@ std::string idle_limit(Method method, Millis ttl) {
 constexpr const char* kOutcome =
     "SELECT @dlock_fit, @dlock_version IS NOT NULL, @dlock_won, @dlock_fence; ";
 
-std::string sleep_unless(const std::string& condition, Millis time) {
-  if (time <= Millis{0}) return "";
-  return "DO IF(" + condition + ", 0, SLEEP(" + std::to_string(time.count()) + " / 1000)); ";
-}
-
 std::uint64_t number(const Row& row, std::size_t column) {
   constexpr long long kMost = 1'000'000'000'000'000'000;
   if (column >= row.size() || !row[column]) return 0;
@@ -63,6 +59,7 @@ std::uint64_t number(const Row& row, std::size_t column) {
 
 std::string holder_bell(std::string_view owner) { return std::string(kHolderBell) += owner; }
 std::string waiter_bell(std::string_view owner) { return std::string(kWaiterBell) += owner; }
+std::string gong_bell(std::string_view owner) { return std::string(kGongBell) += owner; }
 
 // Never a negative time: for ever to one kind of server and NULL to the other.
 std::string wait_for_bell(const std::string& bell, Millis wait) {
@@ -154,7 +151,7 @@ std::string Statements::grant(const Request& request, std::uint64_t own, const s
          " AND @dlock_won > 0; ";
 }
 
-std::string Statements::attempt(const Request& request, std::uint64_t own, Millis sleep) const {
+std::string Statements::attempt(const Request& request, std::uint64_t own) const {
   const std::string row = " FROM " + tables_.keys + " WHERE " + of_key() + " AND slot = 0";
   const std::string raise = "UPDATE " + tables_.keys + " SET version = version + 1 WHERE " +
                             of_key() + " AND slot = 0 AND ";
@@ -178,8 +175,7 @@ std::string Statements::attempt(const Request& request, std::uint64_t own, Milli
                      grant(request, own, gate, in_way(request, own, true), 0);
   if (method_ == Method::table) text += raise + "@dlock_won > 0; ";
   return text + "COMMIT; DO IF(@dlock_won > 0, RELEASE_LOCK(" +
-         literal(waiter_bell(request.owner.id)) + "), 0); " +
-         sleep_unless("@dlock_won > 0", sleep) + kOutcome + look(false);
+         literal(waiter_bell(request.owner.id)) + "), 0); " + kOutcome + look(false);
 }
 
 Outcome outcome(const Answer& answer) {
@@ -188,17 +184,15 @@ Outcome outcome(const Answer& answer) {
   return {number(row, 0) == 1, number(row, 1) == 1, number(row, 2), number(row, 3)};
 }
 
-std::string Statements::lock_row(const Request& request, bool mariadb, bool wait,
-                                 Millis sleep) const {
+std::string Statements::lock_row(const Request& request, bool mariadb, bool wait) const {
   const bool shared = request.mode == Mode::shared;
   const unsigned last = request.mode == Mode::slots ? request.slots : 1;
   const std::string how = !shared ? " FOR UPDATE" : mariadb ? " LOCK IN SHARE MODE" : " FOR SHARE";
   return "SET SESSION wait_timeout = " + idle_limit(method_, request.ttl) +
          ", innodb_lock_wait_timeout = 1000000; " + take_bell(holder_bell(request.owner.id)) +
-         "SET @dlock_slot = NULL; START TRANSACTION; SELECT slot INTO @dlock_slot FROM " +
-         tables_.keys + " WHERE " + of_key() + " AND slot BETWEEN 1 AND " + std::to_string(last) +
-         " ORDER BY slot LIMIT 1" + how + (wait ? "; " : " SKIP LOCKED; ") +
-         sleep_unless("@dlock_slot IS NOT NULL", sleep) + "SELECT @dlock_slot";
+         "START TRANSACTION; SELECT slot FROM " + tables_.keys + " WHERE " + of_key() +
+         " AND slot BETWEEN 1 AND " + std::to_string(last) + " ORDER BY slot LIMIT 1" + how +
+         (wait ? "" : " SKIP LOCKED");
 }
 
 // Whoever has the row lock knows that the rows of earlier holders of it are left over, even where
@@ -289,17 +283,17 @@ std::string Statements::release(std::uint64_t id, std::string_view owner, bool s
                      (method_ == Method::row ? "" : " AND expires_at > " + std::string(kNow)) +
                      "; " + confirm(id) + "; " + (method_ == Method::row ? "COMMIT; " : "") +
                      "DO RELEASE_LOCK(" + literal(holder_bell(owner)) + ")";
-  if (slots) text += "; " + first_waiter();
+  if (slots) text += "; " + first_gong();
   return text;
 }
 
-// The connection of the first who is there.
-std::string Statements::first_waiter() const {
+// The connection of the first who has one.
+std::string Statements::first_gong() const {
+  const std::string gong = bell_of_row(kGongBell);
   const std::string waiters =
       tables_.locks + " WHERE " + of_key() + " AND " + kind_is(Kind::waiter);
-  return "SELECT " + bell_of_row(kWaiterBell) + " FROM " + waiters +
-         " AND id = (SELECT MIN(id) FROM " + waiters + " AND " + bell_of_row(kWaiterBell) +
-         " IS NOT NULL)";
+  return "SELECT " + gong + " FROM " + waiters + " AND id = (SELECT MIN(id) FROM " + waiters +
+         " AND " + gong + " IS NOT NULL)";
 }
 
 std::string Statements::forget(std::uint64_t id) const {
@@ -315,7 +309,7 @@ std::string Statements::break_grant(std::string_view owner, std::string_view why
          " SET kind = " + std::to_string(static_cast<int>(Kind::broken)) +
          ", sole = NULL, why = " + literal(why) + ", expires_at = " + in(kKept) + " WHERE " +
          of_key() + " AND owner = " + literal(owner) + " AND " + kind_is(Kind::holder) + " AND " +
-         alive + "; SELECT IS_USED_LOCK(" + literal(holder_bell(owner)) + "); " + first_waiter();
+         alive + "; SELECT IS_USED_LOCK(" + literal(holder_bell(owner)) + "); " + first_gong();
 }
 
 std::string Statements::mend_grant(std::string_view owner) const {

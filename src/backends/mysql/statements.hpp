@@ -16,6 +16,8 @@ namespace dlock::mysql {
 /// of a holder's, and the one of a waiter's.  Whoever waits for it is woken when it goes.
 std::string holder_bell(std::string_view owner);
 std::string waiter_bell(std::string_view owner);
+/// The one of a connection that a waiter has for nothing else than to be ended by who makes room.
+std::string gong_bell(std::string_view owner);
 
 /// Waits until nobody has the bell, but not longer than `wait`, in whole seconds.
 std::string wait_for_bell(const std::string& bell, Millis wait);
@@ -34,15 +36,13 @@ class Statements {
 
   /// mysql-table and mysql-version.  Takes the lock, if it is free for `request` and nobody who
   /// waits comes before row `own` (0: everybody does).  The last two answers: outcome(), and as
-  /// look(false).  If it does not get the lock, the answers come after `sleep`, or when somebody
-  /// interrupts it (KILL QUERY, kInterrupted).
-  std::string attempt(const Request& request, std::uint64_t own, Millis sleep) const;
+  /// look(false).
+  std::string attempt(const Request& request, std::uint64_t own) const;
 
   /// mysql-row, on the connection that is to hold the lock: begins a transaction and locks one of
-  /// the rows.  `wait`: waits for it, which it may only where there is one row.  If it does not get
-  /// one, the answer comes after `sleep`, as that of attempt().  The last answer: the slot, or
-  /// NULL.
-  std::string lock_row(const Request& request, bool mariadb, bool wait, Millis sleep) const;
+  /// the rows; waits for it if `wait`, which it may only where there is one row.  The last answer:
+  /// the slot, or nothing.
+  std::string lock_row(const Request& request, bool mariadb, bool wait) const;
   /// mysql-row, on another connection, once the row is locked: as attempt().
   std::string note_holder(const Request& request, std::uint64_t own, unsigned slot) const;
 
@@ -67,13 +67,13 @@ class Statements {
   /// mysql-row: the same, without extending anything.
   std::string confirm(std::uint64_t id) const;
   /// The first answer has affected == 1 if the lock was ours; the second, kind and why of what is
-  /// there instead.  `slots`: the last is the connection of the first who waits, to be interrupted.
+  /// there instead.  `slots`: the last is the first of gong_bell()s.
   std::string release(std::uint64_t id, std::string_view owner, bool slots) const;
   /// Removes the note of a force-release that was heard.
   std::string forget(std::uint64_t id) const;
 
   /// The first answer has affected == 1 if the grant is broken; the second, the connection of its
-  /// holder; the third, that of the first who waits.
+  /// holder; the third, as that of release().
   std::string break_grant(std::string_view owner, std::string_view why) const;
   /// Takes that back.
   std::string mend_grant(std::string_view owner) const;
@@ -83,7 +83,7 @@ class Statements {
 
  private:
   std::string of_key() const;
-  std::string first_waiter() const;
+  std::string first_gong() const;
   std::string columns(bool records) const;
   std::string in_way(const Request& request, std::uint64_t own, bool expired_too) const;
   std::string grant(const Request& request, std::uint64_t own, const std::string& gate,
