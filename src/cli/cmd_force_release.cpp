@@ -135,12 +135,13 @@ int cmd_force_release(const Invocation& invocation, std::span<const BackendEntry
   if (!found) return report(found.error());
   LockInfo& lock = *found;
   if (lock.holders.empty()) {
-    return no(quoted(key) + " is free in " + backend.value()->location() +
+    return no(quoted(key) + " is free in " + backend.value()->location_of(key) +
               ": there is nothing to break");
   }
   if (const auto status = choose(lock, service)) return *status;
   if (!ask) return break_all(lock, service, *backend.value());
-  if (!confirmed(lock, backend.value()->location())) return no(quoted(key) + " was not broken");
+  if (!confirmed(lock, backend.value()->location_of(key)))
+    return no(quoted(key) + " was not broken");
   // While the operator was thinking the connection may have been closed.
   const auto again = service.open();
   if (!again) return report(again.error());

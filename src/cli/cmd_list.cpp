@@ -13,11 +13,13 @@
 namespace dlock::cli {
 namespace {
 
-int print_as_json(const LockService& service, const Backend& backend,
-                  const std::vector<LockInfo>& locks) {
+int print_as_json(const LockService& service, const Backend& backend, const Listing& found) {
   std::vector<Object> objects;
-  for (const LockInfo& lock : locks) objects.push_back(lock_object(lock, service.columns()));
-  const Object out{{{"backend", backend.location()}, {"locks", {}, std::move(objects)}}};
+  for (const LockInfo& lock : found.locks) objects.push_back(lock_object(lock, service.columns()));
+  Object out{{{"backend", backend.location()}, {"locks", {}, std::move(objects)}}};
+  Lines missing;
+  for (const Error& error : found.missing) missing.push_back(error.message);
+  if (!missing.empty()) out.fields.push_back({"missing", std::move(missing)});
   return write_stdout(print_json(out));
 }
 
@@ -31,6 +33,18 @@ int print_as_text(const LockService& service, const std::vector<LockInfo>& locks
   return write_stdout(print_text(table, terminal_width(STDOUT_FILENO)));
 }
 
+int print(const LockService& service, const Backend& backend, const Listing& found,
+          const std::string& prefix) {
+  if (service.json()) return print_as_json(service, backend, found);
+  if (!found.locks.empty()) return print_as_text(service, found.locks);
+  if (!found.missing.empty()) return 0;
+  // Whoever asked the wrong place should see which it was.
+  util::log(util::Level::note,
+            "no locks" + (prefix.empty() ? "" : " that begin with " + util::quoted(prefix)) +
+                (service.older_than() ? " as old as that" : "") + " in " + backend.location());
+  return 0;
+}
+
 }  // namespace
 
 int cmd_list(const Invocation& invocation, std::span<const BackendEntry> backends) {
@@ -38,21 +52,15 @@ int cmd_list(const Invocation& invocation, std::span<const BackendEntry> backend
   const std::string prefix = invocation.operands.empty() ? "" : invocation.operands.front();
   const auto backend = service.open();
   if (!backend) return report(backend.error());
-  auto found = backend.value()->list(prefix, kNever);
+  auto found = backend.value()->list_reachable(prefix, kNever);
   if (!found) return report(found.error());
-  std::vector<LockInfo> locks = std::move(*found);
   if (const auto age = service.older_than()) {
-    for (LockInfo& lock : locks) lock = with_older_holders(lock, *age);
-    std::erase_if(locks, [](const LockInfo& lock) { return lock.holders.empty(); });
+    for (LockInfo& lock : found->locks) lock = with_older_holders(lock, *age);
+    std::erase_if(found->locks, [](const LockInfo& lock) { return lock.holders.empty(); });
   }
-  if (service.json()) return print_as_json(service, *backend.value(), locks);
-  if (!locks.empty()) return print_as_text(service, locks);
-  // Whoever asked the wrong place should see which it was.
-  util::log(util::Level::note,
-            "no locks" + (prefix.empty() ? "" : " that begin with " + util::quoted(prefix)) +
-                (service.older_than() ? " as old as that" : "") + " in " +
-                backend.value()->location());
-  return 0;
+  int status = print(service, *backend.value(), *found, prefix);
+  for (const Error& error : found->missing) status = report(error);
+  return status;
 }
 
 }  // namespace dlock::cli

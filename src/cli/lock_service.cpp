@@ -6,6 +6,7 @@
 #include "cli/refusal.hpp"
 #include "cli/values.hpp"
 #include "core/key.hpp"
+#include "core/sharded_backend.hpp"
 #include "engine/outcome.hpp"
 #include "util/log.hpp"
 
@@ -26,7 +27,7 @@ Deadline LockService::patience() const {
 }
 
 Result<std::unique_ptr<Backend>> LockService::open() const {
-  return selection_.entry->open(selection_.target, patience(), Cancel());
+  return open_backend(*selection_.entry, selection_.target, patience(), Cancel());
 }
 
 const std::string& key_operand(const Invocation& invocation) {

@@ -30,4 +30,12 @@ std::optional<Mode> parse_mode(std::string_view name) {
   return std::nullopt;
 }
 
+std::string Backend::location_of(std::string_view) const { return location(); }
+
+Result<Listing> Backend::list_reachable(std::string_view prefix, Deadline deadline) {
+  auto locks = list(prefix, deadline);
+  if (!locks) return locks.error();
+  return Listing{std::move(*locks), {}};
+}
+
 }  // namespace dlock

@@ -73,6 +73,12 @@ struct LockInfo {
   std::vector<std::string> remarks;  // Redlock: who tells otherwise or nothing, a line each
 };
 
+/// What list_reachable() finds.
+struct Listing {
+  std::vector<LockInfo> locks;
+  std::vector<Error> missing;  // what could not be seen, and why: one for each part of the service
+};
+
 /// How long acquire() may wait, and whom it tells.
 struct Wait {
   Deadline until = kNever;  // one that has passed means: try once
@@ -157,6 +163,9 @@ class Backend {
   /// Where the locks are, as a URL without secrets: `file:///run/lock/dlock`.
   virtual std::string location() const = 0;
 
+  /// Where the lock `key` is, if that is only a part of location(): its shard.
+  virtual std::string location_of(std::string_view key) const;
+
   /// Waits until the lock is ours.  Waits by being woken (a watch, a subscription, a blocking
   /// statement, a kernel queue), and where a holder can vanish without a wake-up, until its lease
   /// would run out; never on a timer.  Returns within one network timeout of Cancel firing, with
@@ -168,6 +177,10 @@ class Backend {
   /// The locks that are held or waited for and whose keys start with `prefix`, sorted by key. Takes
   /// no lock and blocks nobody.
   virtual Result<std::vector<LockInfo>> list(std::string_view prefix, Deadline deadline) = 0;
+
+  /// The same, but a part of the service that does not answer hides the rest no more: for people,
+  /// who are told what is missing.
+  virtual Result<Listing> list_reachable(std::string_view prefix, Deadline deadline);
 
   /// One lock; no holders if it is free.
   virtual Result<LockInfo> inspect(std::string_view key, Deadline deadline) = 0;
@@ -190,6 +203,10 @@ struct Target {
   Millis connect_timeout{5'000};
   std::string zk_auth;   // user:password of --zk-auth-file; empty: none
   std::string zk_style;  // --zk-style; empty: the default
+  /// Where several databases share the keys (core/sharded_backend.hpp): each complete, with a URL
+  /// of its own and without shards; then url has only the scheme, and open() is not for this
+  /// Target.
+  std::vector<Target> shards;
 };
 
 /// A row of the one table of backends (backends/registry.cpp).
@@ -198,6 +215,8 @@ struct BackendEntry {
   std::string_view alias;
   std::string_view tls_scheme;          // of its URLs where TLS is asked for by another scheme
   std::string_view server_scheme = {};  // of a URL for one of its servers, where each may have one
+  std::uint16_t usual_port = 0;         // what a URL without them means, so that shards that are
+  std::string_view usual_path = {};     // the same are known to be (core/shards.hpp)
   std::string_view brief;
   Traits traits;
   std::string_view own_flags = {};  // what the names of flags begin with that only it has

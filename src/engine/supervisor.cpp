@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "core/sharded_backend.hpp"
 #include "engine/borrowed_lease.hpp"
 #include "engine/describe.hpp"
 #include "engine/held_lock.hpp"
@@ -128,7 +129,8 @@ Result<std::unique_ptr<Lease>> Supervisor::open_and_acquire() {
   const auto network_deadline = [&] {
     return after(Clock::now(), context_.target.connect_timeout);
   };
-  auto backend = context_.entry.open(context_.target, network_deadline(), Cancel(link_.fd()));
+  auto backend =
+      open_backend(context_.entry, context_.target, network_deadline(), Cancel(link_.fd()));
   if (!backend) return backend.error();
   backend_ = std::move(*backend);
 
@@ -151,7 +153,7 @@ std::optional<Error> Supervisor::adapt_to(Millis ttl) {
   if (spec_.kill_after_by_ttl) margins_.kill_after = default_kill_after(ttl);
   job_.set_kill_after(margins_.kill_after);
   if (margins_.kill_after * 2 < ttl) return std::nullopt;
-  return Error{Errc::invalid, backend_->location() + " grants a ttl of " +
+  return Error{Errc::invalid, backend_->location_of(spec_.key) + " grants a ttl of " +
                                   util::format_duration(ttl) + ": --kill-after " +
                                   util::format_duration(spec_.kill_after) +
                                   " must be less than half of that"};
@@ -168,7 +170,8 @@ std::optional<Error> Supervisor::acquire() {
   }
   if (Clock::now() >= margins_.term_at((*lease)->valid_until())) {
     (void)(*lease)->release(after(Clock::now(), context_.target.connect_timeout), Cancel());
-    return Error{Errc::unreachable, backend_->location() + " granted " + quoted(spec_.key) +
+    return Error{Errc::unreachable, backend_->location_of(spec_.key) + " granted " +
+                                        quoted(spec_.key) +
                                         " too late: too little of its --ttl is left"};
   }
   owner_id_ = (*lease)->owner_id();
@@ -349,7 +352,7 @@ Outcome Supervisor::run_under_lock() {
   const auto fence = lock_->fence();
   util::log(Level::detail,
             (borrowed_ ? "held by a job above this one: " : "acquired ") + quoted(spec_.key) +
-                " from " + backend_->location() +
+                " from " + backend_->location_of(spec_.key) +
                 (fence ? ", fencing token " + std::to_string(*fence) : std::string()));
   watch();
   context_.page.guarded = false;
@@ -405,7 +408,7 @@ void Supervisor::run() {
                      Clock::now() < after(lock_->granted_at(), spec_.min_hold);
   if (lock_ && !stays) release(result);
 
-  result.backend = backend_ ? backend_->location() : context_.target.url.redacted();
+  result.backend = backend_ ? backend_->location_of(spec_.key) : context_.target.url.redacted();
   result.waited = waited;
   context_.status_file.write(spec_.key, result);
   link_.send(to_front::Ended{result.exit_status, stays});

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "core/sharded_backend.hpp"
 #include "support/mysql_server.hpp"
 #include "support/redis_server.hpp"
 #include "support/test_registry.hpp"
@@ -64,6 +65,32 @@ class ZooKeeperService final : public Service {
   ZooKeeperServer server_;
 };
 
+// Three databases that share the keys.
+class ShardedService final : public Service {
+ public:
+  // {} in `url` becomes the directory of a shard.
+  explicit ShardedService(const std::string& url)
+      : entry_(find_backend(url.substr(0, url.find(':')))) {
+    const auto at = url.find("{}");
+    for (const TempDir& dir : dirs_) {
+      const std::string its = url.substr(0, at) + dir.path() + url.substr(at + 2);
+      target_.shards.push_back({.url = parse_url(its).value()});
+    }
+  }
+  const Traits& traits() const override { return entry_->traits; }
+  std::unique_ptr<Backend> connect() override {
+    auto backend = open_backend(*entry_, target_, after(Clock::now(), Millis{5'000}), Cancel());
+    if (backend) return std::move(*backend);
+    ADD_FAILURE() << backend.error().message;
+    return nullptr;
+  }
+
+ private:
+  std::array<TempDir, 3> dirs_;
+  const BackendEntry* entry_;
+  Target target_;
+};
+
 // What an administrator may have chosen must not matter.
 MysqlOptions strange_settings() {
   return {
@@ -109,6 +136,10 @@ std::unique_ptr<Service> file_on_disk() {
 std::unique_ptr<Service> memory() {
   return std::make_unique<UrlService>("memory://{}/store", "/dev/shm");
 }
+std::unique_ptr<Service> sharded_files() { return std::make_unique<ShardedService>("file://{}"); }
+std::unique_ptr<Service> sharded_memory() {
+  return std::make_unique<ShardedService>("memory://{}/store");
+}
 std::unique_ptr<Service> faultless() {
   return std::make_unique<UrlService>("faulty://{}/control?wrap=memory://{}/store", "/dev/shm");
 }
@@ -119,7 +150,9 @@ std::vector<ServiceKind> service_kinds() {
   std::vector<ServiceKind> kinds{{"file_in_memory", file_in_memory},
                                  {"file_on_disk", file_on_disk},
                                  {"memory", memory},
-                                 {"faultless", faultless}};
+                                 {"faultless", faultless},
+                                 {"sharded_files", sharded_files},
+                                 {"sharded_memory", sharded_memory}};
   // A row without `open` was left out of this build; a server that is missing is told by
   // redis_test.cpp and zookeeper_test.cpp, which are skipped then.
   if (find_backend("redis")->open != nullptr && RedisServer::available()) {

@@ -1,0 +1,82 @@
+// Rendezvous hashing (Thaler and Ravishankar, 1996): each shard has a weight for each key, and the
+// heaviest has the key.  A weight depends on the key and that one shard alone, so another shard can
+// win keys for itself, but cannot move one from a second to a third.
+//
+//   weight(key, shard) = mix(hash(key) ^ mix(hash(shard)))
+//
+// hash is FNV-1a of 64 bits, mix the finalizer of MurmurHash3 (fmix64), without which keys that
+// differ in their last letter only would get weights that hardly differ.
+//
+// All this and shard_name() can never change: two versions that place a key differently do not
+// exclude each other.  tests/unit/shards_test.cpp has answers that were computed by other code.
+#include "core/shards.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace dlock {
+namespace {
+
+std::uint64_t hash(std::string_view text) {
+  std::uint64_t h = 0xCBF29CE484222325;
+  for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001B3;
+  return h;
+}
+
+std::uint64_t mix(std::uint64_t h) {
+  h = (h ^ (h >> 33)) * 0xFF51AFD7ED558CCD;
+  h = (h ^ (h >> 33)) * 0xC4CEB9FE1A85EC53;
+  return h ^ (h >> 33);
+}
+
+std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  return text;
+}
+
+}  // namespace
+
+std::string shard_name(const BackendEntry& entry, const Url& url) {
+  std::vector<std::string> hosts;
+  for (HostPort host : url.hosts) {
+    host.host = lower(host.host);
+    if (host.port == 0) host.port = entry.usual_port;
+    hosts.push_back(shown(host));
+  }
+  std::sort(hosts.begin(), hosts.end());
+  std::string path = url.path;
+  while (path.ends_with('/')) path.pop_back();
+  if (path.empty()) path = entry.usual_path;
+
+  std::string out = std::string(entry.name) + "://";
+  for (const std::string& host : hosts) out += (out.ends_with('/') ? "" : ",") + host;
+  out += path;
+  // What else can say where a database is, behind a unix socket; the rest of a query is how to get
+  // there.
+  for (const char* item : {"db", "socket"}) {
+    const auto found = url.query.find(item);
+    if (found != url.query.end()) out += std::string("?") + item + '=' + found->second;
+  }
+  return out;
+}
+
+std::size_t shard_of(std::string_view key, std::span<const std::string> shards) {
+  assert(!shards.empty());
+  const std::uint64_t of_key = hash(key);
+  const auto weight = [&](std::size_t i) {
+    // The name itself decides between two that hash alike.
+    return std::pair<std::uint64_t, std::string_view>(mix(of_key ^ mix(hash(shards[i]))),
+                                                      shards[i]);
+  };
+  std::size_t best = 0;
+  for (std::size_t i = 1; i < shards.size(); ++i) {
+    if (weight(i) > weight(best)) best = i;
+  }
+  return best;
+}
+
+}  // namespace dlock
