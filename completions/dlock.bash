@@ -64,23 +64,23 @@ _dlock()
         mapfile -t COMPREPLY < <(compgen -W 'curator curator-rw kazoo' -- "$cur")
         return
         ;;
-    -k | --key | -w | --wait | --ttl | --slots | --label | -E | --conflict-exit-code | --kill-after | --max-hold | --min-hold | -o | --output | --older-than | --id | --reason | -S | --server | --prefix | --connect-timeout)
+    -k | --key | -w | --wait | --ttl | --slots | --label | -E | --conflict-exit-code | --kill-after | --max-hold | --min-hold | -o | --output | --older-than | --id | --reason | -S | --server | --shard | --prefix | --connect-timeout)
         return
         ;;
     esac
 
     case ${COMP_WORDS[1]} in
     run)
-        flags='--key --nonblock --wait --ttl --shared --slots --label --conflict-exit-code --leftovers --kill-after --on-lost --max-hold --min-hold --status-file --backend --server --prefix --config --connect-timeout --password-file --zk-auth-file --zk-style --json --quiet --verbose --help --'
+        flags='--key --nonblock --wait --ttl --shared --slots --label --conflict-exit-code --leftovers --kill-after --on-lost --max-hold --min-hold --status-file --backend --server --shard --prefix --config --connect-timeout --password-file --zk-auth-file --zk-style --json --quiet --verbose --help --'
         ;;
     list)
-        flags='--output --older-than --backend --server --prefix --config --connect-timeout --password-file --zk-auth-file --zk-style --json --quiet --verbose --help'
+        flags='--output --older-than --backend --server --shard --prefix --config --connect-timeout --password-file --zk-auth-file --zk-style --json --quiet --verbose --help'
         ;;
     show)
-        flags='--output --backend --server --prefix --config --connect-timeout --password-file --zk-auth-file --zk-style --json --quiet --verbose --help'
+        flags='--output --backend --server --shard --prefix --config --connect-timeout --password-file --zk-auth-file --zk-style --json --quiet --verbose --help'
         ;;
     force-release)
-        flags='--older-than --id --reason --yes --backend --server --prefix --config --connect-timeout --password-file --zk-auth-file --zk-style --json --quiet --verbose --help'
+        flags='--older-than --id --reason --yes --backend --server --shard --prefix --config --connect-timeout --password-file --zk-auth-file --zk-style --json --quiet --verbose --help'
         ;;
     backends)
         flags='--json --help'

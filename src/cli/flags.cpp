@@ -218,6 +218,17 @@ constexpr std::array kFlags{
          .text = "The servers of a backend that is given by its bare name. One value can name "
                  "several, separated by commas. Without it, most backends try this machine on the "
                  "service's usual port. A server of redlock can also be a URL of its own."},
+    Flag{.name = "shard",
+         .kind = ValueKind::list,
+         .value = "URL",
+         .commands = kWithBackend,
+         .setting = "shards",
+         .brief = "one of several databases that share the locks; repeat it",
+         .text =
+             "In place of --backend: each lock is in one of these databases, by its key, and "
+             "so one that is down takes only its own locks with it. All must be of one backend. "
+             "One value can name several, separated by commas. The manual page has more, under "
+             "SHARDING."},
     Flag{.name = "prefix",
          .value = "TEXT",
          .commands = kWithBackend,

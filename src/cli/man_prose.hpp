@@ -156,6 +156,10 @@ Durations are strings, or numbers of seconds.
 .B backends
 holds profiles: objects with a
 .B url
+(or
+.BR shards ,
+see
+.BR SHARDING )
 and any other keys, which count only when
 .B \-\-backend
 names the profile, and then more than those at the top.
@@ -556,6 +560,79 @@ to an older state give fencing tokens again.
 .B minSessionTimeout
 below two ticks: a follower that is cut off may let a session end a fraction of
 it too early.
+)";
+
+inline constexpr std::string_view kSharding = R"(.SH SHARDING
+Several databases can share the locks between them: each key belongs to one,
+which is picked by a hash of the key.
+They are of one backend, and know nothing of one another.
+A profile names them with
+.B shards
+in place of
+.BR url ;
+elsewhere
+.B \-\-shard
+and
+.B DLOCK_SHARDS
+take the place of
+.BR \-\-backend :
+.PP
+.nf
+.in +2n
+{
+  "backend": "db",
+  "backends": {
+    "db": {
+      "shards": ["redis://locks@db1/0", "redis://locks@db2/0"],
+      "password_file": "/etc/dlock/redis.password"
+    }
+  }
+}
+.in -2n
+.fi
+.PP
+The other options count for each of the shards; a password file counts for those
+whose URL has no password.
+All that is said of the backend holds for each lock.
+Which shard a key has
+.B "dlock show"
+says, and
+.B \-v
+when the lock is taken.
+.TP
+.B When a shard is down,
+its keys cannot be locked, with status 69, and a job that holds one of them is
+ended as when any server fails.
+Locks in the other shards are not affected: who wants one of them does not even
+connect to any shard but its own.
+.B "dlock list"
+asks one shard after the other, shows what it finds, names the shards whose locks
+are missing, and exits with 69; its JSON then has the array
+.BR missing .
+.TP
+.B All who share locks must have the same list.
+The order does not matter, nor do user, password, TLS and the usual port.
+But hosts must be called by the same names: of one that is called
+.I db1
+here and
+.I 10.0.0.1
+there nobody can tell that it is the same.
+.TP
+.B When the list changes,
+some keys move: if one shard is added to
+.IR N ,
+one key in
+.I N+1
+moves, and only to the new one; if one is removed, only its keys move.
+Clients with different lists do not exclude each other for the keys that have
+moved.
+So change the list for all clients at once, while no lock is held or waited for.
+A lock that is held then stays where it is until it is released, and others do not
+see it.
+.B "dlock list"
+warns of locks that it finds in a shard that is not theirs.
+The fencing tokens of a key that moves begin again, or go on from those of its new
+shard.
 )";
 
 inline constexpr std::string_view kExamples = R"(.SH EXAMPLES

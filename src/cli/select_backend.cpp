@@ -9,6 +9,7 @@
 
 #include "cli/layers.hpp"
 #include "cli/refusal.hpp"
+#include "cli/shards.hpp"
 #include "cli/values.hpp"
 #include "core/trusted_file.hpp"
 #include "util/log.hpp"
@@ -31,17 +32,25 @@ void check_profile_names(const ConfigFile& config, std::span<const BackendEntry>
       refuse_config(config.at(profile.line) + ": profile " + util::quoted(profile.name) +
                     " has the name of a backend; give it another");
     }
-    if (config.find(profile.name, "url") == nullptr) {
+    const ConfigEntry* shards = config.find(profile.name, "shards");
+    const bool has_url = config.find(profile.name, "url") != nullptr;
+    if (!has_url && shards == nullptr) {
       refuse_config(config.at(profile.line) + ": profile " + util::quoted(profile.name) +
                     " has no \"url\"");
+    }
+    if (has_url && shards != nullptr) {
+      refuse_config(config.at(shards->line) + ": profile " + util::quoted(profile.name) +
+                    " has both \"url\" and \"shards\"; it is one or the other");
     }
   }
 }
 
-[[noreturn]] void refuse_unknown(const Setting& source, const std::optional<ConfigFile>& config,
+// `word` is what was said, or a scheme.
+[[noreturn]] void refuse_unknown(const Setting& source, const std::string& word,
+                                 const std::optional<ConfigFile>& config,
                                  std::span<const BackendEntry> backends) {
-  std::string message = "there is no backend " + shown_word(source.text()) +
-                        "; backends: " + backend_names(backends, false);
+  std::string message =
+      "there is no backend " + shown_word(word) + "; backends: " + backend_names(backends, false);
   if (config && !config->profiles.empty()) {
     message += "; profiles:";
     for (const ConfigProfile& profile : config->profiles) {
@@ -75,6 +84,69 @@ std::vector<std::string_view> parts_of(const Setting& setting) {
     }
   }
   return parts;
+}
+
+// Where the locks are, as somebody said it: a name, a URL, or several.
+struct Source {
+  Setting setting;
+  bool shards = false;
+};
+
+// A profile is put in place of its name, and what else it holds is added to the settings.
+Source find_source(Settings& settings, const std::optional<ConfigFile>& config,
+                   std::string_view default_backend) {
+  const Setting* said = settings.find("backend");
+  const Setting* shards = settings.find("shard");
+  if (said != nullptr && shards != nullptr && said->layer == shards->layer) {
+    refuse(*shards, "says where the locks are, and so does " + said->where + "; leave one out");
+  }
+  if (shards != nullptr && (said == nullptr || said->layer < shards->layer)) {
+    return {*shards, true};
+  }
+  const Setting setting =
+      said != nullptr ? *said
+                      : Setting{{std::string(default_backend)}, Layer::file, "the default backend"};
+  const std::string& name = to_text(setting);
+  if (!config || config->find_profile(name) == nullptr) return {setting};
+  add_config(settings, *config, name);
+  const ConfigEntry* url = config->find(name, "url");
+  const ConfigEntry& where = url != nullptr ? *url : *config->find(name, "shards");
+  Source source{{where.values, Layer::profile, config->at(where.line) + ": " + where.key},
+                url == nullptr};
+  if (!source.shards && !looks_like_url(source.setting.text())) {
+    refuse(source.setting, "must be a URL, as in redis://host:6379");
+  }
+  return source;
+}
+
+// As parsed, with the backend that is meant by all of them.
+std::vector<Url> take_urls(const Source& source, const std::optional<ConfigFile>& config,
+                           std::span<const BackendEntry> backends, const BackendEntry*& entry) {
+  const Setting& setting = source.setting;
+  std::vector<Url> urls;
+  if (source.shards) {
+    urls = shard_urls(setting);
+  } else if (looks_like_url(setting.text())) {
+    auto parsed = parse_url(setting.text());
+    if (!parsed) refuse(setting, parsed.error().message);
+    urls.push_back(std::move(*parsed));
+  } else {
+    urls.push_back({.scheme = setting.text()});
+  }
+  for (Url& url : urls) {
+    const std::string scheme = url.scheme;
+    const BackendEntry* its = entry_of(url, backends);
+    if (its == nullptr) {
+      refuse_unknown(setting, source.shards ? scheme : setting.text(), config, backends);
+    }
+    if (entry != nullptr && its != entry) {
+      refuse(setting, "all shards must be of the same backend, not " + std::string(entry->name) +
+                          " and " + std::string(its->name));
+    }
+    entry = its;
+  }
+  if (source.shards) check_shards(setting, *entry, urls);
+  return urls;
 }
 
 // HOST, HOST:PORT or, where each server may have one, a URL.
@@ -124,7 +196,7 @@ void check_parts(const Setting& servers, const BackendEntry& entry) {
   }
 }
 
-void take_servers(const Settings& settings, const Setting& source, const BackendEntry& entry,
+void take_servers(const Settings& settings, const Source& source, const BackendEntry& entry,
                   std::span<const BackendEntry> backends, Target& target) {
   const Setting* servers = settings.find("server");
   if (servers == nullptr) return;
@@ -135,9 +207,12 @@ void take_servers(const Settings& settings, const Setting& source, const Backend
     }
     return;
   }
-  if (!target.url.hosts.empty()) {
-    if (servers->layer == Layer::flag || servers->layer == source.layer) {
-      refuse(*servers, "the URL of " + source.where + " names its servers already");
+  if (source.shards || !target.url.hosts.empty()) {
+    const Setting& said = source.setting;
+    if (servers->layer == Layer::flag || servers->layer == said.layer) {
+      refuse(*servers, source.shards
+                           ? "the URLs of " + said.where + " name their servers themselves"
+                           : "the URL of " + said.where + " names its servers already");
     }
     return;
   }
@@ -154,21 +229,23 @@ void take_servers(const Settings& settings, const Setting& source, const Backend
   }
 }
 
-bool any_holds_password(const std::vector<Url>& urls) {
+bool any_holds_password(std::span<const Url> urls) {
   return std::any_of(urls.begin(), urls.end(), holds_password);
 }
 
-bool each_holds_password(const std::vector<Url>& urls) {
+bool each_holds_password(std::span<const Url> urls) {
   return !urls.empty() && std::all_of(urls.begin(), urls.end(), holds_password);
 }
 
-void warn_of_passwords(const Settings& settings, const Setting& source, const Target& target) {
+void warn_of_passwords(const Settings& settings, const Source& source, std::span<const Url> urls,
+                       const Target& target) {
   const auto warn = [](const std::string& where, const char* instead) {
     util::log(util::Level::warning, "anybody on this machine can read the password in " + where +
                                         " with ps; " + instead + " would hide it");
   };
-  if (source.layer == Layer::flag && holds_password(target.url)) {
-    warn(source.where, "DLOCK_BACKEND, a profile or --password-file");
+  if (source.setting.layer == Layer::flag && any_holds_password(urls)) {
+    warn(source.setting.where, source.shards ? "DLOCK_SHARDS, a profile or --password-file"
+                                             : "DLOCK_BACKEND, a profile or --password-file");
   }
   if (!any_holds_password(target.servers)) return;
   const Setting& servers = *settings.find("server");
@@ -177,10 +254,11 @@ void warn_of_passwords(const Settings& settings, const Setting& source, const Ta
   }
 }
 
-// The password that counts where a server's own URL has none.
-void take_password(const Settings& settings, const Setting& source, const BackendEntry& entry,
-                   Target& target) {
-  warn_of_passwords(settings, source, target);
+// The password that counts where a shard's or a server's own URL has none.
+void take_password(const Settings& settings, const Source& source, const BackendEntry& entry,
+                   std::span<Url> urls, const Target& target) {
+  warn_of_passwords(settings, source, urls, target);
+  const Setting& said = source.setting;
   const Setting* file = settings.find("password-file");
   if (file == nullptr) return;
   if (entry.traits.reach == Traits::Reach::host) {
@@ -189,11 +267,12 @@ void take_password(const Settings& settings, const Setting& source, const Backen
     }
     return;
   }
-  if (holds_password(target.url)) {
-    if (file->layer == source.layer) {
-      refuse(*file, "the URL of " + source.where + " holds a password already");
+  if (each_holds_password(urls)) {
+    if (file->layer == said.layer) {
+      refuse(*file, (source.shards ? "each URL of " : "the URL of ") + said.where +
+                        " holds a password already");
     }
-    if (file->layer < source.layer) return;
+    if (file->layer < said.layer) return;
   }
   if (each_holds_password(target.servers)) {
     const Setting& servers = *settings.find("server");
@@ -207,7 +286,9 @@ void take_password(const Settings& settings, const Setting& source, const Backen
   }
   auto password = read_password(to_text(*file));
   if (!password) refuse_config(file->where + ": " + password.error().message);
-  target.url.password = std::move(*password);
+  for (Url& url : urls) {
+    if (!holds_password(url) || file->layer > said.layer) url.password = *password;
+  }
 }
 
 // A variable that is set for another backend does no harm here; a flag is a mistake.
@@ -236,11 +317,18 @@ void take_zookeeper(const Settings& settings, const BackendEntry& entry, Target&
   target.zk_auth = std::move(*auth);
 }
 
-bool holds_secret(const Url& url) { return holds_password(url) || url.query.contains("cert"); }
+bool has_secret(const Url& url) { return holds_password(url) || url.query.contains("cert"); }
 
-void check_target(const Settings& settings, const Setting& source, const Selection& selection) {
-  if (selection.entry->check == nullptr) return;
-  const auto ok = selection.entry->check(selection.target);
+bool holds_secret(const Target& target) {
+  return has_secret(target.url) || !target.zk_auth.empty() ||
+         std::any_of(target.servers.begin(), target.servers.end(), has_secret) ||
+         std::any_of(target.shards.begin(), target.shards.end(), holds_secret);
+}
+
+void check_target(const Settings& settings, const Setting& source, const BackendEntry& entry,
+                  const Target& target) {
+  if (entry.check == nullptr) return;
+  const auto ok = entry.check(target);
   if (ok) return;
   // Which of them is at fault only the message knows; the one that counts most decides.
   const Setting* blamed = &source;
@@ -270,56 +358,41 @@ Selection select_backend(Settings& settings, const std::optional<ConfigFile>& co
     check_profile_names(*config, backends);
     add_config(settings, *config, "");
   }
-  const Setting* said = settings.find("backend");
-  Setting source =
-      said != nullptr
-          ? *said
-          : Setting{{std::string(backends.front().name)}, Layer::file, "the default backend"};
-  to_text(source);
-  if (config && config->find_profile(source.text()) != nullptr) {
-    const std::string profile = source.text();
-    add_config(settings, *config, profile);
-    const ConfigEntry& url = *config->find(profile, "url");
-    source = {url.values, Layer::profile, config->at(url.line) + ": url"};
-    if (!looks_like_url(source.text())) refuse(source, "must be a URL, as in redis://host:6379");
-  }
-
+  const Source source = find_source(settings, config, backends.front().name);
   set_log_from(settings);
 
   Selection selection;
-  Url& url = selection.target.url;
-  if (looks_like_url(source.text())) {
-    auto parsed = parse_url(source.text());
-    if (!parsed) refuse(source, parsed.error().message);
-    url = std::move(*parsed);
-  } else {
-    url.scheme = source.text();
-  }
-  selection.entry = entry_of(url, backends);
-  if (selection.entry == nullptr) refuse_unknown(source, config, backends);
+  std::vector<Url> urls = take_urls(source, config, backends, selection.entry);
   const BackendEntry& entry = *selection.entry;
   if (entry.open == nullptr) {
-    refuse(source, util::quoted(entry.name) + " is not built into this dlock (built in: " +
-                       backend_names(backends, true) + ")");
+    refuse(source.setting, util::quoted(entry.name) + " is not built into this dlock (built in: " +
+                               backend_names(backends, true) + ")");
   }
 
-  take_servers(settings, source, entry, backends, selection.target);
-  take_password(settings, source, entry, selection.target);
-  if (const Setting* prefix = settings.find("prefix")) selection.target.prefix = prefix->text();
+  Target& target = selection.target;
+  target.url = source.shards ? Url{.scheme = std::string(entry.name)} : urls.front();
+  take_servers(settings, source, entry, backends, target);
+  if (source.shards) {
+    take_password(settings, source, entry, urls, target);
+  } else {
+    take_password(settings, source, entry, {&target.url, 1}, target);
+  }
+  if (const Setting* prefix = settings.find("prefix")) target.prefix = prefix->text();
   if (const Setting* timeout = settings.find("connect-timeout")) {
     using std::chrono::hours;
-    selection.target.connect_timeout =
+    target.connect_timeout =
         to_duration(*timeout, Millis{1}, hours{24}, "more than 0 and at most 24h");
   }
-  take_zookeeper(settings, entry, selection.target);
-  check_target(settings, source, selection);
+  take_zookeeper(settings, entry, target);
+  if (source.shards) {
+    const Target common = target;
+    for (const Url& url : urls) target.shards.emplace_back(common).url = url;
+  }
+  for (const Target& shard : target.shards) check_target(settings, source.setting, entry, shard);
+  if (target.shards.empty()) check_target(settings, source.setting, entry, target);
   // No core file shows a password or a private key, and no debugger of the same user.  The command
   // of a run is not affected: exec makes it dumpable again.
-  const std::vector<Url>& servers = selection.target.servers;
-  if (holds_secret(url) || !selection.target.zk_auth.empty() ||
-      std::any_of(servers.begin(), servers.end(), holds_secret)) {
-    prctl(PR_SET_DUMPABLE, 0);
-  }
+  if (holds_secret(target)) prctl(PR_SET_DUMPABLE, 0);
   return selection;
 }
 

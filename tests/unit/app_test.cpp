@@ -450,6 +450,137 @@ TEST_F(App, AConfigFileWithAPasswordAmongItsServersMustBePrivate) {
   EXPECT_EQ(plan({}).target.servers.size(), 3U);
 }
 
+TEST_F(App, ShardsComeFromTheHighestLayerThatSaysWhereTheLocksAre) {
+  const auto shards = [](std::vector<std::string> words) {
+    std::string out;
+    for (const Target& shard : plan(std::move(words)).target.shards) {
+      out += (out.empty() ? "" : " ") + shard.url.redacted();
+    }
+    return out;
+  };
+  config(R"({"shards": ["rm://t1", "rm://t2"], "prefix": "p:",
+             "backends": {"db": {"shards": ["rm://p1", "remotes://p2/x"], "connect_timeout": 7},
+                          "one": {"url": "rm://h"}}})");
+  EXPECT_EQ(shards({}), "remote://t1 remote://t2");
+  EXPECT_EQ(shards({"-b", "one"}), "");
+  const RunPlan run = plan({"-b", "db"});
+  EXPECT_EQ(run.entry->name, "remote");
+  EXPECT_EQ(run.target.url.redacted(), "remote://");
+  EXPECT_EQ(run.target.shards.at(0).url.redacted(), "remote://p1");
+  EXPECT_EQ(run.target.shards.at(1).url.redacted(), "remotes://p2/x");
+  EXPECT_EQ(run.target.shards.at(1).prefix, "p:");
+  EXPECT_EQ(run.target.shards.at(1).connect_timeout, seconds{7});
+  EXPECT_TRUE(run.target.shards.at(1).shards.empty());
+  set("DLOCK_BACKEND", "one");
+  EXPECT_EQ(shards({}), "");
+  EXPECT_EQ(shards({"--shard", "rm://f1,h,remotes://f2", "--shard=rm://f3"}),
+            "remote://f1,h remotes://f2 remote://f3");
+  EXPECT_EQ(refusal({"--shard", "rm://f1", "-b", "one"}),
+            "64 --shard: says where the locks are, and so does --backend; leave one out");
+  set("DLOCK_SHARDS", "rm://e1,rm://e2");
+  EXPECT_EQ(shards({"-b", "db"}), "remote://p1 remotes://p2/x");
+  EXPECT_EQ(refusal({}),
+            "64 DLOCK_SHARDS: says where the locks are, and so does DLOCK_BACKEND; "
+            "leave one out");
+  set("DLOCK_BACKEND", "");
+  EXPECT_EQ(shards({}), "remote://e1 remote://e2");
+  set("DLOCK_SERVERS", "e1,e2");
+  EXPECT_EQ(refusal({}),
+            "64 DLOCK_SERVERS: the URLs of DLOCK_SHARDS name their servers themselves");
+  EXPECT_EQ(shards({"--shard", "rm://f1"}), "remote://f1");
+}
+
+TEST_F(App, ShardsThatCannotBeAreRefused) {
+  const auto fault = [](const std::string& value) { return refusal({"--shard", value}); };
+  const std::string no_good =
+      " is no good URL; in a user or password each of , / ? # @ and % is written as %XX";
+  EXPECT_EQ(fault(""), "64 --shard: shard 1 of 1 must be a URL, as in redis://host:6379/0");
+  EXPECT_EQ(fault("remote"), fault(""));
+  EXPECT_EQ(fault("rm://h1,rm://h:0"),
+            "64 --shard: shard 2 of 2: bad port in \"h:0\": must be 1 to 65535");
+  EXPECT_EQ(fault("rm://u:secret,rm://v:w@h"), "64 --shard: shard 1 of 2" + no_good);
+  EXPECT_EQ(fault("rm://u:se%zzcret@h"), "64 --shard: shard 1 of 1" + no_good);
+  EXPECT_EQ(fault("rm://a,local:///x"),
+            "64 --shard: all shards must be of the same backend, not remote and local");
+  EXPECT_EQ(fault("rm://a,nope://u:secret@h").substr(0, 41),
+            "64 --shard: there is no backend \"nope\"; b");
+  EXPECT_EQ(fault("rm://h/x,rm://u:secret@H/x/"),
+            "64 --shard: remote://u:***@H/x/ is the same database as another of them");
+  EXPECT_EQ(fault("rm://a,rm://b?x=1"), "64 --shard: takes no query");
+  EXPECT_EQ(fault("absent://a").substr(0, 43), "64 --shard: \"absent\" is not built into this");
+  EXPECT_EQ(refusal({"--shard", "local:///x", "-S", "h"}),
+            "64 --server: the local backend has no servers");
+
+  const auto in_file = [this](const std::string& profile) {
+    return config_refusal("{\"backends\": {\n\"db\": " + profile + "}}", {"-b", "db"});
+  };
+  EXPECT_EQ(in_file(R"({"ttl": 5})"), "78 c.json:2: profile \"db\" has no \"url\"");
+  EXPECT_EQ(in_file("{\"url\": \"rm://h\",\n\"shards\": [\"rm://h\"]}"),
+            "78 c.json:3: profile \"db\" has both \"url\" and \"shards\"; it is one or the other");
+  EXPECT_EQ(in_file("{\"shards\": [\"rm://h\"],\n\"servers\": \"h\"}"),
+            "78 c.json:3: servers: the URLs of " + dir_ +
+                "/c.json:2: shards name their servers themselves");
+  EXPECT_EQ(in_file(R"({"shards": ["rm://h", "rm://h"]})"),
+            "78 c.json:2: shards: remote://h is the same database as another of them");
+  EXPECT_EQ(in_file(R"({"shards": ["rm://h", "db"]})"),
+            "78 c.json:2: shards: shard 2 of 2 must be a URL, as in redis://host:6379/0");
+  EXPECT_EQ(in_file(R"({"shards": [["rm://h"]]})"), "78 c.json:2: is nested too deeply");
+  EXPECT_EQ(in_file(R"({"shards": []})"), "78 c.json:2: \"shards\" is empty");
+  EXPECT_EQ(config_refusal(R"({"shards": "rm://h", "backend": "rm"})"),
+            "78 c.json:1: shards: says where the locks are, and so does " + dir_ +
+                "/c.json:1: backend; leave one out");
+}
+
+TEST_F(App, ThePasswordFileIsForShardsThatHaveNoneOfTheirOwn) {
+  const std::string file = write("pw", "from-file\n");
+  const auto passwords = [](std::vector<std::string> words) {
+    std::vector<std::string> out;
+    for (const Target& shard : plan(std::move(words)).target.shards) {
+      out.push_back(shard.url.password);
+    }
+    return out;
+  };
+  using Passwords = std::vector<std::string>;
+  const std::string own = "\"password_file\": \"" + file + "\"";
+  config("{\"backends\": {\"db\": {\"shards\": [\"rm://u:its@a\", \"rm://u@b\"], " + own +
+         "}, \"full\": {\"shards\": [\"rm://u:1@a\", \"rm://u:2@b\"]}}}");
+  EXPECT_EQ(passwords({"-b", "db"}), (Passwords{"its", "from-file"}));
+  EXPECT_EQ(passwords({"-b", "full"}), (Passwords{"1", "2"}));
+  EXPECT_EQ(passwords({"-b", "full", "--password-file", file}),
+            (Passwords{"from-file", "from-file"}));
+  set("DLOCK_SHARDS", "rm://u:1@a,rm://u:2@b");
+  set("DLOCK_PASSWORD_FILE", file);
+  EXPECT_EQ(refusal({}),
+            "64 DLOCK_PASSWORD_FILE: each URL of DLOCK_SHARDS holds a password already");
+  set("DLOCK_SHARDS", "rm://u:1@a,rm://u@b");
+  EXPECT_EQ(passwords({}), (Passwords{"1", "from-file"}));
+
+  testing::internal::CaptureStderr();
+  plan({"--shard", "rm://a,rm://u:secret@b"});
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find("the password in --shard with ps; DLOCK_SHARDS"), std::string::npos) << said;
+  EXPECT_EQ(said.find("secret"), std::string::npos) << said;
+}
+
+TEST_F(App, ASecretInAShardLeavesNoCoreFile) {
+  for (const auto& [shards, dumpable] :
+       {std::pair{"rm://a,rm://u@b", 1}, std::pair{"rm://a,rm://u:secret@b", 0}}) {
+    prctl(PR_SET_DUMPABLE, 1);
+    set("DLOCK_SHARDS", shards);
+    plan({});
+    EXPECT_EQ(prctl(PR_GET_DUMPABLE), dumpable) << shards;
+  }
+  prctl(PR_SET_DUMPABLE, 1);
+}
+
+TEST_F(App, AConfigFileWithAPasswordAmongItsShardsMustBePrivate) {
+  config(R"({"backends": {"db": {"shards": ["rm://a", "rm://u:secret@b"]}}})");
+  chmod((dir_ + "/c.json").c_str(), 0644);
+  const std::string said = refusal({"-b", "db"});
+  EXPECT_NE(said.find("chmod"), std::string::npos) << said;
+  EXPECT_EQ(said.find("secret"), std::string::npos) << said;
+}
+
 TEST_F(App, NoMessageShowsAPassword) {
   testing::internal::CaptureStderr();
   std::string said;

@@ -1,0 +1,71 @@
+// A URL may have commas of its own, between its hosts: one begins behind a comma only where a
+// scheme does.
+#include "cli/shards.hpp"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "cli/refusal.hpp"
+#include "core/shards.hpp"
+
+namespace dlock::cli {
+namespace {
+
+bool begins_url(std::string_view text) {
+  const auto mark =
+      text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-.");
+  return mark != 0 && mark != std::string_view::npos && text.substr(mark).starts_with("://");
+}
+
+std::vector<std::string_view> parts_of(std::string_view text) {
+  std::vector<std::string_view> parts;
+  std::size_t from = 0;
+  for (std::size_t at = text.find(','); at != std::string_view::npos; at = text.find(',', at + 1)) {
+    if (!begins_url(text.substr(at + 1))) continue;
+    parts.push_back(text.substr(from, at - from));
+    from = at + 1;
+  }
+  parts.push_back(text.substr(from));
+  return parts;
+}
+
+}  // namespace
+
+std::vector<Url> shard_urls(const Setting& shards) {
+  std::vector<std::string_view> parts;
+  for (const std::string& value : shards.values) {
+    for (const std::string_view part : parts_of(value)) parts.push_back(part);
+  }
+  const bool hides = std::any_of(parts.begin(), parts.end(), [](std::string_view part) {
+    return part.find('@') != std::string_view::npos;
+  });
+  std::vector<Url> urls;
+  for (const std::string_view part : parts) {
+    auto url = parse_url(part);
+    if (url) {
+      urls.push_back(std::move(*url));
+      continue;
+    }
+    const std::string which =
+        "shard " + std::to_string(urls.size() + 1) + " of " + std::to_string(parts.size());
+    if (!looks_like_url(part)) {
+      refuse(shards, which + " must be a URL, as in redis://host:6379/0");
+    }
+    refuse(shards, which + (hides ? " is no good URL; in a user or password each of , / ? # @ and "
+                                    "% is written as %XX"
+                                  : ": " + url.error().message));
+  }
+  return urls;
+}
+
+void check_shards(const Setting& shards, const BackendEntry& entry, std::span<const Url> urls) {
+  std::set<std::string> names;
+  for (const Url& url : urls) {
+    if (names.insert(shard_name(entry, url)).second) continue;
+    refuse(shards, url.redacted() + " is the same database as another of them");
+  }
+}
+
+}  // namespace dlock::cli
