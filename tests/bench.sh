@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What dlock costs, next to flock(1) and others doing the same: a table for each backend.
-#   tests/bench.sh [BACKEND]...     file redis zookeeper; all of them if none is named
+#   tests/bench.sh [BACKEND]...     file redis zookeeper mysql; all of them if none is named
 # With BENCH_STRICT=1 in the environment a target that is missed makes it fail.  DLOCK is the program
 # to measure (build/default/src/dlock), BENCH_DIR where locks and servers have their files ($TMPDIR).
 set -euo pipefail
@@ -10,9 +10,9 @@ dlock=$(realpath -- "${DLOCK:-$source_dir/build/default/src/dlock}")
 # shellcheck disable=SC2034  # for the scripts
 rounds=60
 backends=("$@")
-((${#backends[@]})) || backends=(file redis zookeeper)
+((${#backends[@]})) || backends=(file redis zookeeper mysql)
 for backend in "${backends[@]}"; do
-  [[ $backend == @(file|redis|zookeeper) ]] || {
+  [[ $backend == @(file|redis|zookeeper|mysql) ]] || {
     echo "bench.sh: there is no benchmark of $backend" >&2
     exit 64
   }
@@ -46,7 +46,7 @@ export DLOCK_BACKEND=file://$tmp/locks HOME=$tmp
 # shellcheck source=tests/bench/common.sh
 . "$source_dir/tests/bench/common.sh"
 for backend in "${backends[@]}"; do
-  # shellcheck disable=SC1090  # file.sh, redis.sh, zookeeper.sh
+  # shellcheck disable=SC1090  # file.sh, redis.sh and the others
   . "$source_dir/tests/bench/$backend.sh"
 done
 

@@ -24,8 +24,8 @@ std::string text(const Row& row, std::size_t column) {
   return column < row.size() ? row[column].value_or("") : "";
 }
 
-// Rounded up: what has not expired has something left.
-Millis from_micros(long long micros) { return Millis{(micros + (micros > 0 ? 999 : 0)) / 1'000}; }
+// Of microseconds, rounded up: what has not expired has something left.
+Millis left_of(long long micros) { return Millis{(micros + (micros > 0 ? 999 : 0)) / 1'000}; }
 
 bool mix(Mode a, unsigned a_slots, Mode b, unsigned b_slots) {
   const bool slots = a == Mode::slots;
@@ -53,8 +53,8 @@ std::optional<Party> parse_party(const Row& row) {
   party.mode = static_cast<Mode>(mode);
   party.slots = static_cast<unsigned>(std::clamp<long long>(number(row, 5), 1, 65'535));
   party.fence = static_cast<std::uint64_t>(number(row, 6));
-  party.age = std::max(from_micros(number(row, 7)), Millis{0});
-  if (row[8]) party.left = from_micros(number(row, 8));
+  party.age = std::max(Millis{number(row, 7) / 1'000}, Millis{0});
+  if (row[8]) party.left = left_of(number(row, 8));
   party.present = row[9].has_value();
   party.record = text(row, 10);
   return party;

@@ -1,0 +1,173 @@
+#include <gtest/gtest.h>
+
+#include "backends/mysql/state.hpp"
+
+namespace dlock::mysql {
+namespace {
+
+using Is = State::Decision::Kind;
+
+Party party(std::uint64_t id, Kind kind, Mode mode, unsigned slots = 1) {
+  Party party;
+  party.id = id;
+  party.kind = kind;
+  party.owner = "owner " + std::to_string(id);
+  party.mode = mode;
+  party.slots = slots;
+  party.left = Millis{1'000};
+  party.present = true;
+  return party;
+}
+Party holder(std::uint64_t id, Mode mode, unsigned slots = 1) {
+  return party(id, Kind::holder, mode, slots);
+}
+Party waiter(std::uint64_t id, Mode mode, unsigned slots = 1) {
+  return party(id, Kind::waiter, mode, slots);
+}
+
+struct Decided {
+  Is kind;
+  std::uint64_t party;  // its id; 0: none
+  std::size_t ahead;
+  bool operator==(const Decided&) const = default;
+};
+std::ostream& operator<<(std::ostream& out, const Decided& decided) {
+  return out << static_cast<int>(decided.kind) << " of " << decided.party << " with "
+             << decided.ahead << " ahead";
+}
+
+Decided decide(std::vector<Party> parties, Mode mode, unsigned slots = 1, std::uint64_t own = 0,
+               Method method = Method::table) {
+  const State state(method, std::move(parties));
+  Request request;
+  request.mode = mode;
+  request.slots = slots;
+  const auto decision = state.decide(request, own);
+  return {decision.kind, decision.party != nullptr ? decision.party->id : 0, decision.ahead};
+}
+
+constexpr Mode kExclusive = Mode::exclusive;
+constexpr Mode kShared = Mode::shared;
+constexpr Mode kSlots = Mode::slots;
+
+TEST(MysqlState, AFreeLockIsTaken) {
+  EXPECT_EQ(decide({}, kExclusive), (Decided{Is::take, 0, 0}));
+  EXPECT_EQ(decide({}, kShared), (Decided{Is::take, 0, 0}));
+  EXPECT_EQ(decide({}, kSlots, 2), (Decided{Is::take, 0, 0}));
+}
+
+TEST(MysqlState, AHolderIsInTheWayOfAllButItsKind) {
+  EXPECT_EQ(decide({holder(1, kExclusive)}, kExclusive), (Decided{Is::held, 1, 0}));
+  EXPECT_EQ(decide({holder(1, kExclusive)}, kShared), (Decided{Is::held, 1, 0}));
+  EXPECT_EQ(decide({holder(1, kShared)}, kExclusive), (Decided{Is::held, 1, 0}));
+  EXPECT_EQ(decide({holder(1, kShared)}, kShared), (Decided{Is::take, 0, 0}));
+}
+
+TEST(MysqlState, ModesThatDoNotMixAreAConflict) {
+  EXPECT_EQ(decide({holder(1, kSlots, 2)}, kExclusive).kind, Is::conflict);
+  EXPECT_EQ(decide({holder(1, kShared)}, kSlots, 2).kind, Is::conflict);
+  EXPECT_EQ(decide({holder(1, kSlots, 2)}, kSlots, 3).kind, Is::conflict);
+}
+
+TEST(MysqlState, WhoeverComesLaterWaitsBehindTheNearestThatMustGoFirst) {
+  const std::vector<Party> queue{holder(1, kExclusive), waiter(2, kShared), waiter(3, kExclusive),
+                                 waiter(4, kShared)};
+  EXPECT_EQ(decide(queue, kExclusive), (Decided{Is::behind, 4, 3}));
+  EXPECT_EQ(decide(queue, kShared), (Decided{Is::behind, 3, 3}));
+  EXPECT_EQ(decide(queue, kShared, 1, 4), (Decided{Is::behind, 3, 2}));
+  EXPECT_EQ(decide(queue, kExclusive, 1, 3), (Decided{Is::behind, 2, 1}));
+  EXPECT_EQ(decide(queue, kShared, 1, 2), (Decided{Is::held, 1, 0}));
+}
+
+TEST(MysqlState, ReadersGoInTogetherBehindNoWriter) {
+  const std::vector<Party> queue{holder(1, kShared), waiter(2, kShared)};
+  EXPECT_EQ(decide(queue, kShared), (Decided{Is::take, 0, 1}));
+}
+
+TEST(MysqlState, SlotsAreKeptForThoseWhoCameFirst) {
+  EXPECT_EQ(decide({holder(1, kSlots, 2)}, kSlots, 2), (Decided{Is::take, 0, 0}));
+  EXPECT_EQ(decide({holder(1, kSlots, 2), waiter(2, kSlots, 2)}, kSlots, 2),
+            (Decided{Is::behind, 2, 1}));
+  EXPECT_EQ(decide({holder(1, kSlots, 3), waiter(2, kSlots, 3)}, kSlots, 3),
+            (Decided{Is::take, 0, 1}));
+}
+
+TEST(MysqlState, TheFirstThatWaitsForASlotWaitsForTheHolderThatExpiresFirst) {
+  auto soon = holder(2, kSlots, 2);
+  soon.left = Millis{10};
+  EXPECT_EQ(decide({holder(1, kSlots, 2), soon, waiter(3, kSlots, 2)}, kSlots, 2, 3),
+            (Decided{Is::full, 2, 0}));
+}
+
+TEST(MysqlState, WhatHasExpiredHoldsNothing) {
+  auto late = holder(1, kExclusive);
+  late.left = Millis{0};
+  EXPECT_EQ(decide({late}, kExclusive), (Decided{Is::take, 0, 0}));
+}
+
+TEST(MysqlState, ARowLockLivesAsLongAsItsConnection) {
+  auto gone = holder(1, kExclusive);
+  gone.left.reset();
+  EXPECT_EQ(decide({gone}, kExclusive, 1, 0, Method::row), (Decided{Is::held, 1, 0}));
+  gone.present = false;
+  EXPECT_EQ(decide({gone}, kExclusive, 1, 0, Method::row), (Decided{Is::take, 0, 0}));
+}
+
+TEST(MysqlState, AWaiterWithoutAConnectionIsNotWaitedFor) {
+  auto gone = waiter(2, kExclusive);
+  gone.present = false;
+  const State state(Method::table, {holder(1, kExclusive), gone});
+  EXPECT_TRUE(state.waiters().empty());
+  ASSERT_EQ(state.departed().size(), 1U);
+  EXPECT_EQ(decide({holder(1, kExclusive), gone}, kExclusive), (Decided{Is::held, 1, 0}));
+}
+
+TEST(MysqlState, ABrokenGrantHoldsNothing) {
+  EXPECT_EQ(decide({party(1, Kind::broken, kExclusive)}, kExclusive), (Decided{Is::take, 0, 0}));
+}
+
+TEST(MysqlState, RowsAreReadWithCare) {
+  const Row good{"7", "0", "job", "id", "1", "1", "42", "1500", "999", "12", "{}"};
+  const auto read = parse_party(good);
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->id, 7U);
+  EXPECT_EQ(read->kind, Kind::holder);
+  EXPECT_EQ(read->mode, Mode::shared);
+  EXPECT_EQ(read->fence, 42U);
+  EXPECT_EQ(read->age, Millis{1});
+  EXPECT_EQ(read->left, Millis{1}) << "rounded up: it has not expired yet";
+  EXPECT_TRUE(read->present);
+
+  Row bad = good;
+  bad[4] = "9";
+  EXPECT_FALSE(parse_party(bad));
+  bad = good;
+  bad.pop_back();
+  EXPECT_FALSE(parse_party(bad));
+  bad = good;
+  bad[8] = std::nullopt;
+  bad[9] = std::nullopt;
+  EXPECT_FALSE(parse_party(bad)->left);
+  EXPECT_FALSE(parse_party(bad)->present);
+  bad[7] = "-99999999999999999999999999";
+  EXPECT_EQ(parse_party(bad)->age, Millis{0});
+}
+
+TEST(MysqlState, WhatIsShownComesFromTheRecordButNeverTheId) {
+  auto held = holder(1, kExclusive);
+  held.fence = 5;
+  held.record = R"({"id":"forged","host":"web-3","pid":7,"user":"app","command":"x","dlock":"1"})";
+  auto silent = waiter(2, kShared);
+  silent.record = "no JSON";
+  const LockInfo info = State(Method::table, {held, silent}).info("job");
+  EXPECT_EQ(info.key, "job");
+  ASSERT_EQ(info.holders.size(), 1U);
+  EXPECT_EQ(info.holders[0].owner.id, "owner 1");
+  EXPECT_EQ(info.holders[0].owner.host, "web-3");
+  EXPECT_EQ(info.holders[0].fence, 5U);
+  ASSERT_EQ(info.waiters->size(), 1U);
+  EXPECT_EQ(info.waiters->at(0).mode, kShared);
+}
+
+}  // namespace
+}  // namespace dlock::mysql

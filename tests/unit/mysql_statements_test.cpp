@@ -1,0 +1,77 @@
+#include <gtest/gtest.h>
+
+#include "backends/mysql/sql.hpp"
+#include "backends/mysql/statements.hpp"
+
+namespace dlock::mysql {
+namespace {
+
+constexpr std::string_view kHostile = "'; DROP TABLE dlock_locks; -- \\ \" ` %_\xff";
+
+Request hostile() {
+  Request request;
+  request.key = kHostile;
+  request.owner.id = kHostile;
+  request.owner.host = kHostile;
+  request.owner.label = std::string(kHostile);
+  return request;
+}
+
+TEST(MysqlSql, ALiteralIsHexadecimal) {
+  EXPECT_EQ(literal(""), "X''");
+  EXPECT_EQ(literal("job"), "X'6a6f62'");
+  EXPECT_EQ(literal(std::string("\0'\xff", 3)), "X'0027ff'");
+}
+
+TEST(MysqlStatements, WhatIsNotOursGoesInAsLiteralsOnly) {
+  for (const Method method : {Method::table, Method::row, Method::version}) {
+    const Statements say(method, "dlock_", kHostile);
+    const Request request = hostile();
+    for (const std::string& text :
+         {say.look(true), say.attempt(request, 3), say.lock_row(request, true, false),
+          say.note_holder(request, 3, 1), say.create_rows(request), say.survey(), say.join(request),
+          say.leave(kHostile), say.release(3, kHostile, true), say.break_grant(kHostile, kHostile),
+          say.mend_grant(kHostile), say.list(kHostile),
+          wait_for_bell(holder_bell(kHostile), Millis{5}), take_bell(waiter_bell(kHostile))}) {
+      EXPECT_EQ(text.find("DROP"), std::string::npos) << text;
+      EXPECT_EQ(text.find('\\'), std::string::npos) << text;
+      EXPECT_EQ(text.find('"'), std::string::npos) << text;
+      EXPECT_EQ(text.find('`'), std::string::npos) << text;
+      EXPECT_EQ(text.find("--"), std::string::npos) << text;
+    }
+  }
+}
+
+TEST(MysqlStatements, ABellIsWaitedForInWholeSecondsAndNeverForANegativeTime) {
+  EXPECT_NE(wait_for_bell("x", Millis{1}).find(", 1)"), std::string::npos);
+  EXPECT_NE(wait_for_bell("x", Millis{2'000}).find(", 2)"), std::string::npos);
+  EXPECT_NE(wait_for_bell("x", Millis{-5'000}).find(", 0)"), std::string::npos);
+}
+
+// 64 bytes are what MySQL allows.
+TEST(MysqlStatements, ABellHasAShortName) {
+  const std::string id(32, 'f');
+  EXPECT_LE(holder_bell(id).size(), 64U);
+  EXPECT_LE(waiter_bell(id).size(), 64U);
+  EXPECT_LE(gong_bell(id).size(), 64U);
+}
+
+TEST(MysqlStatements, AServerThatMakesNoSenseGrantsNothing) {
+  EXPECT_EQ(outcome({}).won, 0U);
+  EXPECT_EQ(outcome({.rows = {{"1", "1", "x", "2"}}}).won, 0U);
+  EXPECT_EQ(outcome({.rows = {{"1", "1", "-7", "2"}}}).won, 0U);
+  const Outcome good = outcome({.rows = {{"1", "1", "7", "2"}}});
+  EXPECT_TRUE(good.fit && good.has_row);
+  EXPECT_EQ(good.won, 7U);
+  EXPECT_EQ(good.fence, 2U);
+}
+
+TEST(MysqlSchema, ThePrefixIsThatOfBothTables) {
+  const std::string text = schema("app_");
+  EXPECT_NE(text.find("CREATE TABLE IF NOT EXISTS app_keys ("), std::string::npos);
+  EXPECT_NE(text.find("CREATE TABLE IF NOT EXISTS app_locks ("), std::string::npos);
+  EXPECT_EQ(text.find("dlock_"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace dlock::mysql
