@@ -1,0 +1,95 @@
+// A primary and a standby that copies from it: the pair that a URL with two hosts is for.
+#include <gtest/gtest.h>
+
+#include "client.hpp"
+#include "fixtures.hpp"
+#include "support/mysql_server.hpp"
+#include "support/test_registry.hpp"
+
+namespace dlock::test {
+namespace {
+
+class MysqlStandby : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    if (find_backend("mysql-table")->open == nullptr || !MysqlServer::available()) {
+      GTEST_SKIP() << "no MariaDB, or dlock was built without it";
+    }
+    primary.emplace(MysqlOptions{{"log-bin=binlog", "server-id=1"}});
+    standby.emplace(MysqlOptions{{"server-id=2", "read_only=1"}});
+    primary->ask("GRANT REPLICATION SLAVE ON *.* TO app@'%'");
+    standby->ask("CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = " +
+                 std::to_string(primary->port()) +
+                 ", MASTER_USER = 'app', MASTER_PASSWORD = 'sesame', MASTER_USE_GTID = slave_pos, "
+                 "MASTER_CONNECT_RETRY = 1");
+    standby->ask("START SLAVE");
+  }
+  // The standby stands first.
+  std::unique_ptr<Backend> connect() {
+    return open_url("mysql-" + std::string(GetParam()) +
+                    "://app:sesame@127.0.0.1:" + std::to_string(standby->port()) +
+                    ",127.0.0.1:" + std::to_string(primary->port()) + "/test");
+  }
+  bool is_copied() {
+    return eventually([&] {
+      return standby->ask("SHOW TABLES LIKE 'dlock\\_locks'") != "" &&
+             standby->ask("SELECT COUNT(*) FROM dlock_locks WHERE kind = 0") == "1";
+    });
+  }
+  void promote() {
+    primary->kill();
+    standby->ask("STOP SLAVE");
+    standby->ask("SET GLOBAL read_only = 0");
+  }
+
+  std::optional<MysqlServer> primary, standby;
+};
+
+TEST_P(MysqlStandby, TheOneThatCanBeWrittenIsTheOneThatIsAsked) {
+  auto client = connect();
+  auto lease = hold(*client, request("job"));
+  ASSERT_TRUE(lease);
+  EXPECT_EQ(primary->ask("SELECT COUNT(*) FROM dlock_locks WHERE kind = 0"), "1");
+  EXPECT_TRUE(release(*lease));
+}
+
+TEST_P(MysqlStandby, ALeaseThatWasCopiedGoesOnAfterAFailover) {
+  auto client = connect();
+  auto lease = hold(*client, request("job"));
+  ASSERT_TRUE(lease);
+  const auto fence = lease->fence();
+  ASSERT_TRUE(is_copied());
+  promote();
+  EXPECT_TRUE(renew(*lease));
+  auto other = connect();
+  EXPECT_EQ(code_of(try_once(*other, request("job"))), Errc::busy);
+  EXPECT_TRUE(release(*lease));
+  auto next = hold(*other, request("job"));
+  ASSERT_TRUE(next);
+  EXPECT_GT(next->fence(), fence);
+}
+
+// The price of a copy that comes later: nothing there knows of the lock.  What must hold is that
+// its holder learns of it.
+TEST_P(MysqlStandby, ALeaseThatWasNotCopiedIsLostAfterAFailover) {
+  auto client = connect();
+  {
+    auto first = hold(*client, request("job"));
+    ASSERT_TRUE(first);
+    ASSERT_TRUE(is_copied());
+    standby->ask("STOP SLAVE IO_THREAD");
+    EXPECT_TRUE(release(*first));
+  }
+  auto lease = hold(*client, request("job"));
+  ASSERT_TRUE(lease);
+  promote();
+  const auto renewed = renew(*lease);
+  ASSERT_FALSE(renewed);
+  EXPECT_EQ(renewed.error().code, Errc::lost) << renewed.error().message;
+}
+
+INSTANTIATE_TEST_SUITE_P(, MysqlStandby, testing::Values("table", "version"),
+                         [](const auto& method) { return std::string(method.param); });
+
+}  // namespace
+}  // namespace dlock::test
