@@ -1,6 +1,5 @@
-// Renewal.  Counts if a majority has extended the lock.  A server that has forgotten it is not
-// given it
-//           again: it may have granted it to somebody else.  The first answers that decide are
+// Renewal.  Counts if a majority has extended the lock.  A server that has forgotten it gets it no
+//           more: it may have granted it to somebody else.  The first answers that decide are
 //           enough; who is slow answers to nobody.
 // News.     Once the job has run for a while we listen at every server, since a force-release may
 //           reach any majority of them.  Subscriptions are opened by the servers' own threads: one
