@@ -66,8 +66,9 @@ std::vector<std::string> words(const std::vector<std::vector<std::string>>& part
 }
 
 // What it writes; throws if it fails.
-std::string outcome_of(const std::vector<std::string>& argv, const std::string& output) {
-  const pid_t pid = spawn(argv, {}, output);
+std::string outcome_of(const std::vector<std::string>& argv, const std::string& output,
+                       const std::vector<std::string>& environment = {}) {
+  const pid_t pid = spawn(argv, environment, output);
   int status = 0;
   while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
@@ -83,18 +84,20 @@ const std::string& fresh_data() {
   static const TempDir dir;
   static const std::string data = [] {
     const std::string path = dir.path() + "/data";
+    // A server that starts removes the temporary tables of others from a common directory.
+    const std::vector<std::string> environment{"TMPDIR=" + dir.path()};
     outcome_of(words({{find_program("mariadb-install-db"), "--no-defaults", "--datadir=" + path,
                        "--auth-root-authentication-method=normal", "--skip-test-db"},
                       kFiles,
                       kSmall}),
-               dir.path() + "/output");
+               dir.path() + "/output", environment);
     std::ofstream(dir.path() + "/content.sql") << kContent;
     // Its input, which spawn() takes from /dev/null.
     outcome_of(words({{"/bin/sh", "-c", "exec \"$@\" <\"$0\"", dir.path() + "/content.sql",
                        program("mariadbd"), "--no-defaults", "--datadir=" + path, "--bootstrap"},
                       kFiles,
                       kSmall}),
-               dir.path() + "/output");
+               dir.path() + "/output", environment);
     return path;
   }();
   return data;
@@ -124,7 +127,7 @@ void MysqlServer::start() {
        kFiles,
        kSmall});
   for (const std::string& setting : options_.settings) argv.push_back("--" + setting);
-  pid_ = spawn(argv, {}, dir_.path() + "/output");
+  pid_ = spawn(argv, options_.environment, dir_.path() + "/output");
   const Deadline deadline = after(Clock::now(), kPatience);
   while (!answers()) {
     if (!runs(WNOHANG)) throw std::runtime_error("mariadbd does not run: " + complaints());

@@ -14,6 +14,7 @@ namespace dlock::test {
 struct MysqlOptions {
   /// Of mariadbd, after our own: small, without a binary log, on 127.0.0.1 ("read_only=1").
   std::vector<std::string> settings = {};
+  std::vector<std::string> environment = {};  // "NAME=value"
 };
 
 /// On a free port of 127.0.0.1 and a unix socket, in a directory of its own.  There is a database
