@@ -1,6 +1,6 @@
 // A holder counts until it expires by the server's clock; with mysql-row, which expires nothing, as
-// long as its connection is there.  A waiter counts as long as its connection is there: its row may
-// be left over.
+// long as its connection is there.  A lease that somebody gave no end to counts for ever.  A waiter
+// counts as long as its connection is there: its row may be left over.
 #include "backends/mysql/state.hpp"
 
 #include <algorithm>
@@ -44,13 +44,14 @@ std::optional<Party> parse_party(const Row& row) {
   if (row.size() != 11) return std::nullopt;
   const long long kind = number(row, 1);
   const long long mode = number(row, 4);
-  if (kind < 0 || kind > 2 || mode < 0 || mode > 2) return std::nullopt;
+  if (kind < 0 || kind > 2) return std::nullopt;
   Party party;
   party.id = static_cast<std::uint64_t>(number(row, 0));
   party.kind = static_cast<Kind>(kind);
   party.name = text(row, 2);
   party.owner = text(row, 3);
-  party.mode = static_cast<Mode>(mode);
+  // A mode that we do not know mixes with none, here as in Statements::in_way().
+  party.mode = mode < 0 || mode > 2 ? Mode::exclusive : static_cast<Mode>(mode);
   party.slots = static_cast<unsigned>(std::clamp<long long>(number(row, 5), 1, 65'535));
   party.fence = static_cast<std::uint64_t>(number(row, 6));
   party.age = std::max(Millis{number(row, 7) / 1'000}, Millis{0});
@@ -60,13 +61,13 @@ std::optional<Party> parse_party(const Row& row) {
   return party;
 }
 
-State::State(Method method, std::vector<Party> parties) {
+State::State(Method method, std::vector<Party> parties) : method_(method) {
   for (Party& party : parties) {
     if (party.kind == Kind::waiter) {
       (party.present ? waiters_ : departed_).push_back(std::move(party));
     } else if (party.kind == Kind::holder) {
       const bool counts =
-          method == Method::row ? party.present : party.left && *party.left > Millis{0};
+          method == Method::row ? party.present : party.left.value_or(Millis{1}) > Millis{0};
       if (counts) holders_.push_back(std::move(party));
     }
   }
@@ -84,6 +85,7 @@ LockInfo State::info(const std::string& key) const {
     holder.acquired_at = util::utc_in(-party.age);
     holder.held = party.age;
     holder.expires = party.left;
+    holder.endless = !party.left && method_ != Method::row;
     holder.fence = party.fence;
     info.holders.push_back(std::move(holder));
   }

@@ -59,6 +59,7 @@ class State {
   Decision decide(const Request& request, std::uint64_t own) const;
 
  private:
+  Method method_;
   std::vector<Party> holders_;
   std::vector<Party> waiters_;
   std::vector<Party> departed_;

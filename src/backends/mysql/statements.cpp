@@ -32,6 +32,9 @@ std::string bell_of_row(std::string_view prefix) {
   return "IS_USED_LOCK(CONCAT('" + std::string(prefix) + "', owner))";
 }
 
+// A lease; one without an end lives until somebody breaks it.
+std::string lives() { return "(expires_at IS NULL OR expires_at > " + std::string(kNow) + ')'; }
+
 std::string in(Millis time) {
   return std::string(kNow) + " + INTERVAL " + std::to_string(time.count() * 1'000) + " MICROSECOND";
 }
@@ -110,7 +113,7 @@ std::string Statements::in_way(const Request& request, std::uint64_t own, bool e
   if (method_ == Method::row) {
     holder += " AND " + bell_of_row(kHolderBell) + " IS NOT NULL";
   } else if (!expired_too) {
-    holder += " AND expires_at > " + std::string(kNow);
+    holder += " AND " + lives();
   }
   std::string ahead = kind_is(Kind::waiter);
   if (own != 0) ahead += " AND id < " + std::to_string(own);
@@ -303,8 +306,8 @@ std::string Statements::forget(std::uint64_t id) const {
 
 std::string Statements::break_grant(std::string_view owner, std::string_view why) const {
   constexpr Millis kKept{3'600'000};
-  const std::string alive = method_ == Method::row ? bell_of_row(kHolderBell) + " IS NOT NULL"
-                                                   : "expires_at > " + std::string(kNow);
+  const std::string alive =
+      method_ == Method::row ? bell_of_row(kHolderBell) + " IS NOT NULL" : lives();
   return "UPDATE " + tables_.locks +
          " SET kind = " + std::to_string(static_cast<int>(Kind::broken)) +
          ", sole = NULL, why = " + literal(why) + ", expires_at = " + in(kKept) + " WHERE " +
