@@ -26,7 +26,7 @@ constexpr unsigned kMostTries = 10;
 
 // Of a row that confirm() gave.
 bool is_kind(const Row& row, Kind kind) {
-  return row.size() == 2 && row[0] == std::to_string(static_cast<int>(kind));
+  return row.size() == 3 && row[0] == std::to_string(static_cast<int>(kind));
 }
 
 class MysqlLease final : public Lease {
@@ -137,6 +137,9 @@ std::optional<Answer> MysqlLease::find_out(Deadline deadline, Cancel cancel) {
 // The connection of mysql-row is gone, and the lock with it: perhaps there is a note why.
 Error MysqlLease::lost_with_connection(const Answer& found, const Error& why) {
   if (!found.rows.empty() && is_kind(found.rows.front(), Kind::broken)) return lost(found);
+  if (!found.rows.empty() && !connection_->broken()) {  // it would only be in the way of who looks
+    (void)connection_->ask(statements_.leave(request_.owner.id), soon(), Cancel());
+  }
   return lose({Errc::lost, why.message + "; the row lock ended with the connection"});
 }
 
@@ -195,6 +198,11 @@ Result<void> MysqlLease::prove_row(Deadline deadline, Cancel cancel) {
   }
   const Answer& found = reply.answers.back();
   if (found.rows.empty() || !is_kind(found.rows.front(), Kind::holder)) return lost(found);
+  // A proxy, or a library, that connected again in silence.
+  if (found.rows.front()[2] != "1") {
+    return lose({Errc::lost, here() + "the session that had the row lock of " +
+                                 util::quoted(request_.key) + " has been replaced by another"});
+  }
   valid_until_ = trusted_until(asked_, request_.ttl);
   return {};
 }

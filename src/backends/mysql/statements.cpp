@@ -276,8 +276,8 @@ std::string Statements::renew(std::uint64_t id, Millis ttl) const {
 }
 
 std::string Statements::confirm(std::uint64_t id) const {
-  return "SELECT kind, why FROM " + tables_.locks + " WHERE id = " + std::to_string(id) + " AND " +
-         of_key();
+  return "SELECT kind, why, " + bell_of_row(kHolderBell) + " = CONNECTION_ID() FROM " +
+         tables_.locks + " WHERE id = " + std::to_string(id) + " AND " + of_key();
 }
 
 std::string Statements::release(std::uint64_t id, std::string_view owner, bool slots) const {

@@ -64,7 +64,8 @@ class Statements {
   /// The last answer but one has affected == 1 if the lease is extended; the last, what there is of
   /// the row: kind, why.
   std::string renew(std::uint64_t id, Millis ttl) const;
-  /// mysql-row: the same, without extending anything.
+  /// mysql-row: the same, without extending anything; and whether this is the session that has the
+  /// bell of the holder, and so the row lock.
   std::string confirm(std::uint64_t id) const;
   /// The first answer has affected == 1 if the lock was ours; the second, kind and why of what is
   /// there instead.  `slots`: the last is the first of gong_bell()s.

@@ -1,0 +1,330 @@
+// Connections that end, answers that are lost or never come, and servers that stop.
+#include <gtest/gtest.h>
+
+#include <list>
+
+#include "backends/mysql/lease.hpp"
+#include "mysql_fixture.hpp"
+
+namespace dlock::test {
+namespace {
+
+using MysqlFaults = MysqlTest;
+INSTANTIATE_TEST_SUITE_P(Methods, MysqlFaults, testing::Values("table", "row", "version"),
+                         mysql_name);
+
+std::vector<Request> all_modes(int ttl_ms = 30'000) {
+  const Millis ttl{ttl_ms};
+  return {request("job", Mode::exclusive, 1, ttl), request("job", Mode::shared, 1, ttl),
+          request("job", Mode::slots, 1, ttl)};
+}
+
+// --- the holder's connection, and its server
+
+TEST_P(MysqlFaults, WhoseConnectionAnOperatorKillsHasTheRowNoMoreAndTheLeaseStill) {
+  for (const Request& wanted : all_modes()) {
+    auto lease = hold(*a, wanted);
+    const int events = lease->event_fd();
+    EXPECT_TRUE(renew(*lease));
+    kill_session(session_of("kind = 0"));
+    EXPECT_LT(time_of([&] { EXPECT_TRUE(util::wait_readable(events, soon())); }), Millis{1'000});
+    if (is_row()) {
+      const Error error = error_of(renew(*lease));
+      EXPECT_EQ(error.code, Errc::lost);
+      EXPECT_TRUE(says(error, "row lock ended")) << error.message;
+      EXPECT_EQ(code_of(release(*lease)), Errc::lost);
+    } else {
+      EXPECT_TRUE(renew(*lease));
+      EXPECT_FALSE(util::wait_readable(events, Deadline{}));
+      EXPECT_EQ(code_of(try_once(*b, mysql_rival_of(wanted))), Errc::busy);
+      EXPECT_TRUE(release(*lease));
+    }
+    EXPECT_TRUE(rows_become(0));
+    EXPECT_TRUE(is_free_for(*b, mysql_rival_of(wanted)));
+  }
+}
+
+TEST_P(MysqlFaults, AServerThatComesBackWithItsDataKnowsTheLeaseButNoRowLock) {
+  auto lease = hold(*a, request("job"));
+  const auto fence = *lease->fence();
+  server->kill();
+  EXPECT_EQ(code_of(lease->renew(in(1'000), Cancel())), is_row() ? Errc::lost : Errc::unreachable);
+  server->start_again();
+  if (is_row()) {
+    EXPECT_EQ(code_of(renew(*lease)), Errc::lost);
+    lease = hold(*b, request("job"));
+    EXPECT_GT(*lease->fence(), fence);
+  } else {
+    EXPECT_TRUE(renew(*lease));
+    EXPECT_EQ(code_of(try_once(*b, request("job"))), Errc::busy);
+  }
+  EXPECT_TRUE(release(*lease));
+  EXPECT_TRUE(rows_become(0));
+}
+
+TEST_P(MysqlFaults, AServerThatDiesRightAfterAGrantDoesNotGiveItsNumberAgain) {
+  std::uint64_t last = 0;
+  for (int i = 0; i < 3; ++i) {
+    auto lease = hold(*a, brief(1'000));
+    EXPECT_GT(*lease->fence(), last);
+    last = *lease->fence();
+    server->kill();
+    lease.reset();
+    server->start_again();
+  }
+}
+
+TEST_P(MysqlFaults, AStoppedServerIsNoNewsAndTakesNothing) {
+  auto lease = hold(*a, request("job"));
+  const int events = lease->event_fd();
+  EXPECT_TRUE(renew(*lease));
+  const auto session = session_of("kind = 0");
+  const Deadline valid_until = lease->valid_until();
+  Waiting waiting(client(), request("job"));
+  ASSERT_TRUE(waiters_are(1));
+  server->pause();
+  for (int i = 0; i < 2; ++i) {
+    const auto took =
+        time_of([&] { EXPECT_EQ(code_of(lease->renew(in(300), Cancel())), Errc::unreachable); });
+    EXPECT_LT(took, Millis{3'000});
+  }
+  EXPECT_EQ(lease->valid_until(), valid_until);
+  EXPECT_FALSE(waiting.done(0));
+  server->resume();
+  EXPECT_TRUE(renew(*lease));
+  EXPECT_GT(lease->valid_until(), valid_until);
+  if (is_row()) {
+    EXPECT_EQ(session_of("kind = 0"), session);
+    EXPECT_FALSE(util::wait_readable(events, Deadline{}));
+  }
+  EXPECT_FALSE(waiting.done(0));
+  EXPECT_TRUE(release(*lease));
+  EXPECT_TRUE(release(*waiting.lease()));
+  EXPECT_TRUE(rows_become(0));
+}
+
+TEST_P(MysqlFaults, AReleaseThatAStoppedServerDoesNotAnswerCanBeSaidAgain) {
+  for (const bool renewing : {false, true}) {
+    auto lease = hold(*a, request("job"));
+    server->pause();
+    if (renewing) {
+      EXPECT_EQ(code_of(lease->renew(in(200), Cancel())), Errc::unreachable);
+    }
+    EXPECT_EQ(code_of(lease->release(in(300), Cancel())), Errc::unreachable);
+    server->resume();
+    const auto again = release(*lease);
+    EXPECT_TRUE(again) << again.error().message;
+    EXPECT_TRUE(rows_become(0));
+    EXPECT_TRUE(is_free_for(*b, request("job")));
+  }
+}
+
+// With mysql-row by wait_timeout, which the session has from the ttl.
+TEST_P(MysqlFaults, AHolderThatIsCutOffFreesTheLockWithItsTtl) {
+  for (const bool shared_first : {false, true}) {
+    const Millis ttl{2'000};
+    const Request wanted = request("job", shared_first ? Mode::shared : Mode::exclusive, 1, ttl);
+    auto lease = hold(*through_proxy(), wanted);
+    EXPECT_TRUE(renew(*lease));
+    Waiting waiting(client(), request("job"));
+    ASSERT_TRUE(waiters_are(1));
+    proxy->blackhole();
+    const Deadline cut = Clock::now();
+    auto next = waiting.lease();
+    ASSERT_TRUE(next);
+    EXPECT_GE(Clock::now(), lease->valid_until());  // it has given up by then
+    EXPECT_LT(Clock::now() - cut, ttl + Millis{4'000});
+    EXPECT_EQ(code_of(lease->renew(in(200), Cancel())), Errc::unreachable);
+    proxy->pass();
+    EXPECT_NE(code_of(lease->release(in(1'000), Cancel())), Errc::busy);
+    EXPECT_TRUE(renew(*next));
+    EXPECT_TRUE(release(*next));
+    EXPECT_TRUE(rows_become(0));
+  }
+}
+
+// As behind a proxy, or with a library, that connects again in silence.
+TEST_P(MysqlFaults, ARowLockWhoseSessionHasBeenReplacedIsLost) {
+  if (!is_row()) GTEST_SKIP() << "a lease outlives its session";
+  const Request wanted = request("job");
+  auto lease = hold(*a, wanted);
+  const auto place = std::make_shared<const mysql::Place>(
+      mysql::make_place({.url = parse_url(server->url("row")).value()}).value());
+  auto other = mysql::Connection::open(place, soon(), Cancel());
+  ASSERT_TRUE(other) << other.error().message;
+  const auto row = static_cast<std::uint64_t>(number("SELECT id FROM dlock_locks WHERE kind = 0"));
+  auto without = mysql::make_lease(place, mysql::Method::row, std::move(*other),
+                                   {wanted, row, *lease->fence(), Clock::now()});
+  const Error error = error_of(renew(*without));
+  EXPECT_EQ(error.code, Errc::lost);
+  EXPECT_TRUE(says(error, "replaced")) << error.message;
+  EXPECT_TRUE(renew(*lease));
+}
+
+// --- lost replies
+
+TEST_P(MysqlFaults, AnAcquireIsGrantedOnceWhicheverReplyIsLost) {
+  make_tables();
+  std::uint64_t fence = 0;
+  for (const Request& wanted : all_modes()) {
+    for (const bool known : {false, true}) {
+      if (!known) server->ask("DELETE FROM dlock_keys");
+      fence = known ? fence : 0;
+      long lost = 0;
+      for (int skip = 0; skip < 7; ++skip) {
+        SCOPED_TRACE(std::string(mode_name(wanted.mode)) + (known ? " known " : " new ") +
+                     std::to_string(skip));
+        if (!known) server->ask("DELETE FROM dlock_keys");
+        const long before = proxy->lost_replies();
+        proxy->lose_reply_to("dlock", 1, skip);
+        LeaseResult lease = Error{};
+        EXPECT_LT(time_of([&] { lease = through_proxy()->acquire(wanted, {.until = soon()}); }),
+                  Millis{5'000});  // not for itself
+        ASSERT_TRUE(lease) << lease.error().message;
+        EXPECT_EQ(rows(), 1);
+        EXPECT_EQ(sessions("command = 'Sleep'"), sessions());
+        EXPECT_EQ(code_of(try_once(*b, mysql_rival_of(wanted))), Errc::busy);
+        if (known) {
+          EXPECT_GT(*(*lease)->fence(), fence);
+        }
+        fence = *(*lease)->fence();
+        lost += proxy->lost_replies() - before;
+        proxy->pass();
+        EXPECT_TRUE(release(**lease));
+        EXPECT_TRUE(rows_become(0));
+      }
+      EXPECT_GE(lost, is_row() ? 2 : 1);
+    }
+  }
+}
+
+TEST_P(MysqlFaults, AWaiterGetsItWhicheverReplyIsLost) {
+  make_tables();
+  for (int skip = 0; skip < 8; ++skip) {
+    SCOPED_TRACE(skip);
+    auto lease = hold(*a, request("job"));
+    proxy->lose_reply_to("dlock", 1, skip);
+    Waiting waiting(through_proxy(), request("job"));
+    ASSERT_TRUE(waiters_are(1));
+    EXPECT_FALSE(waiting.done(20));
+    EXPECT_TRUE(release(*lease));
+    EXPECT_LT(time_of([&] { lease = waiting.lease(); }), Millis{5'000});
+    ASSERT_TRUE(lease);
+    proxy->pass();
+    EXPECT_EQ(rows(), 1);
+    EXPECT_TRUE(release(*lease));
+    EXPECT_TRUE(rows_become(0));
+    EXPECT_TRUE(sessions_become(1));  // b looks through one
+  }
+}
+
+TEST_P(MysqlFaults, ATryWhoseReplyIsLostLeavesNothing) {
+  make_tables();
+  for (int skip = 0; skip < 5; ++skip) {
+    SCOPED_TRACE(skip);
+    proxy->lose_reply_to("dlock", 1, skip);
+    auto lease = try_once(*through_proxy(), request("job"));
+    proxy->pass();
+    if (lease) {
+      EXPECT_TRUE(release(**lease));
+    } else {
+      EXPECT_EQ(lease.error().code, Errc::unreachable) << lease.error().message;
+    }
+    EXPECT_TRUE(rows_become(0));
+    EXPECT_TRUE(is_free_for(*a, request("job")));
+  }
+}
+
+TEST_P(MysqlFaults, ARenewalWhoseReplyIsLostKeepsTheLeaseAndEndsTheRowLock) {
+  for (const Request& wanted : all_modes()) {
+    auto lease = hold(*through_proxy(), wanted);
+    proxy->lose_reply_to("dlock");
+    const auto renewed = renew(*lease);
+    EXPECT_EQ(proxy->lost_replies() > 0, true);
+    if (is_row()) {
+      EXPECT_EQ(code_of(renewed), Errc::lost);
+    } else {
+      EXPECT_TRUE(renewed) << renewed.error().message;
+      EXPECT_TRUE(release(*lease));
+    }
+    proxy->pass();
+    EXPECT_TRUE(rows_become(0));
+    EXPECT_TRUE(is_free_for(*b, mysql_rival_of(wanted)));
+  }
+}
+
+TEST_P(MysqlFaults, AReleaseWhoseReplyIsLostFreesTheLockAndNoOther) {
+  for (const Request& wanted : all_modes()) {
+    auto lease = hold(*through_proxy(), wanted);
+    Waiting waiting(client(), mysql_rival_of(wanted));
+    ASSERT_TRUE(waiters_are(1));
+    proxy->lose_reply_to("dlock");
+    const auto released = release(*lease);
+    EXPECT_TRUE(released) << released.error().message;
+    auto next = waiting.lease();
+    ASSERT_TRUE(next);
+    proxy->pass();
+    EXPECT_TRUE(renew(*next));
+    EXPECT_TRUE(release(*next));
+    EXPECT_TRUE(rows_become(0));
+  }
+}
+
+// --- given up
+
+TEST_P(MysqlFaults, WhoeverGivesUpLeavesNeitherRowNorSession) {
+  for (const Request& wanted : all_modes()) {
+    auto lease = hold(*a, wanted);
+    for (const bool cancelled : {true, false}) {
+      for (const int after_ms : {0, 1, 2, 4, 8, 16, 32, 64}) {
+        SCOPED_TRACE(after_ms);
+        Waiting waiting(client(), mysql_rival_of(wanted), cancelled ? kNever : in(after_ms));
+        if (cancelled) {
+          (void)waiting.done(after_ms);
+          waiting.cancel();
+        }
+        EXPECT_EQ(code_of(waiting.result()), cancelled ? Errc::cancelled : Errc::busy);
+      }
+      // While it waits in the queue: one for the holder, and one for that one.
+      std::list<Waiting> two;
+      for (int i = 0; i < 2; ++i) {
+        two.emplace_back(client(), mysql_rival_of(wanted), cancelled ? kNever : in(400));
+        ASSERT_TRUE(two.back().blocked());
+      }
+      for (Waiting& waiting : two) {
+        if (cancelled) waiting.cancel();
+      }
+      for (Waiting& waiting : two) {
+        EXPECT_EQ(code_of(waiting.result()), cancelled ? Errc::cancelled : Errc::busy);
+      }
+    }
+    EXPECT_TRUE(rows_become(1));
+    EXPECT_TRUE(sessions_become(1));
+    EXPECT_TRUE(release(*lease));
+    EXPECT_TRUE(is_free_for(*b, wanted));
+    EXPECT_TRUE(rows_become(0));
+  }
+}
+
+TEST_P(MysqlFaults, WhoeverGivesUpASilentServerDoesSoInTime) {
+  for (const bool cancelled : {true, false}) {
+    auto lease = hold(*a, request("job"));
+    Waiting waiting(through_proxy(400), brief(1'000), cancelled ? kNever : in(800));
+    ASSERT_TRUE(waiters_are(1));
+    proxy->blackhole();
+    if (cancelled) waiting.cancel();
+    Errc code = Errc::invalid;
+    EXPECT_LT(time_of([&] { code = code_of(waiting.result()); }), Millis{5'000});
+    // In the middle of a question that is no wait the server is what was in the way.
+    EXPECT_TRUE(cancelled ? code == Errc::cancelled
+                          : code == Errc::busy || code == Errc::unreachable);
+    proxy->pass();
+    proxy->cut();
+    EXPECT_TRUE(release(*lease));
+    EXPECT_TRUE(is_free_for(*b, request("job")));
+    EXPECT_TRUE(sessions_become(1));
+  }
+}
+
+}  // namespace
+}  // namespace dlock::test

@@ -1,0 +1,145 @@
+// What the tests of the MySQL backends share: a server, clients, and what root sees there.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "client.hpp"
+#include "support/mysql_server.hpp"
+#include "support/proxy/proxy.hpp"
+#include "support/test_registry.hpp"
+#include "util/poll.hpp"
+
+namespace dlock::test {
+
+/// What a URL does not have.
+struct MysqlSettings {
+  Millis patience{5'000};
+  std::optional<std::string> prefix = {};
+};
+
+inline Result<std::unique_ptr<Backend>> open_mysql(const std::string& url,
+                                                   const MysqlSettings& settings) {
+  const auto parsed = parse_url(url);
+  if (!parsed) return parsed.error();
+  return find_backend(parsed.value().scheme)
+      ->open(
+          {.url = parsed.value(), .prefix = settings.prefix, .connect_timeout = settings.patience},
+          soon(), Cancel());
+}
+
+inline std::unique_ptr<Backend> connect_mysql(const std::string& url,
+                                              const MysqlSettings& settings = {}) {
+  auto backend = open_mysql(url, settings);
+  if (backend) return std::move(*backend);
+  ADD_FAILURE() << url << ": " << backend.error().message;
+  return nullptr;
+}
+
+template <class T>
+Error error_of(const Result<T>& result) {
+  if (!result) return result.error();
+  ADD_FAILURE() << "it went well";
+  return {Errc::invalid, ""};
+}
+inline Errc code_of(const Result<void>& result) { return error_of(result).code; }
+
+inline bool says(const Error& error, std::string_view text) {
+  return error.message.find(text) != std::string::npos;
+}
+
+/// How long `what` takes.
+template <typename Function>
+Millis time_of(const Function& what) {
+  const Deadline before = Clock::now();
+  what();
+  return std::chrono::duration_cast<Millis>(Clock::now() - before);
+}
+
+/// A request that has to wait while `held` is granted.
+inline Request mysql_rival_of(const Request& held) {
+  return held.mode == Mode::slots ? slots(held.key, held.slots) : request(held.key);
+}
+
+inline Request brief(int ttl_ms, const std::string& key = "job") {
+  return request(key, Mode::exclusive, 1, Millis{ttl_ms});
+}
+
+/// The parameter is the method.
+class MysqlTest : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    if (find_backend("mysql-table")->open == nullptr) GTEST_SKIP() << "built without mysql";
+    if (!MysqlServer::available()) GTEST_SKIP() << "mariadb is not installed";
+    start();
+  }
+  void start(MysqlOptions options = {}) {
+    a.reset();
+    b.reset();
+    proxy.reset();
+    server.reset();
+    server.emplace(std::move(options));
+    proxy.emplace("127.0.0.1", server->port());
+    a = client();
+    b = client();
+  }
+  std::string method() const { return GetParam(); }
+  bool is_row() const { return method() == "row"; }
+
+  std::unique_ptr<Backend> client(const MysqlSettings& settings = {}) const {
+    return connect_mysql(server->url(method()), settings);
+  }
+  std::unique_ptr<Backend> client_of(const std::string& user) const {
+    return connect_mysql(server->url(method(), user));
+  }
+  std::unique_ptr<Backend> through_proxy(int patience_ms = 5'000) const {
+    return connect_mysql(
+        "mysql-" + method() + "://app:sesame@127.0.0.1:" + std::to_string(proxy->port()) + "/test",
+        {.patience = Millis{patience_ms}});
+  }
+  long number(const std::string& sql) const { return std::stol(server->ask(sql)); }
+  /// Both tables are there, and no key is known.
+  void make_tables() {
+    EXPECT_TRUE(is_free_for(*a, request("job")));
+    server->ask("DELETE FROM dlock_locks; DELETE FROM dlock_keys");
+  }
+  long rows() const { return number("SELECT COUNT(*) FROM dlock_locks"); }
+  bool rows_become(long count) const {
+    return eventually([&] { return rows() == count; });
+  }
+  long sessions(const std::string& condition = "TRUE") const {
+    return number("SELECT COUNT(*) FROM information_schema.processlist WHERE user = 'app' AND " +
+                  condition);
+  }
+  bool sessions_become(long count) const {
+    return eventually([&] { return sessions() == count; });
+  }
+  /// Of whoever has the bell of the row that `condition` tells.
+  std::string session_of(const std::string& condition, bool waiter = false) const {
+    return server->ask("SELECT IS_USED_LOCK(CONCAT('dlock." + std::string(waiter ? "w" : "h") +
+                       ".', owner)) FROM dlock_locks WHERE " + condition);
+  }
+  void kill_session(const std::string& id) const { server->ask("KILL " + id); }
+  bool waiters_are(std::size_t count, const std::string& key = "job") {
+    return eventually([&] { return inspect(*b, key).waiters->size() == count; });
+  }
+  long status(const std::string& name) const {
+    const std::string line = server->ask("SHOW GLOBAL STATUS LIKE '" + name + "'");
+    return std::stol(line.substr(line.find('\t') + 1));
+  }
+
+  std::optional<MysqlServer> server;
+  std::optional<Proxy> proxy;
+  std::unique_ptr<Backend> a;
+  std::unique_ptr<Backend> b;
+};
+
+inline std::string mysql_name(const testing::TestParamInfo<const char*>& info) {
+  return info.param;
+}
+
+}  // namespace dlock::test
