@@ -157,7 +157,8 @@ std::unique_ptr<Lease> Acquisition::lease(std::uint64_t row, std::uint64_t fence
   return make_lease(place_, method_, std::move(connection_), {request_, row, fence, asked});
 }
 
-// They were not as they must be: perhaps only because somebody was about to create them.
+// For a key that is new, or after they were not as they must be: perhaps only because somebody was
+// about to create them.
 Result<void> Acquisition::look_at_tables() {
   const auto reply = ask(probe(Tables(place_->prefix)));
   if (!reply) return reply.error();
@@ -177,6 +178,7 @@ Result<Acquisition::Tried> Acquisition::attempt() {
       continue;
     }
     if (!out.has_row && !created) {
+      if (auto ok = look_at_tables(); !ok) return ok.error();
       if (auto made = ask(statements_.create_rows(request_)); !made) return made.error();
       created = true;
       continue;
@@ -208,11 +210,14 @@ Result<Reply> Acquisition::survey() {
     }
     const std::size_t needed = 1 + (request_.mode == Mode::slots ? request_.slots : 1);
     if (answers[2].rows.size() >= needed || created) return reply;
+    if (auto ok = look_at_tables(); !ok) return ok.error();
     // A row that somebody created, and locked, since we looked: is there.
     const Reply made = connection_->ask(
         "SET SESSION innodb_lock_wait_timeout = 1; " + statements_.create_rows(request_),
         patience(), wait_.cancel);
-    if (!made.ok() && connection_->broken()) return *made.error;
+    if (!made.ok() && (connection_->broken() || !is_passing(made.code))) {
+      return explain(made, *place_);
+    }
     created = true;
   }
 }
@@ -242,10 +247,7 @@ Result<Acquisition::Tried> Acquisition::attempt_row() {
   if (wait) tell(*state);
   const Deadline asked = Clock::now();
   const auto slot = lock_row(wait);
-  if (!slot) {
-    if (connection_->broken() && time_is_up()) return busy();
-    return slot.error();
-  }
+  if (!slot) return slot.error();
   if (slot.value() == 0) return Tried{nullptr, std::move(*state)};
   return take_row(slot.value(), asked);
 }

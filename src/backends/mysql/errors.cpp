@@ -82,6 +82,9 @@ constexpr std::array kMeanings{
     Meaning{1064, Errc::invalid, "it does not understand the statement"},
     Meaning{1146, Errc::invalid, "a table is missing in the database %d"},
     Meaning{1193, Errc::invalid, "it is too old or of another kind"},
+    Meaning{1665, Errc::unsupported,
+            "its binary log takes statements only, which InnoDB does not write at the isolation "
+            "level READ COMMITTED; SET GLOBAL binlog_format=MIXED there"},
     // --- the client library's own
     Meaning{2006, Errc::unreachable, "the connection was lost"},
     Meaning{2013, Errc::unreachable, "the connection was lost"},

@@ -12,6 +12,8 @@ namespace {
 
 constexpr unsigned kNoColumn = 1054;
 constexpr unsigned kNoDefault = 1364;
+constexpr unsigned kTooLong = 1406;
+constexpr unsigned kNoVariable = 1193;
 constexpr unsigned kNoEngine = 1286;
 constexpr std::array kMayNot{1044U, 1142U, 1143U, 1227U};
 
@@ -60,10 +62,28 @@ std::string probe_locks(const std::string& table) {
          table + " LIMIT 0";
 }
 
+// A column that is too short would cut keys, another type would merge some; and without the unique
+// keys INSERT IGNORE would make rows twice.
+std::string layout_fits(const Tables& tables) {
+  const std::string keys = "table_name = " + literal(tables.keys);
+  const std::string locks = "table_name = " + literal(tables.locks);
+  return "((SELECT COUNT(*) FROM information_schema.columns WHERE table_schema = DATABASE() AND "
+         "data_type = 'varbinary' AND ((column_name = 'name' AND character_maximum_length >= 255 "
+         "AND (" +
+         keys + " OR " + locks +
+         ")) OR (column_name = 'owner' AND character_maximum_length >= 64 AND " + locks +
+         "))) = 3 AND (SELECT COUNT(*) FROM information_schema.statistics WHERE table_schema = "
+         "DATABASE() AND non_unique = 0 AND ((index_name = 'PRIMARY' AND column_name IN ('method', "
+         "'name', 'slot') AND " +
+         keys + ") OR (index_name = 'sole' AND column_name IN ('method', 'name', 'sole') AND " +
+         locks + "))) = 6)";
+}
+
 }  // namespace
 
 std::string probe(const Tables& tables) {
-  return probe_keys(tables.keys) + "; " + probe_locks(tables.locks) + "; SELECT " + fit(tables);
+  return probe_keys(tables.keys) + "; " + probe_locks(tables.locks) + "; SELECT " + fit(tables) +
+         " AND " + layout_fits(tables);
 }
 
 std::string schema(std::string_view prefix) {
@@ -83,18 +103,22 @@ std::string fit(const Tables& tables) {
 Error unfit(const Place& place) {
   const Tables tables(place.prefix);
   return {Errc::invalid, place.shown + ": the tables " + tables.keys + " and " + tables.locks +
-                             " must have the engine InnoDB; ALTER TABLE ... ENGINE=InnoDB, or "
-                             "choose another --prefix"};
+                             " must be as dlock makes them (dlock backends --schema mysql), in "
+                             "the engine InnoDB; ALTER or DROP them, or choose another --prefix"};
 }
 
 Error explain(const Reply& reply, const Place& place) {
   const Tables tables(place.prefix);
-  if (reply.code == kNoColumn || reply.code == kNoDefault) {
+  if (reply.code == kNoColumn || reply.code == kNoDefault || reply.code == kTooLong) {
     return {Errc::invalid, place.shown + ": a table " + tables.keys + " or " + tables.locks +
                                " is there that dlock did not make (" + reply.error->message +
                                "); choose another --prefix"};
   }
-  if (reply.code == kNoEngine) {
+  // Of the set-up of the session.
+  const bool no_setting =
+      reply.code == kNoVariable &&
+      reply.error->message.find("innodb_lock_wait_timeout") != std::string::npos;
+  if (reply.code == kNoEngine || no_setting) {
     return {Errc::invalid, reply.error->message + "; dlock needs InnoDB"};
   }
   return *reply.error;

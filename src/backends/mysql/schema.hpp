@@ -28,7 +28,8 @@ std::string schema(std::string_view prefix);
 /// no transactions, and two would hold one lock.
 std::string fit(const Tables& tables);
 
-/// Looks at both, and writes nothing.  The last answer: fit().
+/// Looks at both, and writes nothing.  The last answer: fit(), and the columns and keys on which
+/// all depends are there.
 std::string probe(const Tables& tables);
 
 /// Creates the tables that are missing.  Errc::denied carries the statements for somebody who may;
