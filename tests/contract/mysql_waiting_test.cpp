@@ -1,0 +1,186 @@
+// What a queue of waiters costs the server, and what can happen to one in it.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <list>
+#include <thread>
+
+#include "mysql_fixture.hpp"
+
+namespace dlock::test {
+namespace {
+
+class MysqlWaiting : public MysqlTest {
+ protected:
+  // Nobody looks again while a test runs because a lease is about to end.
+  static Request patient() { return request("job", Mode::exclusive, 1, Millis{120'000}); }
+  void queue_up(std::size_t count, const std::function<Request()>& wanted) {
+    for (std::size_t i = 0; i < count; ++i) {
+      line.emplace_back(client(), wanted());
+      ASSERT_TRUE(line.back().blocked());
+      ASSERT_TRUE(waiters_are(line.size()));  // it is told before it is in the queue
+    }
+  }
+  // Statements so far, each one of a text counted for itself.
+  long statements() const { return status("Questions"); }
+
+  std::list<Waiting> line;
+};
+
+INSTANTIATE_TEST_SUITE_P(Methods, MysqlWaiting, testing::Values("table", "row", "version"),
+                         mysql_name);
+
+TEST_P(MysqlWaiting, TwoHundredAskNothingAndAreLetInOneByOneInTheirOrder) {
+  constexpr std::size_t kWaiters = 200;
+  constexpr int kHandOvers = 50;
+  auto lease = hold(*a, patient());
+  ASSERT_NO_FATAL_FAILURE(queue_up(kWaiters, patient));
+  EXPECT_EQ(sessions(), static_cast<long>(kWaiters) + 2);  // the holder, and b
+
+  // The last ones are still finding out whom to wait for.
+  ASSERT_TRUE(eventually([&] {
+    const long before = statements();
+    std::this_thread::sleep_for(Millis{200});
+    return statements() - before <= 2;
+  }));
+  const long idle_from = statements();
+  std::this_thread::sleep_for(Millis{2'000});  // in which nothing may happen
+  const long idle = statements() - idle_from;
+  EXPECT_LT(idle, 20);
+
+  const long from = statements();
+  for (int i = 0; i < kHandOvers; ++i) {
+    ASSERT_TRUE(release(*lease));
+    lease = line.front().lease();
+    ASSERT_TRUE(lease);
+    line.pop_front();
+  }
+  const long each = (statements() - from) / kHandOvers;
+  RecordProperty("idle", std::to_string(idle));
+  RecordProperty("statements", std::to_string(each));
+  // Seen: 30 (table), 32 (row), 33 (version), each statement of a text counted for itself.
+  EXPECT_LT(each, 60);
+  EXPECT_EQ(rows(), static_cast<long>(kWaiters) - kHandOvers + 1);
+  // As many leave at once.
+  for (Waiting& waiting : line) waiting.cancel();
+  line.clear();
+  EXPECT_TRUE(release(*lease));
+  EXPECT_TRUE(rows_become(0));
+  EXPECT_TRUE(sessions_become(1));
+}
+
+TEST_P(MysqlWaiting, ThirtyAtOnceOnAKeyThatNobodyKnewAllGetIn) {
+  server->ask("DROP TABLE IF EXISTS dlock_keys, dlock_locks");
+  for (const Mode mode : {Mode::exclusive, Mode::shared, Mode::slots}) {
+    std::list<Waiting> all;
+    const std::string key = "new " + std::string(mode_name(mode));
+    for (int i = 0; i < 30; ++i) {
+      all.emplace_back(client(), request(key, mode, mode == Mode::slots ? 3 : 1));
+    }
+    std::list<Waiting*> left;
+    for (Waiting& waiting : all) left.push_back(&waiting);
+    for (const Deadline end = soon() + kPatience; !left.empty() && Clock::now() < end;) {
+      left.remove_if([](Waiting* waiting) {
+        if (!waiting->done(1)) return false;
+        auto lease = waiting->lease();
+        EXPECT_TRUE(lease && release(*lease));
+        return true;
+      });
+    }
+    EXPECT_TRUE(left.empty()) << mode_name(mode);
+    EXPECT_TRUE(rows_become(0)) << mode_name(mode);
+  }
+}
+
+TEST_P(MysqlWaiting, AnInnerWaiterWhoseSessionIsKilledHoldsNobodyUpAndQueuesAgain) {
+  auto lease = hold(*a, patient());
+  ASSERT_NO_FATAL_FAILURE(queue_up(4, patient));
+  kill_session(session_of("kind = 1 ORDER BY id LIMIT 1", true));
+  ASSERT_TRUE(waiters_are(4));
+  const auto took = time_of([&] {
+    for (int i = 0; i < 4; ++i) {
+      EXPECT_TRUE(release(*lease));
+      for (auto it = line.begin();; ++it) {
+        if (it == line.end()) it = line.begin();
+        if (!it->done(1)) continue;
+        lease = it->lease();
+        line.erase(it);
+        break;
+      }
+      ASSERT_TRUE(lease);
+    }
+  });
+  EXPECT_LT(took, Millis{5'000});
+}
+
+// Another process: its sockets are closed by its end, and nothing else tells of it.
+TEST_P(MysqlWaiting, AWaiterThatIsKilledHoldsNobodyUp) {
+  make_tables();
+  for (const std::size_t place : {0U, 1U}) {
+    auto lease = hold(*a, patient());
+    ASSERT_NO_FATAL_FAILURE(queue_up(place, patient));
+    const pid_t pid = ::fork();
+    ASSERT_GE(pid, 0);
+    if (pid == 0) {
+      ::alarm(60);
+      auto backend = client();
+      (void)backend->acquire(patient(), {});
+      ::_exit(0);
+    }
+    ASSERT_TRUE(waiters_are(place + 1));
+    line.emplace_back(client(), patient());
+    ASSERT_TRUE(waiters_are(place + 2));
+    ::kill(pid, SIGKILL);
+    ::waitpid(pid, nullptr, 0);
+    const auto took = time_of([&] {
+      while (!line.empty()) {
+        EXPECT_TRUE(release(*lease));
+        lease = line.front().lease();
+        ASSERT_TRUE(lease);
+        line.pop_front();
+      }
+    });
+    EXPECT_LT(took, Millis{4'000});
+    // What its row is good for: the next who waits removes it.
+    Waiting next(client(), patient());
+    EXPECT_TRUE(waiters_are(1));
+    EXPECT_TRUE(rows_become(2));
+    EXPECT_TRUE(release(*lease));
+    EXPECT_TRUE(release(*next.lease()));
+    EXPECT_TRUE(rows_become(0));
+    EXPECT_TRUE(sessions_become(1));
+  }
+}
+
+TEST_P(MysqlWaiting, AFirstWaiterThatDoesNotComeIsPassedOver) {
+  make_tables();
+  auto lease = hold(*a, patient());
+  // A row and its bell, and nobody who takes the lock: as if it were stopped.
+  const std::string owner = request("job").owner.id;
+  const auto number_of_method = is_row() ? "2" : method() == "table" ? "1" : "3";
+  std::thread bell([&] {
+    try {
+      server->ask("DO GET_LOCK('dlock.w." + owner +
+                  "', 0); INSERT INTO dlock_locks (method, name, kind, sole, slot, owner, mode, "
+                  "slots, fence, beats, since, expires_at, record) VALUES (" +
+                  number_of_method + ", 'job', 1, NULL, 0, '" + owner +
+                  "', 0, 1, 0, 0, UTC_TIMESTAMP(6), NULL, ''); DO SLEEP(60)");
+    } catch (const std::exception&) {  // its session is killed at the end
+    }
+  });
+  EXPECT_TRUE(waiters_are(1));
+  Waiting next(client(), patient());
+  EXPECT_TRUE(waiters_are(2));
+  EXPECT_TRUE(release(*lease));
+  const auto took = time_of([&] { lease = next.lease(); });
+  EXPECT_LT(took, Millis{15'000});
+  EXPECT_TRUE(lease && release(*lease));
+  EXPECT_TRUE(rows_become(0));
+  kill_session(server->ask("SELECT IS_USED_LOCK('dlock.w." + owner + "')"));
+  bell.join();
+}
+
+}  // namespace
+}  // namespace dlock::test
