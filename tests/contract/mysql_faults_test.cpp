@@ -1,7 +1,10 @@
 // Connections that end, answers that are lost or never come, and servers that stop.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <list>
+#include <random>
+#include <thread>
 
 #include "backends/mysql/lease.hpp"
 #include "mysql_fixture.hpp"
@@ -324,6 +327,58 @@ TEST_P(MysqlFaults, WhoeverGivesUpASilentServerDoesSoInTime) {
     EXPECT_TRUE(is_free_for(*b, request("job")));
     EXPECT_TRUE(sessions_become(1));
   }
+}
+
+// A holder of a row lock has lost it by the cut, and learns so later: only its numbers are
+// compared.
+TEST_P(MysqlFaults, WhateverIsCutWhenTwoNeverHoldItAndAllGoesOn) {
+  make_tables();
+  std::atomic<bool> stop = false;
+  std::atomic<int> holders = 0;
+  std::atomic<int> granted = 0;
+  const auto seed = static_cast<unsigned>(Clock::now().time_since_epoch().count());
+  SCOPED_TRACE(seed);
+  std::vector<std::thread> threads;
+  for (unsigned thread = 0; thread < 4; ++thread) {
+    threads.emplace_back([&, thread] {
+      std::mt19937 random(seed + thread);
+      auto client = through_proxy();
+      std::uint64_t fence = 0;
+      while (!stop) {
+        const auto until = in(static_cast<int>(random() % 200));
+        auto lease = client->acquire(brief(5'000), {.until = until});
+        if (!lease) {
+          EXPECT_TRUE(lease.error().code == Errc::busy || lease.error().code == Errc::unreachable)
+              << lease.error().message;
+          continue;
+        }
+        EXPECT_GT(*(*lease)->fence(), fence);
+        fence = *(*lease)->fence();
+        ++granted;
+        if (!is_row()) {
+          EXPECT_EQ(++holders, 1);
+        }
+        if (random() % 2 == 0) (void)(*lease)->renew(in(500), Cancel());
+        if (!is_row()) --holders;
+        for (auto released = release(**lease); !released; released = release(**lease)) {
+          if (released.error().code == Errc::lost) break;
+          if (Clock::now() >= (*lease)->valid_until()) break;
+        }
+      }
+    });
+  }
+  std::mt19937 random(seed);
+  for (int i = 0; i < 50; ++i) {
+    std::this_thread::sleep_for(Millis{static_cast<int>(random() % 100)});
+    proxy->cut(i % 2 == 0 ? Cut::rst : Cut::fin);
+  }
+  stop = true;
+  for (auto& thread : threads) thread.join();
+  EXPECT_GT(granted, 5);
+  // At the latest when the lease of a grant that nobody heard of ends.
+  EXPECT_TRUE(release(*hold(*a, request("job"))));
+  EXPECT_TRUE(inspect(*b, "job").waiters->empty());
+  EXPECT_TRUE(sessions_become(1));
 }
 
 }  // namespace
