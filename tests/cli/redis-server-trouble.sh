@@ -4,22 +4,14 @@
 # without the lock, or loses it, ends the job before anybody else can hold the lock.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/redis.sh"
-need flock
+. "$(dirname "$0")/trouble.sh"
 
-cd "$tmp"
-now_ms() { echo $((${EPOCHREALTIME/./} / 1000)); }
 start_redis a
 export DLOCK_BACKEND=${redis_url[a]}
 
 # hold TTL COMMAND...: a job under the lock, which has just been renewed; its stderr goes to err.
 hold() {
-  local ttl=$1
-  shift
-  rm -f started go oracle
-  touch oracle
-  "$DLOCK" run -k job --ttl "$ttl" --status-file status -- "$@" 2>err &
-  holder=$!
-  wait_until 20 test -e started
+  run_job "$@"
   just_renewed
 }
 # The server's end of the lease has just moved.
@@ -31,33 +23,6 @@ just_renewed() {
     sleep 0.005
   done
 }
-cat >job.sh <<'SH'
-#!/bin/sh
-# Runs until ./go is there.
-touch started
-until test -e go; do sleep 0.02; done
-exit "${1:-0}"
-SH
-# The job, its child and its grandchild have the oracle's lock, and none of them heeds SIGTERM.
-cat >stubborn.sh <<'SH'
-#!/bin/sh
-exec 9<>oracle
-flock -n 9 || exit 99
-trap '' TERM
-sh -c 'setsid sleep 1000 & touch started; while :; do sleep 1; done' &
-while :; do sleep 1; done
-SH
-chmod +x job.sh stubborn.sh
-
-# ends STATUS WHEN: the holder does, with this status.
-ends() {
-  local got=0
-  wait "$holder" || got=$?
-  assert_equal "$1" "$got" "exit status of the holder when $2 ($(<err))"
-}
-warnings() { grep -c 'cannot renew' err || true; }
-one_warning() { (($(warnings) == 1)); }
-outcome_is() { assert_contains "$(<status)" "\"outcome\":\"$1\"" "status file when $2"; }
 
 what='the server stops for less than the margin'
 hold 6s ./job.sh 7
