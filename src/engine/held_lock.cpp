@@ -23,6 +23,7 @@ constexpr Millis kKeeperStops{2'000};
 HeldLock::HeldLock(std::unique_ptr<Lease> lease, Spec spec, SharedPage& page)
     : spec_(std::move(spec)),
       fence_(lease->fence()),
+      ends_with_process_(lease->witness_fd() >= 0),
       end_(page, spec_.margins, lease->valid_until()),
       lease_(std::move(lease)) {
   page.fence = fence_.value_or(0);
@@ -103,7 +104,7 @@ void HeldLock::keep_until(Deadline until) {
   for (;;) {
     const Deadline now = Clock::now();
     const Deadline lease_end = end_.get();
-    const bool lasts = lease_end != kNever && lease_end >= until;
+    const bool lasts = !ends_with_process_ && lease_end != kNever && lease_end >= until;
     if (lasts || now >= until || look(now)) return;
     // The keeper moves lease_end without a word: look again when it may have done so.
     const Deadline renewed_by = lease_end == kNever ? kNever : after(now, spec_.ttl / 3);

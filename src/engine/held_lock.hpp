@@ -39,7 +39,11 @@ class HeldLock {
   /// Errc::unreachable if it is left to end by itself, which has been said then.
   Result<void> release(Cancel impatience);
 
-  /// --min-hold: keeps the lock until `until`, or until what is left of its lease reaches that far.
+  /// Where it has a witness: nothing of the lock is left when this process ends.
+  bool ends_with_process() const { return ends_with_process_; }
+
+  /// --min-hold: keeps the lock until `until`, or until what is left of its lease reaches that far,
+  /// if it outlives this process.
   void keep_until(Deadline until);
 
  private:
@@ -50,6 +54,7 @@ class HeldLock {
   const Spec spec_;
   const Deadline granted_at_ = Clock::now();
   std::optional<std::uint64_t> fence_;
+  const bool ends_with_process_;
   LeaseEnd end_;
   std::unique_ptr<Lease> lease_;  // the keeper's once there is one
   std::unique_ptr<LeaseKeeper> keeper_;

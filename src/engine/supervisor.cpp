@@ -379,8 +379,8 @@ void Supervisor::stay_behind() {
   context_.inherited.drop();
   dup2(STDIN_FILENO, STDERR_FILENO);  // /dev/null by now
   lock_->keep_until(after(lock_->granted_at(), spec_.min_hold));
-  const Deadline lease_end = context_.page.lease_end();
-  if (lease_end == kNever) (void)lock_->release(Cancel());
+  const bool is_lease = context_.page.lease_end() != kNever;
+  if (!is_lease || lock_->ends_with_process()) (void)lock_->release(Cancel());
   _exit(0);
 }
 
