@@ -38,6 +38,14 @@ use_zookeeper() {
   location=$DLOCK_BACKEND
 }
 
+use_mysql-table() { lib_use_mysql table; }
+use_mysql-row() { lib_use_mysql row; }
+use_mysql-version() { lib_use_mysql version; }
+lib_use_mysql() {
+  . "${BASH_SOURCE[0]%/*}/mysql.sh"
+  mysql_backend "$1"
+}
+
 agree=
 declare -A trait=() pid=()
 backend=${DLOCK_TEST_BACKEND:-file}

@@ -68,12 +68,13 @@ pause_mysql() {
 }
 resume_mysql() { kill -CONT "${mysql_pid[$1]}"; }
 
-# sql NAME STATEMENT...: what root gets in the database test: rows as lines, fields between tabs.
+# sql NAME [STATEMENT...]: what root gets in the database test: rows as lines, fields between tabs.
+# Without a statement, of those on stdin.
 sql() {
   local name=$1
   shift
   mariadb --no-defaults --user=root --socket="${mysql_dir[$name]}/socket" --batch \
-    --skip-column-names --execute="$*" test
+    --skip-column-names ${1+"--execute=$*"} test
 }
 
 # mysql_backend METHOD: for use_mysql-METHOD in backends.sh: table, row or version.

@@ -4,7 +4,7 @@
 # lock outlives its holder for a ttl, the service keeps it, and frees it by itself.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/backends.sh"
-if ends_at_once; then exit 0; fi  # see run-min-hold.sh
+[[ ${trait[ends_on]} != exit ]] || exit 0  # see run-min-hold.sh
 
 now_ms() { echo $((${EPOCHREALTIME/./} / 1000)); }
 mark=dlock-min-hold-$$
@@ -20,6 +20,17 @@ held() {
   "$DLOCK" run -q -k job -w 60 -- true
   took=$(($(now_ms) - begun))
 }
+
+# Nothing outlives its holder there: somebody stays until it is time.
+if ends_at_once; then
+  for kind in '' --shared; do
+    held --ttl 2s --min-hold 3 ${kind:+"$kind"}
+    ((took >= 3000)) || fail "free after $took ms, with --min-hold 3 $kind"
+    ((took < 15000)) || fail "free after $took ms only, with --min-hold 3 $kind"
+    wait_until 10 none_left
+  done
+  exit
+fi
 
 # The lease that there is is long enough: nobody stays.
 env MARK="$mark" "$DLOCK" run -k other --ttl 60s --min-hold 3 -- true
