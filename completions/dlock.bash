@@ -43,6 +43,11 @@ _dlock()
         _dlock_files "$cur"
         return
         ;;
+    --schema)
+        mapfile -t COMPREPLY < <(compgen -W "$("$1" complete backends 2> /dev/null |
+            cut -f 1)" -- "$cur")
+        return
+        ;;
     -b | --backend)
         mapfile -t COMPREPLY < <(compgen -W "$("$1" complete backends 2> /dev/null |
             cut -f 1)" -- "$cur")
@@ -83,7 +88,7 @@ _dlock()
         flags='--older-than --id --reason --yes --backend --server --shard --prefix --config --connect-timeout --password-file --zk-auth-file --zk-style --json --quiet --verbose --help'
         ;;
     backends)
-        flags='--json --help'
+        flags='--schema --prefix --json --help'
         ;;
     help)
         flags='run list show force-release backends help version --help'

@@ -120,6 +120,8 @@ complete -c dlock -n '__dlock_at force-release' -l quiet -s q -d 'say nothing bu
 complete -c dlock -n '__dlock_at force-release' -l verbose -s v -d 'say more; twice: say all'
 complete -c dlock -n '__dlock_at force-release' -l help -s h -d 'show this help'
 
+complete -c dlock -n '__dlock_at backends' -l schema -x -a '(__dlock_backends)' -d 'print the statements that make the tables of this backend'
+complete -c dlock -n '__dlock_at backends' -l prefix -x -d 'what the names of locks begin with on the server'
 complete -c dlock -n '__dlock_at backends' -l json -d 'write JSON instead of text'
 complete -c dlock -n '__dlock_at backends' -l help -s h -d 'show this help'
 

@@ -86,7 +86,9 @@ constexpr std::array kBackends{
                  .url_example = "mysql-table://user@host:3306/db",
 #ifdef DLOCK_WITH_MYSQL
                  .check = mysql::check,
-                 .open = mysql::open_table
+                 .open = mysql::open_table,
+                 .schema = mysql::schema_of,
+                 .usual_prefix = "dlock_"
 #endif
     },
     BackendEntry{.name = "mysql-row",
@@ -96,7 +98,9 @@ constexpr std::array kBackends{
                  .url_example = "mysql-row://user@host:3306/db",
 #ifdef DLOCK_WITH_MYSQL
                  .check = mysql::check,
-                 .open = mysql::open_row
+                 .open = mysql::open_row,
+                 .schema = mysql::schema_of,
+                 .usual_prefix = "dlock_"
 #endif
     },
     BackendEntry{.name = "mysql-version",
@@ -106,7 +110,9 @@ constexpr std::array kBackends{
                  .url_example = "mysql-version://user@host:3306/db",
 #ifdef DLOCK_WITH_MYSQL
                  .check = mysql::check,
-                 .open = mysql::open_version
+                 .open = mysql::open_version,
+                 .schema = mysql::schema_of,
+                 .usual_prefix = "dlock_"
 #endif
     },
 };

@@ -5,7 +5,10 @@
 #include "cli/layers.hpp"
 #include "cli/print_json.hpp"
 #include "cli/print_text.hpp"
+#include "cli/refusal.hpp"
+#include "cli/select_backend.hpp"
 #include "cli/values.hpp"
+#include "util/text.hpp"
 
 namespace dlock::cli {
 namespace {
@@ -54,6 +57,41 @@ constexpr std::array<Column<Row>, 9> kColumns{{
     {"REACH", "reach", [](const Row& row) { return Cell(text_of(row.traits.reach)); }},
 }};
 
+std::string with_schema(std::span<const BackendEntry> backends) {
+  std::string out;
+  for (const BackendEntry& entry : backends) {
+    if (entry.schema != nullptr) out += (out.empty() ? "" : ", ") + std::string(entry.name);
+  }
+  return out.empty() ? "none" : out;
+}
+
+// The text for an administrator, who has no URL at hand: what the prefix may be is asked of the
+// backend with the URL of its example.
+std::string schema_of(const Setting& name, const Setting* prefix,
+                      std::span<const BackendEntry> backends) {
+  const BackendEntry* entry = find_backend(backends, name.text());
+  if (entry == nullptr) {
+    refuse(name, "there is no backend " + shown_word(name.text()) +
+                     "; backends: " + backend_names(backends, false));
+  }
+  if (entry->open == nullptr) {
+    refuse(name, util::quoted(entry->name) + " is not built into this dlock (built in: " +
+                     backend_names(backends, true) + ")");
+  }
+  if (entry->schema == nullptr) {
+    refuse(name,
+           util::quoted(entry->name) + " has no tables; those that have: " + with_schema(backends));
+  }
+  if (prefix == nullptr) return entry->schema(entry->usual_prefix);
+  auto url = parse_url(entry->url_example);
+  if (!url) refuse(name, url.error().message);
+  Target target;
+  target.url = std::move(*url);
+  target.prefix = prefix->text();
+  if (auto ok = entry->check(target); !ok) refuse(*prefix, ok.error().message);
+  return entry->schema(prefix->text());
+}
+
 }  // namespace
 
 Table backend_table(std::span<const BackendEntry> backends, bool with_build) {
@@ -67,6 +105,15 @@ Table backend_table(std::span<const BackendEntry> backends, bool with_build) {
 int cmd_backends(const Invocation& invocation, std::span<const BackendEntry> backends) {
   const Settings settings = given_settings(invocation);
   set_log_from(settings);
+  const Setting* schema_name = settings.find("schema");
+  if (schema_name != nullptr) {
+    const std::string text = schema_of(*schema_name, settings.find("prefix"), backends);
+    if (effective(settings, flag("json")) == nullptr) return write_stdout(text);
+    return write_stdout(print_json(Object{{{"schema", text}}}));
+  }
+  if (invocation.has("prefix")) {
+    refuse_usage("--prefix is for --schema here: this command looks at no lock");
+  }
   if (effective(settings, flag("json")) == nullptr) {
     return write_stdout(print_text(backend_table(backends, true)));
   }

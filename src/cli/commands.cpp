@@ -78,13 +78,16 @@ constexpr std::array kCommands{
         .operands = "KEY",
         .fewest_operands = 1,
         .execute = cmd_force_release},
-    Command{.id = kBackends,
-            .name = "backends",
-            .synopsis = "[--json]",
-            .brief = "list the backends and what each can do",
-            .text = "Prints a table of all backends: whether this dlock was built with it, which "
-                    "kinds of locks it has, and what becomes of a lock whose holder dies.",
-            .execute = cmd_backends},
+    Command{
+        .id = kBackends,
+        .name = "backends",
+        .synopsis = "[--json] [--schema NAME [--prefix TEXT]]",
+        .brief = "list the backends and what each can do",
+        .text =
+            "Prints a table of all backends: whether this dlock was built with it, which "
+            "kinds of locks it has, and what becomes of a lock whose holder dies. With --schema "
+            "instead the statements that make the tables which a backend needs.",
+        .execute = cmd_backends},
     Command{.id = kHelp,
             .name = "help",
             .synopsis = "[COMMAND]",

@@ -199,6 +199,17 @@ constexpr std::array kFlags{
          .text = "For scripts: without it, and without a terminal to ask on, nothing is broken and "
                  "the status is 64."},
 
+    Flag{.name = "schema",
+         .value = "NAME",
+         .commands = kBackends,
+         .variable = false,
+         .config = false,
+         .completes = Completes::backends,
+         .brief = "print the statements that make the tables of this backend",
+         .text = "For a database whose user may not create tables: who may runs them once, as in "
+                 "\"dlock backends --schema mysql | mariadb app\". With --prefix, for tables of "
+                 "that name. They do nothing where the tables are already there."},
+
     Flag{.name = "backend",
          .letter = 'b',
          .value = "NAME|URL",
@@ -231,7 +242,7 @@ constexpr std::array kFlags{
              "SHARDING."},
     Flag{.name = "prefix",
          .value = "TEXT",
-         .commands = kWithBackend,
+         .commands = kWithBackend | kBackends,
          .brief = "what the names of locks begin with on the server",
          .text = "Separates the locks of dlock from other data: what Redis keys begin with (by "
                  "default dlock:), the ZooKeeper node above all locks (/dlock), or what MySQL "

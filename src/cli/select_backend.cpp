@@ -18,14 +18,6 @@
 namespace dlock::cli {
 namespace {
 
-const BackendEntry* find_backend(std::span<const BackendEntry> backends, std::string_view name) {
-  for (const BackendEntry& entry : backends) {
-    if (name.empty()) break;
-    if (name == entry.name || name == entry.alias || name == entry.tls_scheme) return &entry;
-  }
-  return nullptr;
-}
-
 void check_profile_names(const ConfigFile& config, std::span<const BackendEntry> backends) {
   for (const ConfigProfile& profile : config.profiles) {
     if (find_backend(backends, profile.name) != nullptr) {
@@ -350,6 +342,14 @@ std::string backend_names(std::span<const BackendEntry> backends, bool built_in)
     out += (out.empty() ? "" : ", ") + std::string(entry.name);
   }
   return out;
+}
+
+const BackendEntry* find_backend(std::span<const BackendEntry> backends, std::string_view name) {
+  for (const BackendEntry& entry : backends) {
+    if (name.empty()) break;
+    if (name == entry.name || name == entry.alias || name == entry.tls_scheme) return &entry;
+  }
+  return nullptr;
 }
 
 Selection select_backend(Settings& settings, const std::optional<ConfigFile>& config,

@@ -15,6 +15,9 @@ struct Selection {
   Target target;
 };
 
+/// By its name, its alias or the scheme of its URLs with TLS; null if there is none.
+const BackendEntry* find_backend(std::span<const BackendEntry> backends, std::string_view name);
+
 /// Finds the backend that the settings name by name, alias, profile or URL, and adds the config
 /// file's settings, the profile's above the others; then sets the log by them.  Refuses what is
 /// unknown, not built in, or not a target that the backend can have.  Opens nothing but the

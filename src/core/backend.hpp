@@ -226,6 +226,10 @@ struct BackendEntry {
   /// Null where this dlock was built without the backend.
   Result<std::unique_ptr<Backend>> (*open)(const Target& target, Deadline deadline,
                                            Cancel cancel) = nullptr;
+  /// What makes its tables, for an administrator of a database to run; null where it has none.
+  /// Takes a prefix that check() likes.
+  std::string (*schema)(std::string_view prefix) = nullptr;
+  std::string_view usual_prefix = {};  // of the tables
 };
 
 }  // namespace dlock

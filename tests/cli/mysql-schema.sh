@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# What "dlock backends --schema" prints can be fed to the client, and then a user who may not create
+# tables can do all there is to do; before, the message has the same statements.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/mysql.sh"
+
+cd "$tmp"
+start_mysql a
+export DLOCK_PASSWORD_FILE=$mysql_password_file
+sql a "CREATE DATABASE few; CREATE USER few@'%' IDENTIFIED BY 'sesame'; GRANT SELECT, INSERT, UPDATE, DELETE ON few.* TO few@'%'"
+at=few@127.0.0.1:${mysql_port[a]}/few
+all=$("$DLOCK" backends --schema mysql)
+
+for method in table row version; do
+  try 77 -b "mysql-$method://$at" -k job -- touch ran
+  assert_equal 1 "$(wc -l <err)" "lines on stderr ($(<err))"
+  assert_contains "$(<err)" "${all//$'\n'/ }" "the message"
+  [[ ! -e ran ]] || fail "the command was run"
+done
+
+# Every name means the same.
+for name in mysql-table mysql-row mysql-version; do
+  assert_equal "$all" "$("$DLOCK" backends --schema $name)" "the schema of $name"
+done
+"$DLOCK" backends --schema mysql >schema
+"$DLOCK" backends --schema mysql --prefix jobs_ >>schema
+DLOCK_PREFIX=more_ "$DLOCK" backends --schema mysql >>schema
+for round in 'where there are none' 'where they are'; do
+  sql a "USE few; $(<schema)" || fail "the server refuses the schema, $round"
+done
+assert_equal 'dlock_keys dlock_locks jobs_keys jobs_locks more_keys more_locks' \
+  "$(sql a 'SHOW TABLES FROM few' | sort | xargs)" "the tables"
+
+for prefix in dlock_ jobs_ more_; do
+  for method in table row version; do
+    export DLOCK_BACKEND=mysql-$method://$at DLOCK_PREFIX=$prefix
+    for kind in '' --shared --slots=1; do
+      hold ${kind:+"$kind"}
+      "$DLOCK" show job >out
+      expect_status 75 "$DLOCK" run -k job ${kind/--shared/} -w 0.3 -q -- true
+      # Somebody waits, and gets it.
+      "$DLOCK" run -k job ${kind:+"$kind"} -q -- true &
+      waiter=$!
+      release
+      expect_status 0 wait $waiter
+    done
+    hold
+    "$DLOCK" force-release --yes job 2>err
+    got=0
+    wait "$holder" || got=$?
+    assert_equal 79 "$got" "status of a job whose lock was broken ($(<err))"
+    unset DLOCK_PREFIX
+  done
+done
+
+# Anything else has no tables, or does not exist.
+for name in file redis redlock zookeeper zk; do
+  expect_status 64 "$DLOCK" backends --schema $name >out 2>err
+  assert_equal "/1" "$(<out)/$(wc -l <err)" "stdout and lines of stderr"
+  assert_contains "$(<err)" "has no tables; those that have: mysql-table, mysql-row, mysql-version"
+done
+expect_status 64 "$DLOCK" backends --schema mysq >out 2>err
+assert_contains "$(<err)" 'there is no backend "mysq"'
+expect_status 64 "$DLOCK" backends --schema "mysql://few:hunter2@h/few" >out 2>err
+assert_lacks "$(<err)" hunter2
+expect_status 64 "$DLOCK" backends --schema mysql --prefix 'a;b' >out 2>err
+assert_contains "$(<err)" 'bad prefix'
+expect_status 64 "$DLOCK" backends --prefix jobs_ >out 2>err
+assert_contains "$(<err)" '--schema'
