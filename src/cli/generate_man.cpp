@@ -267,6 +267,7 @@ std::string generate_man(std::span<const BackendEntry> backends) {
   out += man::kRedis;
   out += man::kRedlock;
   out += man::kZookeeper;
+  out += man::kMysql;
   out += man::kSharding;
   out += man::kCaveats;
   out += man::kExamples;

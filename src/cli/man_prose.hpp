@@ -562,6 +562,177 @@ below two ticks: a follower that is cut off may let a session end a fraction of
 it too early.
 )";
 
+inline constexpr std::string_view kMysql = R"(.SH MYSQL
+.SS Which of the three
+.TP
+.B mysql\-table
+(or
+.BR mysql )
+is the one to take if nothing speaks for another.
+The lock is a row, which its holder renews, and which lasts for a ttl without it.
+It survives a broken connection and a restart of the server, and no transaction
+is open while the job runs.
+.TP
+.B mysql\-version
+is the same to its user, with an optimistic update of a version instead of a row
+lock while the lock is taken.
+Take it on a Galera cluster, where row locks are known to one server only.
+.TP
+.B mysql\-row
+is a row that is locked in a transaction for as long as the job runs.
+When the holder dies, the next one has the lock at once.
+But when the connection breaks, or somebody kills it, or the server is
+restarted, the lock is lost and the job is ended, with status 79.
+A transaction that is open for long keeps the server from cleaning up old
+versions of all rows; and
+.B ALTER TABLE
+of dlock's tables, or a backup that locks tables, waits for the job.
+On Galera it is refused.
+.PP
+The three do not exclude one another: all who share a lock must use the same one.
+.SS Where the server is
+A URL names the database, which must exist:
+.PP
+.nf
+.in +2n
+mysql\-table://USER@HOST:PORT/DATABASE
+mysql\-table://USER@PRIMARY,STANDBY/DATABASE
+mysql\-table://USER@/DATABASE?socket=/run/mysqld/mysqld.sock
+.in -2n
+.fi
+.PP
+Without a user it is the one that runs dlock, without a host it is
+.IR localhost ,
+by TCP.
+Several hosts are a primary and its standbys: the first of them that is not
+.B read_only
+is taken.
+They are no quorum.
+.PP
+The password comes from
+.B \-\-password\-file
+or from the URL in a profile or in
+.BR DLOCK_BACKEND .
+.PP
+.B ?tls=on
+encrypts, but takes any certificate;
+.B ?tls=verify
+also asks whether it is trusted and for the host that is named, by the CAs of the
+system or by that of
+.BR &ca=FILE ,
+an absolute path.
+The default is
+.BR ?tls=off .
+.SS Tables and rights
+There are two,
+.I dlock_keys
+and
+.IR dlock_locks ;
+.B \-\-prefix
+replaces the
+.BR dlock_ .
+They are created when they are first needed.
+If the user has no right to, somebody who has does it once:
+.PP
+.nf
+.in +2n
+dlock backends \-\-schema mysql | mariadb app
+GRANT SELECT, INSERT, UPDATE, DELETE ON app.dlock_keys TO jobs@\(aq%\(aq;
+GRANT SELECT, INSERT, UPDATE, DELETE ON app.dlock_locks TO jobs@\(aq%\(aq;
+.in -2n
+.fi
+.PP
+Nothing else is needed: any user may end connections of its own, which is how
+slots are passed on and
+.B force\-release
+reaches a holder.
+Breaking the lock of another user of the database needs more, as told below.
+.PP
+There is a row in
+.I dlock_keys
+for each key and method that was ever used, since it counts the fencing tokens.
+A row of a key that is not in use may be deleted; its tokens then begin again.
+.SS How they wait
+A waiter sleeps in the server, in
+.BR GET_LOCK() ,
+on a connection of its own, and does not poll; the first one for a
+.B mysql\-row
+sleeps at the row itself.
+Whoever releases the lock wakes the one who came next.
+On Galera, where
+.B GET_LOCK()
+is known to one server only, who waits at another server than the holder looks
+again when the lease could be over.
+.PP
+So there is a connection for each holder and for each waiter, and a second one
+for the first of those who wait for
+.BR \-\-slots ,
+and, for a moment, for a
+.B mysql\-row
+that gets its lock.
+They count towards
+.B max_connections
+and
+.BR max_user_connections ;
+when there are no more, the status is 69.
+.SS Leases
+All times are by the clock of the server.
+A holder of
+.B mysql\-table
+or
+.B mysql\-version
+extends its row three times per ttl.
+With
+.B mysql\-row
+the ttl is the
+.B wait_timeout
+of the connection, and the holder sends something three times in it: the server
+ends the transaction of a holder whose machine has gone silent.
+In each case a job whose server does not answer is ended before its lease is over.
+.SS What it cannot promise
+.TP
+.B The clock of the server.
+Set forward by more than the ttl, it ends leases early: until the old holder's
+next renewal, two jobs may run.
+Set back, it makes the lock of a dead holder last longer by as much.
+The fencing token tells the two jobs apart.
+.B mysql\-row
+does not look at the clock.
+.TP
+.B Failover with asynchronous replication.
+The standby that becomes the primary may not have heard of the latest grants: the
+lock is then granted twice, and fencing tokens are given again.
+Semi\-synchronous replication
+.RB ( AFTER_SYNC ,
+with a timeout that never lets it go on alone) avoids it.
+.TP
+.B "A proxy that shares connections"
+between its clients, such as ProxySQL or MaxScale, takes from dlock what it needs:
+.B GET_LOCK()
+and open transactions belong to one connection.
+Go to the server directly, or have the proxy keep a connection for each client.
+.TP
+.B binlog_format=STATEMENT
+is refused by the server for what dlock does at READ COMMITTED: use
+.B ROW
+or
+.BR MIXED .
+.TP
+.B Breaking the lock of another user.
+.B force\-release
+must end the connection of the holder, which needs
+.B CONNECTION ADMIN
+.RB ( CONNECTION_ADMIN
+of MySQL), or the same user.
+Without it, a lock of
+.B mysql\-row
+is not broken, with status 77; of the others it is, and the holder notices at its
+next renewal.
+.TP
+.B Other programs
+with the right to write to the tables can do anything to the locks.
+)";
+
 inline constexpr std::string_view kSharding = R"(.SH SHARDING
 Several databases can share the locks between them: each key belongs to one,
 which is picked by a hash of the key.
