@@ -1,0 +1,159 @@
+#!/usr/bin/env bash
+# What a MySQL server refuses, what is none and what is not there at all ends in the right status and in a
+# line on stderr that names the server, soon, starts nothing and leaves nothing.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/mysql.sh"
+need python3
+
+cd "$tmp"
+secret=sesame
+export DLOCK_PASSWORD_FILE=$mysql_password_file
+
+# refuses STATUS TEXT URL [OPTIONS]: dlock run with this backend, and half a second to reach it.
+refuses() {
+  local want=$1 text=$2 url=$3 got=0 begun=$EPOCHSECONDS
+  shift 3
+  DLOCK_BACKEND=$url timeout -s KILL 60 \
+    "$DLOCK" run -k job --connect-timeout 0.5 "$@" -- touch ran 2>err || got=$?
+  assert_equal "$want" "$got" "exit status for $url $* ($(<err))"
+  assert_equal 1 "$(wc -l <err)" "lines on stderr for $url $* ($(<err))"
+  assert_contains "$(<err)" "$text" "stderr for $url $*"
+  assert_lacks "$(<err)" "$secret" "stderr for $url $*"
+  ((EPOCHSECONDS - begun <= 10)) || fail "$url took $((EPOCHSECONDS - begun)) s to be refused"
+  [[ ! -e ran ]] || fail "the command was run with $url"
+  if ((want == 69 || want == 77)); then
+    assert_contains "$(<err)" "dlock: mysql " "stderr for $url"
+  fi
+}
+works() { # URL [OPTIONS]
+  local url=$1
+  shift
+  DLOCK_BACKEND=$url "$DLOCK" run -k job -n "$@" -- true 2>err || fail "status $? for $url $* ($(<err))"
+}
+
+# URLs and flags.
+host=127.0.0.1
+refuses 64 'bad port' mysql://$host:0/db
+refuses 64 'which database' mysql://$host
+refuses 64 'no name of a database' mysql://$host/a/b
+refuses 64 'absolute path' 'mysql:///db?socket=here'
+refuses 64 'both a host and a socket' "mysql://$host/db?socket=/here"
+refuses 64 'must be off, on or verify' "mysql://$host/db?tls=maybe"
+refuses 64 'tls=verify' "mysql://$host/db?ca=/ca.pem"
+refuses 64 'means nothing to mysql' "mysql://$host/db?charset=x"
+refuses 64 'bad prefix' mysql://$host/db --prefix 'a b'
+# The statements of a prefix are never those of somebody else.
+refuses 64 'bad prefix' mysql://$host/db --prefix 'x; DROP TABLE y; --'
+refuses 64 'means nothing to the mysql-table backend' mysql://$host/db --zk-style kazoo
+
+# Not there, or no MySQL server.
+cat >impostors.py <<'PY'
+# Prints the ports of servers that are something else.
+import socket, threading
+
+def serve(name, answer):
+    listener = socket.create_server(('127.0.0.1', 0))
+    print(name, listener.getsockname()[1], flush=True)
+    def talk(connection):
+        try:
+            if answer:
+                connection.sendall(answer)
+            while connection.recv(65536):
+                pass
+        except ConnectionError:
+            pass
+    def run():
+        while True:
+            threading.Thread(target=talk, args=(listener.accept()[0],)).start()
+    threading.Thread(target=run).start()
+
+serve('silent', b'')
+serve('http', b'HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n')
+serve('ssh', b'SSH-2.0-OpenSSH_9.2p1\r\n')
+serve('zeros', b'\0' * 4096)
+serve('blocked', b'\x21\0\0\0\xff\x69\x04Host is blocked: \x1b[31mtoo much')
+print('end 0', flush=True)
+PY
+python3 impostors.py >ports &
+wait_until 20 grep -qs end ports
+declare -A port=()
+while read -r name number; do port[$name]=$number; done <ports
+refuses 69 'no-such-host.invalid:3306: no such host' mysql://no-such-host.invalid/db
+refuses 69 "$host:1: connection refused" mysql://$host:1/db
+refuses 69 'connection refused' 'mysql://[::1]:1/db'
+refuses 69 "$host:2" mysql://$host:1,$host:2/db
+refuses 69 'no such socket' "mysql:///db?socket=$tmp/none"
+refuses 69 'no answer within 500ms' "mysql://$host:${port[silent]}/db"
+for name in http ssh zeros; do refuses 69 "$host:${port[$name]}" "mysql://$host:${port[$name]}/db"; done
+refuses 77 'blocked' "mysql://$host:${port[blocked]}/db"
+assert_lacks "$(<err)" $'\e' "what a server says"
+
+(umask 077 && echo "$secret-wrong" >wrong)
+start_mysql a
+at=app@$host:${mysql_port[a]}
+for method in table row version; do
+  url=mysql-$method://$at/test
+  works "$url"
+  refuses 77 'the user "app" may not log in' "$url" --password-file wrong
+  refuses 77 'the user "nobody" may not log in' "mysql-$method://nobody@$host:${mysql_port[a]}/test"
+  refuses 77 'the database "nowhere"' "mysql-$method://$at/nowhere"
+  works "mysql-$method://app@/test?socket=${mysql_dir[a]}/socket"
+  # The first that is a primary, whatever is with the others.
+  works "mysql-$method://app@$host:1,$host:${mysql_port[a]}/test"
+done
+sql a "CREATE USER root_like@'%' IDENTIFIED BY '$secret'; GRANT ALL ON *.* TO root_like@'%'"
+refuses 64 'there is no database "nowhere"' "mysql://root_like@$host:${mysql_port[a]}/nowhere"
+refuses 69 'speak TLS' "mysql://$at/test?tls=on"
+
+# Tables that are not dlock's, and no right to make them.
+sql a 'CREATE TABLE their_locks (id INT)'
+refuses 64 'choose another --prefix' "mysql://$at/test" --prefix their_
+works "mysql://$at/test" --prefix isam_
+sql a 'ALTER TABLE isam_locks ENGINE=MyISAM'
+for method in table row version; do
+  refuses 64 'must have the engine InnoDB' "mysql-$method://$at/test" --prefix isam_
+done
+assert_equal id "$(sql a 'SELECT GROUP_CONCAT(column_name) FROM information_schema.columns
+                          WHERE table_name LIKE "their\_%"')" "what there is of their tables"
+
+# No connection left, and a server that takes no changes.
+sql a "CREATE USER one@'%' IDENTIFIED BY '$secret' WITH MAX_USER_CONNECTIONS 1; GRANT ALL ON test.* TO one@'%'"
+DLOCK_BACKEND=mysql://one@$host:${mysql_port[a]}/test hold --ttl 30
+for method in table row version; do
+  refuses 69 'the user "one" ' "mysql-$method://one@$host:${mysql_port[a]}/test"
+done
+release
+sql a 'SET GLOBAL max_connections = 10'
+asleep="FROM information_schema.processlist WHERE info LIKE 'SELECT SLEEP%'"
+is_full() { # but for root, who has one more
+  local here
+  here=$(sql a "SELECT COUNT(*) $asleep")
+  ((here < 10)) || return 0
+  mariadb --no-defaults --user=app --password="$secret" --socket="${mysql_dir[a]}/socket" \
+    --execute='SELECT SLEEP(1000)' >full 2>&1 &
+  return 1
+}
+wait_until 20 is_full
+for method in table row version; do
+  refuses 69 'it has no connection left; see max_connections' "mysql-$method://$at/test"
+done
+sql a "$(sql a "SELECT CONCAT('KILL ', id, ';') $asleep")"
+sql a 'SET GLOBAL max_connections = 300'
+works "mysql://$at/test"
+
+start_mysql b read_only=1
+for method in table row version; do
+  refuses 69 'is it a replica?' "mysql-$method://app@$host:${mysql_port[b]}/test"
+  works "mysql-$method://app@$host:${mysql_port[b]},$host:${mysql_port[a]}/test"
+done
+
+# Logs statements as they are, which cannot be right for what dlock does.
+start_mysql c log_bin=log binlog_format=STATEMENT
+for method in table row version; do
+  got=0
+  DLOCK_BACKEND=mysql-$method://app@$host:${mysql_port[c]}/test "$DLOCK" run -n -k job -- touch ran 2>err || got=$?
+  ((got == 64 || got == 69)) || fail "status $got ($(<err))"
+  assert_contains "$(<err)" "mysql $host:${mysql_port[c]}: "
+  [[ $(<err) == *[Bb][Ii][Nn][Ll][Oo][Gg]_* ]] || fail "it does not say what is wrong: $(<err)"
+  [[ ! -e ran ]] || fail "the command was run"
+done
