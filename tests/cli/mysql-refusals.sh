@@ -101,6 +101,24 @@ for method in table row version; do
   # The first that is a primary, whatever is with the others.
   works "mysql-$method://app@$host:1,$host:${mysql_port[a]}/test"
 done
+# looks STATUS TEXT COMMAND...: a command for operators, refused in one line, with nothing on stdout.
+looks() {
+  local want=$1 text=$2 got=0
+  shift 2
+  timeout -s KILL 60 "$DLOCK" "$@" --connect-timeout 0.5 >out 2>err </dev/null || got=$?
+  assert_equal "$want/1/" "$got/$(wc -l <err)/$(<out)" "status, lines on stderr and stdout of $* ($(<err))"
+  assert_contains "$(<err)" "$text" "stderr of $*"
+  assert_lacks "$(<err)" "$secret" "stderr of $*"
+}
+for method in table row version; do
+  for command in list 'show job' 'force-release --yes job'; do
+    read -ra words <<<"$command"
+    looks 77 'may not log in' "${words[@]}" -b "mysql-$method://$at/test" --password-file wrong
+    looks 69 'connection refused' "${words[@]}" -b "mysql-$method://app@$host:1/test"
+    looks 69 'no answer within 500ms' "${words[@]}" -b "mysql-$method://app@$host:${port[silent]}/test"
+  done
+done
+
 sql a "CREATE USER root_like@'%' IDENTIFIED BY '$secret'; GRANT ALL ON *.* TO root_like@'%'"
 refuses 64 'there is no database "nowhere"' "mysql://root_like@$host:${mysql_port[a]}/nowhere"
 refuses 69 'speak TLS' "mysql://$at/test?tls=on"
