@@ -591,7 +591,9 @@ On Galera it is refused.
 .PP
 The three do not exclude one another: all who share a lock must use the same one.
 .SS Where the server is
-A URL names the database, which must exist:
+A URL names the database, which must exist, so a bare name with
+.B \-\-server
+is not enough:
 .PP
 .nf
 .in +2n
