@@ -1,20 +1,19 @@
 // Trying.   mysql-table and mysql-version: one text, which takes the lock or changes nothing, and
-// tells
-//           who is in the way.  mysql-row: the row lock on the connection that keeps it; then, on
-//           another one, the note who has it and the number of the grant: what the transaction that
-//           holds the lock writes would be undone if the server crashed, and the number given
-//           twice.
+//           tells who is in the way.  mysql-row: the row lock on the connection that keeps it;
+//           then, on another one, the note who has it and the number of the grant: what the
+//           transaction that holds the lock writes would be undone if the server crashed, and the
+//           number given twice.
 // Queueing. Whoever does not get the lock has a row in the queue, and its session has a bell
 //           (GET_LOCK).  It waits for the bell of the one that must go before it: of the waiter
 //           before it, or, when it is the first, of the holder; with mysql-row the first waits for
 //           the row lock itself.  A bell that is free although its owner's row is there tells of a
-//           session that died: a waiter's row is then swept away, a holder's lease waited for. With
-//           slots any holder may make room: the first waiter sleeps, and is interrupted by who
-//           leaves.
+//           session that died: a waiter's row is then swept away, a holder's lease waited for.
+// Slots.    Any holder may make room, and there is no waiting for any of several locks: the first
+//           waiter has a second connection, for whoever leaves to end it (KILL).  To interrupt a
+//           sleep (KILL QUERY) would be less, but is lost if it comes between two statements.
 // Frozen.   The one before us may be stopped, with its session intact, when its turn comes: if the
-// lock
-//           stays free for a second it is passed over.  So a text that takes the lock never waits
-//           before it does: a grant that nobody hears of would last a ttl.
+//           lock stays free for a second it is passed over.  So a text that takes the lock never
+//           waits before it does: a grant that nobody hears of would last a ttl.
 // Doubt.    When a connection is lost the session ends, and what it had under way is done or not.
 //           It is ended for sure, and what there is of this id is removed; then all begins anew,
 //           with another id.
@@ -222,12 +221,15 @@ Result<Reply> Acquisition::survey() {
   }
 }
 
-// 0: none is free.
+// 0: none is free.  The server gives up a wait after a minute, since it does not notice before that
+// nobody waits any more; then all is looked at again.
 Result<unsigned> Acquisition::lock_row(bool wait) {
-  const auto reply = ask_until(statements_.lock_row(request_, connection_->mariadb(), wait),
-                               wait ? wait_.until : patience());
-  if (!reply) return reply.error();
-  const auto slot = static_cast<unsigned>(number_in(reply.value().answers.back()));
+  const Reply reply = connection_->ask(statements_.lock_row(request_, connection_->mariadb(), wait),
+                                       wait ? wait_.until : patience(), wait_.cancel);
+  if (!reply.ok() && (connection_->broken() || !is_passing(reply.code))) {
+    return explain(reply, *place_);
+  }
+  const auto slot = reply.ok() ? static_cast<unsigned>(number_in(reply.answers.back())) : 0;
   if (slot == 0) {
     if (auto undone = ask("ROLLBACK"); !undone) return undone.error();
   }
@@ -342,9 +344,13 @@ Result<void> Acquisition::await_room(std::optional<Millis> soonest) {
   if (!gong_) {
     auto gong = Connection::open(place_, patience(), wait_.cancel);
     if (!gong) return gong.error();
+    // The one before it may have the bell for a moment still.
+    const std::string bell = gong_bell(request_.owner.id);
     const Reply hung =
-        (*gong)->ask(take_bell(gong_bell(request_.owner.id)) + "DO 0", patience(), wait_.cancel);
+        (*gong)->ask(wait_for_bell(bell, place_->connect_timeout) + take_bell(bell) + "DO 0",
+                     after(patience(), place_->connect_timeout), wait_.cancel);
     if (!hung.ok()) return *hung.error;
+    if (number_in(hung.answers.at(1)) != 1) return {};
     gong_ = std::move(*gong);
     return {};
   }

@@ -1,12 +1,10 @@
-// Renewal.  One statement, which extends the row if it has not expired; a late one finds it
-// expired.
-//           mysql-row has nothing to extend: that the connection answers is the proof, and the
-//           server starts to count its silence (wait_timeout = ttl) anew with each statement.
-// A connection that is lost. The row outlives it, and the lease goes on over another one.  With
+// Renewal.  One statement, which extends the row if it has not expired: a late one finds that it
+//           has.  mysql-row has nothing to extend: that the connection answers is the proof, and
+//           the server starts to count its silence (wait_timeout = ttl) anew with each statement.
+// Loss of the connection.  The row outlives it, and the lease goes on over another one.  With
 //           mysql-row the lock has ended with it.
 // News.     While nothing is asked the connection can only be closed: by somebody who breaks the
-// lock,
-//           or by a server that stops.
+//           lock, or by a server that stops.
 #include "backends/mysql/lease.hpp"
 
 #include <sys/epoll.h>
@@ -47,6 +45,10 @@ class MysqlLease final : public Lease {
   Deadline valid_until() const override { return valid_until_; }
   Result<void> renew(Deadline deadline, Cancel cancel) override;
   int event_fd() override;
+  /// Of mysql-row: the server ends the transaction when the last copy of the socket is closed.
+  int witness_fd() const override {
+    return method_ == Method::row && !connection_->broken() ? connection_->fd() : -1;
+  }
   Result<void> release(Deadline deadline, Cancel cancel) override;
 
  private:
@@ -79,7 +81,8 @@ class MysqlLease final : public Lease {
   std::unique_ptr<Connection> connection_;
   Deadline valid_until_;
   std::optional<Error> loss_;
-  Deadline asked_{};        // when the proof that is under way was asked for
+  Deadline asked_{};  // when the proof that is under way was asked for
+  bool has_bell_ = true;
   bool releasing_ = false;  // was asked for, and perhaps done
   Fd events_;               // epoll: the connection
   int listens_to_ = -1;
@@ -95,6 +98,7 @@ Result<void> MysqlLease::connect(Deadline deadline, Cancel cancel) {
     return error;
   }
   connection_ = std::move(*again);
+  has_bell_ = false;
   listens_to_ = -1;
   return {};
 }
@@ -162,9 +166,8 @@ bool MysqlLease::may_repeat(const Reply& reply, unsigned tries, Deadline deadlin
 Result<void> MysqlLease::prove(Deadline deadline, Cancel cancel) {
   if (method_ == Method::row) return prove_row(deadline, cancel);
   for (unsigned tries = 1;; ++tries) {
-    const bool anew = connection_->broken();
     if (auto ok = connect(deadline, cancel); !ok) return ok;
-    const std::string bell = anew ? take_bell(holder_bell(request_.owner.id)) : "";
+    const std::string bell = has_bell_ ? "" : take_bell(holder_bell(request_.owner.id));
     const Deadline asked = Clock::now();
     const Reply reply =
         connection_->ask(bell + statements_.renew(row_, request_.ttl), deadline, cancel);
@@ -173,6 +176,8 @@ Result<void> MysqlLease::prove(Deadline deadline, Cancel cancel) {
       return not_told(*reply.error);
     }
     if (reply.answers.at(reply.answers.size() - 2).affected != 1) return lost(reply.answers.back());
+    // The session that was lost may have it for a while yet.
+    if (!has_bell_) has_bell_ = number_in(reply.answers.front()) == 1;
     valid_until_ = trusted_until(asked, request_.ttl);
     return {};
   }

@@ -1,5 +1,5 @@
-// Keys are VARBINARY: every collation merges some keys that differ, and CHAR ignores spaces at the
-// end.
+// Keys are VARBINARY: every collation merges some keys that differ, and CHAR ignores trailing
+// spaces.
 #include "backends/mysql/schema.hpp"
 
 #include <algorithm>

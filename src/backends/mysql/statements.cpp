@@ -1,14 +1,12 @@
 // Grants.   Those of one key follow one another, through the row of the key with slot 0, whose
-// version
-//           counts them: that is the fence.  mysql-table locks that row first, within one text, so
-//           that nobody waits for a client that has it; mysql-version reads the version, looks
-//           whether the lock is free, and raises the version only if nobody else did in the
-//           meantime. mysql-row has a row lock of its own before it comes to this, so that what is
+//           version counts them: that is the fence.  mysql-table locks that row first, within one
+//           text, so that nobody waits for a client that has it; mysql-version reads the version,
+//           looks whether the lock is free, and raises the version only if nobody else did in the
+//           meantime.  mysql-row has a row lock of its own before it comes to this, so that what is
 //           written here outlives the transaction that holds that.
 // Expiry.   Expired rows are deleted before it is looked whether there is a holder: a renewal that
-// is
-//           under way is waited for, and one that comes later finds no row.  By the server's clock
-//           throughout.
+//           is under way is waited for, and one that comes later finds no row.  By the server's
+//           clock throughout.
 // Sole.     An exclusive holder's row has sole = 1, and the unique key allows one such row.
 // Bells.    (GET_LOCK) are for waking and to tell who is there.  They decide no grant, but with
 //           mysql-row whether a row is left over.
@@ -72,7 +70,9 @@ std::string wait_for_bell(const std::string& bell, Millis wait) {
          "), 0); ";
 }
 
-std::string take_bell(const std::string& bell) { return "DO GET_LOCK(" + literal(bell) + ", 0); "; }
+std::string take_bell(const std::string& bell) {
+  return "SELECT GET_LOCK(" + literal(bell) + ", 0); ";
+}
 
 std::string drop_bell(const std::string& bell) {
   return "DO RELEASE_LOCK(" + literal(bell) + "); ";
@@ -192,7 +192,7 @@ std::string Statements::lock_row(const Request& request, bool mariadb, bool wait
   const unsigned last = request.mode == Mode::slots ? request.slots : 1;
   const std::string how = !shared ? " FOR UPDATE" : mariadb ? " LOCK IN SHARE MODE" : " FOR SHARE";
   return "SET SESSION wait_timeout = " + idle_limit(method_, request.ttl) +
-         ", innodb_lock_wait_timeout = 1000000; " + take_bell(holder_bell(request.owner.id)) +
+         ", innodb_lock_wait_timeout = 60; " + take_bell(holder_bell(request.owner.id)) +
          "START TRANSACTION; SELECT slot FROM " + tables_.keys + " WHERE " + of_key() +
          " AND slot BETWEEN 1 AND " + std::to_string(last) + " ORDER BY slot LIMIT 1" + how +
          (wait ? "" : " SKIP LOCKED");

@@ -21,7 +21,7 @@ std::string gong_bell(std::string_view owner);
 
 /// Waits until nobody has the bell, but not longer than `wait`, in whole seconds.
 std::string wait_for_bell(const std::string& bell, Millis wait);
-/// Has the bell, if nobody else has it.
+/// Has the bell, if nobody else has it.  An answer: 1 if so.
 std::string take_bell(const std::string& bell);
 /// Rings it.
 std::string drop_bell(const std::string& bell);
