@@ -22,6 +22,7 @@
 #include <algorithm>
 #include <array>
 #include <random>
+#include <utility>
 
 #include "backends/mysql/kill.hpp"
 #include "backends/mysql/lease.hpp"
@@ -107,7 +108,8 @@ class Acquisition {
 
   std::unique_ptr<Connection> connection_;
   std::unique_ptr<Connection> gong_;
-  std::uint64_t own_ = 0;  // our row in the queue; 0: there is none
+  std::uint64_t noting_ = 0;  // the session that may still be writing who has the row lock
+  std::uint64_t own_ = 0;     // our row in the queue; 0: there is none
   unsigned losses_ = 0;
   unsigned dead_holder_ = 0;  // how often we found that it was not there
   std::uint64_t slow_first_ = 0;
@@ -261,6 +263,7 @@ Result<Acquisition::Tried> Acquisition::take_row(unsigned slot, Deadline asked) 
   auto reply = ask(statements_.note_holder(request_, own_, slot));
   std::swap(connection_, *other);
   if (!reply) {
+    if ((*other)->broken()) noting_ = (*other)->id();
     connection_->close();  // whatever was noted: without the row lock it means nothing
     return reply.error();
   }
@@ -434,6 +437,10 @@ void Acquisition::leave() {
             wait_for_bell(waiter_bell(request_.owner.id), place_->connect_timeout) + "DO 0",
         deadline, Cancel());
     if (!ended.ok()) return;
+    if (const auto noting = std::exchange(noting_, 0); noting != 0) {
+      if (!end_session(*connection_, noting, deadline)) return;
+      if (!connection_->ask(statements_.settle(), deadline, Cancel()).ok()) return;
+    }
   } else {
     (void)connection_->ask("ROLLBACK", deadline, Cancel());
   }

@@ -252,6 +252,10 @@ std::string Statements::join(const Request& request) const {
          literal(format_lock_record(request)) + ")";
 }
 
+std::string Statements::settle() const {
+  return "SELECT version FROM " + tables_.keys + " WHERE " + of_key() + " AND slot = 0 FOR UPDATE";
+}
+
 std::string Statements::leave(std::string_view owner) const {
   return "DELETE FROM " + tables_.locks + " WHERE " + of_key() + " AND owner = " + literal(owner);
 }

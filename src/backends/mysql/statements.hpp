@@ -54,6 +54,8 @@ class Statements {
 
   /// A row for who waits.  The answer has its id.
   std::string join(const Request& request) const;
+  /// Waits until nobody writes a note_holder().
+  std::string settle() const;
   /// Removes what there is of this owner.
   std::string leave(std::string_view owner) const;
   /// Removes the rows of waiters whose connections have gone.
