@@ -29,7 +29,7 @@ TEST(MysqlStatements, WhatIsNotOursGoesInAsLiteralsOnly) {
     const Request request = hostile();
     for (const std::string& text :
          {say.look(true), say.attempt(request, 3), say.lock_row(request, true, false),
-          say.note_holder(request, 3, 1), say.create_rows(request), say.survey(), say.join(request),
+          say.note_holder(request, 3, 1), say.create_rows({0, 1}), say.survey(), say.join(request),
           say.leave(kHostile), say.release(3, kHostile, true), say.break_grant(kHostile, kHostile),
           say.mend_grant(kHostile), say.list(kHostile),
           wait_for_bell(holder_bell(kHostile), Millis{5}), take_bell(waiter_bell(kHostile))}) {

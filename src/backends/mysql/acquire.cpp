@@ -21,6 +21,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <random>
 #include <utility>
 
@@ -180,7 +181,7 @@ Result<Acquisition::Tried> Acquisition::attempt() {
     }
     if (!out.has_row && !created) {
       if (auto ok = look_at_tables(); !ok) return ok.error();
-      if (auto made = ask(statements_.create_rows(request_)); !made) return made.error();
+      if (auto made = ask(statements_.create_rows({0})); !made) return made.error();
       created = true;
       continue;
     }
@@ -209,12 +210,18 @@ Result<Reply> Acquisition::survey() {
                        ": is a Galera cluster (wsrep_on), where a row lock is known to "
                        "one server only; use mysql-version"};
     }
-    const std::size_t needed = 1 + (request_.mode == Mode::slots ? request_.slots : 1);
-    if (answers[2].rows.size() >= needed || created) return reply;
+    std::vector<unsigned> missing(1U + (request_.mode == Mode::slots ? request_.slots : 1U));
+    std::iota(missing.begin(), missing.end(), 0U);
+    for (const Row& row : answers[2].rows) {
+      std::erase(missing, static_cast<unsigned>(number_in({.rows = {row}})));
+    }
+    if (missing.empty() || created) return reply;
     if (auto ok = look_at_tables(); !ok) return ok.error();
-    // A row that somebody created, and locked, since we looked: is there.
+    // A row that somebody created since we looked, and has locked, is there: no need to wait for
+    // it.
+    const std::string hurry = connection_->mariadb() ? "0; " : "1; ";
     const Reply made = connection_->ask(
-        "SET SESSION innodb_lock_wait_timeout = 1; " + statements_.create_rows(request_),
+        "SET SESSION innodb_lock_wait_timeout = " + hurry + statements_.create_rows(missing),
         patience(), wait_.cancel);
     if (!made.ok() && (connection_->broken() || !is_passing(made.code))) {
       return explain(made, *place_);

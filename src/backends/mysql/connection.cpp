@@ -2,7 +2,9 @@
 // server's administrator, or its init_connect, has made the default must not matter to locks.
 #include "backends/mysql/connection.hpp"
 
+#include <fcntl.h>
 #include <poll.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -11,6 +13,7 @@
 #include "backends/mysql/library.hpp"
 #include "backends/mysql/worker.hpp"
 #include "util/duration.hpp"
+#include "util/fd.hpp"
 #include "util/poll.hpp"
 
 namespace dlock::mysql {
@@ -201,6 +204,14 @@ int Connection::fd() const { return broken() ? -1 : state_->greeting.fd; }
 std::uint64_t Connection::id() const { return state_->greeting.id; }
 bool Connection::mariadb() const { return state_->greeting.mariadb; }
 bool Connection::broken() const { return !state_->worker; }
+
+// What the library says from now on, it says to nobody.
+void Connection::abandon() {
+  if (broken()) return;
+  const Fd nobody(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  if (nobody) ::dup3(nobody.get(), state_->greeting.fd, O_CLOEXEC);
+  close();
+}
 
 void Connection::close() {
   const auto worker = std::move(state_->worker);

@@ -40,6 +40,11 @@ class MysqlLease final : public Lease {
         connection_(std::move(connection)),
         valid_until_(trusted_until(grant.asked, request_.ttl)) {}
 
+  // A goodbye would end the transaction in spite of the copies of its socket.
+  ~MysqlLease() override {
+    if (method_ == Method::row) connection_->abandon();
+  }
+
   const std::string& owner_id() const override { return request_.owner.id; }
   std::optional<std::uint64_t> fence() const override { return fence_; }
   Deadline valid_until() const override { return valid_until_; }

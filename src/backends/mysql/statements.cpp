@@ -224,17 +224,13 @@ std::string Statements::note_holder(const Request& request, std::uint64_t own,
          " AND slot = 0 AND @dlock_won > 0; COMMIT; " + kOutcome + look(false);
 }
 
-std::string Statements::create_rows(const Request& request) const {
-  const unsigned last = method_ != Method::row        ? 0
-                        : request.mode == Mode::slots ? request.slots
-                                                      : 1;
-  std::string text =
-      "INSERT IGNORE INTO " + tables_.keys + " (method, name, slot, version) VALUES ";
-  for (unsigned slot = 0; slot <= last; ++slot) {
-    text += (slot == 0 ? "(" : ", (") + method_text_ + ", " + key_ + ", " + std::to_string(slot) +
-            ", 0)";
+std::string Statements::create_rows(const std::vector<unsigned>& slots) const {
+  std::string rows;
+  for (const unsigned slot : slots) {
+    rows += (rows.empty() ? "(" : ", (") + method_text_ + ", " + key_ + ", " +
+            std::to_string(slot) + ", 0)";
   }
-  return text;
+  return "INSERT IGNORE INTO " + tables_.keys + " (method, name, slot, version) VALUES " + rows;
 }
 
 std::string Statements::survey() const {

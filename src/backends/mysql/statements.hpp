@@ -46,8 +46,8 @@ class Statements {
   /// mysql-row, on another connection, once the row is locked: as attempt().
   std::string note_holder(const Request& request, std::uint64_t own, unsigned slot) const;
 
-  /// Creates the rows of the table of keys that a request needs.
-  std::string create_rows(const Request& request) const;
+  /// Creates these rows of the table of keys: 0, which counts the grants, and those to be locked.
+  std::string create_rows(const std::vector<unsigned>& slots) const;
   /// mysql-row, before anything else.  Answers: whether the tables are as they must be; wsrep_on,
   /// if the server knows that; the slots that there are rows for; as look(false).
   std::string survey() const;
