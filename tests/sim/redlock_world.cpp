@@ -672,7 +672,7 @@ void World::wait(Client& client) {
 void World::hold(Client& client) {
   const Deadline now = local(client);
   Deadline valid_until = client.attempt->valid_until();
-  if (mutant(Mutant::deadline_from_the_answer)) valid_until = redis::trusted_until(now, kTtl);
+  if (mutant(Mutant::deadline_from_the_answer)) valid_until = trusted_until(now, kTtl);
   if (mutant(Mutant::no_drift_margin)) valid_until = after(client.asked, kTtl);
   if (now >= kMargins.term_at(valid_until)) return undo(client);
   client.fence = client.attempt->token();
@@ -736,9 +736,9 @@ void World::judge_renewal(Client& client) {
   const Deadline now = local(client);
   if (renewal.reached()) {
     client.renewal.reset();
-    Deadline valid_until = redis::trusted_until(client.asked, kTtl);
+    Deadline valid_until = trusted_until(client.asked, kTtl);
     if (mutant(Mutant::renewal_deadline_from_the_answer)) {
-      valid_until = redis::trusted_until(now, kTtl);
+      valid_until = trusted_until(now, kTtl);
     }
     if (mutant(Mutant::no_drift_margin)) valid_until = after(client.asked, kTtl);
     if (mutant(Mutant::late_renewal_accepted)) {
