@@ -683,7 +683,8 @@ A holder of
 .B mysql\-table
 or
 .B mysql\-version
-extends its row three times per ttl.
+extends its row three times per ttl, and its connection is ended by the server when
+it was silent for a ttl.
 With
 .B mysql\-row
 the ttl is the
@@ -694,10 +695,16 @@ In each case a job whose server does not answer is ended before its lease is ove
 .SS What it cannot promise
 .TP
 .B The clock of the server.
-Set forward by more than the ttl, it ends leases early: until the old holder's
-next renewal, two jobs may run.
+As long as the connection of a holder stands, nobody gets its lock, whatever that
+clock is set to.
+Set forward by more than the ttl while a holder of
+.B mysql\-table
+or
+.B mysql\-version
+is without one (the network was cut, say), it ends the lease early: until the
+holder's next renewal, two jobs may run.
+The fencing token tells them apart.
 Set back, it makes the lock of a dead holder last longer by as much.
-The fencing token tells the two jobs apart.
 .B mysql\-row
 does not look at the clock.
 .TP

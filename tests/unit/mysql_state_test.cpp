@@ -99,9 +99,12 @@ TEST(MysqlState, TheFirstThatWaitsForASlotWaitsForTheHolderThatExpiresFirst) {
             (Decided{Is::full, 2, 0}));
 }
 
-TEST(MysqlState, WhatHasExpiredHoldsNothing) {
+TEST(MysqlState, WhatHasExpiredHoldsNothingOnceItsConnectionIsGone) {
   auto late = holder(1, kExclusive);
-  late.left = Millis{0};
+  late.left = Millis{-5};
+  EXPECT_EQ(decide({late}, kExclusive), (Decided{Is::held, 1, 0}));
+  EXPECT_EQ(State(Method::table, {late}).info("job").holders.at(0).expires, Millis{0});
+  late.present = false;
   EXPECT_EQ(decide({late}, kExclusive), (Decided{Is::take, 0, 0}));
 }
 
@@ -140,7 +143,7 @@ TEST(MysqlState, RowsAreReadWithCare) {
 
   Row bad = good;
   bad[4] = "9";
-  EXPECT_FALSE(parse_party(bad));
+  EXPECT_EQ(parse_party(bad)->mode, Mode::exclusive) << "keeps all others out";
   bad = good;
   bad.pop_back();
   EXPECT_FALSE(parse_party(bad));

@@ -219,13 +219,14 @@ Result<Reply> Acquisition::survey() {
     if (auto ok = look_at_tables(); !ok) return ok.error();
     // A row that somebody created since we looked, and has locked, is there: no need to wait for
     // it.
-    const std::string hurry = connection_->mariadb() ? "0; " : "1; ";
+    const std::string limit = "SET SESSION innodb_lock_wait_timeout = ";
     const Reply made = connection_->ask(
-        "SET SESSION innodb_lock_wait_timeout = " + hurry + statements_.create_rows(missing),
+        limit + (connection_->mariadb() ? "0; " : "1; ") + statements_.create_rows(missing),
         patience(), wait_.cancel);
     if (!made.ok() && (connection_->broken() || !is_passing(made.code))) {
       return explain(made, *place_);
     }
+    if (auto back = ask(limit + "50"); !back) return back.error();
     created = true;
   }
 }
@@ -240,7 +241,7 @@ Result<unsigned> Acquisition::lock_row(bool wait) {
   }
   const auto slot = reply.ok() ? static_cast<unsigned>(number_in(reply.answers.back())) : 0;
   if (slot == 0) {
-    if (auto undone = ask("ROLLBACK"); !undone) return undone.error();
+    if (auto undone = ask(statements_.unlock_row()); !undone) return undone.error();
   }
   return slot;
 }
@@ -281,7 +282,7 @@ Result<Acquisition::Tried> Acquisition::take_row(unsigned slot, Deadline asked) 
   if (!state) return state.error();
   Tried tried{nullptr, std::move(*state)};
   if (out.won == 0) {
-    if (auto undone = ask("ROLLBACK"); !undone) return undone.error();
+    if (auto undone = ask(statements_.unlock_row()); !undone) return undone.error();
     return tried;
   }
   if (own_ != 0) {  // the row lock may have been waited for: the ttl is counted from here
@@ -369,8 +370,9 @@ Result<void> Acquisition::await_room(std::optional<Millis> soonest) {
     return {};
   }
   const Millis look = method_ == Method::row ? kRowSlotsLook : kSlotsLook;
-  const Deadline until = std::min(
-      after(Clock::now(), std::clamp(soonest.value_or(look), Millis{1}, look)), wait_.until);
+  const bool expires = soonest && *soonest > Millis{0};  // or it has, and its session not ended
+  const Millis time = expires ? std::min(*soonest + Millis{1}, look) : look;
+  const Deadline until = std::min(after(Clock::now(), time), wait_.until);
   std::array<pollfd, 3> fds{
       {{wait_.cancel.fd(), POLLIN, 0}, {connection_->fd(), POLLIN, 0}, {gong_->fd(), POLLIN, 0}}};
   util::poll(fds, until);
@@ -389,9 +391,10 @@ Result<void> Acquisition::sleep(const State& state, const Decision& decision) {
     case Kind::held: {
       if (method_ == Method::row) return {};  // the next try waits for the row lock
       const Party& holder = *decision.party;
-      const Millis left = std::min(holder.left.value_or(kLongest), kLongest);
+      // It may have expired, and its session not ended yet.
+      const Millis left = std::clamp(holder.left.value_or(kLongest), Millis{1'000}, kLongest);
       if (!holder.present) {  // it may be connecting again
-        const Millis back = Millis{100} * (1U << std::min(dead_holder_++, 6U));
+        const Millis back = Millis{100} * (1U << std::min(dead_holder_++, 3U));
         return rest(std::min(left, back) + Millis{1});
       }
       dead_holder_ = 0;

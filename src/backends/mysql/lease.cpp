@@ -172,17 +172,22 @@ Result<void> MysqlLease::prove(Deadline deadline, Cancel cancel) {
   if (method_ == Method::row) return prove_row(deadline, cancel);
   for (unsigned tries = 1;; ++tries) {
     if (auto ok = connect(deadline, cancel); !ok) return ok;
-    const std::string bell = has_bell_ ? "" : take_bell(holder_bell(request_.owner.id));
+    // In this order: an old lease that has expired is not to become ours again by a new bell.
+    std::string text = statements_.renew(row_, request_.ttl);
+    if (!has_bell_) text += "; " + statements_.resume(request_.owner.id, request_.ttl);
     const Deadline asked = Clock::now();
-    const Reply reply =
-        connection_->ask(bell + statements_.renew(row_, request_.ttl), deadline, cancel);
+    const Reply reply = connection_->ask(text, deadline, cancel);
     if (!reply.ok()) {
       if (may_repeat(reply, tries, deadline, cancel)) continue;
       return not_told(*reply.error);
     }
-    if (reply.answers.at(reply.answers.size() - 2).affected != 1) return lost(reply.answers.back());
+    if (reply.answers.at(0).affected != 1) {
+      Error error = lost(reply.answers.at(1));
+      connection_->close();  // and its bell, which would keep others out
+      return error;
+    }
     // The session that was lost may have it for a while yet.
-    if (!has_bell_) has_bell_ = number_in(reply.answers.front()) == 1;
+    if (!has_bell_) has_bell_ = number_in(reply.answers.back()) == 1;
     valid_until_ = trusted_until(asked, request_.ttl);
     return {};
   }

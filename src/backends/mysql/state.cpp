@@ -1,6 +1,6 @@
-// A holder counts until it expires by the server's clock; with mysql-row, which expires nothing, as
-// long as its connection is there.  A lease that somebody gave no end to counts for ever.  A waiter
-// counts as long as its connection is there: its row may be left over.
+// A holder counts as long as its connection is there, and, but with mysql-row, until it expires by
+// the server's clock, for ever if it does not.  A waiter counts as long as its connection is there:
+// its row may be left over.
 #include "backends/mysql/state.hpp"
 
 #include <algorithm>
@@ -66,9 +66,8 @@ State::State(Method method, std::vector<Party> parties) : method_(method) {
     if (party.kind == Kind::waiter) {
       (party.present ? waiters_ : departed_).push_back(std::move(party));
     } else if (party.kind == Kind::holder) {
-      const bool counts =
-          method == Method::row ? party.present : party.left.value_or(Millis{1}) > Millis{0};
-      if (counts) holders_.push_back(std::move(party));
+      const bool runs = method != Method::row && party.left.value_or(Millis{1}) > Millis{0};
+      if (runs || party.present) holders_.push_back(std::move(party));
     }
   }
 }
@@ -84,7 +83,7 @@ LockInfo State::info(const std::string& key) const {
     holder.owner = owner_of(party);
     holder.acquired_at = util::utc_in(-party.age);
     holder.held = party.age;
-    holder.expires = party.left;
+    if (party.left) holder.expires = std::max(*party.left, Millis{0});
     holder.endless = !party.left && method_ != Method::row;
     holder.fence = party.fence;
     info.holders.push_back(std::move(holder));

@@ -6,10 +6,12 @@
 //           written here outlives the transaction that holds that.
 // Expiry.   Expired rows are deleted before it is looked whether there is a holder: a renewal that
 //           is under way is waited for, and one that comes later finds no row.  By the server's
-//           clock throughout.
+//           clock throughout.  That may be set, forward by more than a ttl: so a holder's session
+//           keeps others out as well, which the server ends when it was silent for a ttl by a clock
+//           that nobody sets (wait_timeout), and which is told by its bell.
 // Sole.     An exclusive holder's row has sole = 1, and the unique key allows one such row.
-// Bells.    (GET_LOCK) are for waking and to tell who is there.  They decide no grant, but with
-//           mysql-row whether a row is left over.
+// Bells.    (GET_LOCK) are for waking and to tell who is there.  They can keep others out, but
+//           they let nobody in, but for mysql-row, where they tell whether a row is left over.
 #include "backends/mysql/statements.hpp"
 
 #include <algorithm>
@@ -31,7 +33,18 @@ std::string bell_of_row(std::string_view prefix) {
 }
 
 // A lease; one without an end lives until somebody breaks it.
-std::string lives() { return "(expires_at IS NULL OR expires_at > " + std::string(kNow) + ')'; }
+// What keeps others out: a lease that has not expired, or a session that has not ended, which it
+// does when nothing came from it for a ttl.
+std::string lives() {
+  return "(expires_at IS NULL OR expires_at > " + std::string(kNow) + " OR " +
+         bell_of_row(kHolderBell) + " IS NOT NULL)";
+}
+
+// What the session that says this may still call its own.
+std::string is_ours() {
+  return "(expires_at > " + std::string(kNow) + " OR " + bell_of_row(kHolderBell) +
+         " = CONNECTION_ID())";
+}
 
 std::string in(Millis time) {
   return std::string(kNow) + " + INTERVAL " + std::to_string(time.count() * 1'000) + " MICROSECOND";
@@ -41,11 +54,9 @@ std::string kind_is(Kind kind) { return "kind = " + std::to_string(static_cast<i
 
 std::string mode_number(Mode mode) { return std::to_string(static_cast<int>(mode)); }
 
-// Seconds after which the server ends a session from which nothing comes.
-std::string idle_limit(Method method, Millis ttl) {
-  const auto seconds = (ttl.count() + 999) / 1'000;
-  return std::to_string(method == Method::row ? seconds : 2 * seconds + 60);
-}
+// Seconds after which the server ends a session from which nothing comes: of a holder, and else.
+std::string idle_limit(Millis ttl) { return std::to_string((ttl.count() + 999) / 1'000); }
+constexpr const char* kIdleLimit = "28800";
 
 constexpr const char* kOutcome =
     "SELECT @dlock_fit, @dlock_version IS NOT NULL, @dlock_won, @dlock_fence; ";
@@ -158,10 +169,10 @@ std::string Statements::attempt(const Request& request, std::uint64_t own) const
   const std::string row = " FROM " + tables_.keys + " WHERE " + of_key() + " AND slot = 0";
   const std::string raise = "UPDATE " + tables_.keys + " SET version = version + 1 WHERE " +
                             of_key() + " AND slot = 0 AND ";
-  const std::string clear = "DELETE FROM " + tables_.locks + " WHERE " + of_key() +
-                            " AND kind IN (" + std::to_string(static_cast<int>(Kind::holder)) +
-                            ", " + std::to_string(static_cast<int>(Kind::broken)) +
-                            ") AND expires_at <= " + std::string(kNow) + " AND @dlock_fit AND ";
+  const std::string clear =
+      "DELETE FROM " + tables_.locks + " WHERE " + of_key() + " AND (" + kind_is(Kind::broken) +
+      " OR (" + kind_is(Kind::holder) + " AND " + bell_of_row(kHolderBell) +
+      " IS NULL)) AND expires_at <= " + std::string(kNow) + " AND @dlock_fit AND ";
   std::string gate = take_bell(holder_bell(request.owner.id));
   if (method_ == Method::version) {
     gate += "SELECT version INTO @dlock_version" + row + "; START TRANSACTION; " + raise +
@@ -174,11 +185,12 @@ std::string Statements::attempt(const Request& request, std::uint64_t own) const
             "@dlock_version + 1; " +
             clear + "@dlock_gate = 1; ";
   }
-  std::string text = "SET SESSION wait_timeout = " + idle_limit(method_, request.ttl) + "; " +
-                     grant(request, own, gate, in_way(request, own, true), 0);
+  std::string text = grant(request, own, gate, in_way(request, own, true), 0);
   if (method_ == Method::table) text += raise + "@dlock_won > 0; ";
   return text + "COMMIT; DO IF(@dlock_won > 0, RELEASE_LOCK(" +
-         literal(waiter_bell(request.owner.id)) + "), 0); " + kOutcome + look(false);
+         literal(waiter_bell(request.owner.id)) +
+         "), 0); SET SESSION wait_timeout = IF(@dlock_won > 0, " + idle_limit(request.ttl) + ", " +
+         kIdleLimit + "); " + kOutcome + look(false);
 }
 
 Outcome outcome(const Answer& answer) {
@@ -191,11 +203,15 @@ std::string Statements::lock_row(const Request& request, bool mariadb, bool wait
   const bool shared = request.mode == Mode::shared;
   const unsigned last = request.mode == Mode::slots ? request.slots : 1;
   const std::string how = !shared ? " FOR UPDATE" : mariadb ? " LOCK IN SHARE MODE" : " FOR SHARE";
-  return "SET SESSION wait_timeout = " + idle_limit(method_, request.ttl) +
+  return "SET SESSION wait_timeout = " + idle_limit(request.ttl) +
          ", innodb_lock_wait_timeout = 60; " + take_bell(holder_bell(request.owner.id)) +
          "START TRANSACTION; SELECT slot FROM " + tables_.keys + " WHERE " + of_key() +
          " AND slot BETWEEN 1 AND " + std::to_string(last) + " ORDER BY slot LIMIT 1" + how +
          (wait ? "" : " SKIP LOCKED");
+}
+
+std::string Statements::unlock_row() const {
+  return std::string("SET SESSION wait_timeout = ") + kIdleLimit + "; ROLLBACK";
 }
 
 // Whoever has the row lock knows that the rows of earlier holders of it are left over, even where
@@ -268,11 +284,16 @@ std::string Statements::pass_over(std::uint64_t id) const {
          kind_is(Kind::waiter);
 }
 
+std::string Statements::resume(std::string_view owner, Millis ttl) const {
+  return "SET SESSION wait_timeout = " + idle_limit(ttl) + "; SELECT GET_LOCK(" +
+         literal(holder_bell(owner)) + ", 0)";
+}
+
 // The count of the beats always changes: a row that is set to what it was is not "affected".
 std::string Statements::renew(std::uint64_t id, Millis ttl) const {
   return "UPDATE " + tables_.locks + " SET expires_at = " + in(ttl) +
          ", beats = beats + 1 WHERE id = " + std::to_string(id) + " AND " + of_key() + " AND " +
-         kind_is(Kind::holder) + " AND expires_at > " + std::string(kNow) + "; " + confirm(id);
+         kind_is(Kind::holder) + " AND " + is_ours() + "; " + confirm(id);
 }
 
 std::string Statements::confirm(std::uint64_t id) const {
@@ -283,9 +304,9 @@ std::string Statements::confirm(std::uint64_t id) const {
 std::string Statements::release(std::uint64_t id, std::string_view owner, bool slots) const {
   std::string text = "DELETE FROM " + tables_.locks + " WHERE id = " + std::to_string(id) +
                      " AND " + of_key() + " AND " + kind_is(Kind::holder) +
-                     (method_ == Method::row ? "" : " AND expires_at > " + std::string(kNow)) +
-                     "; " + confirm(id) + "; " + (method_ == Method::row ? "COMMIT; " : "") +
-                     "DO RELEASE_LOCK(" + literal(holder_bell(owner)) + ")";
+                     (method_ == Method::row ? "" : " AND " + is_ours()) + "; " + confirm(id) +
+                     "; " + (method_ == Method::row ? "COMMIT; " : "") + "DO RELEASE_LOCK(" +
+                     literal(holder_bell(owner)) + ")";
   if (slots) text += "; " + first_gong();
   return text;
 }

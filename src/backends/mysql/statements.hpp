@@ -43,6 +43,8 @@ class Statements {
   /// the rows; waits for it if `wait`, which it may only where there is one row.  The last answer:
   /// the slot, or nothing.
   std::string lock_row(const Request& request, bool mariadb, bool wait) const;
+  /// Ends that transaction.
+  std::string unlock_row() const;
   /// mysql-row, on another connection, once the row is locked: as attempt().
   std::string note_holder(const Request& request, std::uint64_t own, unsigned slot) const;
 
@@ -63,7 +65,10 @@ class Statements {
   /// Removes the row of a waiter that does not come for the lock.
   std::string pass_over(std::uint64_t id) const;
 
-  /// The last answer but one has affected == 1 if the lease is extended; the last, what there is of
+  /// Goes behind renew() on a connection that is new: makes it the holder's.  The last answer: as
+  /// that of take_bell().
+  std::string resume(std::string_view owner, Millis ttl) const;
+  /// The first answer has affected == 1 if the lease is extended; the second, what there is of
   /// the row: kind, why.
   std::string renew(std::uint64_t id, Millis ttl) const;
   /// mysql-row: the same, without extending anything; and whether this is the session that has the
