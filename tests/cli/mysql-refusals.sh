@@ -129,7 +129,7 @@ refuses 64 'choose another --prefix' "mysql://$at/test" --prefix their_
 works "mysql://$at/test" --prefix isam_
 sql a 'ALTER TABLE isam_locks ENGINE=MyISAM'
 for method in table row version; do
-  refuses 64 'must have the engine InnoDB' "mysql-$method://$at/test" --prefix isam_
+  refuses 64 'must be as dlock makes them (dlock backends --schema mysql), in the engine InnoDB' "mysql-$method://$at/test" --prefix isam_
 done
 assert_equal id "$(sql a 'SELECT GROUP_CONCAT(column_name) FROM information_schema.columns
                           WHERE table_name LIKE "their\_%"')" "what there is of their tables"
