@@ -1,7 +1,11 @@
 #include "fixtures.hpp"
 
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <array>
-#include <thread>
 
 #include "core/sharded_backend.hpp"
 #include "support/fake_clock.hpp"
@@ -118,13 +122,18 @@ class MysqlService final : public Service {
 // long a lease lasts whose holder is gone is told by that clock alone (mysql_server_test.cpp).
 class JumpingMysqlService final : public Service {
  public:
-  JumpingMysqlService() : server_({.environment = clock_.environment()}) {
-    jumper_ = std::jthread([this](const std::stop_token& stop) {
-      for (Millis by{3'600'000}; !stop.stop_requested(); by = -by) {
-        clock_.jump(by);
-        std::this_thread::sleep_for(Millis{20});
-      }
-    });
+  // By a process, not by a thread: some tests fork.
+  JumpingMysqlService() : server_({.environment = clock_.environment()}), jumper_(fork()) {
+    if (jumper_ != 0) return;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (Millis by{3'600'000};; by = -by) {
+      clock_.jump(by);
+      usleep(20'000);
+    }
+  }
+  ~JumpingMysqlService() override {
+    ::kill(jumper_, SIGKILL);
+    ::waitpid(jumper_, nullptr, 0);
   }
   const Traits& traits() const override { return find_backend("mysql-row")->traits; }
   std::unique_ptr<Backend> connect() override { return open_url(server_.url("row")); }
@@ -132,7 +141,7 @@ class JumpingMysqlService final : public Service {
  private:
   FakeClock clock_;
   MysqlServer server_;
-  std::jthread jumper_;
+  const pid_t jumper_;
 };
 
 std::unique_ptr<Service> jumping_mysql_row() { return std::make_unique<JumpingMysqlService>(); }
