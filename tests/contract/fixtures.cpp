@@ -1,14 +1,8 @@
 #include "fixtures.hpp"
 
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <array>
 
 #include "core/sharded_backend.hpp"
-#include "support/fake_clock.hpp"
 #include "support/mysql_server.hpp"
 #include "support/redis_server.hpp"
 #include "support/test_registry.hpp"
@@ -118,33 +112,6 @@ class MysqlService final : public Service {
   MysqlServer server_;
 };
 
-// The wall clock of the server goes to and fro by an hour, all the time.  Not for the others: how
-// long a lease lasts whose holder is gone is told by that clock alone (mysql_server_test.cpp).
-class JumpingMysqlService final : public Service {
- public:
-  // By a process, not by a thread: some tests fork.
-  JumpingMysqlService() : server_({.environment = clock_.environment()}), jumper_(fork()) {
-    if (jumper_ != 0) return;
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    for (Millis by{3'600'000};; by = -by) {
-      clock_.jump(by);
-      usleep(20'000);
-    }
-  }
-  ~JumpingMysqlService() override {
-    ::kill(jumper_, SIGKILL);
-    ::waitpid(jumper_, nullptr, 0);
-  }
-  const Traits& traits() const override { return find_backend("mysql-row")->traits; }
-  std::unique_ptr<Backend> connect() override { return open_url(server_.url("row")); }
-
- private:
-  FakeClock clock_;
-  MysqlServer server_;
-  const pid_t jumper_;
-};
-
-std::unique_ptr<Service> jumping_mysql_row() { return std::make_unique<JumpingMysqlService>(); }
 std::unique_ptr<Service> mysql_table() { return std::make_unique<MysqlService>("table"); }
 std::unique_ptr<Service> mysql_row() { return std::make_unique<MysqlService>("row"); }
 std::unique_ptr<Service> mysql_version() { return std::make_unique<MysqlService>("version"); }
@@ -202,7 +169,6 @@ std::vector<ServiceKind> service_kinds() {
     kinds.push_back({"strange_mysql_table", strange_mysql_table});
     kinds.push_back({"strange_mysql_row", strange_mysql_row});
     kinds.push_back({"strange_mysql_version", strange_mysql_version});
-    kinds.push_back({"jumping_mysql_row", jumping_mysql_row});
   }
   return kinds;
 }
