@@ -25,6 +25,7 @@
 #include <random>
 #include <utility>
 
+#include "backends/mysql/errors.hpp"
 #include "backends/mysql/kill.hpp"
 #include "backends/mysql/lease.hpp"
 #include "backends/mysql/state.hpp"
@@ -86,6 +87,7 @@ class Acquisition {
   Result<void> sleep(const State& state, const Decision& decision);
   Result<void> sleep_behind(const State& state, const Decision& decision);
   Result<void> await_room(std::optional<Millis> soonest);
+  Result<void> listen_for(const std::string& bell, Millis time);
   Result<void> rest(Millis time);
   void tell(const State& state);
   void leave();
@@ -93,13 +95,12 @@ class Acquisition {
 
   Result<Reply> ask(const std::string& text) { return ask_until(text, patience()); }
   Result<Reply> ask_until(const std::string& text, Deadline deadline);
-  Result<State> state_of(const Answer& rows) const;
+  State state_of(const Answer& rows) const { return {method_, parties_of(rows)}; }
   std::unique_ptr<Lease> lease(std::uint64_t row, std::uint64_t fence, Deadline asked);
 
   Deadline patience() const { return after(Clock::now(), place_->connect_timeout); }
   bool time_is_up() const { return wait_.until <= Clock::now(); }
   Error busy() const { return {Errc::busy, quoted(request_.key) + " is busy"}; }
-  bool lost_connection() const { return connection_ && connection_->broken(); }
 
   const std::shared_ptr<const Place> place_;
   const Method method_;
@@ -117,14 +118,6 @@ class Acquisition {
   Deadline slow_since_{};
   std::string told_;  // the holders that on_blocked was last called with
 };
-
-Result<State> Acquisition::state_of(const Answer& rows) const {
-  std::vector<Party> parties;
-  for (const Row& row : rows.rows) {
-    if (auto party = parse_party(row)) parties.push_back(std::move(*party));
-  }
-  return State(method_, std::move(parties));
-}
 
 // Says it again where that is all there is to do.  A connection that is broken afterwards was lost.
 Result<Reply> Acquisition::ask_until(const std::string& text, Deadline deadline) {
@@ -185,9 +178,7 @@ Result<Acquisition::Tried> Acquisition::attempt() {
       created = true;
       continue;
     }
-    auto state = state_of(answers.back());
-    if (!state) return state.error();
-    Tried tried{nullptr, std::move(*state)};
+    Tried tried{nullptr, state_of(answers.back())};
     if (out.won != 0) tried.lease = lease(out.won, out.fence, asked);
     return tried;
   }
@@ -249,18 +240,17 @@ Result<unsigned> Acquisition::lock_row(bool wait) {
 Result<Acquisition::Tried> Acquisition::attempt_row() {
   const auto surveyed = survey();
   if (!surveyed) return surveyed.error();
-  auto state = state_of(surveyed.value().answers.back());
-  if (!state) return state.error();
-  const Decision decision = state->decide(request_, own_);
+  State state = state_of(surveyed.value().answers.back());
+  const Decision decision = state.decide(request_, own_);
   const bool wait = decision.kind == Decision::Kind::held && own_ != 0;
   if (!wait && decision.kind != Decision::Kind::take && decision.kind != Decision::Kind::full) {
-    return Tried{nullptr, std::move(*state)};
+    return Tried{nullptr, std::move(state)};
   }
-  if (wait) tell(*state);
+  if (wait) tell(state);
   const Deadline asked = Clock::now();
   const auto slot = lock_row(wait);
   if (!slot) return slot.error();
-  if (slot.value() == 0) return Tried{nullptr, std::move(*state)};
+  if (slot.value() == 0) return Tried{nullptr, std::move(state)};
   return take_row(slot.value(), asked);
 }
 
@@ -278,9 +268,7 @@ Result<Acquisition::Tried> Acquisition::take_row(unsigned slot, Deadline asked) 
   const auto& answers = reply.value().answers;
   const Outcome out = outcome(answers.at(answers.size() - 2));
   if (!out.fit) return unfit(*place_);
-  auto state = state_of(answers.back());
-  if (!state) return state.error();
-  Tried tried{nullptr, std::move(*state)};
+  Tried tried{nullptr, state_of(answers.back())};
   if (out.won == 0) {
     if (auto undone = ask(statements_.unlock_row()); !undone) return undone.error();
     return tried;
@@ -325,6 +313,13 @@ void Acquisition::tell(const State& state) {
   wait_.on_blocked(info);
 }
 
+Result<void> Acquisition::listen_for(const std::string& bell, Millis time) {
+  const auto rung =
+      ask_until(wait_for_bell(bell, time) + "DO 0", std::min(wait_.until, after(patience(), time)));
+  if (!rung) return rung.error();
+  return {};
+}
+
 // The waiter before us has its turn when this was waited for, or has gone.
 Result<void> Acquisition::sleep_behind(const State& state, const Decision& decision) {
   const Party& first = *decision.party;
@@ -344,10 +339,7 @@ Result<void> Acquisition::sleep_behind(const State& state, const Decision& decis
     }
     time = kPatienceWithFirst;
   }
-  const auto rung = ask_until(wait_for_bell(waiter_bell(first.owner), time) + "DO 0",
-                              std::min(wait_.until, after(patience(), time)));
-  if (!rung) return rung.error();
-  return {};
+  return listen_for(waiter_bell(first.owner), time);
 }
 
 // Until somebody ends the gong.  Whoever looks and finds no room must have had it before.
@@ -398,10 +390,7 @@ Result<void> Acquisition::sleep(const State& state, const Decision& decision) {
         return rest(std::min(left, back) + Millis{1});
       }
       dead_holder_ = 0;
-      const auto rung = ask_until(wait_for_bell(holder_bell(holder.owner), left) + "DO 0",
-                                  std::min(wait_.until, after(patience(), left)));
-      if (!rung) return rung.error();
-      return {};
+      return listen_for(holder_bell(holder.owner), left);
     }
     case Kind::take:  // it was free when we looked, and not when we tried
       return rest(jitter(Millis{5}));
@@ -495,7 +484,7 @@ Result<std::unique_ptr<Lease>> Acquisition::run() {
     // The wait ran out in the middle of a statement that waited, too.
     const bool late = !once && time_is_up() && error.code == Errc::unreachable;
     if (late) error = busy();
-    const bool again = error.code == Errc::unreachable && lost_connection();
+    const bool again = error.code == Errc::unreachable && connection_->broken();
     if (!again || once) {
       leave();
       return error;

@@ -180,6 +180,8 @@ Error connect_error_of(unsigned code, std::string_view text, std::optional<int> 
   return {Errc::unreachable, server + ": " + why_not_connected(code, error.value_or(0), place)};
 }
 
+bool is_passing(unsigned code) { return code == 1213 || code == 1205 || code == 1020; }
+
 bool ends_connection(unsigned code) {
   constexpr std::array<unsigned, 9> kLast{1053, 1152, 1158, 1159, 1160, 1161, 1927, 3169, 4031};
   return is_of_library(code) || std::find(kLast.begin(), kLast.end(), code) != kLast.end();

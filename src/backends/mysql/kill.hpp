@@ -10,10 +10,6 @@ namespace dlock::mysql {
 /// The number in an answer of one column and one row; 0: none.
 std::uint64_t number_in(const Answer& answer);
 
-/// Saying the same again is all there is to do: a deadlock, a wait for a lock of the server's own
-/// that was too long, a row that has changed.
-bool is_passing(unsigned code);
-
 /// Ends a session.  False if it may not be done; true also if there is no such session.
 Result<bool> end_session(Connection& connection, std::uint64_t other, Deadline deadline);
 

@@ -9,6 +9,7 @@
 
 #include <sys/epoll.h>
 
+#include "backends/mysql/errors.hpp"
 #include "backends/mysql/kill.hpp"
 #include "backends/mysql/statements.hpp"
 #include "core/lease_time.hpp"
@@ -93,25 +94,21 @@ class MysqlLease final : public Lease {
   int listens_to_ = -1;
 };
 
-// Not for mysql-row, where there is nothing that a second connection could go on with.
-Result<void> MysqlLease::connect(Deadline deadline, Cancel cancel) {
-  if (!connection_->broken()) return {};
-  auto again = Connection::open(place_, deadline, cancel);
-  if (!again) {
-    Error error = again.error();
-    if (error.code != Errc::cancelled) error.code = Errc::unreachable;
-    return error;
-  }
-  connection_ = std::move(*again);
-  has_bell_ = false;
-  listens_to_ = -1;
-  return {};
-}
-
 // Whatever the server refuses, it does not take the lock away by that.
 Error not_told(Error error) {
   if (error.code != Errc::cancelled) error.code = Errc::unreachable;
   return error;
+}
+
+// Not for mysql-row, where there is nothing that a second connection could go on with.
+Result<void> MysqlLease::connect(Deadline deadline, Cancel cancel) {
+  if (!connection_->broken()) return {};
+  auto again = Connection::open(place_, deadline, cancel);
+  if (!again) return not_told(again.error());
+  connection_ = std::move(*again);
+  has_bell_ = false;
+  listens_to_ = -1;
+  return {};
 }
 
 Error MysqlLease::lost(const Answer& found) {
@@ -197,10 +194,8 @@ Result<void> MysqlLease::prove(Deadline deadline, Cancel cancel) {
 // is waited for again the next time.
 Result<void> MysqlLease::prove_row(Deadline deadline, Cancel cancel) {
   if (!connection_->under_way()) {
-    if (!connection_->broken()) {
-      asked_ = Clock::now();
-      connection_->send(statements_.confirm(row_));
-    }
+    asked_ = Clock::now();
+    connection_->send(statements_.confirm(row_));
   }
   const Reply reply = connection_->receive(deadline, cancel);
   if (is_passing(reply.code)) return prove_row(deadline, cancel);
@@ -230,7 +225,8 @@ int MysqlLease::event_fd() {
   return events_.get();
 }
 
-// A descriptor that is closed leaves the set by itself.
+// A descriptor that is closed leaves the set by itself; one of which the front has a copy stays,
+// and tells of a loss that renew() has told already.
 void MysqlLease::listen() {
   if (!events_ || loss_ || connection_->broken() || listens_to_ == connection_->fd()) return;
   epoll_event event{};

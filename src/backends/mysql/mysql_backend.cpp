@@ -64,12 +64,8 @@ Result<Reply> MysqlBackend::ask(const std::string& text, Deadline deadline) {
 Result<std::vector<Party>> MysqlBackend::parties(const std::string& text, Deadline deadline) {
   const auto reply = ask(text, deadline);
   if (!reply) return reply.error();
-  std::vector<Party> found;
-  if (!reply.value().ok()) return found;
-  for (const Row& row : reply.value().answers.back().rows) {
-    if (auto party = parse_party(row)) found.push_back(std::move(*party));
-  }
-  return found;
+  if (!reply.value().ok()) return std::vector<Party>();
+  return parties_of(reply.value().answers.back());
 }
 
 Result<LockInfo> MysqlBackend::inspect(std::string_view key, Deadline deadline) {

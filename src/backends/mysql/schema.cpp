@@ -94,9 +94,8 @@ std::string schema(std::string_view prefix) {
 // One look for each: with both names in one, the server opens every table of the database.
 std::string fit(const Tables& tables) {
   const std::string look =
-      "(SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE() AND engine "
-      "= "
-      "'InnoDB' AND table_name = ";
+      "(SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE() AND "
+      "engine = 'InnoDB' AND table_name = ";
   return "(" + look + literal(tables.keys) + ") + " + look + literal(tables.locks) + ") = 2)";
 }
 

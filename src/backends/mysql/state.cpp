@@ -61,6 +61,14 @@ std::optional<Party> parse_party(const Row& row) {
   return party;
 }
 
+std::vector<Party> parties_of(const Answer& rows) {
+  std::vector<Party> parties;
+  for (const Row& row : rows.rows) {
+    if (auto party = parse_party(row)) parties.push_back(std::move(*party));
+  }
+  return parties;
+}
+
 State::State(Method method, std::vector<Party> parties) : method_(method) {
   for (Party& party : parties) {
     if (party.kind == Kind::waiter) {

@@ -30,6 +30,8 @@ struct Party {
 
 /// The row as Statements::look() asks for it; none if it makes no sense.
 std::optional<Party> parse_party(const Row& row);
+/// Those of the rows that make sense.
+std::vector<Party> parties_of(const Answer& rows);
 
 class State {
  public:

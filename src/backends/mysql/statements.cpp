@@ -32,9 +32,8 @@ std::string bell_of_row(std::string_view prefix) {
   return "IS_USED_LOCK(CONCAT('" + std::string(prefix) + "', owner))";
 }
 
-// A lease; one without an end lives until somebody breaks it.
-// What keeps others out: a lease that has not expired, or a session that has not ended, which it
-// does when nothing came from it for a ttl.
+// What keeps others out: a lease that has not expired (without an end, until somebody breaks it),
+// or a session that has not ended, which it does when nothing came from it for a ttl.
 std::string lives() {
   return "(expires_at IS NULL OR expires_at > " + std::string(kNow) + " OR " +
          bell_of_row(kHolderBell) + " IS NOT NULL)";
@@ -51,6 +50,11 @@ std::string in(Millis time) {
 }
 
 std::string kind_is(Kind kind) { return "kind = " + std::to_string(static_cast<int>(kind)); }
+
+// Of a row that is added to the table of locks.
+constexpr const char* kColumns =
+    " (method, name, kind, sole, slot, owner, mode, slots, fence, beats, since, expires_at, "
+    "record)";
 
 std::string mode_number(Mode mode) { return std::to_string(static_cast<int>(mode)); }
 
@@ -152,13 +156,11 @@ std::string Statements::grant(const Request& request, std::uint64_t own, const s
   const std::string expires = method_ == Method::row ? "NULL" : in(request.ttl);
   return "SET @dlock_fit = " + fit(tables_) +
          ", @dlock_version = NULL, @dlock_fence = NULL, @dlock_gate = 0, @dlock_won = 0; " + gate +
-         "INSERT INTO " + tables_.locks +
-         " (method, name, kind, sole, slot, owner, mode, slots, fence, beats, since, expires_at, "
-         "record) SELECT " +
-         method_text_ + ", " + key_ + ", " + std::to_string(static_cast<int>(Kind::holder)) + ", " +
-         sole + ", " + std::to_string(slot) + ", " + literal(owner) + ", " +
-         mode_number(request.mode) + ", " + std::to_string(request.slots) + ", @dlock_fence, 0, " +
-         std::string(kNow) + ", " + expires + ", " + literal(format_lock_record(request)) +
+         "INSERT INTO " + tables_.locks + kColumns + " SELECT " + method_text_ + ", " + key_ +
+         ", " + std::to_string(static_cast<int>(Kind::holder)) + ", " + sole + ", " +
+         std::to_string(slot) + ", " + literal(owner) + ", " + mode_number(request.mode) + ", " +
+         std::to_string(request.slots) + ", @dlock_fence, 0, " + std::string(kNow) + ", " +
+         expires + ", " + literal(format_lock_record(request)) +
          " FROM DUAL WHERE @dlock_fit AND @dlock_gate = 1 AND NOT " + condition +
          "; SET @dlock_won = IF(ROW_COUNT() = 1, LAST_INSERT_ID(), 0); DELETE FROM " +
          tables_.locks + " WHERE id = " + id + " AND " + kind_is(Kind::waiter) +
@@ -255,11 +257,10 @@ std::string Statements::survey() const {
 }
 
 std::string Statements::join(const Request& request) const {
-  return take_bell(waiter_bell(request.owner.id)) + "INSERT INTO " + tables_.locks +
-         " (method, name, kind, sole, slot, owner, mode, slots, fence, beats, since, expires_at, "
-         "record) VALUES (" +
-         method_text_ + ", " + key_ + ", " + std::to_string(static_cast<int>(Kind::waiter)) +
-         ", NULL, 0, " + literal(request.owner.id) + ", " + mode_number(request.mode) + ", " +
+  return take_bell(waiter_bell(request.owner.id)) + "INSERT INTO " + tables_.locks + kColumns +
+         " VALUES (" + method_text_ + ", " + key_ + ", " +
+         std::to_string(static_cast<int>(Kind::waiter)) + ", NULL, 0, " +
+         literal(request.owner.id) + ", " + mode_number(request.mode) + ", " +
          std::to_string(request.slots) + ", 0, 0, " + std::string(kNow) + ", NULL, " +
          literal(format_lock_record(request)) + ")";
 }
