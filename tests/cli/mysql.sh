@@ -15,24 +15,18 @@ declare -gA mysql_port=() mysql_pid=() mysql_url=() mysql_dir=()
 mysql_password_file=$tmp/mysql-password
 (umask 077 && echo sesame >"$mysql_password_file")
 
-# Of the files, and to be quick and small.
-lib_mysql_settings=(
-  --innodb-log-file-size=4M --innodb-data-file-path=ibdata1:4M:autoextend
-  --innodb-autoextend-increment=1 --skip-log-bin --skip-name-resolve --performance-schema=off
-  --innodb-buffer-pool-size=8M --innodb-temp-data-file-path=ibtmp1:1M:autoextend
-  --key-buffer-size=1M --aria-pagecache-buffer-size=1M --max-connections=300 --table-open-cache=100
-  --log-warnings=1
-)
-((EUID != 0)) || lib_mysql_settings+=(--user=root)
+lib_mysql_files=${BASH_SOURCE[0]%/*}/../support/mysql
+lib_mysql_user=()
+((EUID != 0)) || lib_mysql_user=(--user=root)
 
 # start_mysql NAME [SETTING]...: a server on a free port of 127.0.0.1 that serves, with these settings
 # (read_only=1) after our own.
 start_mysql() {
   local name=$1 dir=$tmp/mysql-$1
   shift
-  lib_mysql_install
+  lib_mysql_data
   mkdir "$dir"
-  cp -R "$tmp/mysql-fresh" "$dir/data"
+  cp -R "$lib_mysql_data" "$dir/data"
   mysql_dir[$name]=$dir
   : >"$dir/settings"
   ((!$#)) || printf -- '--%s\n' "$@" >"$dir/settings"
@@ -85,30 +79,22 @@ mysql_backend() {
   location="mysql-$1://app:***@127.0.0.1:${mysql_port[server]}/test"
 }
 
-# The files of a server that has just been installed, once for the script.
-lib_mysql_install() {
-  local data=$tmp/mysql-fresh output=$tmp/mysql-fresh.output
-  [[ ! -d $data ]] || return 0
-  mariadb-install-db --no-defaults --datadir="$data" --auth-root-authentication-method=normal \
-    --skip-test-db "${lib_mysql_settings[@]}" >"$output" 2>&1 </dev/null ||
-    fail "mariadb-install-db failed: $(<"$output")"
-  mariadbd --no-defaults --datadir="$data" --bootstrap "${lib_mysql_settings[@]}" \
-    >"$output" 2>&1 <<'SQL' || fail "mariadbd failed: $(<"$output")"
-FLUSH PRIVILEGES;
-CREATE DATABASE test;
-CREATE USER app@'%' IDENTIFIED BY 'sesame';
-GRANT ALL ON test.* TO app@'%';
-SQL
+# Sets $lib_mysql_data to the files of a server that has just been installed.
+lib_mysql_data() {
+  lib_mysql_data=${DLOCK_MYSQL_DATA-}
+  [[ ! -d $lib_mysql_data ]] || return 0
+  lib_mysql_data=$tmp/mysql-data
+  [[ -d $lib_mysql_data ]] || bash "$lib_mysql_files/install.sh" "$lib_mysql_data" ||
+    fail "MariaDB could not be installed in $tmp"
 }
 
 # Runs the server with the port of this name until it serves; 1 if it ends.
 lib_mysql_run() {
   local dir=${mysql_dir[$1]} settings
   mapfile -t settings <"$dir/settings"
-  setpriv --pdeathsig KILL mariadbd --no-defaults --datadir="$dir/data" --socket="$dir/socket" \
-    --bind-address=127.0.0.1 --port="${mysql_port[$1]}" --pid-file="$dir/pid" --tmpdir="$dir" \
-    --skip-slave-start "${lib_mysql_settings[@]}" "${settings[@]}" \
-    >>"$dir/output" 2>&1 </dev/null &
+  setpriv --pdeathsig KILL mariadbd --defaults-file="$lib_mysql_files/server.cnf" "${lib_mysql_user[@]}" \
+    --datadir="$dir/data" --socket="$dir/socket" --port="${mysql_port[$1]}" --pid-file="$dir/pid" \
+    --tmpdir="$dir" "${settings[@]}" >>"$dir/output" 2>&1 </dev/null &
   mysql_pid[$1]=$!
   local end=$((${EPOCHREALTIME/./} + 30000000))
   until sql "$1" 'SELECT 1' >/dev/null 2>&1; do

@@ -8,8 +8,8 @@
 //                              status 1 if there is none
 //     create PATH [DATA]       persistent, with all the nodes above it; DATA "-": from stdin
 //     container PATH           the same, as a container
-//     hold PATH [DATA]         an ephemeral sequential node: prints its path, and stays until
-//     killed fill PATH COUNT          so many ephemeral sequential nodes, of one session; the same
+//     hold PATH [DATA]         an ephemeral sequential node: prints its path, and stays
+//     fill PATH COUNT          so many ephemeral sequential nodes, of one session, and stays
 //     rm PATH, rmr PATH        deletes it; with all below it
 //     set PATH DATA, set-acl PATH ACL
 //     expire SESSION           ends it as if it had expired

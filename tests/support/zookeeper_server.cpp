@@ -1,9 +1,5 @@
 #include "support/zookeeper_server.hpp"
 
-#include <signal.h>
-#include <sys/wait.h>
-
-#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -16,7 +12,6 @@
 namespace dlock::test {
 namespace {
 
-// A JVM on a machine that is busy with other tests.
 constexpr Millis kPatience{30'000};
 constexpr const char* kJar = "/usr/share/java/zookeeper.jar";
 constexpr const char* kClassPath =
@@ -38,10 +33,11 @@ bool ZooKeeperServer::available() {
   return !find_program("java").empty() && std::filesystem::exists(kJar);
 }
 
-ZooKeeperServer::ZooKeeperServer(ZooKeeperOptions options) : options_(std::move(options)) {
-  std::filesystem::create_directory(dir_.path() + "/data");
-  std::ofstream conf(dir_.path() + "/zoo.cfg");
-  conf << "dataDir=" << dir_.path() << "/data\nclientPort=" << port()
+ZooKeeperServer::ZooKeeperServer(ZooKeeperOptions options)
+    : TestServer("zookeeper"), options_(std::move(options)) {
+  std::filesystem::create_directory(directory() + "/data");
+  std::ofstream conf(directory() + "/zoo.cfg");
+  conf << "dataDir=" << directory() << "/data\nclientPort=" << port()
        << "\nclientPortAddress=127.0.0.1\ntickTime=100\nminSessionTimeout=200\n"
        << "maxSessionTimeout=60000\nmaxClientCnxns=0\nadmin.enableServer=false\n"
        << "4lw.commands.whitelist=*\n";
@@ -52,11 +48,9 @@ ZooKeeperServer::ZooKeeperServer(ZooKeeperOptions options) : options_(std::move(
   wait_until_ready();
 }
 
-ZooKeeperServer::~ZooKeeperServer() { kill(); }
-
 void ZooKeeperServer::launch() {
   if (options_.member != 0) {
-    std::ofstream(dir_.path() + "/data/myid") << options_.member << '\n';
+    std::ofstream(directory() + "/data/myid") << options_.member << '\n';
   }
   std::vector<std::string> argv{find_program("java")};
   argv.insert(argv.end(), kJavaFlags.begin(), kJavaFlags.end());
@@ -65,21 +59,8 @@ void ZooKeeperServer::launch() {
        {"-cp", kClassPath, "org.apache.zookeeper.server.quorum.QuorumPeerMain"}) {
     argv.emplace_back(word);
   }
-  argv.push_back(dir_.path() + "/zoo.cfg");
-  pid_ = spawn(argv, {}, dir_.path() + "/output");
-}
-
-void ZooKeeperServer::wait_until_ready() {
-  const Deadline deadline = after(Clock::now(), kPatience);
-  while (mode().empty()) {
-    if (!runs(WNOHANG)) throw std::runtime_error("zookeeper does not run: " + complaints());
-    if (Clock::now() >= deadline) {
-      kill();
-      throw std::runtime_error("zookeeper does not answer: " + complaints());
-    }
-    // What is waited for is the server's own doing, of which nothing tells us.
-    std::this_thread::sleep_for(Millis{5});
-  }
+  argv.push_back(directory() + "/zoo.cfg");
+  start(argv);
 }
 
 std::string ZooKeeperServer::ask(const std::string& word) const {
@@ -100,49 +81,10 @@ std::string ZooKeeperServer::mode() const {
   return at == std::string::npos ? "" : text.substr(at + 7, text.find('\n', at + 1) - at - 7);
 }
 
-bool ZooKeeperServer::runs(int wait_flags) {
-  int status = 0;
-  pid_t got;
-  do {
-    got = ::waitpid(pid_, &status, wait_flags);
-  } while (got < 0 && errno == EINTR);
-  if (got == 0 || (got > 0 && WIFSTOPPED(status))) return true;
-  pid_ = -1;
-  return false;
-}
-
-std::string ZooKeeperServer::complaints() const {
-  std::ostringstream text;
-  text << std::ifstream(dir_.path() + "/output").rdbuf();
-  return text.str();
-}
-
-void ZooKeeperServer::pause() {
-  if (pid_ > 0) ::kill(pid_, SIGSTOP);
-  if (pid_ < 0 || !runs(WUNTRACED)) throw std::runtime_error("zookeeper has ended");
-}
-
-void ZooKeeperServer::resume() {
-  if (pid_ > 0) ::kill(pid_, SIGCONT);
-}
-
-void ZooKeeperServer::kill() {
-  if (pid_ < 0) return;
-  ::kill(pid_, SIGKILL);
-  while (runs(0)) {
-  }
-}
-
-void ZooKeeperServer::start_again() {
-  kill();
-  launch();
-  wait_until_ready();
-}
-
 void ZooKeeperServer::erase() {
   kill();
-  std::filesystem::remove_all(dir_.path() + "/data");
-  std::filesystem::create_directory(dir_.path() + "/data");
+  std::filesystem::remove_all(directory() + "/data");
+  std::filesystem::create_directory(directory() + "/data");
 }
 
 ZooKeeperEnsemble::ZooKeeperEnsemble(std::vector<std::string> settings) {

@@ -1,15 +1,12 @@
 // Real ZooKeeper servers for one test: a single one, and an ensemble of three.
 #pragma once
 
-#include <sys/types.h>
-
 #include <array>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "support/reserved_port.hpp"
-#include "support/temp_dir.hpp"
+#include "support/test_server.hpp"
 
 namespace dlock::test {
 
@@ -22,34 +19,18 @@ struct ZooKeeperOptions {
   int member = 0;
 };
 
-/// On a free port of 127.0.0.1, in a directory of its own.  Killed at the end, and when the test
-/// process ends.  What cannot be done, or not within 30 s, throws.
-class ZooKeeperServer {
+class ZooKeeperServer final : public TestServer {
  public:
   /// Whether the Debian package zookeeper is installed; a test skips otherwise.
   static bool available();
 
   /// Ready when this returns, after some 0.3 s.
   explicit ZooKeeperServer(ZooKeeperOptions options = {});
-  ~ZooKeeperServer();
-  ZooKeeperServer(const ZooKeeperServer&) = delete;
-  ZooKeeperServer& operator=(const ZooKeeperServer&) = delete;
 
-  int port() const { return port_.port(); }
   std::string address() const { return "127.0.0.1:" + std::to_string(port()); }
   std::string url() const { return "zookeeper://" + address(); }
-  pid_t pid() const { return pid_; }
 
-  /// It does nothing, and connections to it stay open, once pause() has returned.
-  void pause();
-  void resume();
-
-  /// As a power failure of its machine, but for the FIN or RST that the kernel sends.
-  void kill();
-  /// After kill(): the same port and data, so that the sessions are there.  Ready when this
-  /// returns.
-  void start_again();
-  /// After kill(): it forgets everything, the sessions too.
+  /// After kill(): it forgets everything, the sessions too, which start_again() would find.
   void erase();
 
   /// The answer to a four-letter word: `server.ask("ruok") == "imok"`; empty if there is none.
@@ -59,19 +40,14 @@ class ZooKeeperServer {
   /// "standalone", "leader" or "follower"; empty while it does not serve.
   std::string mode() const;
 
-  /// For the ensemble: start() without the waiting, and the waiting.
-  void launch();
-  void wait_until_ready();
+  /// For the ensemble, and after kill(): start_again() without the waiting.
+  void launch() override;
+  using TestServer::wait_until_ready;
 
  private:
-  /// Waits for a change of the process; false when it has ended, and is reaped.
-  bool runs(int wait_flags);
-  std::string complaints() const;
+  bool answers() const override { return !mode().empty(); }
 
   ZooKeeperOptions options_;
-  TempDir dir_;
-  ReservedPort port_;
-  pid_t pid_ = -1;
 };
 
 /// Three servers that elect a leader.
