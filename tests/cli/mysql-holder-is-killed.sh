@@ -1,15 +1,12 @@
 #!/usr/bin/env bash
-# ctest: serial
+# ctest: every mysql backend
 # When the dlock of a holder is killed, the next one has a mysql-row lock at once, and the others when the
 # ttl is over; not before the job is dead, whoever of dlock's processes was killed first.  A waiter that
 # is killed is in nobody's way.
 . "$(dirname "$0")/lib.sh"
-. "$(dirname "$0")/mysql.sh"
+. "$(dirname "$0")/backends.sh"
 . "$(dirname "$0")/trouble.sh"
 need pgrep
-
-start_mysql a
-export DLOCK_PASSWORD_FILE=$mysql_password_file
 
 supervisor_of() { pgrep -o -P "$1"; }
 # kill_both PID: this dlock and its supervisor, in a moment in which it can do nothing.
@@ -23,50 +20,47 @@ kill_both() {
 }
 queue_is() { [[ $("$DLOCK" show -o waiting job) == *"$1" ]]; }
 
-for method in table row version; do
-  export DLOCK_BACKEND=mysql-$method://app@127.0.0.1:${mysql_port[a]}/test
-  ttl=3000
-  [[ $method != row ]] || ttl=60000
+ttl=3000
+[[ $backend != mysql-row ]] || ttl=60000
 
-  # The holder, while two wait, of whom the first is killed, too.
-  run_job ${ttl}ms ./job.sh
-  "$DLOCK" run -k job -q --ttl 60s -- touch dead &
-  first=$!
-  wait_until 20 queue_is 1
-  "$DLOCK" run -k job -q --ttl 60s -- touch next &
-  second=$!
-  wait_until 20 queue_is 2
-  kill_both $first
-  # A server that waits for a row lock looks after its client only when it has it.
-  [[ $method == row ]] || wait_until 20 queue_is 1
-  begun=$(now_ms)
-  kill_both "$holder"
-  expect_status 0 wait $second
-  took=$(($(now_ms) - begun))
-  echo "mysql-$method: the next one had it after $took ms"
-  if [[ $method == row ]]; then ((took < 3000)); else ((took < ttl + 3000)); fi ||
-    fail "the next one waited $took ms, with mysql-$method"
-  if [[ $method != row ]]; then
-    ((took > ttl / 2)) || fail "a lease of $ttl ms was over after $took ms, with mysql-$method"
-  fi
-  [[ -e next && ! -e dead ]] || fail "a waiter that was killed had its turn"
-  rm next
+# The holder, while two wait, of whom the first is killed, too.
+run_job ${ttl}ms ./job.sh
+"$DLOCK" run -k job -q --ttl 60s -- touch dead &
+first=$!
+wait_until 20 queue_is 1
+"$DLOCK" run -k job -q --ttl 60s -- touch next &
+second=$!
+wait_until 20 queue_is 2
+kill_both $first
+# A server that waits for a row lock looks after its client only when it has it.
+[[ $backend == mysql-row ]] || wait_until 20 queue_is 1
+begun=$(now_ms)
+kill_both "$holder"
+expect_status 0 wait $second
+took=$(($(now_ms) - begun))
+echo "$backend: the next one had it after $took ms"
+if [[ $backend == mysql-row ]]; then ((took < 3000)); else ((took < ttl + 3000)); fi ||
+  fail "the next one waited $took ms"
+if [[ $backend != mysql-row ]]; then
+  ((took > ttl / 2)) || fail "a lease of $ttl ms was over after $took ms"
+fi
+[[ -e next && ! -e dead ]] || fail "a waiter that was killed had its turn"
+rm next
 
-  # The supervisor alone, with the front unable to end the tree for now: the grandchild lives on, and
-  # the lock is held as long as it does.
-  run_job 20s ./stubborn.sh
-  supervisor=$(supervisor_of "$holder")
-  kill -STOP "$holder"
-  kill -KILL "$supervisor"
-  wait_until 20 gone "$supervisor"
-  ! flock -n oracle true || fail "nothing of the job is left"
-  for ((i = 0; i < 20; ++i)); do
-    got=0
-    "$DLOCK" run -q -n -k job -- flock -n oracle true || got=$?
-    assert_equal 75 "$got" "what the next one gets while the tree of the job lives, with mysql-$method"
-    sleep 0.05
-  done
-  kill -CONT "$holder"
-  expect_status 0 "$DLOCK" run -q -k job -w 60 -- flock -n oracle true
-  wait "$holder" || true
+# The supervisor alone, with the front unable to end the tree for now: the grandchild lives on, and
+# the lock is held as long as it does.
+run_job 10s ./stubborn.sh
+supervisor=$(supervisor_of "$holder")
+kill -STOP "$holder"
+kill -KILL "$supervisor"
+wait_until 20 gone "$supervisor"
+! flock -n oracle true || fail "nothing of the job is left"
+for ((i = 0; i < 20; ++i)); do
+  got=0
+  "$DLOCK" run -q -n -k job -- flock -n oracle true || got=$?
+  assert_equal 75 "$got" "what the next one gets while the tree of the job lives"
+  sleep 0.05
 done
+kill -CONT "$holder"
+expect_status 0 "$DLOCK" run -q -k job -w 60 -- flock -n oracle true
+wait "$holder" || true

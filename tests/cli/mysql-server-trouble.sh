@@ -1,24 +1,22 @@
 #!/usr/bin/env bash
-# ctest: serial
+# ctest: every mysql backend
 # A MySQL server that stops for less than the margin costs a warning; one that stays silent ends the job
 # before anybody else can hold the lock.  A connection that is killed and a restart end the job with
 # mysql-row, at once, and with the others nobody notices but who reads the warnings.
 . "$(dirname "$0")/lib.sh"
-. "$(dirname "$0")/mysql.sh"
+. "$(dirname "$0")/backends.sh"
 . "$(dirname "$0")/trouble.sh"
 
-start_mysql a
-start_proxy p "${mysql_port[a]}"
-export DLOCK_PASSWORD_FILE=$mysql_password_file
+start_proxy p "${mysql_port[server]}"
 
 # The session that has the lock.
-session() { sql a "SELECT IS_USED_LOCK(CONCAT('dlock.h.', owner)) FROM dlock_locks WHERE name = 'job' AND kind = 0"; }
+session() { sql server "SELECT IS_USED_LOCK(CONCAT('dlock.h.', owner)) FROM dlock_locks WHERE name = 'job' AND kind = 0"; }
 # left: how many ms the server will keep the lock, if it is a lease that it sees.
 left() {
-  sql a "SELECT TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at) DIV 1000 FROM dlock_locks
+  sql server "SELECT TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at) DIV 1000 FROM dlock_locks
          WHERE name = 'job' AND kind = 0"
 }
-beats() { sql a "SELECT beats FROM dlock_locks WHERE name = 'job' AND kind = 0"; }
+beats() { sql server "SELECT beats FROM dlock_locks WHERE name = 'job' AND kind = 0"; }
 renewed_after() { (($(beats) > $1)); }
 # lost SECONDS WHAT: the holder ends with 79 within this time, and nobody works any more.
 lost() {
@@ -32,99 +30,94 @@ lost() {
   flock -n oracle true || fail "there is a job when $2"
 }
 
-for method in table row version; do
-  direct=mysql-$method://app@127.0.0.1:${mysql_port[a]}/test
-  export DLOCK_BACKEND=$direct
+what="the server stops for less than the margin"
+run_job 6s ./job.sh 7
+sleep 1.2  # the keeper is there
+pause_mysql server
+wait_until 6 one_warning
+resume_mysql server
+wait_until 6 grep -q 'renewed "job" again' err
+touch go
+ends 7 "$what"
+outcome_is completed "$what"
+assert_equal 2 "$(wc -l <err)" "lines on stderr when $what ($(<err))"
+assert_contains "$(<err)" "mysql 127.0.0.1:${mysql_port[server]}: no answer within" "stderr when $what"
 
-  what="the server stops for less than the margin, with mysql-$method"
+what="the server stops for longer"
+run_job 4s ./stubborn.sh
+sleep 1.5
+end=4000  # it heard of a row lock before now
+[[ $backend == mysql-row ]] || end=$(left)
+end=$((end + $(now_ms)))
+pause_mysql server
+flock oracle true  # until the last of them is dead
+died=$(now_ms)
+((died < end)) || fail "the last of the tree died $((died - end)) ms after the end of the lease"
+echo "$what: the tree is dead $((end - died)) ms before the end of the lease"
+ends 79 "$what"
+outcome_is lost "$what"
+assert_contains "$(<err)" 'lost "job"' "stderr when $what"
+assert_contains "$(<err)" 'ending ./stubborn.sh' "stderr when $what"
+resume_mysql server
+expect_status 0 "$DLOCK" run -q -k job -w 30 -- true
+
+# The same by the server's own word: it hears of the job no more, and gives the lock to the next.
+what="the network swallows everything"
+DLOCK_BACKEND=$backend://app@127.0.0.1:${proxy_port[p]}/test run_job 3s ./stubborn.sh
+sleep 1.5
+proxy p blackhole
+expect_status 0 "$DLOCK" run -q -k job -w 30 -- flock -n oracle true
+ends 79 "$what"
+outcome_is lost "$what"
+proxy p pass
+
+what="the connection is killed"
+if [[ $backend == mysql-row ]]; then
+  run_job 60s ./stubborn.sh
+  sleep 1.2
+  sql server "KILL $(session)"
+  lost 10 "$what"  # SIGKILL after --kill-after
+  assert_contains "$(<err)" 'the row lock ended with the connection' "stderr when $what"
+  run_job 60s sh -c 'touch started; exec sleep 1000'
+  sleep 1.2
+  sql server "KILL $(session)"
+  lost 2 "$what"
+else
   run_job 6s ./job.sh 7
-  sleep 1.2  # the keeper is there
-  pause_mysql a
-  wait_until 6 one_warning
-  resume_mysql a
-  wait_until 6 grep -q 'renewed "job" again' err
+  sleep 1.2
+  killed=$(session)
+  before=$(beats)
+  sql server "KILL $killed"
+  wait_until 6 renewed_after "$before"
+  assert_held job
+  (($(session) != killed)) || fail "it has no new connection when $what"
+  # Those who wait are woken as before.
+  "$DLOCK" run -q -k job -- touch next &
+  next=$!
   touch go
   ends 7 "$what"
   outcome_is completed "$what"
-  assert_equal 2 "$(wc -l <err)" "lines on stderr when $what ($(<err))"
-  assert_contains "$(<err)" "mysql 127.0.0.1:${mysql_port[a]}: no answer within" "stderr when $what"
+  expect_status 0 wait $next
+  rm next
+fi
 
-  what="the server stops for longer, with mysql-$method"
-  run_job 4s ./stubborn.sh
-  sleep 1.5
-  end=4000  # it heard of a row lock before now
-  [[ $method == row ]] || end=$(left)
-  end=$((end + $(now_ms)))
-  pause_mysql a
-  flock oracle true  # until the last of them is dead
-  died=$(now_ms)
-  ((died < end)) || fail "the last of the tree died $((died - end)) ms after the end of the lease"
-  echo "$what: the tree is dead $((end - died)) ms before the end of the lease"
-  ends 79 "$what"
-  outcome_is lost "$what"
-  assert_contains "$(<err)" 'lost "job"' "stderr when $what"
-  assert_contains "$(<err)" 'ending ./stubborn.sh' "stderr when $what"
-  resume_mysql a
-  expect_status 0 "$DLOCK" run -q -k job -w 30 -- true
-
-  # The same by the server's own word: it hears of the job no more, and gives the lock to the next.
-  what="the network swallows everything, with mysql-$method"
-  DLOCK_BACKEND=mysql-$method://app@127.0.0.1:${proxy_port[p]}/test run_job 3s ./stubborn.sh
-  sleep 1.5
-  proxy p blackhole
-  expect_status 0 "$DLOCK" run -q -k job -w 30 -- flock -n oracle true
-  ends 79 "$what"
-  outcome_is lost "$what"
-  proxy p pass
-
-  what="the connection is killed, with mysql-$method"
-  if [[ $method == row ]]; then
-    run_job 60s ./stubborn.sh
-    sleep 1.2
-    sql a "KILL $(session)"
-    lost 10 "$what"  # SIGKILL after --kill-after
-    assert_contains "$(<err)" 'the row lock ended with the connection' "stderr when $what"
-    run_job 60s sh -c 'touch started; exec sleep 1000'
-    sleep 1.2
-    sql a "KILL $(session)"
-    lost 2 "$what"
-  else
-    run_job 6s ./job.sh 7
-    sleep 1.2
-    killed=$(session)
-    before=$(beats)
-    sql a "KILL $killed"
-    wait_until 6 renewed_after "$before"
-    assert_held job
-    (($(session) != killed)) || fail "it has no new connection when $what"
-    # Those who wait are woken as before.
-    "$DLOCK" run -q -k job -- touch next &
-    next=$!
-    touch go
-    ends 7 "$what"
-    outcome_is completed "$what"
-    expect_status 0 wait $next
-    rm next
-  fi
-
-  what="the server is restarted, with mysql-$method"
-  if [[ $method == row ]]; then
-    run_job 60s sh -c 'touch started; exec sleep 1000'
-    sleep 1.2
-    stop_mysql a
-    lost 6 "$what"
-    restart_mysql a
-    assert_free job
-  else
-    run_job 20s ./job.sh 7
-    sleep 1.2
-    before=$(beats)
-    restart_mysql a
-    wait_until 20 renewed_after "$before"
-    assert_held job
-    touch go
-    ends 7 "$what"
-    outcome_is completed "$what"
-    assert_free job
-  fi
-done
+what="the server is restarted"
+if [[ $backend == mysql-row ]]; then
+  run_job 60s sh -c 'touch started; exec sleep 1000'
+  sleep 1.2
+  stop_mysql server
+  lost 6 "$what"
+  restart_mysql server
+  assert_free job
+else
+  run_job 20s ./job.sh 7
+  sleep 1.2
+  before=$(beats)
+  restart_mysql server
+  wait_until 20 renewed_after "$before"
+  assert_held job
+  touch go
+  ends 7 "$what"
+  outcome_is completed "$what"
+  assert_free job
+fi

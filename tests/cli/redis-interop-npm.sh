@@ -1,5 +1,4 @@
 #!/usr/bin/env bash
-# ctest: serial
 # node-redlock (npm) and dlock wait for each other's locks, on one server and on five, and neither
 # releases one of the other.
 . "$(dirname "$0")/lib.sh"

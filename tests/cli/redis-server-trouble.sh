@@ -1,5 +1,4 @@
 #!/usr/bin/env bash
-# ctest: serial
 # A server that stops for less than the margin costs a warning; one that stops for longer, comes back
 # without the lock, or loses it, ends the job before anybody else can hold the lock.
 . "$(dirname "$0")/lib.sh"

@@ -1,5 +1,4 @@
 #!/usr/bin/env bash
-# ctest: serial
 # Renewals and releases that fail, hang, come late or say that the lock is gone.
 . "$(dirname "$0")/lib.sh"
 need python3

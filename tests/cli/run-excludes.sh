@@ -1,5 +1,4 @@
 #!/usr/bin/env bash
-# ctest: serial
 # 20 processes, 50 increments each of an unprotected counter, one in ten wrappers killed: exact.
 # Arguments are options for dlock run.
 . "$(dirname "$0")/lib.sh"

@@ -1,5 +1,4 @@
 #!/usr/bin/env bash
-# ctest: serial
 # What run-excludes.sh counts is exact when a ZooKeeper server keeps the lock.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/zookeeper.sh"

@@ -1,5 +1,4 @@
 #!/usr/bin/env bash
-# ctest: serial
 # A ZooKeeper server that stops for less than the margin, or is restarted, costs a warning; one that
 # stays silent ends the job before its session could have expired; and whoever has lost session or node
 # hears of it within a second.
