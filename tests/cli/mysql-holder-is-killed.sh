@@ -4,8 +4,8 @@
 # ttl is over; not before the job is dead, whoever of dlock's processes was killed first.  A waiter that
 # is killed is in nobody's way.
 . "$(dirname "$0")/lib.sh"
-. "$(dirname "$0")/backends.sh"
 . "$(dirname "$0")/trouble.sh"
+. "$(dirname "$0")/backends.sh"
 need pgrep
 
 supervisor_of() { pgrep -o -P "$1"; }

@@ -4,8 +4,8 @@
 # before anybody else can hold the lock.  A connection that is killed and a restart end the job with
 # mysql-row, at once, and with the others nobody notices but who reads the warnings.
 . "$(dirname "$0")/lib.sh"
-. "$(dirname "$0")/backends.sh"
 . "$(dirname "$0")/trouble.sh"
+. "$(dirname "$0")/backends.sh"
 
 start_proxy p "${mysql_port[server]}"
 
@@ -23,7 +23,7 @@ renewed_after() { (($(beats) > $1)); }
 lost() {
   local begun
   begun=$(now_ms)
-  ends 79 "$2"
+  job_ends 79 "$2"
   (($(now_ms) - begun < $1 * 1000)) || fail "it took $(($(now_ms) - begun)) ms to notice that $2"
   echo "$2: noticed after $(($(now_ms) - begun)) ms"
   outcome_is lost "$2"
@@ -39,7 +39,7 @@ wait_until 6 one_warning
 resume_mysql server
 wait_until 6 grep -q 'renewed "job" again' err
 touch go
-ends 7 "$what"
+job_ends 7 "$what"
 outcome_is completed "$what"
 assert_equal 2 "$(wc -l <err)" "lines on stderr when $what ($(<err))"
 assert_contains "$(<err)" "mysql 127.0.0.1:${mysql_port[server]}: no answer within" "stderr when $what"
@@ -55,7 +55,7 @@ flock oracle true  # until the last of them is dead
 died=$(now_ms)
 ((died < end)) || fail "the last of the tree died $((died - end)) ms after the end of the lease"
 echo "$what: the tree is dead $((end - died)) ms before the end of the lease"
-ends 79 "$what"
+job_ends 79 "$what"
 outcome_is lost "$what"
 assert_contains "$(<err)" 'lost "job"' "stderr when $what"
 assert_contains "$(<err)" 'ending ./stubborn.sh' "stderr when $what"
@@ -68,7 +68,7 @@ DLOCK_BACKEND=$backend://app@127.0.0.1:${proxy_port[p]}/test run_job 3s ./stubbo
 sleep 1.5
 proxy p blackhole
 expect_status 0 "$DLOCK" run -q -k job -w 30 -- flock -n oracle true
-ends 79 "$what"
+job_ends 79 "$what"
 outcome_is lost "$what"
 proxy p pass
 
@@ -96,7 +96,7 @@ else
   "$DLOCK" run -q -k job -- touch next &
   next=$!
   touch go
-  ends 7 "$what"
+  job_ends 7 "$what"
   outcome_is completed "$what"
   expect_status 0 wait $next
   rm next
@@ -118,7 +118,7 @@ else
   wait_until 20 renewed_after "$before"
   assert_held job
   touch go
-  ends 7 "$what"
+  job_ends 7 "$what"
   outcome_is completed "$what"
   assert_free job
 fi

@@ -5,7 +5,6 @@
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/backends.sh"
 
-cd "$tmp"
 queue_is() { [[ $("$DLOCK" show -q -o waiting job 2>/dev/null) == *"$1" ]]; }
 waiters() { # so many, one after the other
   waiter=()

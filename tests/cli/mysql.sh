@@ -15,7 +15,7 @@ declare -gA mysql_port=() mysql_pid=() mysql_url=() mysql_dir=()
 mysql_password_file=$tmp/mysql-password
 (umask 077 && echo sesame >"$mysql_password_file")
 
-lib_mysql_files=${BASH_SOURCE[0]%/*}/../support/mysql
+lib_mysql_files=$DLOCK_SOURCE/tests/support/mysql
 lib_mysql_user=()
 ((EUID != 0)) || lib_mysql_user=(--user=root)
 

@@ -4,6 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/redis.sh"
 . "$(dirname "$0")/trouble.sh"
+cd "$tmp"
 
 start_redis a
 export DLOCK_BACKEND=${redis_url[a]}
@@ -30,7 +31,7 @@ wait_until 6 one_warning
 resume_redis a
 wait_until 6 grep -q 'renewed "job" again' err
 touch go
-ends 7 "$what"
+job_ends 7 "$what"
 outcome_is completed "$what"
 assert_equal 1 "$(warnings)" "warnings when $what ($(<err))"
 assert_equal 2 "$(wc -l <err)" "lines on stderr when $what ($(<err))"
@@ -44,7 +45,7 @@ flock oracle true  # until the last of them is dead
 died=$(now_ms)
 ((died < end)) || fail "the last of the tree died $((died - end)) ms after the end of the lease"
 echo "$what: the tree is dead $((end - died)) ms before the end of the lease"
-ends 79 "$what"
+job_ends 79 "$what"
 outcome_is lost "$what"
 assert_contains "$(<err)" 'lost "job"' "stderr when $what"
 assert_contains "$(<err)" 'ending ./stubborn.sh' "stderr when $what"
@@ -56,7 +57,7 @@ rcli a flushall >/dev/null
 lost() {
   local begun
   begun=$(now_ms)
-  ends 79 "$1"
+  job_ends 79 "$1"
   (($(now_ms) - begun < 4000)) || fail "it took $(($(now_ms) - begun)) ms to notice that $1"
   echo "$1: noticed after $(($(now_ms) - begun)) ms"
   outcome_is lost "$1"
@@ -92,7 +93,7 @@ rcli a persist dlock:job >/dev/null
 has_ttl() { (($(rcli a pttl dlock:job) > 0)); }
 wait_until 10 has_ttl
 touch go
-ends 0 "$what"
+job_ends 0 "$what"
 assert_contains "$(<err)" '(PERSIST)' "stderr when $what"
 assert_equal 1 "$(wc -l <err)" "lines on stderr when $what ($(<err))"
 
@@ -108,5 +109,5 @@ restart_redis a
 assert_equal "$token" "$(rcli a get dlock:job)" "the lock after a restart"
 just_renewed
 touch go
-ends 0 "$what"
+job_ends 0 "$what"
 outcome_is completed "$what"

@@ -1,19 +1,18 @@
 # shellcheck shell=bash
 # For the scripts that do something to a server while a job runs under a lock.  After lib.sh:
 #   . "$(dirname "$0")/trouble.sh"
-# goes to $tmp and makes job.sh, which runs until ./go is there, and stubborn.sh, which runs for ever with a child and a
-# grandchild: all three have the lock of the file oracle, and none heeds SIGTERM.
+# makes in $tmp, where all below is done: job.sh, which runs until ./go is there, and stubborn.sh, which
+# runs for ever with a child and a grandchild: all three have the lock of the file oracle, and none heeds SIGTERM.
 : "${tmp:?lib.sh comes first}"
 need flock
-cd "$tmp" || exit
 
-cat >job.sh <<'SH'
+cat >"$tmp/job.sh" <<'SH'
 #!/bin/sh
 touch started
 until test -e go; do sleep 0.02; done
 exit "${1:-0}"
 SH
-cat >stubborn.sh <<'SH'
+cat >"$tmp/stubborn.sh" <<'SH'
 #!/bin/sh
 exec 9<>oracle
 flock -n 9 || exit 99
@@ -21,7 +20,7 @@ trap '' TERM
 sh -c 'setsid sleep 1000 & touch started; while :; do sleep 1; done' &
 while :; do sleep 1; done
 SH
-chmod +x job.sh stubborn.sh
+chmod +x "$tmp/job.sh" "$tmp/stubborn.sh"
 
 now_ms() { echo $((${EPOCHREALTIME/./} / 1000)); }
 
@@ -36,8 +35,8 @@ run_job() {
   wait_until 20 test -e started
 }
 
-# ends STATUS WHEN: the holder does, with this status.
-ends() {
+# job_ends STATUS WHEN: the holder does, with this status.
+job_ends() {
   local got=0
   wait "$holder" || got=$?
   assert_equal "$1" "$got" "exit status of the holder when $2 ($(<err))"

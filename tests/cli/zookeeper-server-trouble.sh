@@ -5,6 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/zookeeper.sh"
 . "$(dirname "$0")/trouble.sh"
+cd "$tmp"
 
 start_zk a
 export DLOCK_BACKEND=${zk_url[a]}
@@ -24,7 +25,7 @@ wait_until 6 one_warning
 resume_zk a
 wait_until 6 grep -q 'renewed "job" again' err
 touch go
-ends 7 "$what"
+job_ends 7 "$what"
 outcome_is completed "$what"
 assert_equal 2 "$(wc -l <err)" "lines on stderr when $what ($(<err))"
 assert_contains "$(<err)" "zookeeper 127.0.0.1:${zk_port[a]}: " "stderr when $what"
@@ -35,7 +36,7 @@ hold 6s ./job.sh 7
 restart_zk a
 sleep 2
 touch go
-ends 7 "$what"
+job_ends 7 "$what"
 outcome_is completed "$what"
 
 what='the server stops for longer'
@@ -49,7 +50,7 @@ died=$(now_ms)
 ((died < paused + 3000)) || fail "the last of the tree died $((died - paused)) ms after the stop"
 ((died > paused + 500)) || fail "the job was ended $((died - paused)) ms after the stop: too early"
 echo "$what: the tree is dead $((died - paused)) ms after the stop, with a ttl of 3 s"
-ends 79 "$what"
+job_ends 79 "$what"
 outcome_is lost "$what"
 assert_contains "$(<err)" 'lost "job"' "stderr when $what"
 assert_contains "$(<err)" 'ending ./stubborn.sh' "stderr when $what"
@@ -64,7 +65,7 @@ sleep 1.5
 proxy p blackhole
 wait_until 20 nothing_is_left
 flock -n oracle true || fail "the server has ended the session, and the job is alive"
-ends 79 "$what"
+job_ends 79 "$what"
 outcome_is lost "$what"
 proxy p pass
 
@@ -72,7 +73,7 @@ proxy p pass
 lost() {
   local begun
   begun=$(now_ms)
-  ends 79 "$1"
+  job_ends 79 "$1"
   (($(now_ms) - begun < 1000)) || fail "it took $(($(now_ms) - begun)) ms to notice that $1"
   echo "$1: noticed after $(($(now_ms) - begun)) ms"
   outcome_is lost "$1"
@@ -107,5 +108,5 @@ assert_contains "$(<err)" 'the disk is full' "stderr when it is force-released"
 hold 30s sh -c 'touch started; exec sleep 1000'
 zk a rm "$node"
 begun=$(now_ms)
-ends 79 'the node of a young job is deleted'
+job_ends 79 'the node of a young job is deleted'
 (($(now_ms) - begun < 2500)) || fail "a young job heard after $(($(now_ms) - begun)) ms that its node is gone"
