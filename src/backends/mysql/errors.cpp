@@ -28,7 +28,9 @@ struct Meaning {
 
 constexpr std::array kMeanings{
     // --- busy, ill or on its way out: again later
+    Meaning{3, Errc::unreachable, "it cannot write a file"},
     Meaning{1021, Errc::unreachable, "its disk is full"},
+    Meaning{1026, Errc::unreachable, "it cannot write a file"},
     Meaning{1040, Errc::unreachable, "it has no connection left; see max_connections"},
     Meaning{1041, Errc::unreachable, "it is out of memory"},
     Meaning{1047, Errc::unreachable, "this node of the cluster does not serve now"},
