@@ -68,7 +68,7 @@ trap 'echo "${BASH_SOURCE[0]##*/}:$LINENO: failed: ${BASH_COMMAND%%"$lib_newline
 # fail MESSAGE: says what does not hold, and where, and ends the test.
 fail() {
   local depth=1
-  while [[ ${BASH_SOURCE[depth]-} == "${BASH_SOURCE[0]}" ]]; do depth=$((depth + 1)); done
+  while [[ ${BASH_SOURCE[depth]} != "$0" ]] && ((depth + 1 < ${#BASH_SOURCE[@]})); do depth=$((depth + 1)); done
   echo "${BASH_SOURCE[depth]##*/}:${BASH_LINENO[depth - 1]}: $*" >&2
   exit 1
 }

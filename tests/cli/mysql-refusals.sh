@@ -3,33 +3,12 @@
 # line on stderr that names the server, soon, starts nothing and leaves nothing.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/mysql.sh"
-need python3
 
 cd "$tmp"
+product=mysql
 secret=sesame
+. "$DLOCK_SOURCE/tests/cli/refusals.sh"
 export DLOCK_PASSWORD_FILE=$mysql_password_file
-
-# refuses STATUS TEXT URL [OPTIONS]: dlock run with this backend, and half a second to reach it.
-refuses() {
-  local want=$1 text=$2 url=$3 got=0 begun=$EPOCHSECONDS
-  shift 3
-  DLOCK_BACKEND=$url timeout -s KILL 60 \
-    "$DLOCK" run -k job --connect-timeout 0.5 "$@" -- touch ran 2>err || got=$?
-  assert_equal "$want" "$got" "exit status for $url $* ($(<err))"
-  assert_equal 1 "$(wc -l <err)" "lines on stderr for $url $* ($(<err))"
-  assert_contains "$(<err)" "$text" "stderr for $url $*"
-  assert_lacks "$(<err)" "$secret" "stderr for $url $*"
-  ((EPOCHSECONDS - begun <= 10)) || fail "$url took $((EPOCHSECONDS - begun)) s to be refused"
-  [[ ! -e ran ]] || fail "the command was run with $url"
-  if ((want == 69 || want == 77)); then
-    assert_contains "$(<err)" "dlock: mysql " "stderr for $url"
-  fi
-}
-works() { # URL [OPTIONS]
-  local url=$1
-  shift
-  DLOCK_BACKEND=$url "$DLOCK" run -k job -n "$@" -- true 2>err || fail "status $? for $url $* ($(<err))"
-}
 
 # URLs and flags.
 host=127.0.0.1
@@ -47,43 +26,19 @@ refuses 64 'bad prefix' mysql://$host/db --prefix 'x; DROP TABLE y; --'
 refuses 64 'means nothing to the mysql-table backend' mysql://$host/db --zk-style kazoo
 
 # Not there, or no MySQL server.
-cat >impostors.py <<'PY'
-# Prints the ports of servers that are something else.
-import socket, threading
-
-def serve(name, answer):
-    listener = socket.create_server(('127.0.0.1', 0))
-    print(name, listener.getsockname()[1], flush=True)
-    def talk(connection):
-        try:
-            if answer:
-                connection.sendall(answer)
-            while connection.recv(65536):
-                pass
-        except ConnectionError:
-            pass
-    def run():
-        while True:
-            threading.Thread(target=talk, args=(listener.accept()[0],)).start()
-    threading.Thread(target=run).start()
-
-serve('silent', b'')
-serve('http', b'HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n')
-serve('ssh', b'SSH-2.0-OpenSSH_9.2p1\r\n')
-serve('zeros', b'\0' * 4096)
-serve('blocked', b'\x21\0\0\0\xff\x69\x04Host is blocked: \x1b[31mtoo much')
-print('end 0', flush=True)
-PY
-python3 impostors.py >ports &
-wait_until 20 grep -qs end ports
-declare -A port=()
-while read -r name number; do port[$name]=$number; done <ports
+impostors greeting <<'END'
+silent b''
+http b'HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n'
+ssh b'SSH-2.0-OpenSSH_9.2p1\r\n'
+zeros b'\0' * 4096
+blocked b'\x21\0\0\0\xff\x69\x04Host is blocked: \x1b[31mtoo much'
+END
 refuses 69 'no-such-host.invalid:3306: no such host' mysql://no-such-host.invalid/db
 refuses 69 "$host:1: connection refused" mysql://$host:1/db
 refuses 69 'connection refused' 'mysql://[::1]:1/db'
 refuses 69 "$host:2" mysql://$host:1,$host:2/db
 refuses 69 'no such socket' "mysql:///db?socket=$tmp/none"
-refuses 69 'no answer within 500ms' "mysql://$host:${port[silent]}/db"
+for name in silent full; do refuses 69 'no answer within 500ms' "mysql://$host:${port[$name]}/db"; done
 for name in http ssh zeros; do refuses 69 "$host:${port[$name]}" "mysql://$host:${port[$name]}/db"; done
 refuses 77 'blocked' "mysql://$host:${port[blocked]}/db"
 assert_lacks "$(<err)" $'\e' "what a server says"
@@ -101,21 +56,13 @@ for method in table row version; do
   # The first that is a primary, whatever is with the others.
   works "mysql-$method://app@$host:1,$host:${mysql_port[a]}/test"
 done
-# looks STATUS TEXT COMMAND...: a command for operators, refused in one line, with nothing on stdout.
-looks() {
-  local want=$1 text=$2 got=0
-  shift 2
-  timeout -s KILL 60 "$DLOCK" "$@" --connect-timeout 0.5 >out 2>err </dev/null || got=$?
-  assert_equal "$want/1/" "$got/$(wc -l <err)/$(<out)" "status, lines on stderr and stdout of $* ($(<err))"
-  assert_contains "$(<err)" "$text" "stderr of $*"
-  assert_lacks "$(<err)" "$secret" "stderr of $*"
-}
+# What operators get.
 for method in table row version; do
   for command in list 'show job' 'force-release --yes job'; do
     read -ra words <<<"$command"
-    looks 77 'may not log in' "${words[@]}" -b "mysql-$method://$at/test" --password-file wrong
-    looks 69 'connection refused' "${words[@]}" -b "mysql-$method://app@$host:1/test"
-    looks 69 'no answer within 500ms' "${words[@]}" -b "mysql-$method://app@$host:${port[silent]}/test"
+    looks_refused 77 'may not log in' "${words[@]}" -b "mysql-$method://$at/test" --password-file wrong
+    looks_refused 69 'connection refused' "${words[@]}" -b "mysql-$method://app@$host:1/test"
+    looks_refused 69 'no answer within 500ms' "${words[@]}" -b "mysql-$method://app@$host:${port[silent]}/test"
   done
 done
 

@@ -3,26 +3,10 @@
 # status and in one line on stderr that names the server, soon, and starts nothing.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/redis.sh"
-need python3
 
 cd "$tmp"
-
-# refuses STATUS TEXT URL [OPTIONS]: dlock run with this backend, and half a second to reach it.
-refuses() {
-  local want=$1 text=$2 url=$3 got=0 begun=$EPOCHSECONDS
-  shift 3
-  DLOCK_BACKEND=$url timeout -s KILL 60 \
-    "$DLOCK" run -k job --connect-timeout 0.5 "$@" -- touch ran 2>err || got=$?
-  assert_equal "$want" "$got" "exit status for $url $* ($(<err))"
-  assert_equal 1 "$(wc -l <err)" "lines on stderr for $url $* ($(<err))"
-  assert_contains "$(<err)" "$text" "stderr for $url $*"
-  ((EPOCHSECONDS - begun <= 10)) || fail "$url took $((EPOCHSECONDS - begun)) s to be refused"
-  [[ ! -e ran ]] || fail "the command was run with $url"
-  if ((want == 69 || want == 77)); then assert_contains "$(<err)" "dlock: redis " "stderr for $url"; fi
-}
-works() { # URL
-  DLOCK_BACKEND=$1 "$DLOCK" run -k job -n -- true || fail "status $? for $1"
-}
+product=redis
+. "$DLOCK_SOURCE/tests/cli/refusals.sh"
 
 # URLs.
 host=127.0.0.1
@@ -45,38 +29,12 @@ refuses 64 'is no way to reach redis' redis+carrier://$host
 refuses 64 'the prefix is longer than 200 bytes' redis://$host --prefix "$(printf '%201s' '')"
 
 # Not there, or no redis server.
-cat >impostors.py <<'PY'
-# Prints the ports of servers that are something else.
-import socket, threading
-
-def serve(name, answer):
-    listener = socket.create_server(('127.0.0.1', 0))
-    print(name, listener.getsockname()[1], flush=True)
-    def talk(connection):
-        while connection.recv(65536):
-            if answer:
-                connection.sendall(answer)
-    def run():
-        while True:
-            threading.Thread(target=talk, args=(listener.accept()[0],)).start()
-    threading.Thread(target=run).start()
-
-serve('http', b'HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n')
-serve('smtp', b'220 mail.example.net ESMTP\r\n')
-serve('silent', b'')
-serve('moved', b'-MOVED 3999 10.0.0.9:6381\r\n')
-full = socket.create_server(('127.0.0.1', 0), backlog=0)  # and nobody accepts
-clients = []
-for i in range(4):
-    clients.append(socket.socket())
-    clients[-1].setblocking(False)
-    clients[-1].connect_ex(full.getsockname())
-print('full', full.getsockname()[1], flush=True)
-PY
-python3 impostors.py >ports &
-wait_until 20 grep -qs full ports
-declare -A port=()
-while read -r name number; do port[$name]=$number; done <ports
+impostors answering <<'END'
+http b'HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n'
+smtp b'220 mail.example.net ESMTP\r\n'
+silent b''
+moved b'-MOVED 3999 10.0.0.9:6381\r\n'
+END
 
 start_redis a
 url=${redis_url[a]}

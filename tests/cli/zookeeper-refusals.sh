@@ -3,32 +3,11 @@
 # in a line on stderr that names the server, soon, starts nothing and leaves nothing.  Passwords are not in it.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/zookeeper.sh"
-need python3
 
 cd "$tmp"
+product=zookeeper
 secret=hunter2
-
-# refuses STATUS TEXT URL [OPTIONS]: dlock run with this backend, and half a second to reach it.
-refuses() {
-  local want=$1 text=$2 url=$3 got=0 begun=$EPOCHSECONDS
-  shift 3
-  DLOCK_BACKEND=$url timeout -s KILL 60 \
-    "$DLOCK" run -k job --connect-timeout 0.5 "$@" -- touch ran 2>err || got=$?
-  assert_equal "$want" "$got" "exit status for $url $* ($(<err))"
-  assert_equal 1 "$(wc -l <err)" "lines on stderr for $url $* ($(<err))"
-  assert_contains "$(<err)" "$text" "stderr for $url $*"
-  assert_lacks "$(<err)" "$secret" "stderr for $url $*"
-  ((EPOCHSECONDS - begun <= 10)) || fail "$url took $((EPOCHSECONDS - begun)) s to be refused"
-  [[ ! -e ran ]] || fail "the command was run with $url"
-  if ((want == 69 || want == 77)); then
-    assert_contains "$(<err)" "dlock: zookeeper " "stderr for $url"
-  fi
-}
-works() { # URL [OPTIONS]
-  local url=$1
-  shift
-  DLOCK_BACKEND=$url "$DLOCK" run -k job -n "$@" -- true || fail "status $? for $url $*"
-}
+. "$DLOCK_SOURCE/tests/cli/refusals.sh"
 
 # URLs and flags.
 host=127.0.0.1
@@ -44,41 +23,18 @@ refuses 64 'curator, curator-rw' zookeeper://$host --zk-style nonsense
 refuses 64 'means nothing to the file backend' "file://$locks" --zk-style kazoo
 
 # Not there, or no ZooKeeper server.
-cat >impostors.py <<'PY'
-# Prints the ports of servers that are something else.
-import socket, threading
-
-def serve(name, answer):
-    listener = socket.create_server(('127.0.0.1', 0))
-    print(name, listener.getsockname()[1], flush=True)
-    def talk(connection):
-        try:
-            while connection.recv(65536):
-                if answer:
-                    connection.sendall(answer)
-        except ConnectionError:
-            pass
-    def run():
-        while True:
-            threading.Thread(target=talk, args=(listener.accept()[0],)).start()
-    threading.Thread(target=run).start()
-
-serve('http', b'HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n')
-serve('silent', b'')
-serve('huge', b'\x7f\xff\xff\xff' + b'x' * 1000)
-serve('minus', b'\xff\xff\xff\xff' * 100)
-serve('zeros', b'\0' * 4096)
-print('end 0', flush=True)
-PY
-python3 impostors.py >ports &
-wait_until 20 grep -qs end ports
-declare -A port=()
-while read -r name number; do port[$name]=$number; done <ports
+impostors answering <<'END'
+http b'HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n'
+silent b''
+huge b'\x7f\xff\xff\xff' + b'x' * 1000
+minus b'\xff\xff\xff\xff' * 100
+zeros b'\0' * 4096
+END
 refuses 69 'no-such-host.invalid' zookeeper://no-such-host.invalid
 refuses 69 'connection refused' zookeeper://$host:1
 refuses 69 'connection refused' 'zookeeper://[::1]:1'
 refuses 69 "$host:1,$host:2" zookeeper://$host:1,$host:2
-refuses 69 'no answer' "zookeeper://$host:${port[silent]}"
+for name in silent full; do refuses 69 'no answer' "zookeeper://$host:${port[$name]}"; done
 for name in http huge minus zeros; do
   refuses 69 'does not speak the protocol of ZooKeeper' "zookeeper://$host:${port[$name]}"
 done
