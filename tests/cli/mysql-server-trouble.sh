@@ -12,54 +12,22 @@ start_proxy p "${mysql_port[server]}"
 # The session that has the lock.
 session() { sql server "SELECT IS_USED_LOCK(CONCAT('dlock.h.', owner)) FROM dlock_locks WHERE name = 'job' AND kind = 0"; }
 another_session() { [[ $(session) != @(NULL|"$killed") ]]; }
-# left: how many ms the server will keep the lock, if it is a lease that it sees.
-left() {
+# still: how many ms the server will keep the lock, if it is a lease that it sees.
+still() {
   sql server "SELECT TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at) DIV 1000 FROM dlock_locks
          WHERE name = 'job' AND kind = 0"
 }
 beats() { sql server "SELECT beats FROM dlock_locks WHERE name = 'job' AND kind = 0"; }
 renewed_after() { (($(beats) > $1)); }
-# lost SECONDS WHAT: the holder ends with 79 within this time, and nobody works any more.
-lost() {
-  local begun
-  begun=$(now_ms)
-  job_ends 79 "$2"
-  (($(now_ms) - begun < $1 * 1000)) || fail "it took $(($(now_ms) - begun)) ms to notice that $2"
-  echo "$2: noticed after $(($(now_ms) - begun)) ms"
-  outcome_is lost "$2"
-  assert_contains "$(<err)" 'lost "job"' "stderr when $2"
-  flock -n oracle true || fail "there is a job when $2"
-}
-
-what="the server stops for less than the margin"
 run_job 6s ./job.sh 7
 sleep 1.2  # the keeper is there
-pause_mysql server
-wait_until 6 one_warning
-resume_mysql server
-wait_until 6 grep -q 'renewed "job" again' err
-touch go
-job_ends 7 "$what"
-outcome_is completed "$what"
-assert_equal 2 "$(wc -l <err)" "lines on stderr when $what ($(<err))"
-assert_contains "$(<err)" "mysql 127.0.0.1:${mysql_port[server]}: no answer within" "stderr when $what"
+survives_a_stop mysql server "mysql 127.0.0.1:${mysql_port[server]}: no answer within"
 
-what="the server stops for longer"
 run_job 4s ./stubborn.sh
 sleep 1.5
 end=4000  # it heard of a row lock before now
-[[ $backend == mysql-row ]] || end=$(left)
-end=$((end + $(now_ms)))
-pause_mysql server
-flock oracle true  # until the last of them is dead
-died=$(now_ms)
-((died < end)) || fail "the last of the tree died $((died - end)) ms after the end of the lease"
-echo "$what: the tree is dead $((end - died)) ms before the end of the lease"
-job_ends 79 "$what"
-outcome_is lost "$what"
-assert_contains "$(<err)" 'lost "job"' "stderr when $what"
-assert_contains "$(<err)" 'ending ./stubborn.sh' "stderr when $what"
-resume_mysql server
+[[ $backend == mysql-row ]] || end=$(still)
+dies_of_a_stop mysql server $((end + $(now_ms)))
 expect_status 0 "$DLOCK" run -q -k job -w 30 -- true
 
 # The same by the server's own word: it hears of the job no more, and gives the lock to the next.
@@ -77,12 +45,12 @@ if [[ $backend == mysql-row ]]; then
   run_job 60s ./stubborn.sh
   sleep 1.2
   sql server "KILL $(session)"
-  lost 10 "$what"  # SIGKILL after --kill-after
+  lost 10000 "$what"  # SIGKILL after --kill-after
   assert_contains "$(<err)" 'the row lock ended with the connection' "stderr when $what"
   run_job 60s sh -c 'touch started; exec sleep 1000'
   sleep 1.2
   sql server "KILL $(session)"
-  lost 2 "$what"
+  lost 2000 "$what"
 else
   run_job 6s ./job.sh 7
   sleep 1.2
@@ -107,7 +75,7 @@ if [[ $backend == mysql-row ]]; then
   run_job 60s sh -c 'touch started; exec sleep 1000'
   sleep 1.2
   stop_mysql server
-  lost 6 "$what"
+  lost 6000 "$what"
   restart_mysql server
   assert_free job
 else

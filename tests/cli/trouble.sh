@@ -44,3 +44,47 @@ job_ends() {
 warnings() { grep -c 'cannot renew' err || true; }
 one_warning() { (($(warnings) == 1)); }
 outcome_is() { assert_contains "$(<status)" "\"outcome\":\"$1\"" "status file when $2"; }
+
+# survives_a_stop KIND NAME MESSAGE: the server NAME, of pause_KIND and resume_KIND, stops for less than the
+# margin; the job, ./job.sh 7, hears nothing of it, and stderr has one warning, with MESSAGE.
+survives_a_stop() {
+  local what='the server stops for less than the margin'
+  "pause_$1" "$2"
+  wait_until 6 one_warning
+  "resume_$1" "$2"
+  wait_until 6 grep -q 'renewed "job" again' err
+  touch go
+  job_ends 7 "$what"
+  outcome_is completed "$what"
+  assert_equal 2 "$(wc -l <err)" "lines on stderr when $what ($(<err))"
+  assert_contains "$(<err)" "$3" "stderr when $what"
+}
+
+# dies_of_a_stop KIND NAME END: it stops for longer; the job, ./stubborn.sh, is dead before END, by now_ms, at
+# which the server gives the lock to others.  Sets $left, the milliseconds in between.
+dies_of_a_stop() {
+  local what='the server stops for longer'
+  "pause_$1" "$2"
+  flock oracle true  # until the last of them is dead
+  left=$(($3 - $(now_ms)))
+  ((left > 0)) || fail "the last of the tree died $((-left)) ms after the end of the lease"
+  echo "$what: the tree is dead $left ms before the end of the lease"
+  job_ends 79 "$what"
+  outcome_is lost "$what"
+  assert_contains "$(<err)" 'lost "job"' "stderr when $what"
+  assert_contains "$(<err)" 'ending ./stubborn.sh' "stderr when $what"
+  "resume_$1" "$2"
+}
+
+# lost MS WHAT: the holder ends with 79 within this time, and nobody works any more.
+lost() {
+  local begun took
+  begun=$(now_ms)
+  job_ends 79 "$2"
+  took=$(($(now_ms) - begun))
+  ((took < $1)) || fail "it took $took ms to notice that $2"
+  echo "$2: noticed after $took ms"
+  outcome_is lost "$2"
+  assert_contains "$(<err)" 'lost "job"' "stderr when $2"
+  flock -n oracle true || fail "there is a job when $2"
+}

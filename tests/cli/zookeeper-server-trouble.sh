@@ -18,18 +18,9 @@ hold() {
 }
 nothing_is_left() { [[ -z $(zk a ls $lock) ]]; }
 
-what='the server stops for less than the margin'
 hold 6s ./job.sh 7
-pause_zk a
-wait_until 6 one_warning
-resume_zk a
-wait_until 6 grep -q 'renewed "job" again' err
-touch go
-job_ends 7 "$what"
-outcome_is completed "$what"
-assert_equal 2 "$(wc -l <err)" "lines on stderr when $what ($(<err))"
-assert_contains "$(<err)" "zookeeper 127.0.0.1:${zk_port[a]}: " "stderr when $what"
-nothing_is_left || fail "there are nodes when $what"
+survives_a_stop zk a "zookeeper 127.0.0.1:${zk_port[a]}: "
+nothing_is_left || fail "there are nodes after a short stop"
 
 what='the server is restarted'
 hold 6s ./job.sh 7
@@ -39,22 +30,11 @@ touch go
 job_ends 7 "$what"
 outcome_is completed "$what"
 
-what='the server stops for longer'
 hold 3s ./stubborn.sh
 sleep 2  # and with renewals behind it
-paused=$(now_ms)
-pause_zk a
-flock oracle true  # until the last of them is dead
-died=$(now_ms)
 # The server heard of the session before it was stopped, so it may end it 3 s after that.
-((died < paused + 3000)) || fail "the last of the tree died $((died - paused)) ms after the stop"
-((died > paused + 500)) || fail "the job was ended $((died - paused)) ms after the stop: too early"
-echo "$what: the tree is dead $((died - paused)) ms after the stop, with a ttl of 3 s"
-job_ends 79 "$what"
-outcome_is lost "$what"
-assert_contains "$(<err)" 'lost "job"' "stderr when $what"
-assert_contains "$(<err)" 'ending ./stubborn.sh' "stderr when $what"
-resume_zk a
+dies_of_a_stop zk a $(($(now_ms) + 3000))
+((left < 2500)) || fail "the job was ended $left ms before it had to be: too early"
 wait_until 20 nothing_is_left
 
 # The same by the server's own word: it hears of the job no more, and deletes the node in the end.
@@ -69,15 +49,9 @@ job_ends 79 "$what"
 outcome_is lost "$what"
 proxy p pass
 
-# lost WHAT: the holder ends with 79 within a second.
-lost() {
-  local begun
-  begun=$(now_ms)
-  job_ends 79 "$1"
-  (($(now_ms) - begun < 1000)) || fail "it took $(($(now_ms) - begun)) ms to notice that $1"
-  echo "$1: noticed after $(($(now_ms) - begun)) ms"
-  outcome_is lost "$1"
-  assert_contains "$(<err)" 'lost "job"' "stderr when $1"
+# gone_when WHAT: which is noticed within a second.
+gone_when() {
+  lost 1000 "$1"
   nothing_is_left || fail "there are nodes when $1"
 }
 # The keeper listens once the job has run for a second.
@@ -89,19 +63,19 @@ read -r _ session _ <<<"$(zk a stat "$node")"
 proxy p refuse  # see end_session_of in tests/contract
 zk a expire "$session"
 proxy p pass
-lost 'the server has ended the session'
+gone_when 'the server has ended the session'
 assert_contains "$(<err)" expired "stderr when the session has expired"
 
 hold 30s sh -c 'touch started; exec sleep 1000'
 wait_until 10 listens
 zk a rm "$node"
-lost 'the node is deleted'
+gone_when 'the node is deleted'
 assert_contains "$(<err)" "the node $node was deleted" "stderr when the node is deleted"
 
 hold 30s sh -c 'touch started; exec sleep 1000'
 wait_until 10 listens
 "$DLOCK" force-release --yes --reason 'the disk is full' job 2>said
-lost 'it is force-released'
+gone_when 'it is force-released'
 assert_contains "$(<err)" 'the disk is full' "stderr when it is force-released"
 
 # A young job: nobody listens yet, but the first look tells.
