@@ -16,6 +16,11 @@ std::string with(Mode mode, unsigned slots) {
 
 }  // namespace
 
+bool modes_mix(Mode a, unsigned a_slots, Mode b, unsigned b_slots) {
+  if (a != Mode::slots && b != Mode::slots) return true;
+  return a == b && a_slots == b_slots;
+}
+
 Error mode_conflict(const Request& request, Mode held, unsigned held_slots) {
   return {Errc::conflict, util::quoted(request.key) + " is held with " + with(held, held_slots) +
                               ", not " + with(request.mode, request.slots)};

@@ -44,6 +44,10 @@ struct Request {
   Owner owner;
 };
 
+/// Whether a request in one of these modes may wait for a holder in the other: slots go with slots
+/// of the same number only, exclusive and shared with each other, whatever their numbers.
+bool modes_mix(Mode a, unsigned a_slots, Mode b, unsigned b_slots);
+
 /// Errc::conflict: the key is held in a mode that cannot be mixed with the request; names both.
 Error mode_conflict(const Request& request, Mode held, unsigned held_slots);
 

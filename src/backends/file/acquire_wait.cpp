@@ -38,9 +38,7 @@ Error Acquisition::busy() const {
 Result<void> Acquisition::check_mode(const LockInfo& seen) const {
   for (const LockInfo::Holder& holder : seen.holders) {
     if (holder.foreign) continue;
-    const bool same = seen.mode == request_.mode && seen.slots == request_.slots;
-    const bool waits = seen.mode != Mode::slots && request_.mode != Mode::slots;
-    if (same || waits) continue;
+    if (modes_mix(request_.mode, request_.slots, seen.mode, seen.slots)) continue;
     return mode_conflict(request_, seen.mode, seen.slots);
   }
   return {};

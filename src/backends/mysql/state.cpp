@@ -27,11 +27,6 @@ std::string text(const Row& row, std::size_t column) {
 // Of microseconds, rounded up: what has not expired has something left.
 Millis left_of(long long micros) { return Millis{(micros + (micros > 0 ? 999 : 0)) / 1'000}; }
 
-bool mix(Mode a, unsigned a_slots, Mode b, unsigned b_slots) {
-  const bool slots = a == Mode::slots;
-  return slots == (b == Mode::slots) && (!slots || a_slots == b_slots);
-}
-
 Owner owner_of(const Party& party) {
   Owner owner = parse_lock_record(party.record).value_or(Owner{});
   owner.id = party.owner;
@@ -106,7 +101,7 @@ LockInfo State::info(const std::string& key) const {
 State::Decision State::decide(const Request& request, std::uint64_t own) const {
   using Is = Decision::Kind;
   for (const Party& holder : holders_) {
-    if (!mix(holder.mode, holder.slots, request.mode, request.slots)) {
+    if (!modes_mix(holder.mode, holder.slots, request.mode, request.slots)) {
       return {Is::conflict, &holder, 0};
     }
   }

@@ -18,11 +18,6 @@ std::int32_t distance(std::int32_t from, std::int32_t to) {
                                    static_cast<std::uint32_t>(from));
 }
 
-bool mix(const NodeName& a, const NodeName& b) {
-  const bool slots = a.mode == Mode::slots;
-  return slots == (b.mode == Mode::slots) && (!slots || a.slots == b.slots);
-}
-
 }  // namespace
 
 bool before(std::int32_t a, std::int32_t b) { return distance(a, b) > 0; }
@@ -64,7 +59,8 @@ Decision decide(const std::vector<NodeName>& queue, std::string_view own) {
   const auto place = static_cast<std::size_t>(ours - queue.begin());
   const std::size_t holders = count_holders(queue);
   if (place < holders) return {Kind::held, {}};
-  if (!mix(*ours, queue.front())) return {Kind::conflict, {}};
+  const NodeName& first = queue.front();
+  if (!modes_mix(ours->mode, ours->slots, first.mode, first.slots)) return {Kind::conflict, {}};
   if (ours->mode == Mode::slots && place == holders) return {Kind::watch_children, {}};
   std::size_t in_way = place - 1;
   // The first of the queue is no reader if we are one that has to wait, or else one behind it is.
