@@ -204,7 +204,7 @@ Result<Reply> Acquisition::survey() {
     std::vector<unsigned> missing(1U + (request_.mode == Mode::slots ? request_.slots : 1U));
     std::iota(missing.begin(), missing.end(), 0U);
     for (const Row& row : answers[2].rows) {
-      std::erase(missing, static_cast<unsigned>(number_in({.rows = {row}})));
+      std::erase(missing, static_cast<unsigned>(number(row, 0)));
     }
     if (missing.empty() || created) return reply;
     if (auto ok = look_at_tables(); !ok) return ok.error();

@@ -7,21 +7,13 @@
 #include <string>
 #include <vector>
 
+#include "backends/mysql/answer.hpp"
 #include "backends/mysql/place.hpp"
 #include "core/cancel.hpp"
 #include "core/result.hpp"
 #include "util/clock.hpp"
 
 namespace dlock::mysql {
-
-using Row = std::vector<std::optional<std::string>>;  // none: NULL
-
-/// Of one statement.
-struct Answer {
-  std::vector<Row> rows;
-  std::uint64_t affected = 0;  // rows that are other than before: an UPDATE to the same counts none
-  std::uint64_t insert_id = 0;
-};
 
 /// Of all the statements of one ask.
 struct Reply {

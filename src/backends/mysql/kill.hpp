@@ -7,9 +7,6 @@
 
 namespace dlock::mysql {
 
-/// The number in an answer of one column and one row; 0: none.
-std::uint64_t number_in(const Answer& answer);
-
 /// Ends a session.  False if it may not be done; true also if there is no such session.
 Result<bool> end_session(Connection& connection, std::uint64_t other, Deadline deadline);
 

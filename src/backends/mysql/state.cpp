@@ -7,18 +7,9 @@
 
 #include "core/lock_record.hpp"
 #include "util/host.hpp"
-#include "util/text.hpp"
 
 namespace dlock::mysql {
 namespace {
-
-constexpr long long kLongest = 1'000'000'000'000'000'000;
-
-// A column; 0 if it is no number, or NULL.
-long long number(const Row& row, std::size_t column) {
-  if (column >= row.size() || !row[column]) return 0;
-  return util::parse_int(*row[column], -kLongest, kLongest).value_or(0);
-}
 
 std::string text(const Row& row, std::size_t column) {
   return column < row.size() ? row[column].value_or("") : "";
@@ -37,20 +28,20 @@ Owner owner_of(const Party& party) {
 
 std::optional<Party> parse_party(const Row& row) {
   if (row.size() != 11) return std::nullopt;
-  const long long kind = number(row, 1);
-  const long long mode = number(row, 4);
+  const long long kind = signed_number(row, 1);
+  const long long mode = signed_number(row, 4);
   if (kind < 0 || kind > 2) return std::nullopt;
   Party party;
-  party.id = static_cast<std::uint64_t>(number(row, 0));
+  party.id = number(row, 0);
   party.kind = static_cast<Kind>(kind);
   party.name = text(row, 2);
   party.owner = text(row, 3);
   // A mode that we do not know mixes with none, here as in Statements::in_way().
   party.mode = mode < 0 || mode > 2 ? Mode::exclusive : static_cast<Mode>(mode);
-  party.slots = static_cast<unsigned>(std::clamp<long long>(number(row, 5), 1, 65'535));
-  party.fence = static_cast<std::uint64_t>(number(row, 6));
-  party.age = std::max(Millis{number(row, 7) / 1'000}, Millis{0});
-  if (row[8]) party.left = left_of(number(row, 8));
+  party.slots = static_cast<unsigned>(std::clamp<std::uint64_t>(number(row, 5), 1, 65'535));
+  party.fence = number(row, 6);
+  party.age = std::max(Millis{signed_number(row, 7) / 1'000}, Millis{0});
+  if (row[8]) party.left = left_of(signed_number(row, 8));
   party.present = row[9].has_value();
   party.record = text(row, 10);
   return party;

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/mysql/connection.hpp"
+#include "backends/mysql/answer.hpp"
 #include "backends/mysql/schema.hpp"
 #include "core/backend.hpp"
 

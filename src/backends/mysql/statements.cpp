@@ -18,7 +18,6 @@
 
 #include "backends/mysql/sql.hpp"
 #include "core/lock_record.hpp"
-#include "util/text.hpp"
 
 namespace dlock::mysql {
 namespace {
@@ -64,12 +63,6 @@ constexpr const char* kIdleLimit = "28800";
 
 constexpr const char* kOutcome =
     "SELECT @dlock_fit, @dlock_version IS NOT NULL, @dlock_won, @dlock_fence; ";
-
-std::uint64_t number(const Row& row, std::size_t column) {
-  constexpr long long kMost = 1'000'000'000'000'000'000;
-  if (column >= row.size() || !row[column]) return 0;
-  return static_cast<std::uint64_t>(util::parse_int(*row[column], 0, kMost).value_or(0));
-}
 
 }  // namespace
 

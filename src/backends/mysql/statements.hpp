@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "backends/mysql/answer.hpp"
 #include "backends/mysql/schema.hpp"
 #include "core/backend.hpp"
 
