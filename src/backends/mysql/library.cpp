@@ -2,12 +2,9 @@
 // would hand that down to the job: what was there is put back.  Our threads block SIGPIPE instead.
 #include "backends/mysql/library.hpp"
 
-#include <dlfcn.h>
 #include <signal.h>
 
 #include <string>
-
-#include "util/text.hpp"
 
 namespace dlock::mysql {
 namespace {
@@ -21,10 +18,8 @@ Error unusable(const std::string& why) {
 }
 
 Result<Library> load() {
-  void* library = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) return unusable(util::printable(dlerror()));
-  Library out(library);
-  if (out.missing() != nullptr) return unusable(std::string("it has no ") + out.missing());
+  Library out(kLibrary);
+  if (out.missing()) return unusable(*out.missing());
   struct sigaction before {};
   ::sigaction(SIGPIPE, nullptr, &before);
   const int status = out.mysql_server_init(0, nullptr, nullptr);
@@ -34,12 +29,6 @@ Result<Library> load() {
 }
 
 }  // namespace
-
-Library::Address Library::find(const char* name) {
-  void* address = dlsym(library_, name);
-  if (address == nullptr) missing_ = name;
-  return {address};
-}
 
 Result<const Library*> load_library() {
   static const Result<Library> library = load();

@@ -1,35 +1,17 @@
 // The functions of the client library that the connection needs, loaded when they are first asked
-// for: to link with it would cost each short job of another backend more than all that dlock does.
+// for.
 #pragma once
 
 #include <mysql.h>
 
 #include "core/result.hpp"
+#include "util/dynamic_library.hpp"
 
 namespace dlock::mysql {
 
-class Library {
- public:
-  /// Of a library that is loaded.
-  explicit Library(void* library) : library_(library) {}
+struct Library : util::DynamicLibrary {
+  using DynamicLibrary::DynamicLibrary;
 
-  /// One of the functions below that the library does not have; null if it has all.
-  const char* missing() const { return missing_; }
-
- private:
-  struct Address {
-    void* address;
-    template <class Function>
-    operator Function*() const {
-      return reinterpret_cast<Function*>(address);
-    }
-  };
-  Address find(const char* name);
-
-  void* library_;
-  const char* missing_ = nullptr;
-
- public:
   decltype(&::mysql_affected_rows) mysql_affected_rows = find("mysql_affected_rows");
   decltype(&::mysql_close) mysql_close = find("mysql_close");
   decltype(&::mysql_errno) mysql_errno = find("mysql_errno");

@@ -1,10 +1,6 @@
 #include "backends/redis/openssl.hpp"
 
-#include <dlfcn.h>
-
 #include <string>
-
-#include "util/text.hpp"
 
 namespace dlock::redis {
 namespace {
@@ -23,23 +19,14 @@ Error unusable(const std::string& why) {
 }
 
 Result<OpenSsl> load() {
-  void* library = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) return unusable(util::printable(dlerror()));
-  OpenSsl out(library);
-  if (out.missing() != nullptr) return unusable(std::string("it has no ") + out.missing());
+  OpenSsl out(kLibrary);
+  if (out.missing()) return unusable(*out.missing());
   // A thread may still be at work when the process ends: nothing must be torn down under it.
   out.OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT, nullptr);
   return out;
 }
 
 }  // namespace
-
-// Those of libcrypto are found as well: libssl has brought it.
-OpenSsl::Address OpenSsl::find(const char* name) {
-  void* address = dlsym(library_, name);
-  if (address == nullptr) missing_ = name;
-  return {address};
-}
 
 Result<const OpenSsl*> load_openssl() {
   static const Result<OpenSsl> library = load();

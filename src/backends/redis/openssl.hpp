@@ -1,5 +1,5 @@
-// The functions of OpenSSL that tls.cpp needs, loaded when they are first asked for: to link with
-// libssl would cost each short job more than everything that dlock does itself.
+// The functions of OpenSSL that tls.cpp needs, loaded when they are first asked for.  Those of
+// libcrypto are among them: libssl brings it.
 #pragma once
 
 #include <openssl/bio.h>
@@ -9,31 +9,13 @@
 #include <openssl/x509v3.h>
 
 #include "core/result.hpp"
+#include "util/dynamic_library.hpp"
 
 namespace dlock::redis {
 
-class OpenSsl {
- public:
-  /// Of a library that is loaded.
-  explicit OpenSsl(void* library) : library_(library) {}
+struct OpenSsl : util::DynamicLibrary {
+  using DynamicLibrary::DynamicLibrary;
 
-  /// One of the functions below that the library does not have; null if it has all.
-  const char* missing() const { return missing_; }
-
- private:
-  struct Address {
-    void* address;
-    template <class Function>
-    operator Function*() const {
-      return reinterpret_cast<Function*>(address);
-    }
-  };
-  Address find(const char* name);
-
-  void* library_;
-  const char* missing_ = nullptr;
-
- public:
   decltype(&::BIO_free) BIO_free = find("BIO_free");
   decltype(&::BIO_new) BIO_new = find("BIO_new");
   decltype(&::BIO_read) BIO_read = find("BIO_read");
