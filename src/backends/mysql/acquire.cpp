@@ -1,8 +1,5 @@
 // Trying.   mysql-table and mysql-version: one text, which takes the lock or changes nothing, and
-//           tells who is in the way.  mysql-row: the row lock on the connection that keeps it;
-//           then, on another one, the note who has it and the number of the grant: what the
-//           transaction that holds the lock writes would be undone if the server crashed, and the
-//           number given twice.
+//           tells who is in the way.  mysql-row: see acquire_row.cpp.
 // Queueing. Whoever does not get the lock has a row in the queue, and its session has a bell
 //           (GET_LOCK).  It waits for the bell of the one that must go before it: of the waiter
 //           before it, or, when it is the first, of the holder; with mysql-row the first waits for
@@ -21,25 +18,19 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 #include <random>
 #include <utility>
 
+#include "backends/mysql/acquisition.hpp"
 #include "backends/mysql/errors.hpp"
 #include "backends/mysql/kill.hpp"
 #include "backends/mysql/lease.hpp"
-#include "backends/mysql/state.hpp"
-#include "backends/mysql/statements.hpp"
 #include "util/log.hpp"
 #include "util/poll.hpp"
 #include "util/random_id.hpp"
-#include "util/text.hpp"
 
 namespace dlock::mysql {
 namespace {
-
-using util::quoted;
-using Decision = State::Decision;
 
 constexpr unsigned kMostTries = 20;
 constexpr unsigned kMostLosses = 3;  // of the connection, without an answer in between
@@ -57,67 +48,7 @@ Millis jitter(Millis most) {
   return Millis{std::uniform_int_distribution<std::int64_t>(1, most.count())(random)};
 }
 
-class Acquisition {
- public:
-  Acquisition(std::shared_ptr<const Place> place, Method method, const Request& request,
-              const Wait& wait)
-      : place_(std::move(place)),
-        method_(method),
-        request_(request),
-        wait_(wait),
-        statements_(method, place_->prefix, request.key) {}
-
-  Result<std::unique_ptr<Lease>> run();
-
- private:
-  // Of one try: the lease, or who is in the way.
-  struct Tried {
-    std::unique_ptr<Lease> lease;
-    State state;
-  };
-  Result<std::unique_ptr<Lease>> get();
-  Result<Tried> attempt();
-  Result<Tried> attempt_row();
-  Result<Reply> survey();
-  Result<unsigned> lock_row(bool wait);
-  Result<Tried> take_row(unsigned slot, Deadline asked);
-  Result<void> look_at_tables();
-  Result<void> queue();
-  Result<void> sweep(const State& state);
-  Result<void> sleep(const State& state, const Decision& decision);
-  Result<void> sleep_behind(const State& state, const Decision& decision);
-  Result<void> await_room(std::optional<Millis> soonest);
-  Result<void> listen_for(const std::string& bell, Millis time);
-  Result<void> rest(Millis time);
-  void tell(const State& state);
-  void leave();
-  Result<void> reopen(Error why);
-
-  Result<Reply> ask(const std::string& text) { return ask_until(text, patience()); }
-  Result<Reply> ask_until(const std::string& text, Deadline deadline);
-  State state_of(const Answer& rows) const { return {method_, parties_of(rows)}; }
-  std::unique_ptr<Lease> lease(std::uint64_t row, std::uint64_t fence, Deadline asked);
-
-  Deadline patience() const { return after(Clock::now(), place_->connect_timeout); }
-  bool time_is_up() const { return wait_.until <= Clock::now(); }
-  Error busy() const { return {Errc::busy, quoted(request_.key) + " is busy"}; }
-
-  const std::shared_ptr<const Place> place_;
-  const Method method_;
-  Request request_;
-  const Wait& wait_;
-  const Statements statements_;
-
-  std::unique_ptr<Connection> connection_;
-  std::unique_ptr<Connection> gong_;
-  std::uint64_t noting_ = 0;  // the session that may still be writing who has the row lock
-  std::uint64_t own_ = 0;     // our row in the queue; 0: there is none
-  unsigned losses_ = 0;
-  unsigned dead_holder_ = 0;  // how often we found that it was not there
-  std::uint64_t slow_first_ = 0;
-  Deadline slow_since_{};
-  std::string told_;  // the holders that on_blocked was last called with
-};
+}  // namespace
 
 // Says it again where that is all there is to do.  A connection that is broken afterwards was lost.
 Result<Reply> Acquisition::ask_until(const std::string& text, Deadline deadline) {
@@ -182,104 +113,6 @@ Result<Acquisition::Tried> Acquisition::attempt() {
     if (out.won != 0) tried.lease = lease(out.won, out.fence, asked);
     return tried;
   }
-}
-
-// Whether this server can do it at all, which rows there are, and who is in the way.
-Result<Reply> Acquisition::survey() {
-  for (bool created = false;;) {
-    auto reply = ask(statements_.survey());
-    if (!reply) return reply.error();
-    const auto& answers = reply.value().answers;
-    if (answers.size() != 4) return Error{Errc::unreachable, place_->shown + ": makes no sense"};
-    if (number_in(answers[0]) != 1) {
-      if (auto ok = look_at_tables(); !ok) return ok.error();
-      continue;
-    }
-    if (!answers[1].rows.empty() && answers[1].rows[0].at(1) == "ON") {
-      return Error{Errc::unsupported,
-                   place_->shown +
-                       ": is a Galera cluster (wsrep_on), where a row lock is known to "
-                       "one server only; use mysql-version"};
-    }
-    std::vector<unsigned> missing(1U + (request_.mode == Mode::slots ? request_.slots : 1U));
-    std::iota(missing.begin(), missing.end(), 0U);
-    for (const Row& row : answers[2].rows) {
-      std::erase(missing, static_cast<unsigned>(number(row, 0)));
-    }
-    if (missing.empty() || created) return reply;
-    if (auto ok = look_at_tables(); !ok) return ok.error();
-    // A row that somebody created since we looked, and has locked, is there: no need to wait for
-    // it.
-    const std::string limit = "SET SESSION innodb_lock_wait_timeout = ";
-    const Reply made = connection_->ask(
-        limit + (connection_->mariadb() ? "0; " : "1; ") + statements_.create_rows(missing),
-        patience(), wait_.cancel);
-    if (!made.ok() && (connection_->broken() || !is_passing(made.code))) {
-      return explain(made, *place_);
-    }
-    if (auto back = ask(limit + "50"); !back) return back.error();
-    created = true;
-  }
-}
-
-// 0: none is free.  The server gives up a wait after a minute, since it does not notice before that
-// nobody waits any more; then all is looked at again.
-Result<unsigned> Acquisition::lock_row(bool wait) {
-  const Reply reply = connection_->ask(statements_.lock_row(request_, connection_->mariadb(), wait),
-                                       wait ? wait_.until : patience(), wait_.cancel);
-  if (!reply.ok() && (connection_->broken() || !is_passing(reply.code))) {
-    return explain(reply, *place_);
-  }
-  const auto slot = reply.ok() ? static_cast<unsigned>(number_in(reply.answers.back())) : 0;
-  if (slot == 0) {
-    if (auto undone = ask(statements_.unlock_row()); !undone) return undone.error();
-  }
-  return slot;
-}
-
-Result<Acquisition::Tried> Acquisition::attempt_row() {
-  const auto surveyed = survey();
-  if (!surveyed) return surveyed.error();
-  State state = state_of(surveyed.value().answers.back());
-  const Decision decision = state.decide(request_, own_);
-  const bool wait = decision.kind == Decision::Kind::held && own_ != 0;
-  if (!wait && decision.kind != Decision::Kind::take && decision.kind != Decision::Kind::full) {
-    return Tried{nullptr, std::move(state)};
-  }
-  if (wait) tell(state);
-  const Deadline asked = Clock::now();
-  const auto slot = lock_row(wait);
-  if (!slot) return slot.error();
-  if (slot.value() == 0) return Tried{nullptr, std::move(state)};
-  return take_row(slot.value(), asked);
-}
-
-Result<Acquisition::Tried> Acquisition::take_row(unsigned slot, Deadline asked) {
-  auto other = Connection::open(place_, patience(), wait_.cancel);
-  if (!other) return other.error();
-  std::swap(connection_, *other);  // connection_ is who is asked
-  auto reply = ask(statements_.note_holder(request_, own_, slot));
-  std::swap(connection_, *other);
-  if (!reply) {
-    if ((*other)->broken()) noting_ = (*other)->id();
-    connection_->close();  // whatever was noted: without the row lock it means nothing
-    return reply.error();
-  }
-  const auto& answers = reply.value().answers;
-  const Outcome out = outcome(answers.at(answers.size() - 2));
-  if (!out.fit) return unfit(*place_);
-  Tried tried{nullptr, state_of(answers.back())};
-  if (out.won == 0) {
-    if (auto undone = ask(statements_.unlock_row()); !undone) return undone.error();
-    return tried;
-  }
-  if (own_ != 0) {  // the row lock may have been waited for: the ttl is counted from here
-    asked = Clock::now();
-    auto said = ask(drop_bell(waiter_bell(request_.owner.id)) + "DO 0");
-    if (!said) return said.error();
-  }
-  tried.lease = lease(out.won, out.fence, asked);
-  return tried;
 }
 
 Result<void> Acquisition::queue() {
@@ -374,13 +207,13 @@ Result<void> Acquisition::await_room(std::optional<Millis> soonest) {
 }
 
 Result<void> Acquisition::sleep(const State& state, const Decision& decision) {
-  using Kind = Decision::Kind;
+  using Is = Decision::Kind;
   switch (decision.kind) {
-    case Kind::behind:
+    case Is::behind:
       return sleep_behind(state, decision);
-    case Kind::full:
+    case Is::full:
       return await_room(decision.party->left);
-    case Kind::held: {
+    case Is::held: {
       if (method_ == Method::row) return {};  // the next try waits for the row lock
       const Party& holder = *decision.party;
       // It may have expired, and its session not ended yet.
@@ -392,9 +225,9 @@ Result<void> Acquisition::sleep(const State& state, const Decision& decision) {
       dead_holder_ = 0;
       return listen_for(holder_bell(holder.owner), left);
     }
-    case Kind::take:  // it was free when we looked, and not when we tried
+    case Is::take:  // it was free when we looked, and not when we tried
       return rest(jitter(Millis{5}));
-    case Kind::conflict:
+    case Is::conflict:
       break;
   }
   return {};
@@ -492,8 +325,6 @@ Result<std::unique_ptr<Lease>> Acquisition::run() {
     if (auto ok = reopen(error); !ok) return ok.error();
   }
 }
-
-}  // namespace
 
 Result<std::unique_ptr<Lease>> acquire(const std::shared_ptr<const Place>& place, Method method,
                                        const Request& request, const Wait& wait) {

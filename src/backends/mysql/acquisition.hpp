@@ -1,0 +1,89 @@
+// The state of one acquire() while it tries and waits: acquire.cpp has the argument why it is
+// right, acquire_row.cpp the tries of mysql-row.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "backends/mysql/connection.hpp"
+#include "backends/mysql/place.hpp"
+#include "backends/mysql/schema.hpp"
+#include "backends/mysql/state.hpp"
+#include "backends/mysql/statements.hpp"
+#include "core/backend.hpp"
+#include "util/text.hpp"
+
+namespace dlock::mysql {
+
+class Acquisition {
+ public:
+  Acquisition(std::shared_ptr<const Place> place, Method method, const Request& request,
+              const Wait& wait)
+      : place_(std::move(place)),
+        method_(method),
+        request_(request),
+        wait_(wait),
+        statements_(method, place_->prefix, request.key) {}
+
+  Result<std::unique_ptr<Lease>> run();
+
+ private:
+  using Decision = State::Decision;
+
+  // Of one try: the lease, or who is in the way.
+  struct Tried {
+    std::unique_ptr<Lease> lease;
+    State state;
+  };
+
+  // acquire_row.cpp
+  Result<Tried> attempt_row();
+  Result<Reply> survey();
+  Result<unsigned> lock_row(bool wait);
+  Result<Tried> take_row(unsigned slot, Deadline asked);
+
+  // acquire.cpp
+  Result<std::unique_ptr<Lease>> get();
+  Result<Tried> attempt();
+  Result<void> look_at_tables();
+  Result<void> queue();
+  Result<void> sweep(const State& state);
+  Result<void> sleep(const State& state, const Decision& decision);
+  Result<void> sleep_behind(const State& state, const Decision& decision);
+  Result<void> await_room(std::optional<Millis> soonest);
+  Result<void> listen_for(const std::string& bell, Millis time);
+  Result<void> rest(Millis time);
+  void tell(const State& state);
+  void leave();
+  Result<void> reopen(Error why);
+
+  Result<Reply> ask(const std::string& text) { return ask_until(text, patience()); }
+  Result<Reply> ask_until(const std::string& text, Deadline deadline);
+  State state_of(const Answer& rows) const { return {method_, parties_of(rows)}; }
+  std::unique_ptr<Lease> lease(std::uint64_t row, std::uint64_t fence, Deadline asked);
+
+  Deadline patience() const { return after(Clock::now(), place_->connect_timeout); }
+  bool time_is_up() const { return wait_.until <= Clock::now(); }
+  Error busy() const { return {Errc::busy, util::quoted(request_.key) + " is busy"}; }
+
+  const std::shared_ptr<const Place> place_;
+  const Method method_;
+  Request request_;
+  const Wait& wait_;
+  const Statements statements_;
+
+  std::unique_ptr<Connection> connection_;
+  std::unique_ptr<Connection> gong_;
+  std::uint64_t noting_ = 0;  // the session that may still be writing who has the row lock
+  std::uint64_t own_ = 0;     // our row in the queue; 0: there is none
+  unsigned losses_ = 0;
+  unsigned dead_holder_ = 0;  // how often we found that it was not there
+  std::uint64_t slow_first_ = 0;
+  Deadline slow_since_{};
+  std::string told_;  // the holders that on_blocked was last called with
+};
+
+}  // namespace dlock::mysql
