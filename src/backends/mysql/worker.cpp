@@ -16,19 +16,17 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 
-#include <algorithm>
-#include <array>
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
 #include <system_error>
 #include <thread>
 
+#include "backends/mysql/client_options.hpp"
 #include "backends/mysql/errors.hpp"
 #include "backends/mysql/library.hpp"
 #include "backends/mysql/probe.hpp"
 #include "util/fd.hpp"
-#include "util/text.hpp"
 
 #ifdef LIBMARIADB
 #include <ma_pvio.h>
@@ -40,41 +38,6 @@ namespace {
 
 constexpr std::size_t kMostBytes = std::size_t{64} * 1024 * 1024;  // of all answers to one ask
 constexpr std::size_t kBytesOfField = 48;  // what a field costs beside its text, about
-
-#ifdef LIBMARIADB
-using Flag = my_bool;
-#else
-using Flag = bool;
-#endif
-
-// The bundles of Debian, of Fedora and of SUSE.
-constexpr std::array<const char*, 3> kTrusted{"/etc/ssl/certs/ca-certificates.crt",
-                                              "/etc/pki/tls/certs/ca-bundle.crt",
-                                              "/etc/ssl/ca-bundle.pem"};
-
-// How a user may log in.  What a server may ask for otherwise is the password in plain text
-// (mysql_clear_password) or as a question on the terminal (dialog).  MySQL's library does neither
-// unless told to.
-[[maybe_unused]] constexpr const char* kLogins =
-    "mysql_native_password,client_ed25519,caching_sha2_password,sha256_password,parsec,"
-    "auth_gssapi_client";
-
-bool is_readable(const std::string& path) {
-  return Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)).get() >= 0;
-}
-
-Result<std::string> ca_of(const Place& place) {
-  if (!place.ca.empty()) {
-    if (is_readable(place.ca)) return place.ca;
-    return Error{Errc::invalid, "cannot read the CA certificate " + util::printable(place.ca) +
-                                    ": " + std::strerror(errno)};
-  }
-  for (const char* path : kTrusted) {
-    if (is_readable(path)) return std::string(path);
-  }
-  return Error{Errc::invalid,
-               "this machine has no list of CAs that it trusts; name the server's with ?ca=FILE"};
-}
 
 }  // namespace
 
@@ -102,9 +65,6 @@ struct Worker::Shared {
   void run();
 
  private:
-  Result<void> set_options();
-  Result<void> set_tls();
-  void set_timeouts();
   Result<Greeting> connect();
   Error why_not_connected(Deadline start);
   Greeting greet();
@@ -113,66 +73,7 @@ struct Worker::Shared {
   void cut_off();
   void set_error(Reply& reply) const;
   void tell() const { eventfd_write(done.get(), 1); }
-
-  template <class T>
-  bool option(mysql_option name, const T& value) {
-    return library->mysql_options(mysql, name, &value) == 0;
-  }
 };
-
-Result<void> Worker::Shared::set_tls() {
-  const bool wanted = place->tls != Tls::off;
-  const bool verify = place->tls == Tls::verify;
-  if (verify) {
-    const auto ca = ca_of(*place);
-    if (!ca) return ca.error();
-    library->mysql_options(mysql, MYSQL_OPT_SSL_CA, ca.value().c_str());
-  }
-  bool ok = true;
-#ifdef LIBMARIADB
-  const auto enforce = static_cast<Flag>(wanted);
-  const auto check = static_cast<Flag>(verify);
-  ok = option(MYSQL_OPT_SSL_VERIFY_SERVER_CERT, check) && option(MYSQL_OPT_SSL_ENFORCE, enforce);
-#else
-  const unsigned mode = verify   ? SSL_MODE_VERIFY_IDENTITY
-                        : wanted ? SSL_MODE_REQUIRED
-                                 : SSL_MODE_DISABLED;
-  ok = option(MYSQL_OPT_SSL_MODE, mode);
-#endif
-  if (ok) return {};
-  return Error{Errc::unsupported, "the client library has no TLS"};
-}
-
-// Whole seconds are all that the library knows: whoever waits counts better.
-void Worker::Shared::set_timeouts() {
-  using std::chrono::ceil;
-  using std::chrono::seconds;
-  const auto patience = static_cast<unsigned>(ceil<seconds>(place->connect_timeout).count());
-  option(MYSQL_OPT_CONNECT_TIMEOUT, patience);
-  option(MYSQL_OPT_WRITE_TIMEOUT, patience);
-#ifdef LIBMARIADB
-  option(MYSQL_OPT_READ_TIMEOUT, patience);  // until greet() lifts it
-#endif
-}
-
-// There is nothing here of my.cnf: the library reads it only when told to.
-Result<void> Worker::Shared::set_options() {
-  set_timeouts();
-  option(MYSQL_OPT_LOCAL_INFILE, unsigned{0});
-  option(MYSQL_OPT_MAX_ALLOWED_PACKET, static_cast<unsigned long>(kMostBytes));
-  library->mysql_options(mysql, MYSQL_SET_CHARSET_NAME, "utf8mb4");
-  // "localhost" would mean the library's own idea of a socket.
-  option(MYSQL_OPT_PROTOCOL,
-         unsigned{place->socket.empty() ? MYSQL_PROTOCOL_TCP : MYSQL_PROTOCOL_SOCKET});
-#ifdef LIBMARIADB
-#if MARIADB_PACKAGE_VERSION_ID >= 30300
-  library->mysql_options(mysql, MARIADB_OPT_RESTRICTED_AUTH, kLogins);
-#endif
-#else
-  option(MYSQL_OPT_GET_SERVER_PUBLIC_KEY, Flag{true});  // of caching_sha2_password without TLS
-#endif
-  return set_tls();
-}
 
 Worker::Greeting Worker::Shared::greet() {
   Greeting out;
@@ -210,7 +111,7 @@ Error Worker::Shared::why_not_connected(Deadline start) {
 Result<Worker::Greeting> Worker::Shared::connect() {
   mysql = library->mysql_init(nullptr);
   if (mysql == nullptr) return Error{Errc::unreachable, server + ": no memory"};
-  if (auto ok = set_options(); !ok) {
+  if (auto ok = set_client_options(*library, mysql, *place, kMostBytes); !ok) {
     return Error{ok.error().code, server + ": " + ok.error().message};
   }
   const Deadline start = Clock::now();

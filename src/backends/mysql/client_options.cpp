@@ -1,0 +1,124 @@
+#include "backends/mysql/client_options.hpp"
+
+#include <fcntl.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <string>
+
+#include "util/fd.hpp"
+#include "util/text.hpp"
+
+namespace dlock::mysql {
+namespace {
+
+#ifdef LIBMARIADB
+using Flag = my_bool;
+#else
+using Flag = bool;
+#endif
+
+// The bundles of Debian, of Fedora and of SUSE.
+constexpr std::array<const char*, 3> kTrusted{"/etc/ssl/certs/ca-certificates.crt",
+                                              "/etc/pki/tls/certs/ca-bundle.crt",
+                                              "/etc/ssl/ca-bundle.pem"};
+
+// How a user may log in.  What a server may ask for otherwise is the password in plain text
+// (mysql_clear_password) or as a question on the terminal (dialog).  MySQL's library does neither
+// unless told to.
+[[maybe_unused]] constexpr const char* kLogins =
+    "mysql_native_password,client_ed25519,caching_sha2_password,sha256_password,parsec,"
+    "auth_gssapi_client";
+
+bool is_readable(const std::string& path) {
+  return Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)).get() >= 0;
+}
+
+Result<std::string> ca_of(const Place& place) {
+  if (!place.ca.empty()) {
+    if (is_readable(place.ca)) return place.ca;
+    return Error{Errc::invalid, "cannot read the CA certificate " + util::printable(place.ca) +
+                                    ": " + std::strerror(errno)};
+  }
+  for (const char* path : kTrusted) {
+    if (is_readable(path)) return std::string(path);
+  }
+  return Error{Errc::invalid,
+               "this machine has no list of CAs that it trusts; name the server's with ?ca=FILE"};
+}
+
+struct Client {
+  const Library& library;
+  MYSQL* mysql;
+
+  template <class T>
+  bool set(mysql_option name, const T& value) const {
+    return library.mysql_options(mysql, name, &value) == 0;
+  }
+  void set_text(mysql_option name, const char* value) const {
+    library.mysql_options(mysql, name, value);
+  }
+};
+
+Result<void> set_tls(const Client& client, const Place& place) {
+  const bool wanted = place.tls != Tls::off;
+  const bool verify = place.tls == Tls::verify;
+  if (verify) {
+    const auto ca = ca_of(place);
+    if (!ca) return ca.error();
+    client.set_text(MYSQL_OPT_SSL_CA, ca.value().c_str());
+  }
+  bool ok = true;
+#ifdef LIBMARIADB
+  const auto enforce = static_cast<Flag>(wanted);
+  const auto check = static_cast<Flag>(verify);
+  ok = client.set(MYSQL_OPT_SSL_VERIFY_SERVER_CERT, check) &&
+       client.set(MYSQL_OPT_SSL_ENFORCE, enforce);
+#else
+  const unsigned mode = verify   ? SSL_MODE_VERIFY_IDENTITY
+                        : wanted ? SSL_MODE_REQUIRED
+                                 : SSL_MODE_DISABLED;
+  ok = client.set(MYSQL_OPT_SSL_MODE, mode);
+#endif
+  if (ok) return {};
+  return Error{Errc::unsupported, "the client library has no TLS"};
+}
+
+// Whole seconds are all that the library knows: whoever waits counts better.
+void set_timeouts(const Client& client, const Place& place) {
+  using std::chrono::ceil;
+  using std::chrono::seconds;
+  const auto patience = static_cast<unsigned>(ceil<seconds>(place.connect_timeout).count());
+  client.set(MYSQL_OPT_CONNECT_TIMEOUT, patience);
+  client.set(MYSQL_OPT_WRITE_TIMEOUT, patience);
+#ifdef LIBMARIADB
+  client.set(MYSQL_OPT_READ_TIMEOUT, patience);  // until Worker lifts it
+#endif
+}
+
+}  // namespace
+
+// There is nothing here of my.cnf: the library reads it only when told to.
+Result<void> set_client_options(const Library& library, MYSQL* mysql, const Place& place,
+                                std::size_t most) {
+  const Client client{library, mysql};
+  set_timeouts(client, place);
+  client.set(MYSQL_OPT_LOCAL_INFILE, unsigned{0});
+  client.set(MYSQL_OPT_MAX_ALLOWED_PACKET, static_cast<unsigned long>(most));
+  client.set_text(MYSQL_SET_CHARSET_NAME, "utf8mb4");
+  // "localhost" would mean the library's own idea of a socket.
+  client.set(MYSQL_OPT_PROTOCOL,
+             unsigned{place.socket.empty() ? MYSQL_PROTOCOL_TCP : MYSQL_PROTOCOL_SOCKET});
+#ifdef LIBMARIADB
+#if MARIADB_PACKAGE_VERSION_ID >= 30300
+  client.set_text(MARIADB_OPT_RESTRICTED_AUTH, kLogins);
+#endif
+#else
+  client.set(MYSQL_OPT_GET_SERVER_PUBLIC_KEY, Flag{true});  // of caching_sha2_password without TLS
+#endif
+  return set_tls(client, place);
+}
+
+}  // namespace dlock::mysql
