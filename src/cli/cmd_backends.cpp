@@ -6,7 +6,7 @@
 #include "cli/print_json.hpp"
 #include "cli/print_text.hpp"
 #include "cli/refusal.hpp"
-#include "cli/select_backend.hpp"
+#include "cli/source.hpp"
 #include "cli/values.hpp"
 #include "util/text.hpp"
 

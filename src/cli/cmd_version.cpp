@@ -1,7 +1,7 @@
 #include "cli/cmd_version.hpp"
 
 #include "cli/print_text.hpp"
-#include "cli/select_backend.hpp"
+#include "cli/source.hpp"
 #include "cli/version.hpp"
 
 namespace dlock::cli {

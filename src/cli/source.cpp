@@ -1,0 +1,137 @@
+#include "cli/source.hpp"
+
+#include <algorithm>
+
+#include "cli/layers.hpp"
+#include "cli/refusal.hpp"
+#include "cli/shards.hpp"
+#include "cli/values.hpp"
+#include "util/text.hpp"
+
+namespace dlock::cli {
+namespace {
+
+void check_profile_names(const ConfigFile& config, std::span<const BackendEntry> backends) {
+  for (const ConfigProfile& profile : config.profiles) {
+    if (find_backend(backends, profile.name) != nullptr) {
+      refuse_config(config.at(profile.line) + ": profile " + util::quoted(profile.name) +
+                    " has the name of a backend; give it another");
+    }
+    const ConfigEntry* shards = config.find(profile.name, "shards");
+    const bool has_url = config.find(profile.name, "url") != nullptr;
+    if (!has_url && shards == nullptr) {
+      refuse_config(config.at(profile.line) + ": profile " + util::quoted(profile.name) +
+                    " has no \"url\"");
+    }
+    if (has_url && shards != nullptr) {
+      refuse_config(config.at(shards->line) + ": profile " + util::quoted(profile.name) +
+                    " has both \"url\" and \"shards\"; it is one or the other");
+    }
+  }
+}
+
+// `word` is what was said, or a scheme.
+[[noreturn]] void refuse_unknown(const Setting& source, const std::string& word,
+                                 const std::optional<ConfigFile>& config,
+                                 std::span<const BackendEntry> backends) {
+  std::string message =
+      "there is no backend " + shown_word(word) + "; backends: " + backend_names(backends, false);
+  if (config && !config->profiles.empty()) {
+    message += "; profiles:";
+    for (const ConfigProfile& profile : config->profiles) {
+      message += (&profile == &config->profiles.front() ? " " : ", ") + profile.name;
+    }
+  }
+  refuse(source, message);
+}
+
+}  // namespace
+
+Source find_source(Settings& settings, const std::optional<ConfigFile>& config,
+                   std::span<const BackendEntry> backends) {
+  if (config) {
+    check_profile_names(*config, backends);
+    add_config(settings, *config, "");
+  }
+  const Setting* said = settings.find("backend");
+  const Setting* shards = settings.find("shard");
+  if (said != nullptr && shards != nullptr && said->layer == shards->layer) {
+    refuse(*shards, "says where the locks are, and so does " + said->where + "; leave one out");
+  }
+  if (shards != nullptr && (said == nullptr || said->layer < shards->layer)) {
+    return {*shards, true};
+  }
+  const Setting setting =
+      said != nullptr
+          ? *said
+          : Setting{{std::string(backends.front().name)}, Layer::file, "the default backend"};
+  const std::string& name = to_text(setting);
+  if (!config || config->find_profile(name) == nullptr) return {setting};
+  add_config(settings, *config, name);
+  const ConfigEntry* url = config->find(name, "url");
+  const ConfigEntry& where = url != nullptr ? *url : *config->find(name, "shards");
+  Source source{{where.values, Layer::profile, config->at(where.line) + ": " + where.key},
+                url == nullptr};
+  if (!source.shards && !looks_like_url(source.setting.text())) {
+    refuse(source.setting, "must be a URL, as in redis://host:6379");
+  }
+  return source;
+}
+
+std::vector<Url> take_urls(const Source& source, const std::optional<ConfigFile>& config,
+                           std::span<const BackendEntry> backends, const BackendEntry*& entry) {
+  const Setting& setting = source.setting;
+  std::vector<Url> urls;
+  if (source.shards) {
+    urls = shard_urls(setting);
+  } else if (looks_like_url(setting.text())) {
+    auto parsed = parse_url(setting.text());
+    if (!parsed) refuse(setting, parsed.error().message);
+    urls.push_back(std::move(*parsed));
+  } else {
+    urls.push_back({.scheme = setting.text()});
+  }
+  for (Url& url : urls) {
+    const std::string scheme = url.scheme;
+    const BackendEntry* its = entry_of(url, backends);
+    if (its == nullptr) {
+      refuse_unknown(setting, source.shards ? scheme : setting.text(), config, backends);
+    }
+    if (entry != nullptr && its != entry) {
+      refuse(setting, "all shards must be of the same backend, not " + std::string(entry->name) +
+                          " and " + std::string(its->name));
+    }
+    entry = its;
+  }
+  if (source.shards) check_shards(setting, *entry, urls);
+  return urls;
+}
+
+const BackendEntry* entry_of(Url& url, std::span<const BackendEntry> backends) {
+  const auto plus = std::min(url.scheme.find('+'), url.scheme.size());
+  const std::string name = url.scheme.substr(0, plus);
+  const BackendEntry* entry = find_backend(backends, name);
+  if (entry != nullptr && name != entry->tls_scheme) {
+    url.scheme = std::string(entry->name) + url.scheme.substr(plus);
+  }
+  return entry;
+}
+
+const BackendEntry* find_backend(std::span<const BackendEntry> backends, std::string_view name) {
+  for (const BackendEntry& entry : backends) {
+    if (name.empty()) break;
+    if (name == entry.name || name == entry.alias || name == entry.tls_scheme) return &entry;
+  }
+  return nullptr;
+}
+
+std::string backend_names(std::span<const BackendEntry> backends, bool built_in) {
+  std::string out;
+  for (const BackendEntry& entry : backends) {
+    if (built_in && entry.open == nullptr) continue;
+    out += (out.empty() ? "" : ", ") + std::string(entry.name);
+  }
+  return out;
+}
+
+}  // namespace dlock::cli

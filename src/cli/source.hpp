@@ -1,0 +1,41 @@
+// Where the locks are, as somebody said it: the name of a backend, a profile, a URL or several.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/backend.hpp"
+#include "core/config_file.hpp"
+#include "core/settings.hpp"
+
+namespace dlock::cli {
+
+struct Source {
+  Setting setting;
+  bool shards = false;  // several URLs, of databases that share the keys
+};
+
+/// Adds the config file's settings, those of a profile that is named above the others; its URL or
+/// its shards stand for its name then.  Refuses a file with a profile that cannot be.
+Source find_source(Settings& settings, const std::optional<ConfigFile>& config,
+                   std::span<const BackendEntry> backends);
+
+/// As parsed, with the names that entry_of() gives them; `entry`, which was null, is the backend
+/// that all of them mean.  Refuses what is unknown.
+std::vector<Url> take_urls(const Source& source, const std::optional<ConfigFile>& config,
+                           std::span<const BackendEntry> backends, const BackendEntry*& entry);
+
+/// The backend that a URL's scheme means, null if there is none: "redis+unix" and "rediss" are
+/// "redis", reached another way.  An alias in it becomes the name.
+const BackendEntry* entry_of(Url& url, std::span<const BackendEntry> backends);
+
+/// By its name, its alias or the scheme of its URLs with TLS; null if there is none.
+const BackendEntry* find_backend(std::span<const BackendEntry> backends, std::string_view name);
+
+/// "file, redis": the names of the backends; only of those that can be opened if `built_in`.
+std::string backend_names(std::span<const BackendEntry> backends, bool built_in);
+
+}  // namespace dlock::cli
