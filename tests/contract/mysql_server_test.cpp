@@ -265,9 +265,13 @@ TEST_P(MysqlServers, TablesThatAreNotOursAreRefusedAndNotTouched) {
 
 TEST_P(MysqlServers, AServerWithoutInnoDbIsRefused) {
   start({.settings = {"innodb=OFF", "default_storage_engine=Aria"}});
-  const Error error = error_of(try_once(*a, request("job")));
-  EXPECT_EQ(error.code, Errc::invalid);
-  EXPECT_TRUE(says(error, "dlock needs InnoDB")) << error.message;
+  const std::string port = std::to_string(server->port());
+  const std::string twice = "mysql-" + method() + "://app:sesame@127.0.0.1:" + port;
+  for (const std::string& url : {server->url(method()), twice + ",localhost:" + port + "/test"}) {
+    const Error error = error_of(try_once(*connect_mysql(url), request("job")));
+    EXPECT_EQ(error.code, Errc::invalid);
+    EXPECT_TRUE(says(error, "has no InnoDB, which dlock needs")) << error.message;
+  }
 }
 
 TEST_P(MysqlServers, AClusterIsRefusedByTheMethodThatItWouldBetray) {

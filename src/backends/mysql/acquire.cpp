@@ -187,7 +187,7 @@ Result<void> Acquisition::await_room(std::optional<Millis> soonest) {
                      after(patience(), place_->connect_timeout), wait_.cancel);
     if (!hung.ok()) {
       // Whoever makes room may end it as soon as it has the bell, before that is heard here.
-      if (hung.error->code == Errc::unreachable) return {};
+      if (hung.error->code == Errc::unreachable) return rest(jitter(Millis{10}));
       return *hung.error;
     }
     if (number_in(hung.answers.at(1)) != 1) return {};

@@ -83,7 +83,7 @@ constexpr std::array kMeanings{
     Meaning{1054, Errc::invalid, "a table in the database %d is not one of dlock's"},
     Meaning{1064, Errc::invalid, "it does not understand the statement"},
     Meaning{1146, Errc::invalid, "a table is missing in the database %d"},
-    Meaning{1193, Errc::invalid, "it is too old or of another kind"},
+    Meaning{1193, Errc::invalid, "it is too old or has no InnoDB, which dlock needs"},
     Meaning{1665, Errc::unsupported,
             "its binary log takes statements only, which InnoDB does not write at the isolation "
             "level READ COMMITTED; SET GLOBAL binlog_format=MIXED there"},

@@ -13,7 +13,6 @@ namespace {
 constexpr unsigned kNoColumn = 1054;
 constexpr unsigned kNoDefault = 1364;
 constexpr unsigned kTooLong = 1406;
-constexpr unsigned kNoVariable = 1193;
 constexpr unsigned kNoEngine = 1286;
 constexpr std::array kMayNot{1044U, 1142U, 1143U, 1227U};
 
@@ -113,11 +112,7 @@ Error explain(const Reply& reply, const Place& place) {
                                " is there that dlock did not make (" + reply.error->message +
                                "); choose another --prefix"};
   }
-  // Of the set-up of the session.
-  const bool no_setting =
-      reply.code == kNoVariable &&
-      reply.error->message.find("innodb_lock_wait_timeout") != std::string::npos;
-  if (reply.code == kNoEngine || no_setting) {
+  if (reply.code == kNoEngine) {
     return {Errc::invalid, reply.error->message + "; dlock needs InnoDB"};
   }
   return *reply.error;
