@@ -195,11 +195,7 @@ TEST_F(ZooKeeperNetwork, WhateverIsCutWhenTwoNeverHoldItAndNothingIsLeft) {
       }
     });
   }
-  std::mt19937 random(seed);
-  for (int i = 0; i < 50; ++i) {
-    std::this_thread::sleep_for(Millis{static_cast<int>(random() % 150)});
-    proxy->cut(i % 2 == 0 ? Cut::rst : Cut::fin);
-  }
+  proxy->cut_often(seed, [&] { return granted > 5; });
   stop = true;
   for (auto& thread : threads) thread.join();
   EXPECT_GT(granted, 5);

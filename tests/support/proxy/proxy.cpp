@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <random>
 #include <stdexcept>
 #include <system_error>
 
@@ -155,6 +156,14 @@ void Proxy::cut(Cut how) {
     connections_.clear();
   });
 }
+void Proxy::cut_often(unsigned seed, const std::function<bool()>& enough) {
+  std::mt19937 random(seed);
+  for (unsigned i = 0; i < 50 || (i < 400 && !enough()); ++i) {
+    std::this_thread::sleep_for(Millis{static_cast<int>(random() % (100 + i))});
+    cut(i % 2 == 0 ? Cut::rst : Cut::fin);
+  }
+}
+
 void Proxy::lose_reply_to(std::string text, long count, long skip) {
   call([&] {
     faults_.lose_text = text;

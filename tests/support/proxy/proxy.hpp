@@ -47,6 +47,9 @@ class Proxy {
   void refuse();
   /// Ends all connections there are, for the client by RST or FIN; for the server it is a FIN.
   void cut(Cut how = Cut::rst);
+  /// Cuts fifty times, each 50 ms or so, at random; and then on, less and less often, until there
+  /// is `enough`, for a minute or so at most.
+  void cut_often(unsigned seed, const std::function<bool()>& enough);
   /// The next `count` requests (-1: all) in which `text` occurs, but for the first `skip`, are
   /// carried out, but when the reply comes it is swallowed, and the connection cut (RST).  A
   /// request is what was read at a time: for clients that wait for the reply before they go on.
