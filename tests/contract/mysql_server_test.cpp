@@ -296,6 +296,20 @@ TEST_P(MysqlServers, ABinaryLogOfStatementsIsRefusedWithWhatToDo) {
   expect_all_works(*client());
 }
 
+// One more reason to take a leased method where tables are changed or copied while jobs run.
+TEST_P(MysqlServers, AChangeOfTheTablesWaitsForTheHolderOfARowLockOnly) {
+  auto lease = hold(*a, request("job"));
+  const std::string change = "SET SESSION lock_wait_timeout = 1; ALTER TABLE dlock_keys FORCE";
+  if (is_row()) {
+    EXPECT_THROW(server->ask(change), std::runtime_error);
+  } else {
+    EXPECT_NO_THROW(server->ask(change));
+  }
+  EXPECT_TRUE(lease->renew(soon(), Cancel()));
+  EXPECT_TRUE(release(*lease));
+  EXPECT_NO_THROW(server->ask(change));
+}
+
 // --- names and rows
 
 TEST_P(MysqlServers, SqlInNamesIsTakenAsItIs) {
