@@ -97,6 +97,26 @@ TEST_P(MysqlServers, ALockThatCannotBeNotedIsNotKept) {
   EXPECT_TRUE(eventually([&] { return is_free_for(*b, request("job")); }));
 }
 
+TEST_P(MysqlServers, AWaiterBearsThatItsSecondConnectionIsRefusedForAWhile) {
+  if (!is_row()) return;  // one connection is enough
+  make_tables();
+  server->ask("CREATE USER one@'%' WITH MAX_USER_CONNECTIONS 1; GRANT ALL ON test.* TO one@'%'");
+  auto lease = hold(*a, request("job"));
+  Waiting waiting(client_of("one"), request("job"));
+  ASSERT_TRUE(rows_become(2));
+  const auto refused = [&] {
+    return number(
+        "SELECT VARIABLE_VALUE FROM information_schema.global_status"
+        " WHERE VARIABLE_NAME = 'ABORTED_CONNECTS'");
+  };
+  const long before = refused();
+  EXPECT_TRUE(release(*lease));
+  EXPECT_TRUE(eventually([&] { return refused() > before; }));
+  EXPECT_FALSE(waiting.done(0));
+  server->ask("ALTER USER one@'%' WITH MAX_USER_CONNECTIONS 0");
+  EXPECT_TRUE(release(*waiting.lease()));
+}
+
 TEST_P(MysqlServers, AServerThatIsReadOnlyIsNotBusy) {
   for (const bool known : {false, true}) {
     if (known) make_tables();

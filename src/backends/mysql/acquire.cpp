@@ -284,6 +284,18 @@ void Acquisition::leave() {
   connection_->close();
 }
 
+// For whoever has waited already: a server that is full, or restarts, is asked again for a while.
+Result<std::unique_ptr<Connection>> Acquisition::connect_again() {
+  const Deadline until = patience();
+  for (;;) {
+    auto connection = Connection::open(place_, until, wait_.cancel);
+    if (connection || connection.error().code != Errc::unreachable) return connection;
+    if (Clock::now() + Millis{200} >= std::min(until, wait_.until)) return connection;
+    if (!util::wait_readable(wait_.cancel.fd(), after(Clock::now(), Millis{200}))) continue;
+    return Error{Errc::cancelled, "stopped waiting"};
+  }
+}
+
 // After the connection was lost: all begins anew.
 Result<void> Acquisition::reopen(Error why) {
   if (++losses_ > kMostLosses) return why;
@@ -291,18 +303,10 @@ Result<void> Acquisition::reopen(Error why) {
   leave();
   request_.owner.id = util::random_id();
   own_ = 0;
-  const Deadline until = patience();
-  for (;;) {
-    auto again = Connection::open(place_, until, wait_.cancel);
-    if (again) {
-      connection_ = std::move(*again);
-      return {};
-    }
-    if (again.error().code != Errc::unreachable) return again.error();
-    if (Clock::now() + Millis{200} >= std::min(until, wait_.until)) return again.error();
-    if (!util::wait_readable(wait_.cancel.fd(), after(Clock::now(), Millis{200}))) continue;
-    return Error{Errc::cancelled, "stopped waiting"};
-  }
+  auto again = connect_again();
+  if (!again) return again.error();
+  connection_ = std::move(*again);
+  return {};
 }
 
 Result<std::unique_ptr<Lease>> Acquisition::run() {

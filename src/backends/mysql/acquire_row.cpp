@@ -81,7 +81,7 @@ Result<Acquisition::Tried> Acquisition::attempt_row() {
 }
 
 Result<Acquisition::Tried> Acquisition::take_row(unsigned slot, Deadline asked) {
-  auto other = Connection::open(place_, patience(), wait_.cancel);
+  auto other = own_ == 0 ? Connection::open(place_, patience(), wait_.cancel) : connect_again();
   if (!other) return other.error();
   std::swap(connection_, *other);  // connection_ is who is asked
   auto reply = ask(statements_.note_holder(request_, own_, slot));

@@ -58,6 +58,7 @@ class Acquisition {
   Result<void> rest(Millis time);
   void tell(const State& state);
   void leave();
+  Result<std::unique_ptr<Connection>> connect_again();
   Result<void> reopen(Error why);
 
   Result<Reply> ask(const std::string& text) { return ask_until(text, patience()); }
