@@ -99,6 +99,42 @@ TEST_F(RedisWaiting, AWaiterThatIsCalledAndDoesNotComeHoldsTheOthersUpForASecond
   }
 }
 
+// Whoever was told to look whether the first comes finds the lock free, but since the first has
+// come and gone.
+TEST_F(RedisWaiting, NobodyIsPassedOverForOneThatHasLeftTheQueue) {
+  auto lease = hold(*a, request("job"));
+  Sleeper sleeper(*server, "job", "x");
+  auto waiting = queue(2, request("job"));
+  EXPECT_TRUE(release(*lease));
+  sleeper.wait_for_call();
+  server->command("ZREM", redis::names_of("dlock:", "job").queue, "x:sleeper");
+  lease = waiting[0]->lease();
+  ASSERT_TRUE(lease);
+  EXPECT_TRUE(release(*lease));
+  const auto took = time_of([&] { EXPECT_TRUE(waiting[1]->lease()); });
+  EXPECT_LT(took, Millis{1'800});
+}
+
+// It came back to the queue after the call, with its old place.
+TEST_F(RedisWaiting, WhoeverIsPassedOverWithoutACallComesAgain) {
+  const std::string line = redis::names_of("dlock:", "job").queue;
+  auto lease = hold(*a, request("job"));
+  Sleeper sleeper(*server, "job", "x");
+  auto waiting = queue(2, request("job"));
+  const std::string second = "x:" + inspect(*b, "job").waiters->back().owner.id;
+  EXPECT_TRUE(release(*lease));
+  sleeper.wait_for_call();
+  server->command("ZADD", line, "0", second);
+  lease = waiting[0]->lease();
+  ASSERT_TRUE(lease);
+  EXPECT_TRUE(eventually([&] {
+    return server->command("ZRANGE", line, "0", "-1").find(second) != std::string::npos;
+  }));
+  EXPECT_TRUE(release(*lease));
+  const auto took = time_of([&] { EXPECT_TRUE(waiting[1]->lease()); });
+  EXPECT_LT(took, Millis{1'800});
+}
+
 TEST_F(RedisWaiting, WhoeverComesWhileSomebodyIsCalledWaitsForASecondAtMost) {
   Sleeper sleeper(*server, "job", "x");
   std::unique_ptr<Lease> lease;

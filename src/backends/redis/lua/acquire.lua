@@ -24,6 +24,16 @@ local function append(name, value)
   record = string.sub(record, 1, -2) .. ',"' .. name .. '":' .. value .. '}'
 end
 
+-- Whoever was called and did not come: it must not hold up each hand-over.  It may have come and gone,
+-- and then we are the first ourselves, or another stands there that was never called: who is out of
+-- the queue without a call would sleep.  If it is alive, it comes and joins again.
+local function pass_over_first()
+  local first = redis.call('ZRANGE', queue, 0, 0)[1]
+  if not first or first == entry or letter(first) ~= letter(mode) then return end
+  redis.call('ZREM', queue, first)
+  tell(first, 'go')
+end
+
 local function granted()
   local fence
   if node == '' then
@@ -42,11 +52,8 @@ local function granted()
     redis.call('PEXPIRE', owner, redis.call('PTTL', lock))
     redis.call('DEL', KEYS[5])
   end
+  if turn == 'late' then pass_over_first() end
   if came ~= '' then redis.call('ZREM', queue, entry) end
-  if turn == 'late' then  -- if whoever did not come is alive, it has its call, and joins again
-    local first = redis.call('ZRANGE', queue, 0, 0)[1]
-    if first and letter(first) == letter(mode) then redis.call('ZREM', queue, first) end
-  end
   return {1, whole(fence)}
 end
 
