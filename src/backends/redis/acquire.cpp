@@ -49,7 +49,9 @@ std::string Acquisition::record() const {
 }
 
 // What fails once the server has answered may pass: it is being restarted, or the network hangs.
-// A last try that is cut short says less than the one before.
+// So may what most of several servers were asked, if somebody waits for it: they have little time
+// to answer, and this machine may be the slow one.  A last try that is cut short says less than the
+// one before.
 template <class Try>
 std::invoke_result_t<Try, Deadline> Acquisition::persist(Try once) {
   const Deadline give_up = patience();
@@ -68,18 +70,19 @@ std::invoke_result_t<Try, Deadline> Acquisition::persist(Try once) {
 Result<RoundResult> Acquisition::attempt(Turn turn) {
   return persist([&](Deadline give_up) {
     acquired_at_ = util::utc_now();
-    std::vector<unsigned> in_doubt;
+    Traces traces;
     const Question question{.request = request_,
                             .record = record(),
                             .head = head_,
                             .head_alone = head_first_,
                             .meets = splits_ < kMostSplits,
                             .how = {.turn = turn, .join = subscription_ != nullptr, .came = came_},
-                            .in_doubt = in_doubt};
+                            .traces = traces};
     undo_again();
     auto result = ask_for_lock(*cluster_, question, give_up, wait_.cancel);
     in_doubt_ = single() && !result && cluster_->node(0).ever_connected();
-    if (!in_doubt.empty()) take_another_id(in_doubt);
+    if (!traces.in_doubt.empty()) take_another_id(traces.in_doubt);
+    was_sent_ = traces.was_sent;
     if (!result) {
       head_first_ = false;  // perhaps it is the head that is down
       return result;

@@ -86,7 +86,8 @@ class Acquisition {
   bool single() const { return cluster_->size() == 1; }
   bool may_pass(const Error& error) const {
     return error.code == Errc::unreachable &&
-           (had_answers_ || (single() && cluster_->node(0).ever_connected()));
+           (had_answers_ || (single() && cluster_->node(0).ever_connected()) ||
+            (was_sent_ && !time_is_up()));
   }
   bool time_is_up() const { return wait_.until <= Clock::now(); }
   Error busy() const { return {Errc::busy, util::quoted(request_.key) + " is busy"}; }
@@ -105,6 +106,7 @@ class Acquisition {
   unsigned moves_ = 0;       // in a row, since the head could not be joined
   bool has_warned_ = false;
   bool had_answers_ = false;  // of enough servers
+  bool was_sent_ = false;     // the last attempt: see Traces
 
   std::vector<Leftover> leftovers_;
 

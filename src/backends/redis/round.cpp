@@ -215,7 +215,7 @@ void Round::undo() {
     nodes.push_back(node);
     if (cluster_.is_prompt(node)) awaited.push_back(node);
   }
-  question_.in_doubt = nodes;
+  question_.traces.in_doubt = nodes;
   const Deadline deadline = after(Clock::now(), timeout());
   cluster_.gather<Removal>(
       nodes,
@@ -224,7 +224,7 @@ void Round::undo() {
       },
       [&](unsigned node, Result<Removal>& answer) {
         std::erase(awaited, node);
-        if (answer) std::erase(question_.in_doubt, node);
+        if (answer) std::erase(question_.traces.in_doubt, node);
         return false;
       },
       [&] { return awaited.empty() ? Deadline() : deadline; }, Cancel());
@@ -297,6 +297,8 @@ Result<RoundResult> Round::run() {
   }
   if (!single()) undo();
   const Tally& grants = attempt_.grants();
+  const auto sent = std::count(flags_->sent.begin(), flags_->sent.end(), true);
+  question_.traces.was_sent = static_cast<unsigned>(sent) >= grants.needed();
   const unsigned granted = grants.count(Tally::Answer::yes);
   const unsigned refused = grants.count(Tally::Answer::no);
   util::log(util::Level::trace, "asked for " + util::quoted(question_.request.key) + ": " +

@@ -10,6 +10,16 @@
 
 namespace dlock::redis {
 
+/// What an attempt leaves behind, also one that fails.
+struct Traces {
+  /// The servers that did not answer when they were to undo a grant.  That request may still be
+  /// under way, and would undo a later grant of this id: the next attempt needs another one.
+  std::vector<unsigned> in_doubt;
+  /// Of several servers as many were sent the request as must agree: who gets no answer is slow,
+  /// or they are, or the network.
+  bool was_sent = false;
+};
+
 /// What is asked, and of whom.
 struct Question {
   Request request;
@@ -18,9 +28,7 @@ struct Question {
   bool head_alone = false;  // first, and the others only if it has granted the lock
   bool meets = true;        // those whose votes are split elsewhere; else we wait for them
   Try how;                  // at the head; of the others we take what is free
-  /// For the servers that did not answer when they were to undo a grant.  That request may still be
-  /// under way, and would undo a later grant of this id: the next attempt needs another one.
-  std::vector<unsigned>& in_doubt;
+  Traces& traces;
 };
 
 struct RoundResult {
