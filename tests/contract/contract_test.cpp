@@ -447,7 +447,8 @@ TEST_P(Contract, AWitnessKeepsTheLockAndReleaseFreesItAllTheSame) {
     }
     EXPECT_EQ(inspect(*b, "job").holders.size(), 1u);
     copy.reset();
-    EXPECT_TRUE(is_free_for(*b, request("job")));
+    // A server hears of it a moment later.
+    EXPECT_TRUE(eventually([&] { return is_free_for(*b, request("job")); }));
 
     lease = hold(*a, wanted);
     copy.reset(dup(lease->witness_fd()));
@@ -676,16 +677,17 @@ TEST_P(Contract, WaitersAreShown) {
   auto lease = hold(*a, request("job"));
   Request wanted = request("job");
   wanted.owner.pid = 4'121'000;
+  const auto count = [&](std::size_t most) {
+    return eventually([&] { return inspect(*b, "job").waiters->size() == most; });
+  };
   Waiting one(connect(), wanted);
   ASSERT_TRUE(one.blocked());
+  ASSERT_TRUE(count(1));
   wanted.owner.id += "2";
   wanted.owner.pid = 4'121'001;
   if (traits.shared) wanted.mode = Mode::shared;
   Waiting two(connect(), wanted);
   ASSERT_TRUE(two.blocked());
-  const auto count = [&](std::size_t most) {
-    return eventually([&] { return inspect(*b, "job").waiters->size() == most; });
-  };
   ASSERT_TRUE(count(2));
   std::vector<std::int64_t> pids;
   const LockInfo info = inspect(*b, "job");
