@@ -17,6 +17,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <thread>
 
 #include "backends/file/file_backend.hpp"
@@ -206,6 +207,26 @@ TEST_F(FileBackend, WhatIsLeftOfASharerDoesNotHideASlotsHolder) {
   ASSERT_EQ(::flock(left.get(), LOCK_EX | LOCK_NB), 0);
   EXPECT_EQ(code_of(try_once(*b, shared("job"))), Errc::conflict);
   EXPECT_TRUE(renew(*lease));
+}
+
+// Stopped between its locks and its record: nobody knows yet in which mode it asks.
+TEST_F(FileBackend, ADlockWithoutARecordIsWaitedForAndNoConflict) {
+  ASSERT_TRUE(is_free_for(*a, slots("job", 1)));
+  const TempDir programs;
+  const std::string name = programs.path() + "/dlock";
+  ASSERT_EQ(::symlink("/bin/sleep", name.c_str()), 0);
+  std::optional<Program> stopped;
+  stopped.emplace(std::vector<std::string>{"flock", "--no-fork", "-s", path("job"), "flock",
+                                           "--no-fork", path("job~1"), name, "1000"});
+  ASSERT_TRUE(eventually([&] {
+    const auto holders = inspect(*b, "job").holders;
+    return refused("job~1", LOCK_EX) && holders.size() == 1 && !holders[0].foreign;
+  }));
+  EXPECT_EQ(code_of(try_once(*a, slots("job", 1))), Errc::busy);
+  Waiting waiting(connect(), slots("job", 1));
+  ASSERT_TRUE(waiting.blocked());
+  stopped.reset();
+  EXPECT_TRUE(waiting.lease());
 }
 
 // --- what stands at the path

@@ -37,7 +37,8 @@ Error Acquisition::busy() const {
 
 Result<void> Acquisition::check_mode(const LockInfo& seen) const {
   for (const LockInfo::Holder& holder : seen.holders) {
-    if (holder.foreign) continue;
+    // A dlock that has no record yet may be of any mode: it is waited for.
+    if (holder.foreign || holder.owner.id.empty()) continue;
     if (modes_mix(request_.mode, request_.slots, seen.mode, seen.slots)) continue;
     return mode_conflict(request_, seen.mode, seen.slots);
   }
