@@ -171,15 +171,18 @@ Result<std::optional<Reply>> Connection::receive_now() {
 }
 
 Result<Reply> Connection::receive(Deadline deadline, Cancel cancel) {
-  for (;;) {
+  for (bool late = false;;) {
     if (!socket_) return lost("the connection was lost");
     auto reply = parse();
     if (!reply) return reply.error();
     if (reply->has_value()) return std::move(**reply);
+    if (late) return lost("its answer did not end in time");
     const auto more = read_some();
     if (!more) return more.error();
-    if (more.value() && Clock::now() >= deadline) return lost("its answer did not end in time");
-    if (more.value()) continue;
+    if (more.value()) {
+      late = Clock::now() >= deadline;  // perhaps it is whole all the same, and only we are slow
+      continue;
+    }
     if (auto ok = wait_for(POLLIN, deadline, cancel); !ok) return ok.error();
   }
 }
