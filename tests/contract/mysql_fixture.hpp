@@ -118,6 +118,13 @@ class MysqlTest : public testing::TestWithParam<const char*> {
   bool sessions_become(long count) const {
     return eventually([&] { return sessions() == count; });
   }
+  /// A server notices a moment later that a connection has ended, and has its row lock until then.
+  static bool is_soon_free_for(Backend& client, const Request& request) {
+    for (const Deadline end = in(3'000); Clock::now() < end;) {
+      if (is_free_for(client, request)) return true;
+    }
+    return false;
+  }
   /// Of whoever has the bell of the row that `condition` tells.
   std::string session_of(const std::string& condition, bool waiter = false) const {
     return server->ask("SELECT IS_USED_LOCK(CONCAT('dlock." + std::string(waiter ? "w" : "h") +
