@@ -43,7 +43,7 @@ TEST_P(MysqlFaults, WhoseConnectionAnOperatorKillsHasTheRowNoMoreAndTheLeaseStil
       EXPECT_TRUE(release(*lease));
     }
     EXPECT_TRUE(rows_become(0));
-    EXPECT_TRUE(is_soon_free_for(*b, mysql_rival_of(wanted)));
+    EXPECT_TRUE(is_free_for(*b, mysql_rival_of(wanted)));
   }
 }
 
@@ -234,7 +234,7 @@ TEST_P(MysqlFaults, ATryWhoseReplyIsLostLeavesNothing) {
       EXPECT_EQ(lease.error().code, Errc::unreachable) << lease.error().message;
     }
     EXPECT_TRUE(rows_become(0));
-    EXPECT_TRUE(is_soon_free_for(*a, request("job")));
+    EXPECT_TRUE(is_free_for(*a, request("job")));
   }
 }
 
@@ -252,7 +252,7 @@ TEST_P(MysqlFaults, ARenewalWhoseReplyIsLostKeepsTheLeaseAndEndsTheRowLock) {
     }
     proxy->pass();
     EXPECT_TRUE(rows_become(0));
-    EXPECT_TRUE(is_soon_free_for(*b, mysql_rival_of(wanted)));
+    EXPECT_TRUE(is_free_for(*b, mysql_rival_of(wanted)));
   }
 }
 
@@ -324,7 +324,7 @@ TEST_P(MysqlFaults, WhoeverGivesUpASilentServerDoesSoInTime) {
     proxy->pass();
     proxy->cut();
     EXPECT_TRUE(release(*lease));
-    EXPECT_TRUE(is_soon_free_for(*b, request("job")));
+    EXPECT_TRUE(is_free_after_a_cut(*b, request("job")));
     EXPECT_TRUE(sessions_become(1));
   }
 }

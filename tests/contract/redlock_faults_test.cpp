@@ -219,7 +219,9 @@ TEST_F(RedlockFaults, AWaiterSurvivesThatTheMajorityIsSilentForAMoment) {
     for (const unsigned node : members(kEach & ~head)) {
       servers[node].command("DEL", lock_of("job"), names("job").owner);
     }
-    (void)release(*held);
+    const auto released = release(*held);
+    ASSERT_FALSE(released);
+    EXPECT_EQ(released.error().code, Errc::lost) << released.error().message;
     // It asks, hears nothing, and undoes what may have been granted, of which it hears nothing.
     util::wait_readable(-1, in(700));
     pass_all();
