@@ -6,22 +6,25 @@
 namespace dlock::util {
 namespace {
 
+// newlocale(3) opens and maps files, which would cost more than all else in a long table.
+locale_t utf8_locale() {
+  static const locale_t locale = newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
+  return locale;
+}
+
 // wcwidth(3) goes by the locale of the thread; that of the user may know ASCII only.
 class Utf8Locale {
  public:
-  Utf8Locale() : locale_(newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr)) {
-    if (locale_ != nullptr) before_ = uselocale(locale_);
+  Utf8Locale() {
+    if (utf8_locale() != nullptr) before_ = uselocale(utf8_locale());
   }
   ~Utf8Locale() {
-    if (locale_ == nullptr) return;
-    uselocale(before_);
-    freelocale(locale_);
+    if (before_ != nullptr) uselocale(before_);
   }
   Utf8Locale(const Utf8Locale&) = delete;
   Utf8Locale& operator=(const Utf8Locale&) = delete;
 
  private:
-  locale_t locale_;
   locale_t before_ = nullptr;
 };
 
