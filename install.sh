@@ -8,7 +8,8 @@ Usage: ./install.sh [--prefix DIR]
        PREFIX=DIR ./install.sh
 
 Installs what is needed to build dlock (Debian and Ubuntu packages), builds it in build/install, and
-installs the program, its man page and its shell completions below DIR, by default /usr/local.
+installs the program, its man page and its shell completions below DIR, by default /usr/local (for
+fish in /etc/fish/completions then: below /usr/local it does not look).
 Uses sudo for the packages if some are missing, and for DIR if you cannot write there.
 END
 }
@@ -48,10 +49,14 @@ can_write() {
   [[ -d $dir && -w $dir ]]
 }
 
+# As in cmake/install.cmake.
+fish_dir=$prefix/share/fish/vendor_completions.d
+[[ $prefix != /usr/local ]] || fish_dir=/etc/fish/completions
+
 # Before anything is built: will there be a place for it?
 as_installer=()
 for dir in "$prefix/bin" "$prefix/share/man/man1" "$prefix/share/bash-completion/completions" \
-  "$prefix/share/zsh/site-functions" "$prefix/share/fish/vendor_completions.d"; do
+  "$prefix/share/zsh/site-functions" "$fish_dir"; do
   can_write "$dir" || as_installer=(as_root)
 done
 if ((${#as_installer[@]} && EUID != 0)) && ! command -v sudo >/dev/null; then

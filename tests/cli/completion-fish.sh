@@ -1,24 +1,25 @@
 #!/usr/bin/env bash
-# In fish, TAB offers commands, options, choices, backends and profiles, and completes the user's own
-# command behind "--".
+# After an installation TAB in fish offers commands, options, choices, backends and profiles, and completes
+# the user's own command behind "--".
 . "$(dirname "$0")/lib.sh"
 
 need fish
 
 cd "$tmp"
 
-export XDG_CONFIG_HOME=$tmp XDG_DATA_HOME=$tmp
-mkdir bin dlock
-ln -s "$DLOCK" bin/dlock
-export PATH=$tmp/bin:$PATH
-echo '{"backends": {"prod": {"url": "redis://h"}}}' >dlock/config.json
-chmod 600 dlock/config.json
+unset XDG_DATA_DIRS
+
+# Installed as by "install.sh --prefix ~/.local".
+install_to() { cmake --install "${DLOCK%/src/dlock}" "$@" >install.log || fail "$(<install.log)"; }
+install_to --prefix "$HOME/.local"
+export PATH=$HOME/.local/bin:$PATH
+mkdir -p "$HOME/.config/dlock"
+echo '{"backends": {"prod": {"url": "redis://h"}}}' >"$HOME/.config/dlock/config.json"
+chmod 600 "$HOME/.config/dlock/config.json"
 touch some-file
 
 # What is offered for a command line, one word per line, without descriptions.
-offers() {
-  fish --no-config -c "source '$DLOCK_SOURCE/completions/dlock.fish'; complete -C '$1'" | cut -f 1
-}
+offers() { fish -c "complete -C '$1'" | cut -f 1; }
 
 expect() { # what is offered, space-separated, then the command line
   local got
@@ -40,3 +41,13 @@ offers 'dlock run -k job -- unshar' | grep -qx unshare ||
   fail 'behind "--" no commands are offered'
 ! offers 'dlock run -k job -- ls --on' | grep -q on-lost ||
   fail "behind \"--\" dlock's own options are offered"
+
+# With the other prefixes, fish finds it too; here everything is below a directory of this test.
+rm "$HOME/.local/share/fish/vendor_completions.d/dlock.fish"
+expect '' 'dlock run --on-l'
+for prefix in /usr/local /usr; do
+  DESTDIR=$tmp$prefix.d install_to --prefix "$prefix"
+  # shellcheck disable=SC2016  # the $ is for fish
+  got=$(fish -C "set fish_complete_path $tmp$prefix.d\$fish_complete_path" -c 'complete -C "dlock run --on-l"')
+  assert_contains "$got" '--on-lost' "what fish finds that was installed to $prefix"
+done
