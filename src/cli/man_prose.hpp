@@ -816,11 +816,17 @@ shard.
 )";
 
 inline constexpr std::string_view kExamples = R"(.SH EXAMPLES
-A cron job that must not overlap with itself, and skips a turn if it would:
+A line for
+.BR crontab (1).
+It skips a run while the last one is still at work, and prints nothing then, so
+that cron has nothing to mail.
+cron runs it in the home directory with a PATH of
+.IR /usr/bin:/bin ,
+so dlock is called by its path:
 .PP
 .nf
 .in +4n
-*/5 * * * *  dlock run \-n \-E 0 \-k sync \-\- /usr/local/bin/sync\-mail
+*/5 * * * * /usr/local/bin/dlock run \-qn \-E 0 \-k sync \-\- ./sync\-all
 .in -4n
 .fi
 .PP
