@@ -69,26 +69,26 @@ _dlock()
         mapfile -t COMPREPLY < <(compgen -W 'curator curator-rw kazoo' -- "$cur")
         return
         ;;
-    -k | --key | -w | --wait | --ttl | --slots | --label | -E | --conflict-exit-code | --kill-after | --max-hold | --min-hold | -o | --output | --older-than | --id | --reason | -S | --server | --shard | --prefix | --connect-timeout)
+    -k | --key | -w | --wait | --ttl | --slots | --label | -E | --conflict-exit-code | --kill-after | --max-hold | --min-hold | -o | --output | --older-than | --id | --reason | -S | --server | --connect-timeout | --prefix | --shard)
         return
         ;;
     esac
 
     case ${COMP_WORDS[1]} in
     run)
-        flags='--key --nonblock --wait --ttl --shared --slots --label --conflict-exit-code --leftovers --kill-after --on-lost --max-hold --min-hold --status-file --backend --server --shard --prefix --config --connect-timeout --password-file --zk-auth-file --zk-style --json --quiet --verbose --help --'
+        flags='--key --nonblock --wait --ttl --shared --slots --label --conflict-exit-code --leftovers --kill-after --on-lost --max-hold --min-hold --status-file --backend --server --quiet --verbose --json --config --password-file --connect-timeout --prefix --shard --zk-auth-file --zk-style --help --'
         ;;
     list)
-        flags='--output --older-than --backend --server --shard --prefix --config --connect-timeout --password-file --zk-auth-file --zk-style --json --quiet --verbose --help'
+        flags='--output --older-than --backend --server --quiet --verbose --json --config --password-file --connect-timeout --prefix --shard --zk-auth-file --zk-style --help'
         ;;
     show)
-        flags='--output --backend --server --shard --prefix --config --connect-timeout --password-file --zk-auth-file --zk-style --json --quiet --verbose --help'
+        flags='--output --backend --server --quiet --verbose --json --config --password-file --connect-timeout --prefix --shard --zk-auth-file --zk-style --help'
         ;;
     force-release)
-        flags='--older-than --id --reason --yes --backend --server --shard --prefix --config --connect-timeout --password-file --zk-auth-file --zk-style --json --quiet --verbose --help'
+        flags='--older-than --id --reason --yes --backend --server --quiet --verbose --json --config --password-file --connect-timeout --prefix --shard --zk-auth-file --zk-style --help'
         ;;
     backends)
-        flags='--schema --prefix --json --help'
+        flags='--schema --json --prefix --help'
         ;;
     help)
         flags='run list show force-release backends help version --help'

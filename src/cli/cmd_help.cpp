@@ -55,6 +55,9 @@ std::string full_entry(const Flag& flag) {
   std::string more(flag.text);
   if (flag.repeats() && flag.takes_value()) more += " Can be repeated.";
   if (!flag.rival.empty()) more += " Not together with --" + std::string(flag.rival) + '.';
+  if (!flag.section.empty()) {
+    more += " The manual page has more, under " + std::string(flag.section) + '.';
+  }
   if (flag.variable) more += " Environment: " + variable_of(flag) + '.';
   return out + wrap(more, 8) + '\n';
 }
@@ -92,8 +95,7 @@ std::string overview() {
 
 std::string short_help(const Command& command) {
   std::string out = usage_line(command) + '\n';
-  out += static_cast<char>(command.brief[0] - 'a' + 'A') + std::string(command.brief.substr(1)) +
-         ".\n";
+  out += sentence(command.brief) + '\n';
   out += by_group(command, [](const Flag& flag) {
     return hanging(option_term(flag), brief_of(flag), 2, kColumn);
   });

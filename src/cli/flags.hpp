@@ -13,8 +13,9 @@
 
 namespace dlock::cli {
 
-enum class Group { lock, run, look, common };
-inline constexpr std::array kGroups{Group::lock, Group::run, Group::look, Group::common};
+enum class Group { lock, run, look, backends, common };
+inline constexpr std::array kGroups{Group::lock, Group::run, Group::look, Group::backends,
+                                    Group::common};
 
 /// What may complete a value in a shell, where it is not a choice.
 enum class Completes { nothing, files, backends };
@@ -36,8 +37,9 @@ struct Flag {
   std::array<std::string_view, 3> choices = {};  // all that the value may be; empty: anything
   Completes completes = Completes::nothing;
   std::string_view fallback = {};  // the default, as help prints it
+  std::string_view section = {};   // of the man page: it has more
   std::string_view brief;          // a phrase without full stop
-  std::string_view text;           // sentences that a stranger understands
+  std::string_view text;           // sentences that go behind the brief
 
   bool takes_value() const { return kind != ValueKind::boolean && kind != ValueKind::count; }
   bool repeats() const { return kind == ValueKind::list || kind == ValueKind::count; }

@@ -112,11 +112,12 @@ std::string option(const Flag& flag) {
   if (flag.letter != 0) out += bold(std::string("-") + flag.letter) + ", ";
   out += bold("--" + std::string(flag.name));
   if (flag.takes_value()) out += "\\fR \\fI" + roff(flag.value, false) + "\\fR";
-  out += '\n' + paragraphs(flag.text);
+  out += '\n' + paragraphs(sentence(flag.brief) + ' ' + std::string(flag.text));
   if (flag.repeats() && flag.takes_value()) out += "Can be repeated.\n";
   if (!flag.rival.empty())
     out += "Not together with " + bold("--" + std::string(flag.rival)) + ".\n";
   if (!flag.fallback.empty()) out += "The default: " + roff(flag.fallback, true) + ".\n";
+  if (!flag.section.empty()) out += "See\n.B \"" + std::string(flag.section) + "\"\nbelow.\n";
   return out;
 }
 

@@ -25,6 +25,9 @@ std::string print_text(const Table& table, std::size_t width = kAnyWidth);
 /// Of the terminal that `fd` is; kAnyWidth if it is none.
 std::size_t terminal_width(int fd);
 
+/// A phrase that begins with a lower-case letter as a sentence: capital and full stop.
+std::string sentence(std::string_view phrase);
+
 /// `text` in lines of at most kWidth columns, each behind `indent` spaces; a blank line of the text
 /// stays one.
 std::string wrap(std::string_view text, std::size_t indent);

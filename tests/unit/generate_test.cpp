@@ -41,6 +41,26 @@ TEST(Generate, EveryFlagIsInHelpManPageAndCompletions) {
   }
 }
 
+TEST(Generate, TheManPageSaysOfEachFlagWhatItDoes) {
+  std::string man = without_backslashes(generate_man(builtin_backends()));
+  for (std::size_t at = 0; (at = man.find("fB--", at)) != std::string::npos;) man.erase(at, 2);
+  for (std::size_t at = 0; (at = man.find("fR", at)) != std::string::npos;) man.erase(at, 2);
+  for (const Flag& flag : flags()) {
+    const std::string first = sentence(flag.brief);
+    EXPECT_NE(man.find('\n' + first), std::string::npos) << flag.name << ": " << first;
+  }
+  EXPECT_EQ(man.find("anual page has"), std::string::npos);
+}
+
+TEST(Generate, WhatTheManPageExplainsFurtherIsASectionOfIt) {
+  const std::string man = generate_man(builtin_backends());
+  for (const Flag& flag : flags()) {
+    if (flag.section.empty()) continue;
+    EXPECT_NE(man.find("\n.SH " + std::string(flag.section) + '\n'), std::string::npos)
+        << flag.name;
+  }
+}
+
 TEST(Generate, TheManPageHasEveryBackendVariableAndExitStatus) {
   const std::string man = without_backslashes(generate_man(builtin_backends()));
   for (const BackendEntry& entry : builtin_backends()) {
