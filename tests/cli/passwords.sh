@@ -118,7 +118,7 @@ lib_hides_when_right() {
   wait "$two"
   for run in one two; do
     hidden "$(<$run.err)" "stderr at -vv of run $run, $what"
-    [[ -s $run.err ]] || fail "-vv says nothing"
+    assert_contains "$(<$run.err)" ' -> ' "stderr at -vv, which shows each exchange"
     hidden "$(<$run.status)" "the status file, $what"
     if [[ $1 == url ]]; then
       assert_equal "${with[1]}" "$(grep -F "$secret" $run.env)" "what the child's environment has"

@@ -7,6 +7,7 @@
 #include "backends/file/acquisition.hpp"
 #include "backends/file/inspect.hpp"
 #include "backends/file/name.hpp"
+#include "util/exchange.hpp"
 #include "util/text.hpp"
 
 namespace dlock::file {
@@ -101,6 +102,7 @@ Result<Acquisition::Step> Acquisition::wait_in_kernel(int operation,
 
 Result<Acquisition::Step> Acquisition::wait_for_any(int operation,
                                                     std::span<LockFile* const> files) {
+  const Deadline asked = Clock::now();
   for (const LockFile* file : files) {
     if (auto ok = waiting_->add(*file, operation); !ok) return ok.error();
   }
@@ -128,6 +130,8 @@ Result<Acquisition::Step> Acquisition::wait_for_any(int operation,
     switch (outcome->end) {
       case FlockWait::End::granted:
         files[outcome->which]->locked_by = outcome->by;
+        util::log_exchange("lock file " + path_of(place_, files[outcome->which]->name), "wait",
+                           "granted", asked);
         waiting_->keep_only(outcome->which);
         return Step::granted;
       case FlockWait::End::cancelled:

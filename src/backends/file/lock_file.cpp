@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "backends/file/name.hpp"
+#include "util/exchange.hpp"
 #include "util/text.hpp"
 
 namespace dlock::file {
@@ -17,10 +18,6 @@ namespace {
 // A bit that means nothing for files on Linux.  In the mode, so that the fstatat() by which a
 // holder checks its file after the grant tells it for nothing.
 constexpr mode_t kMark = S_ISVTX;
-
-std::string path_of(const Place& place, const std::string& name) {
-  return place.shown + name.substr(place.leaf.size());
-}
 
 Error refused(const std::string& path, const std::string& why) {
   return {Errc::denied, "lock file " + util::printable(path) + " " + why};
@@ -60,6 +57,10 @@ std::string read_some(int fd) {
 
 }  // namespace
 
+std::string path_of(const Place& place, const std::string& name) {
+  return place.shown + name.substr(place.leaf.size());
+}
+
 Result<std::optional<LockFile>> open_lock_file(const Place& place, const std::string& name,
                                                Missing missing) {
   const int create = missing == Missing::create ? O_CREAT : 0;
@@ -90,10 +91,19 @@ Result<LockFile> open_lock_file(const Place& place, const std::string& name) {
 }
 
 Result<bool> try_flock(LockFile& file, const Place& place, int operation) {
+  const Deadline asked = Clock::now();
   int outcome;
   do {
     outcome = ::flock(file.fd.get(), operation | LOCK_NB);
   } while (outcome != 0 && errno == EINTR);
+  if (util::exchanges_shown()) {
+    const int error = errno;
+    const char* const refused = error == EWOULDBLOCK ? "held" : std::strerror(error);
+    util::log_exchange("lock file " + path_of(place, file.name),
+                       operation == LOCK_SH ? "LOCK_SH" : "LOCK_EX",
+                       outcome == 0 ? "granted" : refused, asked);
+    errno = error;
+  }
   if (outcome == 0) {
     file.locked_by = getpid();
     return true;

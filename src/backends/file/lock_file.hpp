@@ -22,6 +22,9 @@ struct LockFile {
   pid_t locked_by = 0;  // the process that called flock(2), as /proc/locks has it; 0: not locked
 };
 
+/// As it is shown, also for one of the other files of the key.
+std::string path_of(const Place& place, const std::string& name);
+
 /// Never follows a link, never blocks, and refuses (Errc::denied) what is not a plain file of ours
 /// or root's with one name.  With Missing::leave, none if there is no such file.
 Result<std::optional<LockFile>> open_lock_file(const Place& place, const std::string& name,

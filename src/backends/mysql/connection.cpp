@@ -11,8 +11,10 @@
 
 #include "backends/mysql/errors.hpp"
 #include "backends/mysql/library.hpp"
+#include "backends/mysql/sql.hpp"
 #include "backends/mysql/worker.hpp"
 #include "util/duration.hpp"
+#include "util/exchange.hpp"
 #include "util/fd.hpp"
 #include "util/poll.hpp"
 
@@ -64,6 +66,7 @@ struct Connection::State {
   bool sets_up = false;  // what is under way
   bool under_way = false;
   Deadline sent{};
+  std::string asked;  // for -vv
   std::string why_broken;
 };
 
@@ -123,7 +126,10 @@ Result<std::unique_ptr<Connection>> Connection::open(const std::shared_ptr<const
   if (!library) return library.error();
   std::vector<Error> failures;
   for (const HostPort& host : place->hosts) {
+    const Deadline begun = Clock::now();
     auto got = connect_to(*library.value(), place, host, deadline, cancel);
+    util::log_exchange(place->shown_host(host), "connect", got ? "connected" : got.error().message,
+                       begun);
     if (!got) {
       failures.push_back(got.error());
       if (got.error().code == Errc::cancelled) return got.error();
@@ -169,13 +175,18 @@ void Connection::send(const std::string& sql) {
   state_->sets_up = !state_->is_set_up;
   state_->under_way = true;
   state_->sent = Clock::now();
+  if (util::exchanges_shown()) state_->asked = outline(sql);
   state_->worker->ask(state_->sets_up ? std::string(kSetUp) + sql : sql);
 }
 
 Reply Connection::receive(Deadline deadline, Cancel cancel) {
   if (broken()) return failed(Errc::unreachable, state_->why_broken);
   Worker& worker = *state_->worker;
-  switch (wait_for(worker, deadline, cancel)) {
+  const Waited end = wait_for(worker, deadline, cancel);
+  if (end != Waited::done) {
+    util::log_exchange(state_->server, state_->asked, "no reply yet", state_->sent);
+  }
+  switch (end) {
     case Waited::cancelled:
       return failed(Errc::cancelled, state_->server + ": stopped waiting for an answer");
     case Waited::late:
@@ -192,6 +203,10 @@ Reply Connection::receive(Deadline deadline, Cancel cancel) {
     reply.answers.erase(reply.answers.begin(),
                         reply.answers.begin() + static_cast<std::ptrdiff_t>(dropped));
   }
+  util::log_exchange(
+      state_->server, state_->asked,
+      reply.ok() ? "answers: " + std::to_string(reply.answers.size()) : reply.error->message,
+      state_->sent);
   if (reply.error && ends_connection(reply.code)) {
     close();
     state_->why_broken = reply.error->message;

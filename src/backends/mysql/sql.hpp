@@ -10,4 +10,7 @@ namespace dlock::mysql {
 /// X'6a6f62': a binary string.  There is no other way in for text that is not ours.
 std::string literal(std::string_view bytes);
 
+/// One line for -vv: how each of the statements begins.
+std::string outline(std::string_view statements);
+
 }  // namespace dlock::mysql

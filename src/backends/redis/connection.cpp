@@ -10,8 +10,10 @@
 #include <cerrno>
 #include <cstring>
 
+#include "backends/redis/describe.hpp"
 #include "backends/redis/dial.hpp"
 #include "util/duration.hpp"
+#include "util/exchange.hpp"
 #include "util/poll.hpp"
 
 namespace dlock::redis {
@@ -238,8 +240,16 @@ Result<void> Connection::introduce(Deadline deadline, Cancel cancel) {
   return {};
 }
 
+// The password is part of this and is not shown.
 Result<void> Connection::connect(Deadline deadline, Cancel cancel) {
   if (socket_) return {};
+  const Deadline begun = Clock::now();
+  auto ok = open(deadline, cancel);
+  util::log_exchange(address_.shown, "connect", ok ? "connected" : ok.error().message, begun);
+  return ok;
+}
+
+Result<void> Connection::open(Deadline deadline, Cancel cancel) {
   deadline = std::min(deadline, after(Clock::now(), address_.patience));
   auto socket = address_.socket.empty() ? dial(address_.host, deadline, cancel)
                                         : dial_unix(address_.socket, deadline, cancel);
@@ -262,6 +272,17 @@ Result<std::vector<Reply>> Connection::ask(std::span<const Command> commands, De
                                            Cancel cancel) {
   if (socket_ && is_stale()) drop();
   if (auto ok = connect(deadline, cancel); !ok) return ok.error();
+  const Deadline sent = Clock::now();
+  auto replies = exchange(commands, deadline, cancel);
+  if (util::exchanges_shown()) {
+    util::log_exchange(address_.shown, describe(commands),
+                       replies ? describe(*replies) : "no reply: " + replies.error().message, sent);
+  }
+  return replies;
+}
+
+Result<std::vector<Reply>> Connection::exchange(std::span<const Command> commands,
+                                                Deadline deadline, Cancel cancel) {
   if (auto ok = send(commands, deadline, cancel); !ok) return ok.error();
   std::vector<Reply> replies;
   while (replies.size() < commands.size()) {

@@ -57,6 +57,9 @@ class Connection {
   bool ever_connected() const { return ever_connected_; }
 
  private:
+  Result<void> open(Deadline deadline, Cancel cancel);
+  Result<std::vector<Reply>> exchange(std::span<const Command> commands, Deadline deadline,
+                                      Cancel cancel);
   Result<void> send(std::span<const Command> commands, Deadline deadline, Cancel cancel);
   Result<void> write(std::string_view bytes, Deadline deadline, Cancel cancel);
   Result<void> wait_for(short events, Deadline deadline, Cancel cancel);

@@ -8,6 +8,7 @@ namespace dlock::redis {
 struct Script {
   std::string_view sha1;  // of the text, in hex: how the server knows it once it was sent
   std::string_view text;
+  std::string_view name;
 };
 
 extern const Script kAcquire;

@@ -2,10 +2,14 @@
 
 #include <algorithm>
 
+#include "util/exchange.hpp"
+#include "util/text.hpp"
+
 namespace dlock::redis {
 namespace {
 
 constexpr const char* kInvalidate = "__redis__:invalidate";
+constexpr std::size_t kMostShown = 60;
 
 }  // namespace
 
@@ -32,6 +36,8 @@ Result<std::vector<std::string>> Subscription::read(std::string_view key) {
     if (!reply->has_value()) return out;
     const Reply& push = **reply;
     if (push.at(0).text != "message") continue;
+    util::log_exchange(connection_.address().shown, "message",
+                       util::quoted(push.at(2).text, kMostShown), std::nullopt);
     if (push.at(1).text != kInvalidate) {
       out.push_back(push.at(2).text);
       continue;

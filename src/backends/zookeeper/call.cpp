@@ -1,22 +1,36 @@
 #include "backends/zookeeper/call.hpp"
 
+#include "util/exchange.hpp"
+
 namespace dlock::zookeeper {
 namespace {
+
+void finish(Reply& reply, int code) {
+  reply.code = code;
+  reply.done = true;
+  if (!reply.asked.empty()) {
+    util::log_exchange(reply.server, reply.asked, zerror(code), reply.sent);
+  }
+}
 
 // The library calls back exactly once for each request that it has taken, if only to say that the
 // session was closed; the box is a reference of its own until then.
 class Box {
  public:
-  Box() : call_(std::make_shared<Reply>()), box_(std::make_unique<Call>(call_)) {
+  Box(zhandle_t* handle, const char* doing, const std::string& path)
+      : call_(std::make_shared<Reply>()), box_(std::make_unique<Call>(call_)) {
     call_->sent = Clock::now();
+    if (!util::exchanges_shown()) return;
+    const char* const server = zoo_get_current_server(handle);
+    call_->server = std::string("zookeeper ") + (server == nullptr ? "" : server);
+    call_->asked = doing + (' ' + path);
   }
   const void* data() const { return box_.get(); }
   Call taken(int code) {
     if (code == ZOK) {
       (void)box_.release();
     } else {
-      call_->code = code;
-      call_->done = true;
+      finish(*call_, code);
     }
     return call_;
   }
@@ -28,8 +42,7 @@ class Box {
 
 Call open_box(int code, const void* data) {
   const std::unique_ptr<Call> box(static_cast<Call*>(const_cast<void*>(data)));
-  (*box)->code = code;
-  (*box)->done = true;
+  finish(**box, code);
   return *box;
 }
 
@@ -82,43 +95,43 @@ int mode_of(NodeKind kind) {
 
 Call create(zhandle_t* handle, const std::string& path, const std::string& data, NodeKind kind,
             bool auth) {
-  Box box;
+  Box box(handle, "create", path);
   return box.taken(zoo_acreate2(handle, path.c_str(), data.data(), static_cast<int>(data.size()),
                                 auth ? &ZOO_CREATOR_ALL_ACL : &ZOO_OPEN_ACL_UNSAFE, mode_of(kind),
                                 done_create, box.data()));
 }
 
 Call get(zhandle_t* handle, const std::string& path, Watch watch) {
-  Box box;
+  Box box(handle, "get", path);
   return box.taken(
       zoo_aget(handle, path.c_str(), watch == Watch::yes ? 1 : 0, done_data, box.data()));
 }
 
 Call get_children(zhandle_t* handle, const std::string& path, Watch watch) {
-  Box box;
+  Box box(handle, "list", path);
   return box.taken(
       zoo_aget_children(handle, path.c_str(), watch == Watch::yes ? 1 : 0, done_names, box.data()));
 }
 
 Call exists(zhandle_t* handle, const std::string& path, Watch watch) {
-  Box box;
+  Box box(handle, "exists", path);
   return box.taken(
       zoo_aexists(handle, path.c_str(), watch == Watch::yes ? 1 : 0, done_stat, box.data()));
 }
 
 Call set(zhandle_t* handle, const std::string& path, const std::string& data) {
-  Box box;
+  Box box(handle, "set", path);
   return box.taken(zoo_aset(handle, path.c_str(), data.data(), static_cast<int>(data.size()), -1,
                             done_stat, box.data()));
 }
 
 Call remove(zhandle_t* handle, const std::string& path, int version) {
-  Box box;
+  Box box(handle, "delete", path);
   return box.taken(zoo_adelete(handle, path.c_str(), version, done_void, box.data()));
 }
 
 Call sync(zhandle_t* handle, const std::string& path) {
-  Box box;
+  Box box(handle, "sync", path);
   return box.taken(zoo_async(handle, path.c_str(), done_string, box.data()));
 }
 

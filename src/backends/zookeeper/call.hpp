@@ -18,6 +18,7 @@ struct Reply {
   std::string text;                // the path of a node that was created, the data of one
   std::vector<std::string> names;  // of children
   Stat stat{};                     // of create, get, exists and set
+  std::string server, asked;       // for -vv; empty without
 
   bool ok() const { return code == ZOK; }
   /// Whether it was done nobody knows.

@@ -14,6 +14,7 @@
 
 #include "backends/zookeeper/resolve.hpp"
 #include "util/duration.hpp"
+#include "util/exchange.hpp"
 #include "util/log.hpp"
 #include "util/poll.hpp"
 #include "util/text.hpp"
@@ -61,8 +62,13 @@ Session::~Session() {
   hang_up();  // or the library would end it on the servers
 }
 
-void Session::on_event(zhandle_t*, int type, int, const char*, void* context) {
-  if (type != ZOO_SESSION_EVENT) static_cast<Session*>(context)->news_ = true;
+void Session::on_event(zhandle_t* handle, int type, int, const char* path, void* context) {
+  if (type == ZOO_SESSION_EVENT) return;
+  static_cast<Session*>(context)->news_ = true;
+  if (!util::exchanges_shown()) return;
+  const char* const server = zoo_get_current_server(handle);
+  util::log_exchange(std::string("zookeeper ") + (server == nullptr ? "" : server), "watch",
+                     std::string("change of ") + (path == nullptr ? "" : path), std::nullopt);
 }
 
 bool Session::connected() const {
