@@ -33,8 +33,8 @@ TEST(MysqlErrors, SayWhatAndWhere) {
 
 TEST(MysqlErrors, SortByWhatHelps) {
   for (const unsigned code :
-       {1021U, 1040U, 1047U, 1053U, 1114U, 1203U, 1205U, 1213U, 1226U, 1290U,
-        1317U, 1792U, 1836U, 1927U, 1969U, 2006U, 2013U, 2026U, 2055U, 3024U}) {
+       {1021U, 1040U, 1047U, 1053U, 1114U, 1203U, 1205U, 1213U, 1226U, 1290U, 1317U,
+        1467U, 1792U, 1836U, 1927U, 1969U, 2006U, 2013U, 2026U, 2055U, 3024U}) {
     EXPECT_EQ(error(code, "x").code, Errc::unreachable) << code;
   }
   for (const unsigned code :
@@ -95,6 +95,13 @@ TEST(MysqlErrors, NameTheCaWhereTlsFails) {
   EXPECT_NE(error(2026, "x", at).message.find("?ca=FILE"), std::string::npos);
   at.ca = "/etc/ca.pem";
   EXPECT_NE(error(2026, "x", at).message.find("/etc/ca.pem"), std::string::npos);
+}
+
+TEST(MysqlErrors, KnowWhatIsWorthSayingAgain) {
+  for (const unsigned code : {1020U, 1205U, 1213U, 1467U}) EXPECT_TRUE(is_passing(code)) << code;
+  for (const unsigned code : {0U, 1045U, 1062U, 1317U, 2006U}) {
+    EXPECT_FALSE(is_passing(code)) << code;
+  }
 }
 
 TEST(MysqlErrors, KnowWhatEndsAConnection) {

@@ -51,6 +51,7 @@ constexpr std::array kMeanings{
     Meaning{1226, Errc::unreachable, "the user %u has used up what it may use"},
     Meaning{1290, Errc::unreachable, "it does not take changes now; is it a replica?"},
     Meaning{1317, Errc::unreachable, "somebody has interrupted the statement"},
+    Meaning{1467, Errc::unreachable, "it could not give a new row its number"},
     Meaning{1792, Errc::unreachable, "it is read_only; is it a replica?"},
     Meaning{1836, Errc::unreachable, "it is read_only; is it a replica?"},
     Meaning{1927, Errc::unreachable, "somebody has killed the connection"},
@@ -182,7 +183,11 @@ Error connect_error_of(unsigned code, std::string_view text, std::optional<int> 
   return {Errc::unreachable, server + ": " + why_not_connected(code, error.value_or(0), place)};
 }
 
-bool is_passing(unsigned code) { return code == 1213 || code == 1205 || code == 1020; }
+// 1467: an INSERT ... SELECT locks the counter of AUTO_INCREMENT.  A deadlock or a timeout of that
+// lock is reported by this number (MariaDB 10.11, innodb_autoinc_lock_mode=1).
+bool is_passing(unsigned code) {
+  return code == 1213 || code == 1205 || code == 1020 || code == 1467;
+}
 
 bool ends_connection(unsigned code) {
   constexpr std::array<unsigned, 9> kLast{1053, 1152, 1158, 1159, 1160, 1161, 1927, 3169, 4031};
