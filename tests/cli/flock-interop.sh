@@ -1,5 +1,4 @@
 #!/usr/bin/env bash
-# ctest: serial
 # flock(1) on the same file waits for dlock and dlock for it, and each wakes the other at once.
 . "$(dirname "$0")/lib.sh"
 need flock python3

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# ctest: every backend
+# ctest: every kind of backend
 # On a terminal "dlock force-release" shows who holds the lock and breaks it if the answer is "yes": no
 # other answer does, nor does it break who got the lock meanwhile.  Without a terminal it refuses.
 . "$(dirname "$0")/lib.sh"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# ctest: every backend
+# ctest: every kind of backend
 # When "dlock force-release" breaks all who have a part of a lock, each of them is told by whom and why,
 # also those that have only just got it.
 . "$(dirname "$0")/lib.sh"

@@ -26,7 +26,7 @@ DLOCK_CLOCK_SHIM=${DLOCK_CLOCK_SHIM:-${DLOCK_TEST%/*}/dlock-clock-shim.so}
 
 # Nothing of the caller's settings or locks must matter.
 for name in "${!DLOCK_@}"; do
-  [[ $name == DLOCK_@(TEST|TEST_BACKEND|SOURCE|PROXY|CLOCK_SHIM|ZK) ]] || unset "$name"
+  [[ $name == DLOCK_@(TEST|TEST_BACKEND|TEST_SOAK|SOURCE|PROXY|CLOCK_SHIM|ZK) ]] || unset "$name"
 done
 export DLOCK DLOCK_TEST DLOCK_SOURCE DLOCK_PROXY DLOCK_CLOCK_SHIM DLOCK_ZK LC_ALL=C.UTF-8
 unset name XDG_CONFIG_HOME XDG_CONFIG_DIRS XDG_STATE_HOME XDG_DATA_HOME XDG_CACHE_HOME CDPATH

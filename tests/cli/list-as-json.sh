@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# ctest: every backend
+# ctest: every kind of backend
 # "dlock list --json" has all fields always, in their order, with null for what is not known; "dlock show
 # --json" is one element of it; and nothing that a command prints has a whole id, which could release.
 . "$(dirname "$0")/lib.sh"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# ctest: every backend
+# ctest: every kind of backend
 # "dlock list" prints a line for each holder of each lock, in aligned columns, and tells on stderr where
 # it looked when there is none.
 . "$(dirname "$0")/lib.sh"

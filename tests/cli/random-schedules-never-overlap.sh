@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # ctest: every backend
-# ctest: serial
-# 12 workers take 3 locks in all modes, in random order, and some of their dlocks are killed: no two
-# jobs run at once that their modes forbid, and the fencing tokens of each lock only grow.
+# ctest: processors 2
+# ctest: longer in soak
+# 12 workers take 3 locks in all modes, in random order, and some of their dlocks are killed: no two jobs
+# overlap that their modes forbid, no increment of an unprotected counter is lost, the fencing tokens of
+# each lock only grow, and no holder and no waiter is left behind.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/backends.sh"
 need python3
@@ -37,6 +39,16 @@ if "exclusive" in both and alive or len(set(both)) > 1 or mode == "slots" and le
 stale = [f for m, f in seen if f == fence or f > fence and "exclusive" in (mode, m)]
 if fence and stale:
     sys.exit(f"STALE on {key}: {mode} with fence {fence} after {stale}")
+
+# Another oracle, of exclusive jobs: a counter that is read and written, and a file that is only appended to.
+if mode == "exclusive":
+    counter = f"{live}/../counter.{key}"
+    value = int(open(counter).read())
+    with open(f"{counter}.new", "w") as new:
+        new.write(str(value + 1))
+    os.rename(f"{counter}.new", counter)
+    with open(f"{live}/../committed.{key}", "a") as committed:
+        committed.write("x")
 time.sleep(float(nap))
 PYTHON
 
@@ -46,7 +58,11 @@ import collections, os, random, signal, subprocess, sys, threading, time
 dlock, tmp = sys.argv[1:]
 live = f"{tmp}/live"
 os.mkdir(live)
-GRANTS = 400
+GRANTS = 2000 if os.environ.get("DLOCK_TEST_SOAK") else 120
+KEYS = ["key0", "key1", "key2"]
+for key in KEYS:
+    open(f"{tmp}/counter.{key}", "w").write("0")
+    open(f"{tmp}/committed.{key}", "w").close()
 # Those of dlock: unlike what was asked for (busy, another mode), or killed as we did.
 ORDINARY = {0, 64, 75}
 KILLED = {-9, 69, 70, 79}
@@ -64,14 +80,14 @@ def children(pid):
 def worker(number):
     rng = random.Random(seed + number)
     while counts["granted"] < GRANTS and not errors:
-        mode, key = rng.choice(list(MODES)), f"key{rng.randrange(3)}"
+        mode, key = rng.choice(list(MODES)), rng.choice(KEYS)
         # A job that is killed with its dlock must not be the one that says all is well.
         nap = rng.choice([0, 0, 0.02, 0.1])
         process = subprocess.Popen(
             [dlock, "run", "-q", "-k", key, "--ttl", "2s", "-w", rng.choice(["0", "0.2", "3"]), *MODES[mode],
              "--", sys.executable, "-I", "-S", f"{tmp}/job.py", live, key, mode, str(nap)],
             stderr=subprocess.PIPE)
-        kill = rng.random() < 0.1
+        kill = rng.random() < 0.15
         if kill:
             time.sleep(rng.uniform(0, 0.3))
             victim = process.pid if rng.random() < 0.7 else (children(process.pid) or [process.pid])[0]
@@ -98,5 +114,20 @@ for thread in threads:
     thread.join()
 if errors:
     sys.exit(f"seed {seed}: " + "\n".join(errors[:5]))
+
+# One that was killed between counting and committing has counted.
+for key in KEYS:
+    value, committed = (int(open(f"{tmp}/counter.{key}").read()),
+                        os.path.getsize(f"{tmp}/committed.{key}"))
+    if not committed <= value <= committed + counts["killed"]:
+        sys.exit(f"OVERLAP on {key}: the counter says {value}, {committed} were committed, "
+                 f"{counts['killed']} were killed (seed {seed})")
+# What was killed is there for a ttl.
+for key in KEYS:
+    deadline = time.monotonic() + 20
+    while (shown := subprocess.run([dlock, "show", key], capture_output=True, text=True)).returncode != 1:
+        if time.monotonic() > deadline:
+            sys.exit(f"LEFT BEHIND of {key} (seed {seed}): {shown.stdout}{shown.stderr}")
+        time.sleep(0.05)
 print(f"{dict(counts)} in {time.monotonic() - started:.1f} s")
 PYTHON

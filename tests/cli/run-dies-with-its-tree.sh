@@ -1,5 +1,4 @@
 #!/usr/bin/env bash
-# ctest: serial
 # kill -9 of either process of dlock at any instant: nothing of the job lives on.
 . "$(dirname "$0")/lib.sh"
 need python3

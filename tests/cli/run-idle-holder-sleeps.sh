@@ -1,5 +1,4 @@
 #!/usr/bin/env bash
-# ctest: serial
 # While the command runs, neither process of dlock wakes up; nor do those of a waiter.
 . "$(dirname "$0")/lib.sh"
 

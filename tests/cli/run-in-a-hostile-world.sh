@@ -1,5 +1,4 @@
 #!/usr/bin/env bash
-# ctest: serial
 # No descriptors, no processes, no reader on stderr, a stopped terminal, a hostile job: one clear line,
 # the right status, and the lock is free afterwards.
 . "$(dirname "$0")/lib.sh"

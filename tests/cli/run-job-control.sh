@@ -1,5 +1,4 @@
 #!/usr/bin/env bash
-# ctest: serial
 # Ctrl-C, Ctrl-Z, fg, bg and pipelines in a shell on a terminal behave as without dlock.
 . "$(dirname "$0")/lib.sh"
 need python3

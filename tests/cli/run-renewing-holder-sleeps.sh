@@ -1,5 +1,4 @@
 #!/usr/bin/env bash
-# ctest: serial
 # While a lease is renewed in time only the thread that renews it wakes up, three times per ttl;
 # the one that watches over the command does not, nor does the process that the user started.
 . "$(dirname "$0")/lib.sh"

@@ -39,7 +39,7 @@ bool is_free_for(Backend& backend, const Request& request) {
 
 Errc code_of(const LeaseResult& result) {
   if (!result) return result.error().code;
-  ADD_FAILURE() << "granted";
+  ADD_FAILURE() << "granted: an OVERLAP if the lock is held";
   return Errc::invalid;
 }
 

@@ -6,6 +6,7 @@
 #include "support/mysql_server.hpp"
 #include "support/redis_server.hpp"
 #include "support/test_registry.hpp"
+#include "support/zookeeper_client.hpp"
 #include "support/zookeeper_server.hpp"
 
 namespace dlock::test {
@@ -56,13 +57,21 @@ class RedlockService final : public Service {
   std::array<RedisServer, 3> servers_;
 };
 
+// A subtree of its own of the server that all tests of this process share.
 class ZooKeeperService final : public Service {
  public:
+  ZooKeeperService() {
+    static int services = 0;
+    root_ = "/contract" + std::to_string(++services);
+    ZooKeeperClient(server_->port()).create(root_);
+  }
+  ~ZooKeeperService() override { server_->clear(); }
   const Traits& traits() const override { return find_backend("zookeeper")->traits; }
-  std::unique_ptr<Backend> connect() override { return open_url(server_.url()); }
+  std::unique_ptr<Backend> connect() override { return open_url(server_->url() + root_); }
 
  private:
-  ZooKeeperServer server_;
+  std::shared_ptr<ZooKeeperServer> server_ = shared_server<ZooKeeperServer>();
+  std::string root_;
 };
 
 // Three databases that share the keys.
@@ -100,30 +109,44 @@ MysqlOptions strange_settings() {
                    "init_connect=SET SESSION time_zone='-08:00', sql_safe_updates=1"}};
 }
 
+// The server with strange settings that all tests of this process share.
+class StrangeMysqlServer final : public MysqlServer {
+ public:
+  StrangeMysqlServer() : MysqlServer(strange_settings()) {}
+};
+
+// A database of its own of such a server.
 class MysqlService final : public Service {
  public:
-  explicit MysqlService(const std::string& method, const MysqlOptions& options = {})
-      : method_(method), server_(options) {}
+  MysqlService(const std::string& method, std::shared_ptr<MysqlServer> server)
+      : method_(method), server_(std::move(server)) {
+    static int services = 0;
+    database_ = "contract" + std::to_string(++services);
+    server_->ask("CREATE DATABASE " + database_);
+  }
+  ~MysqlService() override { server_->ask("DROP DATABASE " + database_); }
   const Traits& traits() const override { return find_backend("mysql-" + method_)->traits; }
-  std::unique_ptr<Backend> connect() override { return open_url(server_.url(method_)); }
+  std::unique_ptr<Backend> connect() override {
+    return open_url(server_->url(method_, "app:sesame", database_));
+  }
 
  private:
   std::string method_;
-  MysqlServer server_;
+  std::shared_ptr<MysqlServer> server_;
+  std::string database_;
 };
 
-std::unique_ptr<Service> mysql_table() { return std::make_unique<MysqlService>("table"); }
-std::unique_ptr<Service> mysql_row() { return std::make_unique<MysqlService>("row"); }
-std::unique_ptr<Service> mysql_version() { return std::make_unique<MysqlService>("version"); }
-std::unique_ptr<Service> strange_mysql_table() {
-  return std::make_unique<MysqlService>("table", strange_settings());
+template <class Server>
+std::unique_ptr<Service> mysql(const std::string& method) {
+  return std::make_unique<MysqlService>(method, shared_server<Server>());
 }
-std::unique_ptr<Service> strange_mysql_row() {
-  return std::make_unique<MysqlService>("row", strange_settings());
-}
-std::unique_ptr<Service> strange_mysql_version() {
-  return std::make_unique<MysqlService>("version", strange_settings());
-}
+
+std::unique_ptr<Service> mysql_table() { return mysql<MysqlServer>("table"); }
+std::unique_ptr<Service> mysql_row() { return mysql<MysqlServer>("row"); }
+std::unique_ptr<Service> mysql_version() { return mysql<MysqlServer>("version"); }
+std::unique_ptr<Service> strange_mysql_table() { return mysql<StrangeMysqlServer>("table"); }
+std::unique_ptr<Service> strange_mysql_row() { return mysql<StrangeMysqlServer>("row"); }
+std::unique_ptr<Service> strange_mysql_version() { return mysql<StrangeMysqlServer>("version"); }
 std::unique_ptr<Service> zookeeper() { return std::make_unique<ZooKeeperService>(); }
 std::unique_ptr<Service> redlock() { return std::make_unique<RedlockService>(); }
 std::unique_ptr<Service> redis() { return std::make_unique<RedisService>(); }

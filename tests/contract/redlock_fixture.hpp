@@ -155,7 +155,7 @@ class RedlockTest : public testing::Test {
       }
       return left.empty();
     });
-    if (!gone) std::cerr << "left:" << left << '\n';
+    if (!gone) std::cerr << "LEFT BEHIND:" << left << '\n';
     return gone;
   }
   /// Once this has returned, nothing is under way between this client and its servers.

@@ -67,12 +67,18 @@ class ZooKeeperTest : public testing::Test {
     if (!ZooKeeperServer::available()) GTEST_SKIP() << "zookeeper is not installed";
     start();
   }
-  void start(ZooKeeperOptions options = {}) {
+  /// With options: on a server of its own.
+  void start(const std::optional<ZooKeeperOptions>& options = {}) {
     a.reset();
     b.reset();
     proxy.reset();
     server.reset();
-    server.emplace(std::move(options));
+    if (options) {
+      server = std::make_shared<ZooKeeperServer>(*options);
+    } else {
+      server = shared_server<ZooKeeperServer>();
+      server->clear();
+    }
     proxy.emplace("127.0.0.1", server->port());
     a = client();
     b = client();
@@ -109,7 +115,7 @@ class ZooKeeperTest : public testing::Test {
     proxy->pass();
   }
 
-  std::optional<ZooKeeperServer> server;
+  std::shared_ptr<ZooKeeperServer> server;
   std::optional<Proxy> proxy;
   std::unique_ptr<Backend> a;
   std::unique_ptr<Backend> b;

@@ -17,7 +17,7 @@ using ZooKeeperServers = ZooKeeperTest;
 // --- sessions
 
 TEST_F(ZooKeeperServers, GrantsATimeoutThatIsNotWhatWasAskedFor) {
-  start({.settings = {"minSessionTimeout=1000", "maxSessionTimeout=2000"}});
+  start(ZooKeeperOptions{.settings = {"minSessionTimeout=1000", "maxSessionTimeout=2000"}});
   auto lease = hold(*a, request("job"));
   EXPECT_LE(lease->valid_until(), in(2'000));
   EXPECT_TRUE(renew(*lease));
@@ -135,7 +135,7 @@ TEST_F(ZooKeeperServers, AServerThatIsGoneEndsEveryCallInTime) {
 }
 
 TEST_F(ZooKeeperServers, OneThatTakesNoMoreConnectionsIsUnreachable) {
-  start({.settings = {"maxClientCnxns=1"}});
+  start(ZooKeeperOptions{.settings = {"maxClientCnxns=1"}});
   ZooKeeperClient only(server->port());
   auto hasty = client({.patience = Millis{500}});
   LeaseResult outcome = Error{};

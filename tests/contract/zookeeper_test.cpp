@@ -103,7 +103,7 @@ TEST_F(ZooKeeperNodes, TheFenceIsTheZxidOfTheNode) {
 }
 
 TEST_F(ZooKeeperNodes, AnEmptyLockIsReapedAndTheFenceGrowsOn) {
-  start({.properties = {"-Dznode.container.checkIntervalMs=50"}});
+  start(ZooKeeperOptions{.properties = {"-Dznode.container.checkIntervalMs=50"}});
   auto lease = hold(*a, request("job"));
   const std::string first = children().at(0);
   const auto fence = lease->fence();
@@ -117,7 +117,7 @@ TEST_F(ZooKeeperNodes, AnEmptyLockIsReapedAndTheFenceGrowsOn) {
 }
 
 TEST_F(ZooKeeperNodes, AParentThatIsReapedInBetweenIsMadeAgain) {
-  start({.properties = {"-Dznode.container.checkIntervalMs=1"}});
+  start(ZooKeeperOptions{.properties = {"-Dznode.container.checkIntervalMs=1"}});
   for (int round = 0; round < 150; ++round) {
     auto lease = hold(*a, request("job"));
     ASSERT_TRUE(lease) << round;

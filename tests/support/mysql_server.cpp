@@ -99,9 +99,10 @@ bool MysqlServer::answers() const {
   return ::recv(fd.get(), &byte, 1, 0) == 1;
 }
 
-std::string MysqlServer::url(const std::string& method, const std::string& user) const {
+std::string MysqlServer::url(const std::string& method, const std::string& user,
+                             const std::string& database) const {
   return "mysql-" + method + "://" + user + (user.empty() ? "" : "@") +
-         "127.0.0.1:" + std::to_string(port()) + "/test";
+         "127.0.0.1:" + std::to_string(port()) + '/' + database;
 }
 
 std::string MysqlServer::ask(const std::string& sql) const {

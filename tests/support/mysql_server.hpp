@@ -15,7 +15,7 @@ struct MysqlOptions {
 };
 
 /// On a unix socket, too.  What is in it, mysql/install.sh says; `app` is the user of dlock.
-class MysqlServer final : public TestServer {
+class MysqlServer : public TestServer {
  public:
   /// Whether MariaDB's server and client are installed; a test skips otherwise.
   static bool available();
@@ -26,7 +26,8 @@ class MysqlServer final : public TestServer {
 
   const std::string& socket_path() const { return socket_; }
   /// "mysql-table://app:sesame@127.0.0.1:PORT/test" for "table".
-  std::string url(const std::string& method, const std::string& user = "app:sesame") const;
+  std::string url(const std::string& method, const std::string& user = "app:sesame",
+                  const std::string& database = "test") const;
 
   /// What root gets for statements in the database test: rows as lines, fields between tabs, the
   /// last newline left out.  Throws if there is an error.

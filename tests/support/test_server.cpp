@@ -54,6 +54,7 @@ std::string TestServer::output() const {
 }
 
 void TestServer::pause() {
+  disturbed_ = true;
   if (pid_ > 0) ::kill(pid_, SIGSTOP);
   if (pid_ < 0 || !runs(WUNTRACED)) throw std::runtime_error(name_ + " has ended");
 }
@@ -64,6 +65,7 @@ void TestServer::resume() {
 
 void TestServer::kill() {
   if (pid_ < 0) return;
+  disturbed_ = true;
   ::kill(pid_, SIGKILL);
   while (runs(0)) {
   }

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,9 @@ class TestServer {
   /// It does nothing, and connections to it stay open, once pause() has returned.
   void pause();
   void resume();
+
+  /// Whether it was paused or killed: what it does next then depends on that.
+  bool disturbed() const { return disturbed_; }
 
   /// As a power failure of its machine, but for the FIN or RST that the kernel sends.
   void kill();
@@ -54,6 +58,16 @@ class TestServer {
   TempDir dir_;
   ReservedPort port_;
   pid_t pid_ = -1;
+  bool disturbed_ = false;
 };
+
+/// A server for those tests of this process that only use it, one after the other: starting one
+/// costs more than most tests.  Another one if the one before was disturbed.
+template <class Server>
+std::shared_ptr<Server> shared_server() {
+  static std::shared_ptr<Server> server;
+  if (!server || server->disturbed()) server = std::make_shared<Server>();
+  return server;
+}
 
 }  // namespace dlock::test

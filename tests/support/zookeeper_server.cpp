@@ -81,6 +81,13 @@ std::string ZooKeeperServer::mode() const {
   return at == std::string::npos ? "" : text.substr(at + 7, text.find('\n', at + 1) - at - 7);
 }
 
+void ZooKeeperServer::clear() const {
+  ZooKeeperClient client(port());
+  for (const std::string& name : client.children("/")) {
+    if (name != "zookeeper") client.remove_all('/' + name);
+  }
+}
+
 void ZooKeeperServer::erase() {
   kill();
   std::filesystem::remove_all(directory() + "/data");

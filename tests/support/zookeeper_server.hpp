@@ -30,6 +30,9 @@ class ZooKeeperServer final : public TestServer {
   std::string address() const { return "127.0.0.1:" + std::to_string(port()); }
   std::string url() const { return "zookeeper://" + address(); }
 
+  /// Removes all nodes but the server's own.
+  void clear() const;
+
   /// After kill(): it forgets everything, the sessions too, which start_again() would find.
   void erase();
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # install.sh DIRECTORY: makes it the data directory of a MariaDB server, to be copied for each server of
 # a test, in place of what is there.  There is a database `test`; root has no password; `app` has the
-# password `sesame`, and may do anything in it.  Without MariaDB: nothing, and status 125.
+# password `sesame`, and may do anything in it and in databases whose name begins with `contract`.  Without MariaDB: nothing, and status 125.
 set -euo pipefail
 PATH+=:/usr/sbin # of mariadbd
 settings=$(dirname "${BASH_SOURCE[0]}")/server.cnf
@@ -31,6 +31,7 @@ FLUSH PRIVILEGES;
 CREATE DATABASE test;
 CREATE USER app@'%' IDENTIFIED BY 'sesame';
 GRANT ALL ON test.* TO app@'%';
+GRANT ALL ON `contract%`.* TO app@'%';
 SQL
 rm -rf -- "$1"
 mv -- "$new/data" "$1"
