@@ -75,12 +75,12 @@ std::string schema_of(const Setting& name, const Setting* prefix,
                      "; backends: " + backend_names(backends, false));
   }
   if (entry->open == nullptr) {
-    refuse(name, util::quoted(entry->name) + " is not built into this dlock (built in: " +
+    refuse(name, util::in_quotes(entry->name) + " is not built into this dlock (built in: " +
                      backend_names(backends, true) + ")");
   }
   if (entry->schema == nullptr) {
-    refuse(name,
-           util::quoted(entry->name) + " has no tables; those that have: " + with_schema(backends));
+    refuse(name, util::in_quotes(entry->name) +
+                     " has no tables; those that have: " + with_schema(backends));
   }
   if (prefix == nullptr) return entry->schema(entry->usual_prefix);
   auto url = parse_url(entry->url_example);

@@ -22,9 +22,9 @@
 namespace dlock::cli {
 namespace {
 
+using util::in_quotes;
 using util::Level;
 using util::log;
-using util::quoted;
 
 int no(const std::string& why) {
   log(Level::error, why);
@@ -49,13 +49,13 @@ std::string in_words(const LockInfo::Holder& holder) {
 std::optional<int> choose(LockInfo& lock, const LockService& service) {
   const LockInfo all = lock;
   const std::string held =
-      quoted(all.key) + " is " + in_words(all.holders.front()) +
+      in_quotes(all.key) + " is " + in_words(all.holders.front()) +
       (all.holders.size() > 1 ? " and by " + std::to_string(all.holders.size() - 1) + " more" : "");
   if (const Setting* id = service.settings().find("id")) {
     std::erase_if(lock.holders,
                   [&](const auto& holder) { return !holder.owner.id.starts_with(to_text(*id)); });
     if (lock.holders.empty()) {
-      return no(held + ", id " + quoted(short_id(all.holders.front().owner)) +
+      return no(held + ", id " + in_quotes(short_id(all.holders.front().owner)) +
                 ": not by a grant whose id begins with " + shown_word(id->text()));
     }
     if (lock.holders.size() > 1) refuse(*id, "is how more than one id begins; give more of it");
@@ -84,7 +84,7 @@ bool confirmed(const LockInfo& lock, const std::string& location) {
   const auto rows = holder_rows(lock);
   const std::string one = rows.size() == 1 ? "it" : "all " + std::to_string(rows.size());
   const std::string question =
-      quoted(lock.key) + " in " + location + " is held by\n\n" +
+      in_quotes(lock.key) + " in " + location + " is held by\n\n" +
       print_text(tabulate<LockRow>(holder_columns(rows), rows), terminal_width(STDERR_FILENO)) +
       "\nWhoever waits for the lock gets it at once, while its holder is still ending its\n"
       "command. Type \"yes\" to break " +
@@ -105,7 +105,7 @@ int break_all(const LockInfo& lock, const LockService& service, Backend& backend
       error = report(broken.error());
       continue;
     }
-    const std::string whose = quoted(lock.key) + ", " + in_words(holder);
+    const std::string whose = in_quotes(lock.key) + ", " + in_words(holder);
     if (!broken.value()) {
       log(Level::error, "not broken: " + whose + ", is not held by that grant any more");
       continue;
@@ -126,7 +126,7 @@ int cmd_force_release(const Invocation& invocation, std::span<const BackendEntry
   (void)who_and_why(service.settings());  // refuses a bad reason before anything is asked
   const bool ask = effective(service.settings(), flag("yes")) == nullptr;
   if (ask && isatty(STDIN_FILENO) == 0) {
-    refuse_usage("there is no terminal to ask on whether to break " + quoted(key) +
+    refuse_usage("there is no terminal to ask on whether to break " + in_quotes(key) +
                  "; --yes breaks it without a question");
   }
   const auto backend = service.open();
@@ -135,13 +135,13 @@ int cmd_force_release(const Invocation& invocation, std::span<const BackendEntry
   if (!found) return report(found.error());
   LockInfo& lock = *found;
   if (lock.holders.empty()) {
-    return no(quoted(key) + " is free in " + backend.value()->location_of(key) +
+    return no(in_quotes(key) + " is free in " + backend.value()->location_of(key) +
               ": there is nothing to break");
   }
   if (const auto status = choose(lock, service)) return *status;
   if (!ask) return break_all(lock, service, *backend.value());
   if (!confirmed(lock, backend.value()->location_of(key)))
-    return no(quoted(key) + " was not broken");
+    return no(in_quotes(key) + " was not broken");
   // While the operator was thinking the connection may have been closed.
   const auto again = service.open();
   if (!again) return report(again.error());

@@ -40,7 +40,7 @@ int print(const LockService& service, const Backend& backend, const Listing& fou
   if (!found.missing.empty()) return 0;
   // Whoever asked the wrong place should see which it was.
   util::log(util::Level::note,
-            "no locks" + (prefix.empty() ? "" : " that begin with " + util::quoted(prefix)) +
+            "no locks" + (prefix.empty() ? "" : " that begin with " + util::in_quotes(prefix)) +
                 (service.older_than() ? " as old as that" : "") + " in " + backend.location());
   return 0;
 }

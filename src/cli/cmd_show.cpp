@@ -29,7 +29,7 @@ std::string how_held(const LockInfo& lock) {
 
 std::string headline(const LockInfo& lock, const Backend& backend) {
   std::string out =
-      util::quoted(lock.key) + " is " + how_held(lock) + " in " + backend.location_of(lock.key);
+      util::in_quotes(lock.key) + " is " + how_held(lock) + " in " + backend.location_of(lock.key);
   if (lock.nodes_total > 1) {
     out += " (" + std::to_string(lock.nodes_agreeing) + " of " + std::to_string(lock.nodes_total) +
            " servers agree)";

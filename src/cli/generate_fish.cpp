@@ -46,7 +46,7 @@ complete -c dlock -n __dlock_at -l help -s h -d 'show an overview'
 complete -c dlock -n __dlock_at -l version -d 'show the version'
 )";
 
-std::string quoted(std::string_view text) {
+std::string in_fish_quotes(std::string_view text) {
   std::string out = "'";
   for (const char c : text) {
     if (c == '\'' || c == '\\') out += '\\';
@@ -61,9 +61,9 @@ std::string flag_line(const Command& command, const Flag& flag) {
   if (flag.letter != 0) out += std::string(" -s ") + flag.letter;
   if (flag.takes_value()) out += flag.completes == Completes::files ? " -r -F" : " -x";
   const std::string choices = choice_list(flag, " ");
-  if (!choices.empty()) out += " -a " + quoted(choices);
+  if (!choices.empty()) out += " -a " + in_fish_quotes(choices);
   if (flag.completes == Completes::backends) out += " -a '(__dlock_backends)'";
-  return out + " -d " + quoted(flag.brief) + '\n';
+  return out + " -d " + in_fish_quotes(flag.brief) + '\n';
 }
 
 }  // namespace
@@ -75,13 +75,13 @@ std::string generate_fish(std::span<const BackendEntry>) {
     if (command.hidden) continue;
     names += (names.empty() ? "" : " ") + std::string(command.name);
     out += "complete -c dlock -n __dlock_at -a " + std::string(command.name) + " -d " +
-           quoted(command.brief) + '\n';
+           in_fish_quotes(command.brief) + '\n';
   }
   for (const Command& command : commands()) {
     if (command.hidden) continue;
     out += '\n';
     if (command.id == kHelp)
-      out += "complete -c dlock -n '__dlock_at help' -a " + quoted(names) + '\n';
+      out += "complete -c dlock -n '__dlock_at help' -a " + in_fish_quotes(names) + '\n';
     for (const Flag& flag : flags()) {
       if ((flag.commands & command.id) != 0) out += flag_line(command, flag);
     }

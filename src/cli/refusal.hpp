@@ -24,7 +24,7 @@ class Refusal : public std::runtime_error {
 /// place: nothing is shown from where its password could begin.
 inline std::string shown_word(const std::string& word) {
   const bool suspect = word.find('@') != std::string::npos;
-  return util::quoted(suspect ? word.substr(0, word.find_first_of(":@/")) + "..." : word, 60);
+  return util::in_quotes(suspect ? word.substr(0, word.find_first_of(":@/")) + "..." : word, 60);
 }
 
 [[noreturn]] inline void refuse_usage(const std::string& message) {

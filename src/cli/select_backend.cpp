@@ -235,8 +235,9 @@ Selection select_backend(Settings& settings, const std::optional<ConfigFile>& co
   std::vector<Url> urls = take_urls(source, config, backends, selection.entry);
   const BackendEntry& entry = *selection.entry;
   if (entry.open == nullptr) {
-    refuse(source.setting, util::quoted(entry.name) + " is not built into this dlock (built in: " +
-                               backend_names(backends, true) + ")");
+    refuse(source.setting,
+           util::in_quotes(entry.name) +
+               " is not built into this dlock (built in: " + backend_names(backends, true) + ")");
   }
 
   Target& target = selection.target;

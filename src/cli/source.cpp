@@ -14,17 +14,17 @@ namespace {
 void check_profile_names(const ConfigFile& config, std::span<const BackendEntry> backends) {
   for (const ConfigProfile& profile : config.profiles) {
     if (find_backend(backends, profile.name) != nullptr) {
-      refuse_config(config.at(profile.line) + ": profile " + util::quoted(profile.name) +
+      refuse_config(config.at(profile.line) + ": profile " + util::in_quotes(profile.name) +
                     " has the name of a backend; give it another");
     }
     const ConfigEntry* shards = config.find(profile.name, "shards");
     const bool has_url = config.find(profile.name, "url") != nullptr;
     if (!has_url && shards == nullptr) {
-      refuse_config(config.at(profile.line) + ": profile " + util::quoted(profile.name) +
+      refuse_config(config.at(profile.line) + ": profile " + util::in_quotes(profile.name) +
                     " has no \"url\"");
     }
     if (has_url && shards != nullptr) {
-      refuse_config(config.at(shards->line) + ": profile " + util::quoted(profile.name) +
+      refuse_config(config.at(shards->line) + ": profile " + util::in_quotes(profile.name) +
                     " has both \"url\" and \"shards\"; it is one or the other");
     }
   }

@@ -22,7 +22,7 @@ bool modes_mix(Mode a, unsigned a_slots, Mode b, unsigned b_slots) {
 }
 
 Error mode_conflict(const Request& request, Mode held, unsigned held_slots) {
-  return {Errc::conflict, util::quoted(request.key) + " is held with " + with(held, held_slots) +
+  return {Errc::conflict, util::in_quotes(request.key) + " is held with " + with(held, held_slots) +
                               ", not " + with(request.mode, request.slots)};
 }
 

@@ -93,7 +93,7 @@ class Reader : public nlohmann::json_sax<json> {
       return wrong_type();
     }
     if (value.find('\0') != std::string::npos)
-      return fail(util::quoted(key_) + " holds a NUL character");
+      return fail(util::in_quotes(key_) + " holds a NUL character");
     return add(value);
   }
   bool binary(json::binary_t&) override { return wrong_type(); }
@@ -119,7 +119,7 @@ class Reader : public nlohmann::json_sax<json> {
   bool end_array() override {
     --depth_;
     in_list_ = false;
-    return file_.entries.back().values.empty() ? fail(util::quoted(key_) + " is empty") : true;
+    return file_.entries.back().values.empty() ? fail(util::in_quotes(key_) + " is empty") : true;
   }
 
   bool key(std::string& name) override {
@@ -134,9 +134,9 @@ class Reader : public nlohmann::json_sax<json> {
     if (depth_ == 2) return new_profile(name);
     kind_ = kind_of_(name, depth_ == 3);
     if (!kind_) {
-      return fail("unknown key " + util::quoted(name) + (depth_ == 3 ? " in a profile" : ""));
+      return fail("unknown key " + util::in_quotes(name) + (depth_ == 3 ? " in a profile" : ""));
     }
-    if (file_.find(profile_, name) != nullptr) return fail(util::quoted(name) + " stands twice");
+    if (file_.find(profile_, name) != nullptr) return fail(util::in_quotes(name) + " stands twice");
     key_depth_ = depth_;
     file_.entries.push_back({profile_, name, {}, key_line_});
     return true;
@@ -168,8 +168,8 @@ class Reader : public nlohmann::json_sax<json> {
     if (in_profiles_ && profile_.empty()) {
       return fail(R"("backends" must be an object of profiles: { "name": { "url": ... } })");
     }
-    if (!kind_) return fail("profile " + util::quoted(profile_) + " must be an object");
-    return fail(util::quoted(key_) + " must be " + std::string(expected(*kind_)));
+    if (!kind_) return fail("profile " + util::in_quotes(profile_) + " must be an object");
+    return fail(util::in_quotes(key_) + " must be " + std::string(expected(*kind_)));
   }
   bool number(const std::string& text) {
     if (depth_ != key_depth_) return wrong_type();
@@ -184,10 +184,10 @@ class Reader : public nlohmann::json_sax<json> {
   }
   bool new_profile(const std::string& name) {
     if (name.empty() || util::has_control(name) || looks_like_url(name)) {
-      return fail(util::quoted(name) + " cannot be the name of a profile");
+      return fail(util::in_quotes(name) + " cannot be the name of a profile");
     }
     if (file_.find_profile(name) != nullptr) {
-      return fail("profile " + util::quoted(name) + " stands twice");
+      return fail("profile " + util::in_quotes(name) + " stands twice");
     }
     profile_ = name;
     file_.profiles.push_back({name, key_line_});

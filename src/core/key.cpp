@@ -8,7 +8,7 @@ namespace dlock {
 
 Result<void> check_key(std::string_view key) {
   const auto bad = [&](std::string_view why) {
-    return Error{Errc::invalid, "key " + util::quoted(key, 60) + ": " + std::string(why)};
+    return Error{Errc::invalid, "key " + util::in_quotes(key, 60) + ": " + std::string(why)};
   };
   if (key.empty()) return Error{Errc::invalid, "the key is empty"};
   if (key.size() > kMaxKeyLength) {

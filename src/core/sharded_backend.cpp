@@ -16,8 +16,8 @@
 namespace dlock {
 namespace {
 
+using util::in_quotes;
 using util::Level;
-using util::quoted;
 
 Error all_of(const std::vector<Error>& errors) {
   Error out = errors.front();
@@ -106,13 +106,13 @@ std::invoke_result_t<Question, Backend&> ShardedBackend::ask(std::string_view ke
   const std::string rank = ", one of " + std::to_string(shards_.size());
   const auto with_shard = [&](Error error) {
     if (error.code == Errc::unreachable || error.code == Errc::denied) {
-      error.message += "; this is the shard of " + quoted(key) + rank;
+      error.message += "; this is the shard of " + in_quotes(key) + rank;
     }
     return error;
   };
   if (!shard.backend) {
     const auto opened = open(shard, deadline, cancel);
-    util::log(Level::detail, "the shard of " + quoted(key) + " is " + location_of(shard) + rank);
+    util::log(Level::detail, "the shard of " + in_quotes(key) + " is " + location_of(shard) + rank);
     if (!opened) return with_shard(opened.error());
   }
   auto answer = question(*shard.backend);
@@ -136,7 +136,7 @@ void ShardedBackend::warn_of_strays(const std::vector<LockInfo>& locks, std::siz
   }
   if (first == nullptr) return;
   util::log(Level::warning,
-            quoted(first->key) +
+            in_quotes(first->key) +
                 (count > 1 ? " and " + std::to_string(count - 1) + " more are" : " is") + " in " +
                 location_of(shards_[shard]) +
                 ", which by this list is not the shard: whoever took it there has another list of "

@@ -8,12 +8,12 @@
 namespace dlock {
 namespace {
 
+using util::in_quotes;
 using util::is_utf8;
 using util::parse_int;
 using util::percent_decode;
 using util::percent_encode;
 using util::printable;
-using util::quoted;
 
 Error invalid(std::string message) { return {Errc::invalid, std::move(message)}; }
 
@@ -59,7 +59,7 @@ Result<void> take_query(std::string_view query, Url& url) {
     const auto text = decoded(value);
     if (!name || !text || name->empty()) return invalid("bad query in the URL");
     if (!url.query.emplace(*name, *text).second) {
-      return invalid(quoted(*name) + " stands twice in the URL");
+      return invalid(in_quotes(*name) + " stands twice in the URL");
     }
   }
   return {};
@@ -80,11 +80,11 @@ Result<HostPort> parse_host_port(std::string_view text) {
   bool has_port = false;
   if (text.starts_with('[')) {
     const auto close = text.find(']');
-    if (close == std::string_view::npos) return invalid("no ] in address " + quoted(whole));
+    if (close == std::string_view::npos) return invalid("no ] in address " + in_quotes(whole));
     out.host = text.substr(1, close - 1);
     text.remove_prefix(close + 1);
     has_port = text.starts_with(':');
-    if (!has_port && !text.empty()) return invalid("bad address " + quoted(whole));
+    if (!has_port && !text.empty()) return invalid("bad address " + in_quotes(whole));
     port = has_port ? text.substr(1) : text;
   } else if (std::count(text.begin(), text.end(), ':') > 1) {
     out.host = text;  // an IPv6 address without brackets
@@ -96,10 +96,10 @@ Result<HostPort> parse_host_port(std::string_view text) {
   const bool plain = std::all_of(out.host.begin(), out.host.end(), [](unsigned char c) {
     return c > ' ' && c != 0x7F && c != '/' && c != '?' && c != '#' && c != '@';
   });
-  if (out.host.empty() || !plain) return invalid("bad host name in " + quoted(whole));
+  if (out.host.empty() || !plain) return invalid("bad host name in " + in_quotes(whole));
   if (has_port) {
     const auto number = parse_int(port, 1, 65'535);
-    if (!number) return invalid("bad port in " + quoted(whole) + ": must be 1 to 65535");
+    if (!number) return invalid("bad port in " + in_quotes(whole) + ": must be 1 to 65535");
     out.port = static_cast<std::uint16_t>(*number);
   }
   return out;

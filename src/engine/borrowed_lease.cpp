@@ -68,7 +68,7 @@ Result<std::unique_ptr<Lease>> borrow_lease(Backend& backend, const Request& req
     const LockInfo& lock = info.value();
     if (lock.mode != request.mode || lock.slots != request.slots) {
       return Error{Errc::conflict, "this command runs inside a job that holds " +
-                                       util::quoted(request.key) + ' ' +
+                                       util::in_quotes(request.key) + ' ' +
                                        how(lock.mode, lock.slots) + ", so asking for it " +
                                        how(request.mode, request.slots) + " would wait for ever"};
     }

@@ -7,7 +7,7 @@ namespace dlock {
 namespace {
 
 std::string clipped(const std::string& text) {
-  const std::string quoted = util::quoted(text, 80);
+  const std::string quoted = util::in_quotes(text, 80);
   return quoted.substr(1, quoted.size() - 2);
 }
 

@@ -172,7 +172,7 @@ void Front::show_waiting(Deadline now) {
   if (!waiting_ || ended_ || !blocked_ || !util::log_shows(Level::note)) return;
   auto held = blocked_->held;
   if (held) *held += std::chrono::duration_cast<Millis>(now - blocked_since_);
-  const std::string message = "waiting for " + util::quoted(context_.spec.key) + ": " +
+  const std::string message = "waiting for " + util::in_quotes(context_.spec.key) + ": " +
                               held_in_words(blocked_->holder, held, blocked_->waiting);
   if (util::log_has_terminal()) {
     util::log_status_line(message);
@@ -257,7 +257,7 @@ int Front::take_over(std::string reason) {
     out.name = "lost";
     out.exit_status = exit_status::kLost;
     reason += "; ended " + context_.spec.argv.front() + "; ";
-    reason += util::quoted(context_.spec.key) + " ends by itself";
+    reason += util::in_quotes(context_.spec.key) + " ends by itself";
     if (lease_end != kNever && lease_end > now) {
       reason += " in " + util::format_duration(remaining(lease_end, now));
     }

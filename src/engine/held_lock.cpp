@@ -11,8 +11,8 @@
 namespace dlock {
 namespace {
 
+using util::in_quotes;
 using util::Level;
-using util::quoted;
 
 constexpr Millis kKeeperStarts{1'000};
 constexpr Millis kReleaseAgain{500};
@@ -77,7 +77,7 @@ Result<void> HeldLock::release(Cancel impatience) {
     const Deadline answered_by = std::min(until, after(Clock::now(), spec_.network_timeout));
     const auto released = lease->release(answered_by, cancel);
     if (released) {
-      util::log(Level::detail, "released " + quoted(spec_.key));
+      util::log(Level::detail, "released " + in_quotes(spec_.key));
       return {};
     }
     if (released.error().code == Errc::lost) {
@@ -86,7 +86,7 @@ Result<void> HeldLock::release(Cancel impatience) {
     }
     if (first) {
       util::log(Level::warning,
-                "cannot release " + quoted(spec_.key) + ": " + released.error().message);
+                "cannot release " + in_quotes(spec_.key) + ": " + released.error().message);
     }
     if (!first && impatience.requested()) break;
     util::wait_readable(first ? -1 : impatience.fd(),
@@ -94,7 +94,7 @@ Result<void> HeldLock::release(Cancel impatience) {
   }
   const Millis left = lease_end == kNever ? Millis{0} : remaining(lease_end);
   const std::string message =
-      quoted(spec_.key) + " was not released; it ends by itself" +
+      in_quotes(spec_.key) + " was not released; it ends by itself" +
       (left > Millis{0} ? " in " + util::format_duration(left) : std::string());
   if (!loss_) util::log(Level::warning, message);
   return Error{Errc::unreachable, message};

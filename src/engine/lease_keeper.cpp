@@ -79,7 +79,8 @@ bool LeaseKeeper::State::renew() {
     }
     set_trouble(std::nullopt);
     end.move_to(schedule.valid_until());
-    if (was_failing) util::log(util::Level::note, "renewed " + util::quoted(spec.key) + " again");
+    if (was_failing)
+      util::log(util::Level::note, "renewed " + util::in_quotes(spec.key) + " again");
     return true;
   }
   if (result.error().code == Errc::cancelled) return true;
@@ -89,7 +90,8 @@ bool LeaseKeeper::State::renew() {
   }
   set_trouble(result.error());
   if (schedule.failed(answered)) {
-    std::string message = "cannot renew " + util::quoted(spec.key) + ": " + result.error().message;
+    std::string message =
+        "cannot renew " + util::in_quotes(spec.key) + ": " + result.error().message;
     if (schedule.valid_until() != kNever) {
       message += "; it stays ours for at most " +
                  util::format_duration(remaining(schedule.valid_until(), answered)) +

@@ -29,8 +29,8 @@
 namespace dlock {
 namespace {
 
+using util::in_quotes;
 using util::Level;
-using util::quoted;
 
 // The front reads at its leisure; a stopped one must not find its socket full.
 constexpr unsigned kMostBlockedMessages = 64;
@@ -112,12 +112,12 @@ void Supervisor::tell_blocked(const LockInfo& info) {
 
 Error Supervisor::explain(Error error) const {
   if (error.code != Errc::busy) return error;
-  error.message = quoted(spec_.key) + " is busy";
+  error.message = in_quotes(spec_.key) + " is busy";
   if (blocker_) {
     auto held = blocker_->held;
     if (held) *held += since(blocker_seen_);
     error.message =
-        quoted(spec_.key) + " is " + held_in_words(blocker_->holder, held, std::nullopt);
+        in_quotes(spec_.key) + " is " + held_in_words(blocker_->holder, held, std::nullopt);
   }
   if (spec_.wait && *spec_.wait > Millis{0}) {
     error.message = "gave up after " + util::format_duration(*spec_.wait) + ": " + error.message;
@@ -171,7 +171,7 @@ std::optional<Error> Supervisor::acquire() {
   if (Clock::now() >= margins_.term_at((*lease)->valid_until())) {
     (void)(*lease)->release(after(Clock::now(), context_.target.connect_timeout), Cancel());
     return Error{Errc::unreachable, backend_->location_of(spec_.key) + " granted " +
-                                        quoted(spec_.key) +
+                                        in_quotes(spec_.key) +
                                         " too late: too little of its --ttl is left"};
   }
   owner_id_ = (*lease)->owner_id();
@@ -192,7 +192,7 @@ std::optional<Error> Supervisor::acquire() {
 
 void Supervisor::lose(const Error& error, Deadline now) {
   loss_ = error;
-  const std::string message = "lost " + quoted(spec_.key) + ": " + error.message;
+  const std::string message = "lost " + in_quotes(spec_.key) + ": " + error.message;
   if (spec_.on_lost == OnLost::ignore) {
     util::log(Level::error, message + "; " + spec_.argv.front() +
                                 " goes on without the lock, as --on-lost ignore asks");
@@ -351,7 +351,7 @@ void Supervisor::name_leftovers() const {
 Outcome Supervisor::run_under_lock() {
   const auto fence = lock_->fence();
   util::log(Level::detail,
-            (borrowed_ ? "held by a job above this one: " : "acquired ") + quoted(spec_.key) +
+            (borrowed_ ? "held by a job above this one: " : "acquired ") + in_quotes(spec_.key) +
                 " from " + backend_->location_of(spec_.key) +
                 (fence ? ", fencing token " + std::to_string(*fence) : std::string()));
   watch();
@@ -366,7 +366,7 @@ Outcome Supervisor::run_under_lock() {
 void Supervisor::release(Outcome& outcome) {
   const auto released = lock_->release(front_gone_ ? Cancel() : Cancel(link_.fd()));
   if (released || released.error().code != Errc::lost) return;
-  util::log(Level::error, "lost " + quoted(spec_.key) + " before " + spec_.argv.front() +
+  util::log(Level::error, "lost " + in_quotes(spec_.key) + " before " + spec_.argv.front() +
                               " had ended: " + released.error().message);
   outcome.name = "lost";
   outcome.exit_status = exit_status::kLost;

@@ -97,7 +97,7 @@ std::string printable(std::string_view text) {
   return out;
 }
 
-std::string quoted(std::string_view text, std::size_t most) {
+std::string in_quotes(std::string_view text, std::size_t most) {
   std::string_view shown = text;
   if (text.size() > most) {
     shown = text.substr(0, most);

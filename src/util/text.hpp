@@ -17,7 +17,7 @@ bool has_control(std::string_view text);
 std::string printable(std::string_view text);
 
 /// printable(), in double quotes, cut to `most` bytes with a `...`.
-std::string quoted(std::string_view text, std::size_t most = 300);
+std::string in_quotes(std::string_view text, std::size_t most = 300);
 
 /// Every byte but A-Z a-z 0-9 `-` `_` and (unless it comes first) `.` becomes %XX.
 std::string percent_encode(std::string_view text);

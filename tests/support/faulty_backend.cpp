@@ -83,7 +83,7 @@ std::optional<Error> fail(const Fault& fault, Deadline deadline, Cancel cancel) 
     return error(Errc::unreachable);
   }
   if (fault.kind == "late") return std::nullopt;
-  return Error{Errc::invalid, "faulty: unknown fault " + util::quoted(fault.kind)};
+  return Error{Errc::invalid, "faulty: unknown fault " + util::in_quotes(fault.kind)};
 }
 
 class FaultyLease final : public Lease {

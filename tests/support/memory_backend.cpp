@@ -214,7 +214,7 @@ class MemoryLease final : public Lease {
     const json& revoked = transaction.state["revoked"];
     const auto why = revoked.find(request_.owner.id);
     return {Errc::lost,
-            util::quoted(request_.key) +
+            util::in_quotes(request_.key) +
                 (why == revoked.end() ? " has expired"
                                       : " was force-released by " + why->get<std::string>())};
   }
@@ -312,7 +312,7 @@ class MemoryBackend final : public Backend {
         }
         tell(seen);
         if (wait.until <= Clock::now())
-          return Error{Errc::busy, util::quoted(request.key) + " is held"};
+          return Error{Errc::busy, util::in_quotes(request.key) + " is held"};
         if (wait.cancel.requested()) return cancelled();
         std::array<pollfd, 3> fds{pollfd{written.get(), POLLIN, 0},
                                   pollfd{wait.cancel.fd(), POLLIN, 0},
@@ -324,7 +324,7 @@ class MemoryBackend final : public Backend {
     }
 
     Error cancelled() const {
-      return {Errc::cancelled, "stopped waiting for " + util::quoted(request.key)};
+      return {Errc::cancelled, "stopped waiting for " + util::in_quotes(request.key)};
     }
 
     void leave() {

@@ -26,8 +26,8 @@ TEST(Text, ShowsNothingThatMovesACursorOrTurnsText) {
 }
 
 TEST(Text, CutsAQuotedTextBetweenCharacters) {
-  EXPECT_EQ(quoted("job"), "\"job\"");
-  EXPECT_EQ(quoted("aaaöö", 4), "\"aaa...\"");
+  EXPECT_EQ(in_quotes("job"), "\"job\"");
+  EXPECT_EQ(in_quotes("aaaöö", 4), "\"aaa...\"");
 }
 
 TEST(Text, PercentEncodingIsReversibleAndHasNoSpecialNames) {

@@ -13,7 +13,7 @@
 namespace dlock::file {
 namespace {
 
-using util::quoted;
+using util::in_quotes;
 
 // The fence of the newest grant; every grant has a new one.
 std::optional<std::uint64_t> last_fence(const LockFile& main) {
@@ -24,7 +24,7 @@ std::optional<std::uint64_t> last_fence(const LockFile& main) {
 }  // namespace
 
 Error Acquisition::cancelled() const {
-  return {Errc::cancelled, "stopped waiting for " + quoted(request_.key)};
+  return {Errc::cancelled, "stopped waiting for " + in_quotes(request_.key)};
 }
 
 Error Acquisition::busy() const {
@@ -33,7 +33,7 @@ Error Acquisition::busy() const {
     const Owner& owner = told_->holders.front().owner;
     by = " by " + util::printable(owner.host) + " pid " + std::to_string(owner.pid);
   }
-  return {Errc::busy, quoted(request_.key) + " is held" + by};
+  return {Errc::busy, in_quotes(request_.key) + " is held" + by};
 }
 
 Result<void> Acquisition::check_mode(const LockInfo& seen) const {

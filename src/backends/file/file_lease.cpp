@@ -24,8 +24,8 @@
 namespace dlock::file {
 namespace {
 
+using util::in_quotes;
 using util::printable;
-using util::quoted;
 
 class FileLease final : public Lease {
  public:
@@ -103,7 +103,7 @@ class FileLease final : public Lease {
 
   std::string why_lost(const LockFile& file) const {
     if (const auto note = find_note(read_notes(held_.place), held_.owner_id)) {
-      return quoted(held_.key) + " was force-released" +
+      return in_quotes(held_.key) + " was force-released" +
              (note->why.empty() ? "" : " by " + printable(note->why));
     }
     return "lock file " + printable(shown(file)) + " was deleted or replaced";

@@ -142,7 +142,8 @@ Result<bool> force_release(const std::shared_ptr<const LockDir>& dir, std::strin
   auto end = wait_flock(file, LOCK_SH, getpid(), deadline, Cancel());
   if (!end) return end.error();
   if (*end == FlockWait::End::granted) return true;
-  return Error{Errc::unreachable, util::quoted(key) + " is shared, and one of its holders, pid " +
+  return Error{Errc::unreachable, util::in_quotes(key) +
+                                      " is shared, and one of its holders, pid " +
                                       std::to_string(record.owner.pid) +
                                       ", was told to let go but does not answer: is it stopped?"};
 }

@@ -68,7 +68,7 @@ class Acquisition {
 
   Deadline patience() const { return after(Clock::now(), place_->connect_timeout); }
   bool time_is_up() const { return wait_.until <= Clock::now(); }
-  Error busy() const { return {Errc::busy, util::quoted(request_.key) + " is busy"}; }
+  Error busy() const { return {Errc::busy, util::in_quotes(request_.key) + " is busy"}; }
 
   const std::shared_ptr<const Place> place_;
   const Method method_;

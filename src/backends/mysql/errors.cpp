@@ -15,7 +15,7 @@
 namespace dlock::mysql {
 namespace {
 
-using util::quoted;
+using util::in_quotes;
 
 constexpr std::size_t kLongestText = 200;
 
@@ -105,7 +105,7 @@ bool is_of_library(unsigned code) {
 
 std::string cut(std::string_view text) {
   while (text.ends_with('\n') || text.ends_with(' ')) text.remove_suffix(1);
-  std::string out = quoted(text, kLongestText);
+  std::string out = in_quotes(text, kLongestText);
   return out.substr(1, out.size() - 2);
 }
 
@@ -115,7 +115,7 @@ std::string filled(std::string_view says, const Place& place) {
     if (says[i] != '%') {
       out += says[i];
     } else {
-      out += quoted(says[++i] == 'u' ? place.user : place.database);
+      out += in_quotes(says[++i] == 'u' ? place.user : place.database);
     }
   }
   return out;

@@ -112,7 +112,7 @@ Result<void> MysqlLease::connect(Deadline deadline, Cancel cancel) {
 }
 
 Error MysqlLease::lost(const Answer& found) {
-  const std::string key = util::quoted(request_.key);
+  const std::string key = util::in_quotes(request_.key);
   if (found.rows.empty()) {
     return lose({Errc::lost, here() + "the row of " + key +
                                  " is not there any more: it expired, or somebody deleted it"});
@@ -211,7 +211,7 @@ Result<void> MysqlLease::prove_row(Deadline deadline, Cancel cancel) {
   // A proxy, or a library, that connected again in silence.
   if (found.rows.front()[2] != "1") {
     return lose({Errc::lost, here() + "the session that had the row lock of " +
-                                 util::quoted(request_.key) + " has been replaced by another"});
+                                 util::in_quotes(request_.key) + " has been replaced by another"});
   }
   valid_until_ = trusted_until(asked_, request_.ttl);
   return {};

@@ -12,7 +12,7 @@
 namespace dlock::mysql {
 namespace {
 
-using util::quoted;
+using util::in_quotes;
 
 constexpr std::size_t kLongestReason = 4'000;
 
@@ -105,7 +105,7 @@ Result<bool> MysqlBackend::force_release(std::string_view key, std::string_view 
       (void)connection_->ask(say.mend_grant(owner_id), deadline, Cancel());
       if (!ended) return ended.error();
       return Error{Errc::denied,
-                   place_->shown + ": " + quoted(key) +
+                   place_->shown + ": " + in_quotes(key) +
                        " is held by a connection of another user, which this one may not end; it "
                        "needs CONNECTION ADMIN (MySQL: CONNECTION_ADMIN), or do it as that user"};
     }

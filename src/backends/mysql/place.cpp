@@ -10,7 +10,7 @@
 namespace dlock::mysql {
 namespace {
 
-using util::quoted;
+using util::in_quotes;
 
 constexpr std::uint16_t kPort = 3'306;
 constexpr std::size_t kMostServers = 32;
@@ -26,7 +26,7 @@ Result<std::string> prefix_of(const Target& target) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
   });
   if (plain && prefix.size() <= kLongestPrefix) return prefix;
-  return invalid("bad prefix " + quoted(prefix) +
+  return invalid("bad prefix " + in_quotes(prefix) +
                  " for the names of tables: must be A-Z, a-z, 0-9 and _, at most " +
                  std::to_string(kLongestPrefix) + " of them");
 }
@@ -46,7 +46,7 @@ Result<std::string> database_of(const Url& url) {
   if (name.find_first_of("/\\") != std::string_view::npos || name.ends_with(' ') ||
       !util::is_utf8(name) || util::has_control(name) ||
       static_cast<std::size_t>(length) > kLongestDatabase) {
-    return invalid(quoted(name) + " in the URL is no name of a database");
+    return invalid(in_quotes(name) + " in the URL is no name of a database");
   }
   return std::string(name);
 }
@@ -75,7 +75,7 @@ Result<void> take_query(std::map<std::string, std::string>& query, Place& place)
     return invalid("tls=" + util::printable(tls) + " in the URL: must be off, on or verify");
   }
   if (!query.empty()) {
-    return invalid(quoted(query.begin()->first) +
+    return invalid(in_quotes(query.begin()->first) +
                    " in the URL means nothing to mysql; socket, tls and ca do");
   }
   if (!place.ca.empty() && place.tls != Tls::verify) {
@@ -107,7 +107,7 @@ Result<Place> make_place(const Target& target) {
   Url url = target.url;
   if (url.scheme.find('+') != std::string::npos) {
     const std::string scheme = url.scheme.substr(0, url.scheme.find('+'));
-    return invalid(quoted(url.scheme) + " is no way to reach mysql; " + scheme +
+    return invalid(in_quotes(url.scheme) + " is no way to reach mysql; " + scheme +
                    "://host/database and " + scheme + ":///database?socket=/path are");
   }
   Place place;

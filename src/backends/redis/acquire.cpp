@@ -159,7 +159,7 @@ void Acquisition::warn_of_other_list() {
   if (has_warned_) return;
   has_warned_ = true;
   util::log(util::Level::warning,
-            util::quoted(request_.key) +
+            util::in_quotes(request_.key) +
                 " is held by a client with another list of servers, or with other names for them: "
                 "clients exclude each other only if all have the same list");
 }

@@ -90,9 +90,9 @@ class Acquisition {
             (was_sent_ && !time_is_up()));
   }
   bool time_is_up() const { return wait_.until <= Clock::now(); }
-  Error busy() const { return {Errc::busy, util::quoted(request_.key) + " is busy"}; }
+  Error busy() const { return {Errc::busy, util::in_quotes(request_.key) + " is busy"}; }
   Error cancelled() const {
-    return {Errc::cancelled, "stopped waiting for " + util::quoted(request_.key)};
+    return {Errc::cancelled, "stopped waiting for " + util::in_quotes(request_.key)};
   }
 
   const std::shared_ptr<Cluster> cluster_;

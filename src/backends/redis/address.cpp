@@ -9,7 +9,7 @@
 namespace dlock::redis {
 namespace {
 
-using util::quoted;
+using util::in_quotes;
 
 constexpr std::string_view kTlsScheme = "rediss";
 constexpr std::uint16_t kPort = 6'379;
@@ -21,7 +21,8 @@ Error invalid(std::string message) { return {Errc::invalid, std::move(message)};
 Result<unsigned> parse_database(std::string_view text) {
   const auto number = util::parse_int(text, 0, INT32_MAX);
   if (number) return static_cast<unsigned>(*number);
-  return invalid("bad database " + quoted(text) + ": must be a number, as in redis://host:6379/2");
+  return invalid("bad database " + in_quotes(text) +
+                 ": must be a number, as in redis://host:6379/2");
 }
 
 // redis+unix:///path?db=2
@@ -38,7 +39,7 @@ Result<void> take_socket(Url& url, Address& address) {
     address.database = *number;
   }
   for (const auto& [name, value] : url.query) {
-    if (name != "db") return invalid(quoted(name) + " in the URL means nothing to redis");
+    if (name != "db") return invalid(in_quotes(name) + " in the URL means nothing to redis");
   }
   return {};
 }
@@ -53,7 +54,8 @@ Result<void> take_tls(Url& url, Address& address) {
                               : name == "key"  ? &files.key
                                                : nullptr;
     if (file == nullptr) {
-      return invalid(quoted(name) + " in the URL means nothing to redis; cacert, cert and key do");
+      return invalid(in_quotes(name) +
+                     " in the URL means nothing to redis; cacert, cert and key do");
     }
     if (!path.starts_with('/')) return invalid(name + " in the URL must be an absolute path");
     *file = path;
@@ -73,7 +75,7 @@ Result<void> take_host(Url& url, Address& address) {
     if (auto ok = take_tls(url, address); !ok) return ok;
   }
   if (!url.query.empty()) {
-    return invalid(quoted(url.query.begin()->first) + " in the URL means nothing to redis");
+    return invalid(in_quotes(url.query.begin()->first) + " in the URL means nothing to redis");
   }
   if (url.hosts.empty()) url.hosts.push_back({"localhost", 0});
   if (url.hosts[0].port == 0) url.hosts[0].port = kPort;
@@ -100,7 +102,7 @@ Result<Address> take_address(Url& url, Millis patience) {
   } else if (url.scheme.find('+') == std::string::npos) {
     taken = take_host(url, address);
   } else {
-    taken = invalid(quoted(url.scheme) +
+    taken = invalid(in_quotes(url.scheme) +
                     " is no way to reach redis; redis://, rediss:// and redis+unix:// are");
   }
   if (!taken) return taken.error();
@@ -143,7 +145,7 @@ std::vector<Url> servers_of(const Target& target) {
 Result<void> check_shared(const Url& url) {
   if (url.scheme.find('+') != std::string::npos || !url.query.empty()) {
     const std::string what = url.query.empty() ? url.scheme : url.query.begin()->first;
-    return invalid(quoted(what) +
+    return invalid(in_quotes(what) +
                    " means nothing to redlock; if its servers need TLS or unix sockets, list a "
                    "rediss:// or redis+unix:// URL for each with --server");
   }

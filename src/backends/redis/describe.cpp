@@ -37,7 +37,7 @@ std::string describe(const Reply& reply) {
     case Reply::Kind::error:
       return reply.text;
     case Reply::Kind::text:
-      return util::quoted(reply.text, kMostOfText);
+      return util::in_quotes(reply.text, kMostOfText);
     case Reply::Kind::array:
       break;
   }

@@ -114,7 +114,7 @@ Result<void> RedisLease::verdict(const Answers& answers) const {
     }
     return not_told(too_few(needed_, errors));
   }
-  const std::string key = util::quoted(request_.key);
+  const std::string key = util::in_quotes(request_.key);
   const std::string at = single() ? cluster_->address(0).shown + ": " : "";
   if (!answers.why.empty()) {
     return Error{Errc::lost, at + key + " was force-released by " + util::printable(answers.why)};
@@ -182,7 +182,7 @@ Result<void> RedisLease::renew(Deadline deadline, Cancel cancel) {
   valid_until_ = trusted_until(asked, request_.ttl);
   if (was_endless) {
     util::log(util::Level::warning, cluster_->address(0).shown + ": somebody made " +
-                                        util::quoted(request_.key) +
+                                        util::in_quotes(request_.key) +
                                         " last for ever (PERSIST); it has its ttl again");
   }
   if (ears_->fd() >= 0) subscribe(deadline, cancel);

@@ -85,10 +85,10 @@ Error server_error(const std::string& shown, const std::string& text) {
     if (!has_word(text, meaning.mark)) continue;
     return {meaning.code, shown + ": " + std::string(meaning.text) +
                               (meaning.mark == "NOPERM" || meaning.mark.starts_with("The user")
-                                   ? ": " + util::quoted(text, 160)
+                                   ? ": " + util::in_quotes(text, 160)
                                    : std::string())};
   }
-  return {Errc::unreachable, shown + " refuses: " + util::quoted(text, 160)};
+  return {Errc::unreachable, shown + " refuses: " + util::in_quotes(text, 160)};
 }
 
 bool is_replica(const Error& error) { return error.message.ends_with(kIsReplica); }

@@ -240,7 +240,7 @@ std::optional<Error> Round::refusal() const {
   const auto other = ballot_.with_another_list(cluster_.list());
   if (other && state() == State::held) {
     return Error{Errc::invalid, cluster_.address(*other).shown + ": " +
-                                    util::quoted(question_.request.key) +
+                                    util::in_quotes(question_.request.key) +
                                     " is held by a client with another list of servers, so a "
                                     "majority of these means nothing: give all the same list"};
   }
@@ -301,7 +301,7 @@ Result<RoundResult> Round::run() {
   question_.traces.was_sent = static_cast<unsigned>(sent) >= grants.needed();
   const unsigned granted = grants.count(Tally::Answer::yes);
   const unsigned refused = grants.count(Tally::Answer::no);
-  util::log(util::Level::trace, "asked for " + util::quoted(question_.request.key) + ": " +
+  util::log(util::Level::trace, "asked for " + util::in_quotes(question_.request.key) + ": " +
                                     std::to_string(granted) + " servers granted it, " +
                                     std::to_string(refused) + " refused, of " +
                                     std::to_string(cluster_.size()));

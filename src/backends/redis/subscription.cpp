@@ -37,7 +37,7 @@ Result<std::vector<std::string>> Subscription::read(std::string_view key) {
     const Reply& push = **reply;
     if (push.at(0).text != "message") continue;
     util::log_exchange(connection_.address().shown, "message",
-                       util::quoted(push.at(2).text, kMostShown), std::nullopt);
+                       util::in_quotes(push.at(2).text, kMostShown), std::nullopt);
     if (push.at(1).text != kInvalidate) {
       out.push_back(push.at(2).text);
       continue;

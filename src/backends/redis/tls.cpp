@@ -131,14 +131,14 @@ Result<void> OpenSslTls::set_name(std::string name) {
   }
   // To OpenSSL no name means any, and one that begins with a dot all that end so.
   if (name.empty() || name.starts_with('.')) {
-    return invalid("no certificate can be for the name " + util::quoted(name));
+    return invalid("no certificate can be for the name " + util::in_quotes(name));
   }
   lib_.ERR_clear_error();
   lib_.SSL_set_hostflags(ssl_, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
   if (lib_.SSL_set1_host(ssl_, name.c_str()) != 1 ||
       lib_.SSL_ctrl(ssl_, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, name.data()) !=
           1) {
-    return invalid("no certificate can be for the name " + util::quoted(name) + ": " + reason());
+    return invalid("no certificate can be for the name " + util::in_quotes(name) + ": " + reason());
   }
   return {};
 }

@@ -29,7 +29,7 @@
 namespace dlock::zookeeper {
 namespace {
 
-using util::quoted;
+using util::in_quotes;
 
 constexpr unsigned kMostCreates = 20;  // until something else is wrong
 
@@ -66,7 +66,7 @@ class Acquisition {
                  std::max(place_->patience, waited_ ? session_->timeout() : Millis{0}));
   }
   bool time_is_up() const { return wait_.until <= Clock::now(); }
-  Error busy() const { return {Errc::busy, quoted(request_.key) + " is busy"}; }
+  Error busy() const { return {Errc::busy, in_quotes(request_.key) + " is busy"}; }
 
   const std::shared_ptr<const Place> place_;
   const Request& request_;
@@ -349,7 +349,7 @@ Result<std::unique_ptr<Lease>> Acquisition::run() {
     }
     // The session has expired, while we waited or while the servers were gone: from the beginning.
     util::log(util::Level::warning, lease.error().message + " while waiting for " +
-                                        quoted(request_.key) + "; queueing again, at the end");
+                                        in_quotes(request_.key) + "; queueing again, at the end");
     if (time_is_up()) return busy();
   }
 }

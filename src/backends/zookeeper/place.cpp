@@ -5,7 +5,7 @@
 namespace dlock::zookeeper {
 namespace {
 
-using util::quoted;
+using util::in_quotes;
 
 constexpr std::uint16_t kPort = 2'181;
 constexpr std::size_t kLongestPath = 500;
@@ -18,7 +18,7 @@ Error invalid(std::string message) { return {Errc::invalid, std::move(message)};
 Result<std::string> node_path(std::string_view text, const std::string& what) {
   while (text.ends_with('/')) text.remove_suffix(1);
   if (text.empty()) return std::string();
-  const std::string shown = what + ' ' + quoted(text);
+  const std::string shown = what + ' ' + in_quotes(text);
   if (!text.starts_with('/')) return invalid(shown + " must begin with a /, as in /dlock");
   if (text.size() > kLongestPath) return invalid(shown + " is too long");
   if (!util::is_utf8(text) || util::has_control(text)) {
@@ -63,10 +63,10 @@ Result<std::string> auth_of(const Target& target) {
 Result<Place> place_of(const Target& target) {
   Url url = target.url;
   if (url.scheme.find('+') != std::string::npos) {
-    return invalid(quoted(url.scheme) + " is no way to reach zookeeper; zookeeper:// is");
+    return invalid(in_quotes(url.scheme) + " is no way to reach zookeeper; zookeeper:// is");
   }
   if (!url.query.empty()) {
-    return invalid(quoted(url.query.begin()->first) + " in the URL means nothing to zookeeper");
+    return invalid(in_quotes(url.query.begin()->first) + " in the URL means nothing to zookeeper");
   }
   if (url.hosts.empty()) url.hosts.push_back({"localhost", 0});
   if (url.hosts.size() > kMostServers) {
@@ -84,7 +84,7 @@ Result<Place> place_of(const Target& target) {
   auto root = node_path(target.prefix.value_or(std::string(kDefaultRoot)), "the prefix");
   if (!root) return root.error();
   const auto style = parse_style(target.zk_style);
-  if (!style) return invalid("unknown style " + quoted(target.zk_style));
+  if (!style) return invalid("unknown style " + in_quotes(target.zk_style));
   auto auth = auth_of(target);
   if (!auth) return auth.error();
   place.chroot = std::move(*chroot);

@@ -98,7 +98,7 @@ Result<void> ZookeeperLease::prove(Deadline deadline, Cancel cancel) {
 
 // By force-release, which has left a note; or by hand.
 Error ZookeeperLease::lose_node(Deadline deadline, Cancel cancel) {
-  const std::string key = util::quoted(request_.key);
+  const std::string key = util::in_quotes(request_.key);
   const std::string note =
       place_->base() + '/' + std::string(kBroken) + '/' + node_of(request_.owner.id);
   const auto asked =
