@@ -1,5 +1,7 @@
 #include "core/owner_json.hpp"
 
+#include <utility>
+
 namespace dlock {
 
 using nlohmann::json;
@@ -22,7 +24,7 @@ std::int64_t number_of(const json& object, const char* name) {
 std::optional<json> parse_object(std::string_view text) {
   json object = json::parse(text, nullptr, false);
   if (!object.is_object()) return std::nullopt;
-  return object;
+  return std::make_optional(std::move(object));
 }
 
 std::string one_line(const json& object) {
