@@ -52,6 +52,12 @@ TEST(RedisReply, TheErrorsOfEachVersionAreExplained) {
       {"NOPERM ACL failure in script: User dlock has no permissions to run the 'set' command "
        "script: 0123, on @user_script:12.",
        Errc::denied, "'set'"},
+      {"ERR ACL failure in script: User dlock has no permissions to run the 'set' command script: "
+       "0123, on @user_script:12.",
+       Errc::denied, "'set'"},
+      {"ERR ACL failure in script: No permissions to access a key script: 0123, on "
+       "@user_script:12.",
+       Errc::denied, "access a key"},
       {"DENIED Redis is running in protected mode because ...", Errc::denied, "protected mode"},
       {"LOADING Redis is loading the dataset in memory", Errc::unreachable, "loading"},
       {"BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",

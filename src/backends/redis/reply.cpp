@@ -14,6 +14,7 @@ struct Meaning {
   std::string_view text;
 };
 
+constexpr std::string_view kNoRights = "the user may not do this (see REDIS in the man page)";
 constexpr std::string_view kIsReplica = "is a replica; name its master";
 
 // The first that fits.  Inside a script the server wraps the code in other text, each version
@@ -29,9 +30,9 @@ constexpr std::array kMeanings{
             "needs a password; put it in a file and name that with --password-file"},
     Meaning{"unauthenticated",  // Redis 7, when the request is a long one
             Errc::denied, "needs a password; put it in a file and name that with --password-file"},
-    Meaning{"NOPERM", Errc::denied, "the user may not do this (see REDIS in the man page)"},
-    Meaning{"The user executing the script", Errc::denied,
-            "the user may not do this (see REDIS in the man page)"},
+    Meaning{"NOPERM", Errc::denied, kNoRights},
+    Meaning{"ACL failure in script", Errc::denied, kNoRights},          // Redis 8, Valkey 8
+    Meaning{"The user executing the script", Errc::denied, kNoRights},  // Redis 6
     Meaning{"DENIED", Errc::denied,
             "is in protected mode: it has no password and takes no connection from other hosts"},
     Meaning{"LOADING", Errc::unreachable, "is still loading its data; try again"},
@@ -84,9 +85,7 @@ Error server_error(const std::string& shown, const std::string& text) {
   for (const Meaning& meaning : kMeanings) {
     if (!has_word(text, meaning.mark)) continue;
     return {meaning.code, shown + ": " + std::string(meaning.text) +
-                              (meaning.mark == "NOPERM" || meaning.mark.starts_with("The user")
-                                   ? ": " + util::in_quotes(text, 160)
-                                   : std::string())};
+                              (meaning.text == kNoRights ? ": " + util::in_quotes(text, 160) : "")};
   }
   return {Errc::unreachable, shown + " refuses: " + util::in_quotes(text, 160)};
 }
