@@ -218,20 +218,29 @@ TEST(RedisImpostor, WhateverAnswersInsteadEndsInAnErrorSoonAndInLittleMemory) {
       const auto lease = try_once(*client, request("job"));
       EXPECT_TRUE(code_of(lease) == Errc::unreachable) << one.once.substr(0, 20);
       EXPECT_FALSE(client->inspect("job", in(400))) << one.once.substr(0, 20);
+      EXPECT_FALSE(client->list("", in(400))) << one.once.substr(0, 20);
     });
     EXPECT_LT(took, Millis{6'000}) << one.once.substr(0, 20);
   }
   EXPECT_LT(most_memory_kb() - before, kLittleMemoryKb);
 }
 
-TEST(RedisImpostor, RepliesOfTheWrongShapeAreNeverAGrant) {
+TEST(RedisImpostor, RepliesOfTheWrongShapeAreErrors) {
   if (find_backend("redis")->open == nullptr) GTEST_SKIP() << "built without redis";
-  for (const std::string answer : {"+OK\r\n", ":1\r\n", "$-1\r\n", "*0\r\n", "*-1\r\n",
-                                   "*1\r\n*1\r\n:1\r\n", "*2\r\n:0\r\n:1\r\n"}) {
+  const auto is_error = [](const auto& result) {
+    return !result && result.error().code == Errc::unreachable;
+  };
+  for (const std::string answer :
+       {"+OK\r\n", ":1\r\n", "$-1\r\n", "*0\r\n", "*1\r\n*1\r\n:1\r\n", "*2\r\n:0\r\n:1\r\n",
+        "*-1\r\n", "*1\r\n$1\r\n7\r\n", "*2\r\n$1\r\n7\r\n:0\r\n", "*2\r\n:0\r\n*0\r\n",
+        "*2\r\n$1\r\n7\r\n*0\r\n", "*2\r\n$1\r\n0\r\n*1\r\n$3\r\njob\r\n"}) {
     const FakeServer fake(answer, answer);
     auto client = connect_redis(fake.port(), {}, Millis{400});
-    const auto lease = client->acquire(request("job"), {.until = in(100)});
-    EXPECT_FALSE(lease) << answer;
+    EXPECT_TRUE(is_error(try_once(*client, request("job")))) << answer;
+    EXPECT_TRUE(is_error(client->inspect("job", in(400)))) << answer;
+    EXPECT_TRUE(is_error(client->list("", in(400)))) << answer;
+    if (answer == ":1\r\n") continue;  // "it is broken now", if that was asked
+    EXPECT_TRUE(is_error(client->force_release("job", "id", "test", in(400)))) << answer;
   }
 }
 

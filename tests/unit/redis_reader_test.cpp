@@ -64,7 +64,12 @@ TEST(RedisReader, WhatIsNotTheProtocolIsGarbageForGood) {
         std::string("\0\r\n", 3), std::string("$-2\r\n"), std::string("$x\r\n"),
         std::string("*-5\r\n"), std::string("*2147483647\r\n"),
         std::string("*9223372036854775807\r\n"), std::string("$9223372036854775808\r\n"),
-        std::string(":99999999999999999999\r\n"), std::string("*200001\r\n"), nested}) {
+        std::string(":99999999999999999999\r\n"), std::string("*200001\r\n"),
+        // RESP3, which dlock never asks for; hiredis 1.x knows it.
+        std::string("%1\r\n+a\r\n+b\r\n"), std::string("%0\r\n"), std::string("~1\r\n+a\r\n"),
+        std::string(">1\r\n+a\r\n"), std::string("_\r\n"), std::string("#t\r\n"),
+        std::string(",1.5\r\n"), std::string("(12345678901234567890\r\n"),
+        std::string("=5\r\ntxt:a\r\n"), std::string("*1\r\n%1\r\n+a\r\n+b\r\n"), nested}) {
     for (const std::size_t chunk : {std::size_t{1024}, bytes.size()}) {
       Reader reader;
       Got got = Got::nothing;

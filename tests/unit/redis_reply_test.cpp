@@ -25,13 +25,27 @@ TEST(RedisReply, NumbersAreReadFromTextToo) {
   EXPECT_EQ(error("3").number(7), 7);
 }
 
+TEST(RedisReply, HasAShape) {
+  const Reply one{.kind = Reply::Kind::integer, .integer = 1};
+  const Reply array{.kind = Reply::Kind::array, .items = {text("a"), one, {}}};
+  for (const char* shape : {"*", "*$", "*$:", "*$:_"}) EXPECT_TRUE(array.is(shape)) << shape;
+  for (const char* shape : {"", "$", ":", "*:", "*$$", "*$:$", "*$:_$"}) {
+    EXPECT_FALSE(array.is(shape)) << shape;
+  }
+  EXPECT_TRUE(one.is(":"));
+  EXPECT_TRUE(text("").is("$"));
+  EXPECT_FALSE(text("").is("$$"));
+  EXPECT_TRUE(error("ERR").is("-"));
+  EXPECT_FALSE(Reply().is("*"));
+}
+
 struct Case {
   std::string text;
   Errc code;
   std::string says;
 };
 
-// As they came from Redis 5.0, 6.0 and 7.0: straight, and from within a script.
+// As they came from Redis 5.0 to 8.0 and Valkey 8.1: straight, and from within a script.
 TEST(RedisReply, TheErrorsOfEachVersionAreExplained) {
   const std::string old_end = "): @user_script:12: @user_script: 12: ";
   const std::vector<Case> cases{

@@ -233,7 +233,8 @@ Result<void> Connection::introduce(Deadline deadline, Cancel cancel) {
   for (std::size_t i = 0; i < commands.size(); ++i) {
     auto reply = receive(deadline, cancel);
     if (!reply) return reply.error();
-    if (!reply->is_error()) continue;
+    if (reply->is("$")) continue;
+    if (!reply->is_error()) return unexpected_reply();
     drop();
     return server_error(address_.shown, reply->text);
   }

@@ -53,6 +53,8 @@ class Connection {
   /// Tells one connection from the next; 0 while there is none.
   unsigned number() const { return socket_ ? number_ : 0; }
   void drop();
+  /// Drops it because a reply is no answer to what was asked.
+  Error unexpected_reply() { return lost("sent an unexpected reply; is it a Redis server?"); }
   /// True once a connection was made, even if it was lost since.
   bool ever_connected() const { return ever_connected_; }
 

@@ -1,6 +1,7 @@
 #include "backends/redis/node.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "backends/redis/look.hpp"
 #include "backends/redis/record.hpp"
@@ -12,6 +13,7 @@ namespace {
 // So many locks are looked at in one request: a reply stays small, and a round trip is worth it.
 constexpr std::size_t kPortion = 100;
 constexpr Millis kAgain{50};
+constexpr std::string_view kLookShape = "*$:$**";
 
 std::string ms(Millis duration) { return std::to_string(duration.count()); }
 
@@ -58,7 +60,7 @@ std::string Node::seated(std::string record, std::uint64_t token) const {
 }
 
 // A server that is loading its data, or busy with a script, is asked again: it has done nothing.
-Result<Reply> Node::run(const Script& script, const Names& names,
+Result<Reply> Node::run(const Script& script, std::string_view shape, const Names& names,
                         const std::vector<std::string>& more_keys,
                         const std::vector<std::string>& arguments, Deadline deadline,
                         Cancel cancel) {
@@ -67,7 +69,8 @@ Result<Reply> Node::run(const Script& script, const Names& names,
   for (Millis pause = kAgain;; pause *= 2) {
     auto reply = connection_.ask(command, deadline, cancel);
     if (!reply && passing && reply.error().code == Errc::unreachable) return *passing;
-    if (!reply || !reply->is_error()) return reply;
+    if (!reply || reply->is(shape)) return reply;
+    if (!reply->is_error()) return connection_.unexpected_reply();
     if (reply->text.starts_with("NOSCRIPT")) {
       command = script_command("EVAL", script.text, names, more_keys, arguments);
       continue;
@@ -84,7 +87,7 @@ Result<Vote> Node::try_acquire(const Request& request, const std::string& record
                                Deadline deadline, Cancel cancel) {
   const Names its = names(request.key);
   const auto reply = run(
-      kAcquire, its, {its.waiter + request.owner.id},
+      kAcquire, "*:$", its, {its.waiter + request.owner.id},
       {request.owner.id, mode_text(request.mode, request.slots), its.channels, ms(request.ttl),
        seated(record), std::string(turn_text(how.turn)), how.join ? "1" : "0", how.came, number_},
       deadline, cancel);
@@ -119,7 +122,7 @@ Result<Vote> Node::try_acquire(const Request& request, const std::string& record
 Result<Written> Node::write_fence(const Request& request, const std::string& record,
                                   std::uint64_t token, Deadline deadline, Cancel cancel) {
   const Names its = names(request.key);
-  const auto reply = run(kFence, its, {},
+  const auto reply = run(kFence, "*:", its, {},
                          {request.owner.id, mode_text(request.mode, request.slots), its.channels,
                           std::to_string(token), seated(record)},
                          deadline, cancel);
@@ -135,7 +138,7 @@ Result<Written> Node::write_fence(const Request& request, const std::string& rec
 Result<Extension> Node::extend(const Request& request, const std::string& record,
                                std::uint64_t token, Deadline deadline, Cancel cancel) {
   const Names its = names(request.key);
-  const auto reply = run(kRenew, its, {its.revoked + request.owner.id},
+  const auto reply = run(kRenew, "*:", its, {its.revoked + request.owner.id},
                          {request.owner.id, mode_text(request.mode, request.slots), its.channels,
                           ms(request.ttl), seated(record, token), number_},
                          deadline, cancel);
@@ -159,7 +162,7 @@ Result<Removal> Node::remove(const Request& request, bool was_waiting, Deadline 
                              Cancel cancel) {
   const Names its = names(request.key);
   const auto reply =
-      run(kRelease, its, {its.waiter + request.owner.id, its.revoked + request.owner.id},
+      run(kRelease, "*:", its, {its.waiter + request.owner.id, its.revoked + request.owner.id},
           {request.owner.id, mode_text(request.mode, request.slots), its.channels,
            was_waiting ? "1" : "0"},
           deadline, cancel);
@@ -171,7 +174,7 @@ Result<bool> Node::break_lock(std::string_view key, std::string_view owner_id, s
                               Deadline deadline, Cancel cancel) {
   const Names its = names(key);
   const std::string id(owner_id);
-  const auto reply = run(kBreak, its, {its.waiter + id, its.revoked + id},
+  const auto reply = run(kBreak, ":", its, {its.waiter + id, its.revoked + id},
                          {id, "", its.channels, std::string(why)}, deadline, cancel);
   if (!reply) return reply.error();
   return reply.value().number() == 1;
@@ -179,7 +182,8 @@ Result<bool> Node::break_lock(std::string_view key, std::string_view owner_id, s
 
 Result<LockInfo> Node::look(std::string_view key, Deadline deadline, Cancel cancel) {
   const Names its = names(key);
-  const auto reply = run(kLook, its, {}, {"", "", its.channels, its.waiter}, deadline, cancel);
+  const auto reply =
+      run(kLook, kLookShape, its, {}, {"", "", its.channels, its.waiter}, deadline, cancel);
   if (!reply) return reply.error();
   return lock_info(key, reply.value());
 }
@@ -200,11 +204,14 @@ Result<std::vector<std::string>> Node::scan(std::string_view key_prefix, Deadlin
                                        patience(deadline), cancel);
     if (!reply) return reply.error();
     if (reply.value().is_error()) return server_error(address().shown, reply.value().text);
-    cursor = reply.value().at(0).text;
+    const std::string asked = std::exchange(cursor, reply.value().at(0).text);
+    const bool goes_on = cursor != asked || cursor == "0";
+    if (!reply.value().is("*$*") || !goes_on) return connection_.unexpected_reply();
     for (const Reply& name : reply.value().at(1).items) {
+      if (!name.text.starts_with(prefix_)) return connection_.unexpected_reply();
       if (!belongs_to_a_lock(name.text, prefix_)) keys.push_back(name.text.substr(prefix_.size()));
     }
-  } while (cursor != "0" && !cursor.empty());
+  } while (cursor != "0");
   std::sort(keys.begin(), keys.end());
   keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
   return keys;
@@ -230,6 +237,7 @@ Result<std::vector<LockInfo>> Node::list(std::string_view key_prefix, Deadline d
     for (std::size_t i = from; i < to; ++i) {
       const Reply& reply = replies.value()[i - from];
       if (reply.is_error()) return server_error(address().shown, reply.text);
+      if (!reply.is(kLookShape)) return connection_.unexpected_reply();
       LockInfo info = lock_info(keys.value()[i], reply);
       // Without a prefix anything may stand there: only what is known to be a lock is shown.
       const bool ours = !info.holders.empty() && !info.holders.front().foreign;

@@ -127,7 +127,7 @@ class Node {
   }
 
  private:
-  Result<Reply> run(const Script& script, const Names& names,
+  Result<Reply> run(const Script& script, std::string_view shape, const Names& names,
                     const std::vector<std::string>& more_keys,
                     const std::vector<std::string>& arguments, Deadline deadline, Cancel cancel);
   std::string seated(std::string record, std::uint64_t token = 0) const;

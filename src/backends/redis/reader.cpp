@@ -16,16 +16,23 @@ Reply* place_of(const redisReadTask* task) {
   return &parent->items[static_cast<std::size_t>(task->idx)];
 }
 
+// hiredis 1.x also reads the types of RESP3, which dlock never asks for: it makes texts and arrays
+// of most of them.  Null is "out of memory" to the parser, and ends the reading.
 void* make_text(const redisReadTask* task, char* bytes, std::size_t length) {
+  if (task->type != REDIS_REPLY_STRING && task->type != REDIS_REPLY_STATUS &&
+      task->type != REDIS_REPLY_ERROR) {
+    return nullptr;
+  }
   Reply* reply = place_of(task);
   reply->kind = task->type == REDIS_REPLY_ERROR ? Reply::Kind::error : Reply::Kind::text;
   reply->text.assign(bytes, length);
   return reply;
 }
 
-// The count is an int in hiredis 0.x, a size_t in 1.x.  Null is "out of memory" to the parser.
+// The count is an int in hiredis 0.x, a size_t in 1.x.
 template <class Count>
 void* make_array(const redisReadTask* task, Count count) {
+  if (task->type != REDIS_REPLY_ARRAY) return nullptr;
   auto& elements = *static_cast<std::size_t*>(task->privdata);
   elements += static_cast<std::size_t>(count);
   if (static_cast<std::size_t>(count) > kMostElements || elements > kMostElements) return nullptr;
@@ -42,11 +49,15 @@ void* make_integer(const redisReadTask* task, long long value) {
   return reply;
 }
 
-void* make_nil(const redisReadTask* task) { return place_of(task); }
+// A null text or array is nil in RESP2; RESP3 has a type of its own for it.
+void* make_nil(const redisReadTask* task) {
+  if (task->type != REDIS_REPLY_STRING && task->type != REDIS_REPLY_ARRAY) return nullptr;
+  return place_of(task);
+}
 
 void free_root(void* root) { delete static_cast<Reply*>(root); }
 
-// Of RESP3, which we never ask for; the functions exist in hiredis 1.x only.
+// The functions exist in hiredis 1.x only.
 template <class Functions>
 void refuse_newer(Functions& functions) {
   if constexpr (requires { functions.createDouble; }) {

@@ -68,11 +68,35 @@ bool has_word(std::string_view text, std::string_view word) {
   return false;
 }
 
+char letter_of(Reply::Kind kind) {
+  switch (kind) {
+    case Reply::Kind::nil:
+      return '_';
+    case Reply::Kind::integer:
+      return ':';
+    case Reply::Kind::text:
+      return '$';
+    case Reply::Kind::error:
+      return '-';
+    case Reply::Kind::array:
+      break;
+  }
+  return '*';
+}
+
 }  // namespace
 
 const Reply& Reply::at(std::size_t index) const {
   static const Reply kNothing;
   return index < items.size() ? items[index] : kNothing;
+}
+
+bool Reply::is(std::string_view shape) const {
+  if (!shape.starts_with(letter_of(kind))) return false;
+  for (std::size_t i = 1; i < shape.size(); ++i) {
+    if (i > items.size() || letter_of(items[i - 1].kind) != shape[i]) return false;
+  }
+  return true;
 }
 
 std::int64_t Reply::number(std::int64_t otherwise) const {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/result.hpp"
@@ -18,6 +19,11 @@ struct Reply {
   std::vector<Reply> items;
 
   bool is_error() const { return kind == Kind::error; }
+
+  /// True if the reply has this shape, in the letters of the protocol: ":" is an integer, "$" a
+  /// text,
+  /// "*" an array; "*$*" is an array that begins with a text and an array, and may go on.
+  bool is(std::string_view shape) const;
 
   /// A server can answer anything: what is not there reads as nothing.
   const Reply& at(std::size_t index) const;

@@ -24,6 +24,7 @@ Result<std::unique_ptr<Subscription>> Subscription::open(const Address& address,
   if (!replies) return replies.error();
   const Reply& subscribed = replies.value()[1];
   if (subscribed.is_error()) return server_error(address.shown, subscribed.text);
+  if (!subscribed.is("*$$:")) return out->connection_.unexpected_reply();
   if (!replies.value()[2].is_error()) out->redirect_id_ = replies.value()[0].number();
   return out;
 }
@@ -35,6 +36,7 @@ Result<std::vector<std::string>> Subscription::read(std::string_view key) {
     if (!reply) return reply.error();
     if (!reply->has_value()) return out;
     const Reply& push = **reply;
+    if (!push.is("*$$")) return connection_.unexpected_reply();
     if (push.at(0).text != "message") continue;
     util::log_exchange(connection_.address().shown, "message",
                        util::in_quotes(push.at(2).text, kMostShown), std::nullopt);
