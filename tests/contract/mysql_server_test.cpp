@@ -174,6 +174,25 @@ TEST_P(MysqlServers, ImpatientDefaultsDoNotMatter) {
   EXPECT_TRUE(rows_become(0));
 }
 
+// As MariaDB 11.8 does with error 1020 when a renewal changes the row at the same time.
+TEST_P(MysqlServers, AForceReleaseThatMeetsADeadlockIsTriedAgain) {
+  auto lease = hold(*a, request("job"));
+  server->ask(
+      "CREATE TABLE deadlocks (n INT) ENGINE=MyISAM; INSERT INTO deadlocks VALUES (2);\n"
+      "DELIMITER //\n"
+      "CREATE TRIGGER deadlock BEFORE UPDATE ON dlock_locks FOR EACH ROW\n"
+      "BEGIN\n"
+      "  IF (SELECT n FROM deadlocks) > 0 THEN\n"
+      "    UPDATE deadlocks SET n = n - 1;\n"
+      "    SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO = 1213;\n"
+      "  END IF;\n"
+      "END//\n");
+  const auto broken = b->force_release("job", lease->owner_id(), "test", soon());
+  if (!broken) FAIL() << broken.error().message;
+  EXPECT_TRUE(broken.value());
+  EXPECT_EQ(server->ask("SELECT n FROM deadlocks"), "0");
+}
+
 // --- rights
 
 TEST_P(MysqlServers, FourRightsAreEnoughOnTablesThatAreThere) {

@@ -3,6 +3,7 @@
 #include "backends/mysql/mysql_backend.hpp"
 
 #include "backends/mysql/acquire.hpp"
+#include "backends/mysql/errors.hpp"
 #include "backends/mysql/kill.hpp"
 #include "backends/mysql/state.hpp"
 #include "backends/mysql/statements.hpp"
@@ -15,6 +16,7 @@ namespace {
 using util::in_quotes;
 
 constexpr std::size_t kLongestReason = 4'000;
+constexpr unsigned kMostTriesToLook = 10;
 
 class MysqlBackend final : public Backend {
  public:
@@ -44,7 +46,8 @@ class MysqlBackend final : public Backend {
 
 // What is asked here may be asked twice.
 Result<Reply> MysqlBackend::ask(const std::string& text, Deadline deadline) {
-  for (const bool used = connection_ && !connection_->broken();;) {
+  const bool used = connection_ && !connection_->broken();
+  for (unsigned tries = 1;; ++tries) {
     if (!connection_ || connection_->broken()) {
       auto opened = Connection::open(place_, deadline, Cancel());
       if (!opened) return opened.error();
@@ -54,6 +57,11 @@ Result<Reply> MysqlBackend::ask(const std::string& text, Deadline deadline) {
     if (reply.ok() || reply.code == kNoTable) return reply;
     if (used && connection_->broken() && Clock::now() < deadline) {
       connection_.reset();  // it was closed while nobody used it
+      continue;
+    }
+    // A deadlock with a renewal, say.
+    if (is_passing(reply.code) && tries < kMostTriesToLook && Clock::now() < deadline) {
+      (void)connection_->ask("ROLLBACK", deadline, Cancel());
       continue;
     }
     return explain(reply, *place_);
