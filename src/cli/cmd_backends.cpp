@@ -45,7 +45,7 @@ std::string text_of(Traits::Order order) {
 
 using Row = BackendEntry;
 
-constexpr std::array<Column<Row>, 9> kColumns{{
+constexpr std::array<Column<Row>, 9> kBackendColumns{{
     {"NAME", "name", [](const Row& row) { return Cell(std::string(row.name)); }},
     {"BUILT IN", "built_in", [](const Row& row) { return Cell(row.open != nullptr); }},
     {"SHARED", "shared", [](const Row& row) { return Cell(row.traits.shared); }},
@@ -96,7 +96,7 @@ std::string schema_of(const Setting& name, const Setting* prefix,
 
 Table backend_table(std::span<const BackendEntry> backends, bool with_build) {
   Columns<Row> columns;
-  for (const Column<Row>& column : kColumns) {
+  for (const Column<Row>& column : kBackendColumns) {
     if (with_build || column.field != "built_in") columns.push_back(&column);
   }
   return tabulate(columns, backends);
@@ -118,7 +118,7 @@ int cmd_backends(const Invocation& invocation, std::span<const BackendEntry> bac
     return write_stdout(print_text(backend_table(backends, true)));
   }
   Columns<Row> columns;
-  for (const Column<Row>& column : kColumns) columns.push_back(&column);
+  for (const Column<Row>& column : kBackendColumns) columns.push_back(&column);
   std::vector<Object> rows;
   for (const Row& row : backends) rows.push_back(object_of(columns, row));
   return write_stdout(print_json(rows));

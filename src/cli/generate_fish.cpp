@@ -6,7 +6,7 @@
 namespace dlock::cli {
 namespace {
 
-constexpr std::string_view kHead =
+constexpr std::string_view kFishHead =
     R"(# fish completion for dlock.  Written by "dlock generate fish"; do not edit.
 
 # True while the words of dlock itself are typed, its command being the first of them; with an
@@ -69,7 +69,7 @@ std::string flag_line(const Command& command, const Flag& flag) {
 }  // namespace
 
 std::string generate_fish(std::span<const BackendEntry>) {
-  std::string out(kHead);
+  std::string out(kFishHead);
   std::string names;
   for (const Command& command : commands()) {
     if (command.hidden) continue;

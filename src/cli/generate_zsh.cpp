@@ -6,7 +6,7 @@
 namespace dlock::cli {
 namespace {
 
-constexpr std::string_view kHead = R"zsh(#compdef dlock
+constexpr std::string_view kZshHead = R"zsh(#compdef dlock
 # zsh completion for dlock.  Written by "dlock generate zsh"; do not edit.
 
 _dlock_backends() {
@@ -106,7 +106,7 @@ std::string command_case(const Command& command) {
 }  // namespace
 
 std::string generate_zsh(std::span<const BackendEntry>) {
-  std::string out(kHead);
+  std::string out(kZshHead);
   for (const Command& command : commands()) {
     if (command.hidden) continue;
     out += "    '" + std::string(command.name) + ':' + escaped(command.brief) + "'\n";

@@ -12,7 +12,7 @@ namespace dlock {
 namespace {
 
 // SIGKILL makes orphans, which become our children and are seen at the next sweep.
-constexpr Millis kSweepAgain{20};
+constexpr Millis kKillAgain{20};
 
 }  // namespace
 
@@ -67,7 +67,7 @@ bool Job::finished(Deadline now) {
 
 Deadline Job::next_deadline(Deadline now) const {
   if (!ending_) return kNever;
-  return now < kill_at_ ? kill_at_ : after(now, kSweepAgain);
+  return now < kill_at_ ? kill_at_ : after(now, kKillAgain);
 }
 
 }  // namespace dlock

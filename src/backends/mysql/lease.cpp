@@ -21,7 +21,7 @@ namespace dlock::mysql {
 namespace {
 
 constexpr Millis kReason{1'000};
-constexpr unsigned kMostTries = 10;
+constexpr unsigned kMostTriesOfALease = 10;
 
 // Of a row that confirm() gave.
 bool is_kind(const Row& row, Kind kind) {
@@ -160,7 +160,7 @@ Result<void> MysqlLease::renew(Deadline deadline, Cancel cancel) {
 bool MysqlLease::may_repeat(const Reply& reply, unsigned tries, Deadline deadline,
                             const Cancel& cancel) const {
   if (Clock::now() >= deadline || cancel.requested()) return false;
-  return connection_->broken() ? tries == 1 : is_passing(reply.code) && tries < kMostTries;
+  return connection_->broken() ? tries == 1 : is_passing(reply.code) && tries < kMostTriesOfALease;
 }
 
 // A connection that the server has closed is made again at once: it may have been done to tell us

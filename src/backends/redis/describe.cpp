@@ -8,7 +8,7 @@
 namespace dlock::redis {
 namespace {
 
-constexpr std::size_t kMostShown = 3;  // of several commands or replies; of an array twice as many
+constexpr std::size_t kMostItems = 3;  // of several commands or replies; of an array twice as many
 // What others have under the name of a lock is what releases it: no more of it than of an id.
 constexpr std::size_t kMostOfText = 12;
 constexpr std::size_t kFirstKey = 3;  // EVALSHA script count key
@@ -44,7 +44,7 @@ std::string describe(const Reply& reply) {
   std::string out;
   for (std::size_t i = 0; i < reply.items.size(); ++i) {
     if (i > 0) out += ", ";
-    if (i == 2 * kMostShown) return '[' + out + "...]";
+    if (i == 2 * kMostItems) return '[' + out + "...]";
     out += describe(reply.items[i]);
   }
   return '[' + out + ']';
@@ -53,11 +53,11 @@ std::string describe(const Reply& reply) {
 template <class Item>
 std::string describe_all(std::span<const Item> items) {
   std::string out;
-  for (std::size_t i = 0; i < items.size() && i < kMostShown; ++i) {
+  for (std::size_t i = 0; i < items.size() && i < kMostItems; ++i) {
     out += (i > 0 ? "; " : "") + describe(items[i]);
   }
-  if (items.size() <= kMostShown) return out;
-  return out + "; and " + std::to_string(items.size() - kMostShown) + " more";
+  if (items.size() <= kMostItems) return out;
+  return out + "; and " + std::to_string(items.size() - kMostItems) + " more";
 }
 
 }  // namespace

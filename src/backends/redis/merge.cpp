@@ -40,7 +40,7 @@ class Namer {
 
 // --- too few answers
 
-Error too_few(const std::vector<const Error*>& failures, std::size_t servers) {
+Error too_few_answers(const std::vector<const Error*>& failures, std::size_t servers) {
   if (servers == 1) return *failures.front();
   const std::size_t needed = quorum(static_cast<unsigned>(servers), 1);
   std::string message = std::to_string(servers - failures.size()) + " of " +
@@ -63,7 +63,7 @@ std::optional<Error> missing_majority(std::span<const Result<T>> answers) {
   }
   const std::size_t needed = quorum(static_cast<unsigned>(answers.size()), 1);
   if (answers.size() - failures.size() >= needed) return std::nullopt;
-  return too_few(failures, answers.size());
+  return too_few_answers(failures, answers.size());
 }
 
 // --- holders

@@ -22,7 +22,7 @@ namespace {
 
 using util::printable;
 
-Error invalid(std::string message) { return {Errc::invalid, std::move(message)}; }
+Error bad_files(std::string message) { return {Errc::invalid, std::move(message)}; }
 
 // OpenSSL reports an alert of the server as an error of this number and more (RFC 8446, 6).
 constexpr int kAlert = SSL_AD_REASON_OFFSET;
@@ -80,7 +80,7 @@ class OpenSslTls final : public Tls {
 Result<void> check_readable(const std::string& what, const std::string& path) {
   const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (fd) return {};
-  return invalid("cannot read the " + what + ' ' + printable(path) + ": " + std::strerror(errno));
+  return bad_files("cannot read the " + what + ' ' + printable(path) + ": " + std::strerror(errno));
 }
 
 std::string OpenSslTls::reason() const {
@@ -100,7 +100,7 @@ Result<void> OpenSslTls::set_trust(const std::string& cacert) {
   }
   if (auto ok = check_readable("CA certificate", cacert); !ok) return ok;
   if (lib_.SSL_CTX_load_verify_locations(context_, cacert.c_str(), nullptr) != 1) {
-    return invalid("no CA certificate in " + printable(cacert) + " (must be PEM): " + reason());
+    return bad_files("no CA certificate in " + printable(cacert) + " (must be PEM): " + reason());
   }
   return {};
 }
@@ -110,13 +110,13 @@ Result<void> OpenSslTls::set_own_certificate(const TlsFiles& files) {
   has_certificate_ = true;
   if (auto ok = check_readable("certificate", files.cert); !ok) return ok;
   if (lib_.SSL_CTX_use_certificate_chain_file(context_, files.cert.c_str()) != 1) {
-    return invalid("no certificate in " + printable(files.cert) + " (must be PEM): " + reason());
+    return bad_files("no certificate in " + printable(files.cert) + " (must be PEM): " + reason());
   }
   if (auto ok = check_readable("key", files.key); !ok) return ok;
   lib_.SSL_CTX_set_default_passwd_cb(context_, no_passphrase);
   if (lib_.SSL_CTX_use_PrivateKey_file(context_, files.key.c_str(), SSL_FILETYPE_PEM) != 1) {
-    return invalid("the key in " + printable(files.key) + " cannot be used with " +
-                   printable(files.cert) + " (must be PEM, without a passphrase): " + reason());
+    return bad_files("the key in " + printable(files.key) + " cannot be used with " +
+                     printable(files.cert) + " (must be PEM, without a passphrase): " + reason());
   }
   return {};
 }
@@ -131,14 +131,15 @@ Result<void> OpenSslTls::set_name(std::string name) {
   }
   // To OpenSSL no name means any, and one that begins with a dot all that end so.
   if (name.empty() || name.starts_with('.')) {
-    return invalid("no certificate can be for the name " + util::in_quotes(name));
+    return bad_files("no certificate can be for the name " + util::in_quotes(name));
   }
   lib_.ERR_clear_error();
   lib_.SSL_set_hostflags(ssl_, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
   if (lib_.SSL_set1_host(ssl_, name.c_str()) != 1 ||
       lib_.SSL_ctrl(ssl_, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, name.data()) !=
           1) {
-    return invalid("no certificate can be for the name " + util::in_quotes(name) + ": " + reason());
+    return bad_files("no certificate can be for the name " + util::in_quotes(name) + ": " +
+                     reason());
   }
   return {};
 }

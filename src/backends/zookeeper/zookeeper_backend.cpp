@@ -13,7 +13,7 @@ namespace dlock::zookeeper {
 namespace {
 
 constexpr Millis kLooking{10'000};  // timeout of that session
-constexpr std::size_t kAtOnce = 200;
+constexpr std::size_t kKeysAtOnce = 200;
 constexpr std::size_t kLongestReason = 4'000;
 
 class ZookeeperBackend final : public Backend {
@@ -109,8 +109,8 @@ Result<std::vector<LockInfo>> ZookeeperBackend::list(std::string_view prefix, De
   }
   std::sort(keys.begin(), keys.end());
   std::vector<LockInfo> locks;
-  for (std::size_t from = 0; from < keys.size(); from += kAtOnce) {
-    const std::size_t to = std::min(from + kAtOnce, keys.size());
+  for (std::size_t from = 0; from < keys.size(); from += kKeysAtOnce) {
+    const std::size_t to = std::min(from + kKeysAtOnce, keys.size());
     const auto answers = ask(
         [&] {
           std::vector<Call> calls;
