@@ -44,6 +44,7 @@ test_packages=(
 
 # For the checks that only .ci/run makes.
 check_packages=(
+  ccache
   clang-format
   clang-tidy
   shellcheck

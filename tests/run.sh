@@ -1,16 +1,24 @@
 #!/usr/bin/env bash
-# Builds dlock and runs every test.  Arguments go to ctest: tests/run.sh -R '^cli\.'
+# Builds dlock and runs the tests.  Arguments go to ctest: tests/run.sh -R '^cli\.'
+# With "soak" as the first one: the tests that take long, and no others.
 # A test whose tool or server is missing is skipped; with CI set in the environment, that is a failure.
 set -euo pipefail
 
 source_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 # shellcheck source=cmake/packages.sh
 . "$source_dir/cmake/packages.sh"
+# shellcheck source=tests/run_tests.sh
+. "$source_dir/tests/run_tests.sh"
 
+which=(-LE soak)
 case ${1-} in
   -h | --help)
-    echo "Usage: tests/run.sh [CTEST OPTIONS]   e.g. tests/run.sh -R '^cli\.'"
+    echo "Usage: tests/run.sh [soak] [CTEST OPTIONS]   e.g. tests/run.sh -R '^cli\.'"
     exit 0
+    ;;
+  soak)
+    which=(-L soak)
+    shift
     ;;
 esac
 
@@ -55,17 +63,4 @@ cd "$source_dir"
 cmake --preset default
 cmake --build --preset default --parallel "$(nproc)"
 
-tests_at_once=$(($(nproc) * 3 / 2)) # most of them wait most of the time
-log=$build_dir/ctest.log
-status=0
-ctest --test-dir "$build_dir" --output-on-failure --no-tests=error --parallel "$tests_at_once" \
-  --output-log "$log" "$@" || status=$?
-
-if [[ -n ${CI-} ]]; then
-  mapfile -t skipped < <(sed -n 's/^[[:space:]]*[0-9]* - \(.*\) (Skipped)$/\1/p' "$log")
-  if ((${#skipped[@]})); then
-    note "with CI set no test may be skipped, but these were: ${skipped[*]}"
-    ((status)) || status=1
-  fi
-fi
-exit "$status"
+run_tests "$build_dir" "${which[@]}" "$@"
