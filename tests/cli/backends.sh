@@ -89,7 +89,17 @@ start() {
 # holder NAME ARGUMENTS...: the same, and it has the lock.
 holder() {
   start "$@"
-  wait_until 30 test -e "$1.held"
+  runs "$1"
+}
+
+# runs NAME: waits until it has the lock.
+runs() {
+  wait_until 30 lib_runs "$1"
+}
+lib_runs() {
+  [[ ! -e $1.held ]] || return 0
+  ! gone "${pid[$1]}" || fail "$1 has ended without the lock: $(<"$1.err")"
+  return 1
 }
 
 # waiter NAME KEY ARGUMENTS...: start NAME -k KEY ARGUMENTS..., which is one waiter more when this returns.

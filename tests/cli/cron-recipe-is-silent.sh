@@ -32,7 +32,7 @@ for file in README.md man/dlock.1; do
   as_cron "$skipped" >out 2>&1 || got=$?
   assert_equal 0 "$got" "status of a run that is skipped"
   assert_equal '' "$(<out)" "what cron would mail of a run that is skipped"
-  [[ ! -e overlap ]] || fail "two runs at once"
+  [[ ! -e overlap ]] || fail "OVERLAP: two runs at once"
   touch go
   wait $! || fail "the run that held the lock ended with status $?"
   assert_equal report "$(as_cron "$(recipe "$file" 'echo report')" 2>&1)" "what cron mails of a run"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # ctest: every kind of backend
+# ctest: cost 20
 # Whatever a key looks like, run, list, show and force-release mean the same lock by it; as JSON it is what
 # it is, and as text it cannot do anything to a terminal.
 . "$(dirname "$0")/lib.sh"

@@ -106,6 +106,22 @@ wait_until() {
   done
 }
 
+# here MS: what takes at most MS milliseconds on an idle machine may take so many here: more, as a sleep of 10 ms
+# takes longer; three times as many at most.
+here() {
+  local never longest=10000 before took i
+  exec {never}<> <(:)
+  for i in 1 2 3; do
+    before=${EPOCHREALTIME/./}
+    read -r -t 0.01 -u "$never" || true
+    took=$((${EPOCHREALTIME/./} - before))
+    ((took <= longest)) || longest=$took
+  done
+  exec {never}>&-
+  ((longest <= 30000)) || longest=30000
+  echo $(($1 * longest / 10000))
+}
+
 # assert_equal EXPECTED ACTUAL [WHAT]: fails unless both texts are the same.
 assert_equal() {
   [[ $1 == "$2" ]] || fail "${3:+$3: }expected $(printf '%q' "$1"), got $(printf '%q' "$2")"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # ctest: every kind of backend
+# ctest: cost 35
 # Whatever somebody writes where the records of a lock are: list, show and force-release still tell that it
 # is held, as text and as JSON, and print nothing that could do something to a terminal.
 . "$(dirname "$0")/lib.sh"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # ctest: every mysql backend
+# ctest: cost 20
 # When the dlock of a holder is killed, the next one has a mysql-row lock at once, and the others when the
 # ttl is over; not before the job is dead, whoever of dlock's processes was killed first.  A waiter that
 # is killed is in nobody's way.

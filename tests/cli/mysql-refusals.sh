@@ -38,7 +38,7 @@ refuses 69 "$host:1: connection refused" mysql://$host:1/db
 refuses 69 'connection refused' 'mysql://[::1]:1/db'
 refuses 69 "$host:2" mysql://$host:1,$host:2/db
 refuses 69 'no such socket' "mysql:///db?socket=$tmp/none"
-for name in silent full; do refuses 69 'no answer within 500ms' "mysql://$host:${port[$name]}/db"; done
+for name in silent full; do refuses 69 'no answer within ' "mysql://$host:${port[$name]}/db"; done
 for name in http ssh zeros; do refuses 69 "$host:${port[$name]}" "mysql://$host:${port[$name]}/db"; done
 refuses 77 'blocked' "mysql://$host:${port[blocked]}/db"
 assert_lacks "$(<err)" $'\e' "what a server says"
@@ -62,7 +62,7 @@ for method in table row version; do
     read -ra words <<<"$command"
     looks_refused 77 'may not log in' "${words[@]}" -b "mysql-$method://$at/test" --password-file wrong
     looks_refused 69 'connection refused' "${words[@]}" -b "mysql-$method://app@$host:1/test"
-    looks_refused 69 'no answer within 500ms' "${words[@]}" -b "mysql-$method://app@$host:${port[silent]}/test"
+    looks_refused 69 'no answer within ' "${words[@]}" -b "mysql-$method://app@$host:${port[silent]}/test"
   done
 done
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# ctest: cost 25
 # What "dlock backends --schema" prints can be fed to the client, and then a user who may not create
 # tables can do all there is to do; before, the message has the same statements.
 . "$(dirname "$0")/lib.sh"

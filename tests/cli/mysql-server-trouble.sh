@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # ctest: every mysql backend
+# ctest: cost 25
 # A MySQL server that stops for less than the margin costs a warning; one that stays silent ends the job
 # before anybody else can hold the lock.  A connection that is killed and a restart end the job with
 # mysql-row, at once, and with the others nobody notices but who reads the warnings.

@@ -27,13 +27,13 @@ for method in table row version; do
       got=0
       wait $waiter || got=$?
       assert_equal $((128 + $(kill -l $signal))) "$got" "status after $signal with mysql-$method $kind"
-      (($(now_ms) - begun < 2000)) || fail "it took $(($(now_ms) - begun)) ms to end"
+      (($(now_ms) - begun < $(here 2000))) || fail "it took $(($(now_ms) - begun)) ms to end"
       wait_until 5 only_the_holder
     done
     begun=$(now_ms)
     expect_status 75 "$DLOCK" run -k job -q -w 1 ${kind:+"$kind"} -- touch ran
     took=$(($(now_ms) - begun))
-    ((took >= 1000 && took < 2500)) || fail "--wait 1 took $took ms with mysql-$method $kind"
+    ((took >= 1000 && took < $(here 2500))) || fail "--wait 1 took $took ms with mysql-$method $kind"
     wait_until 5 only_the_holder
     [[ ! -e ran ]] || fail "a waiter that gave up ran its command"
     release

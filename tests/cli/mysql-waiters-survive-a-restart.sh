@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # ctest: every mysql backend
+# ctest: cost 15
 # Those who wait when the server is restarted wait on, over new connections, and each has its turn; when
 # it does not come back they end with 69.
 . "$(dirname "$0")/lib.sh"

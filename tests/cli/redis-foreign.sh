@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# ctest: cost 20
 # A lock of redis-py and one of dlock on the same name exclude each other, and a dlock that waits for
 # one of redis-py gets it as soon as that is released or has expired, and sends nothing until then.
 . "$(dirname "$0")/lib.sh"

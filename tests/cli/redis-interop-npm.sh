@@ -42,7 +42,7 @@ start_job() {
 report() {
   local ms=$((($(<started) - $2) / 1000))
   echo "$1: dlock's job starts after $ms ms (target: $3)"
-  ((ms >= 0 && ms < 1000)) || fail "$1: dlock's job started after $ms ms"
+  ((ms >= 0 && ms < $(here 1000))) || fail "$1: dlock's job started after $ms ms"
 }
 renewals() { rcli "${servers[0]}" info commandstats | sed -n 's/^cmdstat_evalsha:calls=\([0-9]*\).*/\1/p'; }
 
@@ -62,7 +62,7 @@ check() {
     expect_node held
     start_job
     wait_until 10 waits
-    [[ ! -e started ]] || fail "both hold the lock"
+    [[ ! -e started ]] || fail "OVERLAP: both hold the lock"
     released=$(now)
     tell_node release
     expect_node released

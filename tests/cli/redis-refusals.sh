@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# ctest: cost 20
 # What a redis server refuses, what is no redis server and what is not there at all ends in the right
 # status and in one line on stderr that names the server, soon, and starts nothing.
 . "$(dirname "$0")/lib.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# ctest: cost 25
 # A server that stops for less than the margin costs a warning; one that stops for longer, comes back
 # without the lock, or loses it, ends the job before anybody else can hold the lock.
 . "$(dirname "$0")/lib.sh"

@@ -22,8 +22,8 @@ leaves() { # STATUS WHAT
   wait "$waiter" || got=$?
   assert_equal "$1" "$got" "exit status of a waiter that $2 ($(<err))"
   queued 0 || fail "a waiter that $2 is still in the queue"
-  waiters 0 || fail "the record of a waiter that $2 is still there"
-  none_left || fail "a waiter that $2 left a process"
+  waiters 0 || fail "LEFT BEHIND: the record of a waiter that $2"
+  none_left || fail "LEFT BEHIND: a process of a waiter that $2"
   ((EPOCHSECONDS - begun <= 10)) || fail "a waiter that $2 took $((EPOCHSECONDS - begun)) s"
 }
 

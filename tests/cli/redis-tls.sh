@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# ctest: cost 25
 # rediss://: the lock is taken, waited for and renewed by TLS, and only from a server that shows a
 # certificate for the name in the URL, in force, of a CA that is trusted.
 . "$(dirname "$0")/lib.sh"
@@ -98,7 +99,7 @@ has_connections() { (($(connections | wc -l) == $1)); }
 wait_until 20 has_connections 4
 first=$(connections)
 sleep 4.5  # two ttls
-[[ ! -e second ]] || fail "both have the lock"
+[[ ! -e second ]] || fail "OVERLAP: both have the lock"
 assert_equal "$first" "$(connections)" "connections"
 touch go
 wait "$holder"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# ctest: cost 15
 # 200 waiters on a redis server send nothing while they wait; they are served in the order in which
 # they came, each for the same few commands; and those that are killed or stopped meanwhile hold up the
 # others for no more than a moment.

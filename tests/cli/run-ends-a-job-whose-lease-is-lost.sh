@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# ctest: cost 35
 # Renewals and releases that fail, hang, come late or say that the lock is gone.
 . "$(dirname "$0")/lib.sh"
 need python3

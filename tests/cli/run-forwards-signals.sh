@@ -119,5 +119,5 @@ wait_until 30 gone "$(<shell)"
 assert_held job
 if gone "$worker"; then fail "a grandchild that ignores SIGTERM did not get --kill-after"; fi
 ends 143 "exit status of a command that died of SIGTERM and left a deaf grandchild"
-gone "$worker" || fail "a grandchild that ignores SIGTERM lives on when dlock has ended"
-wait "$next" || fail "the next holder ran while a process of the last one was left"
+gone "$worker" || fail "OUTLIVED: a grandchild that ignores SIGTERM lives on when dlock has ended"
+wait "$next" || fail "OVERLAP: the next holder ran while a process of the last one was left"

@@ -12,7 +12,7 @@ switches() { # of every thread of the processes of dlock
   local pid task total=0 n
   for pid in "$@"; do
     for task in /proc/"$pid"/task/*/status; do
-      n=$(awk '/ctxt_switches/ { n += $2 } END { print n + 0 }' "$task")
+      n=$(awk '/^voluntary_ctxt_switches/ { n += $2 } END { print n + 0 }' "$task")
       total=$((total + n))
     done
   done

@@ -27,7 +27,7 @@ works() {
   "$@" "$DLOCK" run -q -k job -w 60 -- touch ran &
   waiter=$!
   wait_until 30 waits "$waiter"
-  [[ ! -e ran ]] || fail "a command ran beside the holder ($world)"
+  [[ ! -e ran ]] || fail "OVERLAP: a command ran beside the holder ($world)"
   touch go
   got=0
   wait "$holder" || got=$?

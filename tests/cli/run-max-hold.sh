@@ -19,7 +19,7 @@ while :; do sleep 0.02; done
 SH
 try 124 -q -k job --max-hold 2 -- bash job.sh parent
 assert_equal $'child\nparent' "$(sort heard)" "who got SIGTERM when --max-hold was over"
-gone "$(<parent)" "$(<child)" || fail "a process of the job is left when --max-hold has ended it"
+gone "$(<parent)" "$(<child)" || fail "OUTLIVED: a process of the job is left when --max-hold has ended it"
 assert_equal '' "$(<err)" "stderr of dlock run -q --max-hold"
 assert_free job
 
@@ -48,7 +48,7 @@ wait_until 30 test -e held
 "$DLOCK" run -q -k job --max-hold 2 -- sh -c 'touch ran; exit 3' &
 waiter=$!
 sleep 2.5  # longer than --max-hold
-[[ ! -e ran ]] || fail "a command ran while another one held the lock"
+[[ ! -e ran ]] || fail "OVERLAP: a command ran while another one held the lock"
 touch go
 wait "$holder"
 got=0

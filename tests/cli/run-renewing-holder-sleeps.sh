@@ -6,7 +6,7 @@
 wakes() { # TASK...: how often these threads, as /proc/PID/task/TID, have been put to sleep
   local task total=0 n
   for task in "$@"; do
-    n=$(awk '/ctxt_switches/ { n += $2 } END { print n + 0 }' "$task/status")
+    n=$(awk '/^voluntary_ctxt_switches/ { n += $2 } END { print n + 0 }' "$task/status")
     total=$((total + n))
   done
   echo "$total"

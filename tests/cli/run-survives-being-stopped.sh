@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# ctest: cost 20
 # SIGSTOP of the front: the lease is renewed.  Of the supervisor: the tree is dead before the lease ends.
 # Of both (a frozen machine): the job is ended as soon as they go on.
 . "$(dirname "$0")/lib.sh"

@@ -87,7 +87,7 @@ other=$!
 wait_until 30 waits "$other"
 kill -INT "$waiter"
 leaves 130 "got SIGINT before another waiter"
-[[ ! -e stayed ]] || fail "a waiter ran beside the holder when another waiter left"
+[[ ! -e stayed ]] || fail "OVERLAP: a waiter ran beside the holder when another waiter left"
 release
 wait "$other" || fail "the waiter that stayed ended with status $?"
 [[ -e stayed ]] || fail "the waiter that stayed did not run its command"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # ctest: every backend
+# ctest: cost 20
 # Whoever looks, and as often as he likes, keeps nobody from getting a lock and wakes none of those who
 # wait; and who is dead is not shown as a holder once the lock is not his any more.
 . "$(dirname "$0")/lib.sh"
@@ -65,21 +66,24 @@ rm -f order
 looks=($!)
 (until test -e enough; do "$DLOCK" show job || true; done >show.out) &
 looks+=($!)
+# Two slots on three servers take all of them, and a release is done when the majority has it.
+slots=2
+[[ $backend != redlock ]] || slots=1
 for ((i = 0; i < 50; ++i)); do
   expect_status 0 "$DLOCK" run -q -n -k job -- true
   expect_status 0 "$DLOCK" run -q -n -k job --shared -- true
-  expect_status 0 "$DLOCK" run -q -n -k job --slots 2 -- true
+  expect_status 0 "$DLOCK" run -q -n -k job --slots "$slots" -- true
 done
 for name in e f g; do start $name -k job; touch $name.go; done
 ends 0 e f g
 touch enough
 expect_status 0 wait "${looks[@]}"
-[[ ! -e violated ]] || fail "two ran at once"
+[[ ! -e violated ]] || fail "OVERLAP: two ran at once"
 
 # shows PID...: these, and only these, hold the lock.  A server needs a moment to find a connection gone.
 shows() { [[ $(shown) == "$*" ]]; }
 moment=0
-ttl=1
+ttl=2
 if ends_at_once && [[ ${trait[ends_on]} != exit ]]; then
   moment=10
   ttl=60  # which must not be what frees it
@@ -94,7 +98,7 @@ if ends_at_once; then
   not_a() { [[ $(shown) != *"${pid[a]}"* ]]; }
   wait_until $moment not_a
 fi
-wait_until 20 test -e b.held
+runs b
 assert_equal "${pid[b]}" "$(shown)" "who holds the lock when the next has it"
 kill_all b
 if ends_at_once; then
@@ -105,7 +109,7 @@ fi
 killed=$EPOCHSECONDS
 until is_free job; do sleep 0.05; done
 assert_equal '' "$(shown)" "a lock that can be had"
-((EPOCHSECONDS - killed < 10)) || fail "the lock of a dead holder was held for too long"
+((EPOCHSECONDS - killed < 15)) || fail "the lock of a dead holder was held for too long"
 
 # Next to one that lives.
 for kind in --shared --slots=2; do

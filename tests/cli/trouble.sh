@@ -67,7 +67,7 @@ dies_of_a_stop() {
   "pause_$1" "$2"
   flock oracle true  # until the last of them is dead
   left=$(($3 - $(now_ms)))
-  ((left > 0)) || fail "the last of the tree died $((-left)) ms after the end of the lease"
+  ((left > 0)) || fail "OUTLIVED: the last of the tree died $((-left)) ms after the end of the lease"
   echo "$what: the tree is dead $left ms before the end of the lease"
   job_ends 79 "$what"
   outcome_is lost "$what"
@@ -82,9 +82,9 @@ lost() {
   begun=$(now_ms)
   job_ends 79 "$2"
   took=$(($(now_ms) - begun))
-  ((took < $1)) || fail "it took $took ms to notice that $2"
+  ((took < $(here "$1"))) || fail "it took $took ms to notice that $2"
   echo "$2: noticed after $took ms"
   outcome_is lost "$2"
   assert_contains "$(<err)" 'lost "job"' "stderr when $2"
-  flock -n oracle true || fail "there is a job when $2"
+  flock -n oracle true || fail "OUTLIVED: there is a job when $2"
 }

@@ -10,7 +10,7 @@ exchanges() { grep -cE '^dlock: .+ -> .+, [0-9]+\.[0-9] ms$' "$1" || true; }
 holder first -k job -vv
 waiter second job -vv
 touch first.go
-wait_until 30 test -e second.held
+runs second
 finish first second
 for name in first second; do
   (($(exchanges $name.err) > 0)) || fail "-vv shows no exchange of $name: $(<$name.err)"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# ctest: cost 15
 # Where the servers grant less than --ttl, what follows from the ttl goes by theirs: the job is renewed in
 # time, and has a quarter of it to end.
 . "$(dirname "$0")/lib.sh"

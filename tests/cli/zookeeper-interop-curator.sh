@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# ctest: cost 15
 # Apache Curator's InterProcessMutex and InterProcessReadWriteLock exclude dlock on the same path, and
 # are excluded by it.
 . "$(dirname "$0")/lib.sh"

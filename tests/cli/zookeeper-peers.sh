@@ -55,7 +55,7 @@ excluded() {
   expect_status 75 "$DLOCK" run -q -n -k k "$@" -- true
   start_job "$@"
   wait_until 20 queue_is 2
-  [[ ! -e started ]] || fail "$what: both hold the lock"
+  [[ ! -e started ]] || fail "OVERLAP: $what: both hold the lock"
   released=${EPOCHREALTIME/./}
   tell_peer release
   expect_peer released

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# ctest: cost 25
 # A job on three ZooKeeper servers goes on when the leader is killed, and its waiters keep their places;
 # with two of three gone it is ended in time, and nobody gets in.
 . "$(dirname "$0")/lib.sh"

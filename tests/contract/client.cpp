@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <thread>
 
@@ -41,6 +42,24 @@ Errc code_of(const LeaseResult& result) {
   if (!result) return result.error().code;
   ADD_FAILURE() << "granted: an OVERLAP if the lock is held";
   return Errc::invalid;
+}
+
+Errc code_of(const Result<void>& result) {
+  if (!result) return result.error().code;
+  ADD_FAILURE() << "it went well";
+  return Errc::invalid;
+}
+
+Millis here(Millis bound) {
+  constexpr double kSleep = 0.01;
+  double longest = kSleep;
+  for (int i = 0; i < 3; ++i) {
+    const Deadline before = Clock::now();
+    std::this_thread::sleep_for(std::chrono::duration<double>(kSleep));
+    longest = std::max(longest, std::chrono::duration<double>(Clock::now() - before).count());
+  }
+  const double factor = std::min(longest / kSleep, 3.0);
+  return Millis{static_cast<Millis::rep>(static_cast<double>(bound.count()) * factor)};
 }
 
 Result<void> renew(Lease& lease) { return lease.renew(soon(), Cancel()); }

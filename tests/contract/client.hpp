@@ -30,6 +30,7 @@ LeaseResult try_once(Backend& backend, const Request& request);
 std::unique_ptr<Lease> hold(Backend& backend, const Request& request);
 bool is_free_for(Backend& backend, const Request& request);
 Errc code_of(const LeaseResult& result);
+Errc code_of(const Result<void>& result);
 Result<void> renew(Lease& lease);
 Result<void> release(Lease& lease);
 LockInfo inspect(Backend& backend, const std::string& key);
@@ -66,6 +67,18 @@ class Waiting {
   std::future<void> is_blocked_;
   std::future<LeaseResult> outcome_;
 };
+
+/// What takes at most `bound` on an idle machine may take so long here: more, as a sleep of 10 ms
+/// takes longer; three times as long at most.
+Millis here(Millis bound);
+
+/// How long `what` takes.
+template <typename Function>
+Millis time_of(const Function& what) {
+  const Deadline before = Clock::now();
+  what();
+  return std::chrono::duration_cast<Millis>(Clock::now() - before);
+}
 
 /// Asks again and again: for conditions that nothing announces.
 bool eventually(const std::function<bool()>& condition);

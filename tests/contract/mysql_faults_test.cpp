@@ -30,7 +30,8 @@ TEST_P(MysqlFaults, WhoseConnectionAnOperatorKillsHasTheRowNoMoreAndTheLeaseStil
     const int events = lease->event_fd();
     EXPECT_TRUE(renew(*lease));
     kill_session(session_of("kind = 0"));
-    EXPECT_LT(time_of([&] { EXPECT_TRUE(util::wait_readable(events, soon())); }), Millis{1'000});
+    EXPECT_LT(time_of([&] { EXPECT_TRUE(util::wait_readable(events, soon())); }),
+              here(Millis{1'000}));
     if (is_row()) {
       const Error error = error_of(renew(*lease));
       EXPECT_EQ(error.code, Errc::lost);
@@ -89,7 +90,7 @@ TEST_P(MysqlFaults, AStoppedServerIsNoNewsAndTakesNothing) {
   for (int i = 0; i < 2; ++i) {
     const auto took =
         time_of([&] { EXPECT_EQ(code_of(lease->renew(in(300), Cancel())), Errc::unreachable); });
-    EXPECT_LT(took, Millis{3'000});
+    EXPECT_LT(took, here(Millis{3'000}));
   }
   EXPECT_EQ(lease->valid_until(), valid_until);
   EXPECT_FALSE(waiting.done(0));
@@ -182,7 +183,7 @@ TEST_P(MysqlFaults, AnAcquireIsGrantedOnceWhicheverReplyIsLost) {
         proxy->lose_reply_to("dlock", 1, skip);
         LeaseResult lease = Error{};
         EXPECT_LT(time_of([&] { lease = through_proxy()->acquire(wanted, {.until = soon()}); }),
-                  Millis{5'000});  // not for itself
+                  here(Millis{5'000}));  // not for itself
         ASSERT_TRUE(lease) << lease.error().message;
         EXPECT_EQ(rows(), 1);
         EXPECT_EQ(sessions("command = 'Sleep'"), sessions());
@@ -211,7 +212,7 @@ TEST_P(MysqlFaults, AWaiterGetsItWhicheverReplyIsLost) {
     ASSERT_TRUE(waiters_are(1));
     EXPECT_FALSE(waiting.done(20));
     EXPECT_TRUE(release(*lease));
-    EXPECT_LT(time_of([&] { lease = waiting.lease(); }), Millis{5'000});
+    EXPECT_LT(time_of([&] { lease = waiting.lease(); }), here(Millis{5'000}));
     ASSERT_TRUE(lease);
     proxy->pass();
     EXPECT_EQ(rows(), 1);
@@ -317,7 +318,7 @@ TEST_P(MysqlFaults, WhoeverGivesUpASilentServerDoesSoInTime) {
     proxy->blackhole();
     if (cancelled) waiting.cancel();
     Errc code = Errc::invalid;
-    EXPECT_LT(time_of([&] { code = code_of(waiting.result()); }), Millis{5'000});
+    EXPECT_LT(time_of([&] { code = code_of(waiting.result()); }), here(Millis{5'000}));
     // In the middle of a question that is no wait the server is what was in the way.
     EXPECT_TRUE(cancelled ? code == Errc::cancelled
                           : code == Errc::busy || code == Errc::unreachable);

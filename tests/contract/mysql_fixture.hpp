@@ -46,18 +46,9 @@ Error error_of(const Result<T>& result) {
   ADD_FAILURE() << "it went well";
   return {Errc::invalid, ""};
 }
-inline Errc code_of(const Result<void>& result) { return error_of(result).code; }
 
 inline bool says(const Error& error, std::string_view text) {
   return error.message.find(text) != std::string::npos;
-}
-
-/// How long `what` takes.
-template <typename Function>
-Millis time_of(const Function& what) {
-  const Deadline before = Clock::now();
-  what();
-  return std::chrono::duration_cast<Millis>(Clock::now() - before);
 }
 
 /// A request that has to wait while `held` is granted.

@@ -112,7 +112,7 @@ TEST_P(MysqlWaiting, AnInnerWaiterWhoseSessionIsKilledHoldsNobodyUpAndQueuesAgai
       ASSERT_TRUE(lease);
     }
   });
-  EXPECT_LT(took, Millis{5'000});
+  EXPECT_LT(took, here(Millis{5'000}));
 }
 
 // Another process: its sockets are closed by its end, and nothing else tells of it.
@@ -142,7 +142,7 @@ TEST_P(MysqlWaiting, AWaiterThatIsKilledHoldsNobodyUp) {
         line.pop_front();
       }
     });
-    EXPECT_LT(took, Millis{4'000});
+    EXPECT_LT(took, here(Millis{4'000}));
     // What its row is good for: the next who waits removes it.
     Waiting next(client(), patient());
     EXPECT_TRUE(waiters_are(1));
@@ -175,7 +175,7 @@ TEST_P(MysqlWaiting, AFirstWaiterThatDoesNotComeIsPassedOver) {
   EXPECT_TRUE(waiters_are(2));
   EXPECT_TRUE(release(*lease));
   const auto took = time_of([&] { lease = next.lease(); });
-  EXPECT_LT(took, Millis{15'000});
+  EXPECT_LT(took, here(Millis{15'000}));
   EXPECT_TRUE(lease && release(*lease));
   EXPECT_TRUE(rows_become(0));
   kill_session(server->ask("SELECT IS_USED_LOCK('dlock.w." + owner + "')"));

@@ -170,12 +170,4 @@ class RedisTest : public testing::Test {
   std::unique_ptr<Backend> b;
 };
 
-/// How long `what` takes.
-template <typename Function>
-Millis time_of(const Function& what) {
-  const Deadline before = Clock::now();
-  what();
-  return std::chrono::duration_cast<Millis>(Clock::now() - before);
-}
-
 }  // namespace dlock::test

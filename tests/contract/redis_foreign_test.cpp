@@ -154,7 +154,7 @@ TEST_F(RedisForeign, AWaiterIsWokenWhenTheirLockIsDeleted) {
       server->command("DEL", "job");
       lease = waiting.lease();
     });
-    EXPECT_LT(took, Millis{1'000}) << how;
+    EXPECT_LT(took, here(Millis{1'000})) << how;
     RecordProperty(how[0] == 'l' ? "ms_later" : "ms_at_once", static_cast<int>(took.count()));
     ASSERT_TRUE(lease);
     EXPECT_TRUE(release(*lease));
@@ -167,7 +167,7 @@ TEST_F(RedisForeign, AWaiterIsWokenWhenTheirLockExpires) {
   Waiting waiting(bare(), request("job"));
   EXPECT_TRUE(waiting.lease());
   EXPECT_GE(Clock::now(), over);
-  EXPECT_LT(Clock::now(), over + Millis{1'000});
+  EXPECT_LT(Clock::now(), over + here(Millis{1'000}));
   RecordProperty("ms",
                  static_cast<int>(std::chrono::duration_cast<Millis>(Clock::now() - over).count()));
 }
@@ -179,7 +179,7 @@ TEST_F(RedisForeign, AWaiterIsWokenEachTimeTheirLockIsReplaced) {
   for (const char* other : {"two", "three"}) server->command("SET", "job", other, "PX", "60000");
   EXPECT_FALSE(one.done(50));
   server->command("DEL", "job");
-  EXPECT_LT(time_of([&] { EXPECT_TRUE(one.lease()); }), Millis{1'000});
+  EXPECT_LT(time_of([&] { EXPECT_TRUE(one.lease()); }), here(Millis{1'000}));
 }
 
 TEST_F(RedisForeign, AWaiterWhoseConnectionsAreKilledIsStillWoken) {
@@ -193,7 +193,7 @@ TEST_F(RedisForeign, AWaiterWhoseConnectionsAreKilledIsStillWoken) {
     EXPECT_FALSE(waiting.done(100));
     server->command("DEL", "job");
     std::unique_ptr<Lease> lease;
-    EXPECT_LT(time_of([&] { lease = waiting.lease(); }), Millis{2'500}) << kind;
+    EXPECT_LT(time_of([&] { lease = waiting.lease(); }), here(Millis{2'500})) << kind;
     ASSERT_TRUE(lease);
     EXPECT_TRUE(release(*lease));
   }
@@ -258,7 +258,7 @@ TEST_F(RedisForeign, ALockOfOthersCanBeBrokenByTheIdThatIsShown) {
       EXPECT_TRUE(break_lock(holder().owner.id)) << one.id;
       lease = waiting.lease();
     });
-    EXPECT_LT(took, Millis{1'000}) << one.id;
+    EXPECT_LT(took, here(Millis{1'000})) << one.id;
     longest = std::max(longest, took);
     ASSERT_TRUE(lease);
     EXPECT_EQ(server->command("KEYS", "*revoked*"), "") << one.id;
@@ -478,7 +478,7 @@ TEST_F(RedisForeign, AHugeHashOrZsetIsShownInPart) {
                     "1", "job");
     LockInfo info;
     const auto took = time_of([&] { info = inspect(*bare(), "job"); });
-    EXPECT_LT(took, Millis{1'000});
+    EXPECT_LT(took, here(Millis{1'000}));
     RecordProperty("ms", static_cast<int>(took.count()));
     const bool redisson = field[1] == '8';
     EXPECT_EQ(info.holders.size(), redisson ? 1'000u : 1u);

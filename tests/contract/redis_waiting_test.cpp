@@ -60,7 +60,7 @@ TEST_F(RedisWaiting, WhoeverComesLaterDoesNotOvertake) {
   });
   EXPECT_TRUE(eventually([&] { return rounds > 3; }));
   EXPECT_TRUE(release(*lease));
-  EXPECT_LT(time_of([&] { lease = waiting[0]->lease(); }), Millis{2'000});
+  EXPECT_LT(time_of([&] { lease = waiting[0]->lease(); }), here(Millis{2'000}));
   stop = true;
   greedy.join();
 }
@@ -88,7 +88,7 @@ TEST_F(RedisWaiting, AWaiterThatIsCalledAndDoesNotComeHoldsTheOthersUpForASecond
     EXPECT_TRUE(release(*lease));
     sleeper.wait_for_call();
     const auto took = time_of([&] { lease = waiting[0]->lease(); });
-    EXPECT_LT(took, Millis{1'800}) << mode_name(wanted.mode);
+    EXPECT_LT(took, here(Millis{1'800})) << mode_name(wanted.mode);
     ASSERT_TRUE(lease);
     EXPECT_TRUE(release(*lease));
     const auto next = time_of([&] { lease = waiting[1]->lease(); });
@@ -112,7 +112,7 @@ TEST_F(RedisWaiting, NobodyIsPassedOverForOneThatHasLeftTheQueue) {
   ASSERT_TRUE(lease);
   EXPECT_TRUE(release(*lease));
   const auto took = time_of([&] { EXPECT_TRUE(waiting[1]->lease()); });
-  EXPECT_LT(took, Millis{1'800});
+  EXPECT_LT(took, here(Millis{1'800}));
 }
 
 // It came back to the queue after the call, with its old place.
@@ -132,13 +132,13 @@ TEST_F(RedisWaiting, WhoeverIsPassedOverWithoutACallComesAgain) {
   }));
   EXPECT_TRUE(release(*lease));
   const auto took = time_of([&] { EXPECT_TRUE(waiting[1]->lease()); });
-  EXPECT_LT(took, Millis{1'800});
+  EXPECT_LT(took, here(Millis{1'800}));
 }
 
 TEST_F(RedisWaiting, WhoeverComesWhileSomebodyIsCalledWaitsForASecondAtMost) {
   Sleeper sleeper(*server, "job", "x");
   std::unique_ptr<Lease> lease;
-  EXPECT_LT(time_of([&] { lease = hold(*a, request("job")); }), Millis{1'800});
+  EXPECT_LT(time_of([&] { lease = hold(*a, request("job")); }), here(Millis{1'800}));
   EXPECT_TRUE(release(*lease));
 }
 
@@ -229,7 +229,7 @@ TEST_F(RedisWaiting, ADeadReaderLastsItsOwnTtlHoweverLongTheOthersRenew) {
   auto writer = queue(1, request("job"));
   EXPECT_EQ(server->command("HLEN", redis::names_of("dlock:", "job").owner), "2");  // and @mode
   EXPECT_TRUE(release(*alive));
-  EXPECT_LT(time_of([&] { EXPECT_TRUE(writer[0]->lease()); }), Millis{500});
+  EXPECT_LT(time_of([&] { EXPECT_TRUE(writer[0]->lease()); }), here(Millis{500}));
 }
 
 TEST_F(RedisWaiting, AWriterComesInWhenTheLastLiveReaderHasGoneAndTheDeadOneIsOver) {
@@ -242,7 +242,7 @@ TEST_F(RedisWaiting, AWriterComesInWhenTheLastLiveReaderHasGoneAndTheDeadOneIsOv
   auto lease = writer[0]->lease();
   ASSERT_TRUE(lease);
   EXPECT_GE(Clock::now(), over);
-  EXPECT_LT(Clock::now(), over + Millis{1'500});
+  EXPECT_LT(Clock::now(), over + here(Millis{1'500}));
 }
 
 TEST_F(RedisWaiting, SlotsAreNeverOneTooManyAlsoWhenHoldersDie) {
@@ -289,7 +289,7 @@ TEST_F(RedisWaiting, ASlotOfADeadHolderGoesToAWaiterWhenItsTtlIsOver) {
   auto lease = waiting[0]->lease();
   ASSERT_TRUE(lease);
   EXPECT_GE(Clock::now(), over);
-  EXPECT_LT(Clock::now(), over + Millis{1'500});
+  EXPECT_LT(Clock::now(), over + here(Millis{1'500}));
   EXPECT_FALSE(waiting[1]->done(50));
   EXPECT_TRUE(release(*alive));
   EXPECT_TRUE(waiting[1]->lease());

@@ -218,7 +218,7 @@ TEST_F(RedlockData, SplitLeftoversAreWaitedForUntilTheyExpire) {
   std::unique_ptr<Lease> lease;
   const auto took = time_of([&] { lease = hold(*a, request("job")); });
   ASSERT_TRUE(lease);
-  EXPECT_LT(took, Millis{6'000});
+  EXPECT_LT(took, here(Millis{6'000}));
   EXPECT_TRUE(release(*lease));
 }
 
@@ -237,7 +237,7 @@ TEST_F(RedlockData, AWaiterAtAServerThatAnotherHasGetsTheLockWhenTheHolderReleas
     EXPECT_TRUE(release(*lease));
     const auto took = time_of([&] { lease = waiting.lease(); });
     report("woken, " + in_words(taken) + " with another's lock", took);
-    EXPECT_LT(took, Millis{2'000});
+    EXPECT_LT(took, here(Millis{2'000}));
     ASSERT_TRUE(lease);
     EXPECT_TRUE(release(*lease));
     flush(kEach);
@@ -256,7 +256,7 @@ TEST_F(RedlockData, AWaiterAtAServerWithADeadClientsLockGetsItWhenTheHolderRelea
   EXPECT_TRUE(release(*lease));
   const auto took = time_of([&] { lease = waiting.lease(); });
   report("woken, server 0 with a dead client's lock", took);
-  EXPECT_LT(took, Millis{2'000});
+  EXPECT_LT(took, here(Millis{2'000}));
 }
 
 // The queue is lost with the data, and then nobody calls.
@@ -277,7 +277,7 @@ TEST_F(RedlockData, AWaiterWhoseServerForgetsGetsTheLockAtTheLatestWhenItWouldHa
     const auto took = time_of([&] { lease = waiting.lease(); });
     report(loss == Loss::flushed ? "woken, the queue was flushed" : "woken, its server restarted",
            took);
-    EXPECT_LT(took, Millis{5'000});
+    EXPECT_LT(took, here(Millis{5'000}));
     ASSERT_TRUE(lease);
     EXPECT_TRUE(release(*lease));
   }
@@ -303,7 +303,7 @@ TEST_F(RedlockData, AWaiterWhoseServerDiesGetsTheLockWhenItIsReleased) {
     if (death == Death::stopped) heal(head, death);  // what it has been told it tells
     const auto took = time_of([&] { lease = waiting.lease(); });
     report(death == Death::killed ? "woken, its server was killed" : "woken, it was stopped", took);
-    EXPECT_LT(took, Millis{3'000});
+    EXPECT_LT(took, here(Millis{3'000}));
     ASSERT_TRUE(lease);
     EXPECT_TRUE(release(*lease));
     if (death == Death::killed) heal(head, death);

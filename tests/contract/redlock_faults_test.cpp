@@ -94,7 +94,7 @@ TEST_F(RedlockFaults, AnAttemptThatFailsIsUndoneWhereItsAnswerIsLate) {
         }
       }
       EXPECT_LT(time_of([&] { EXPECT_EQ(code_of(try_once(*a, request("job"))), Errc::busy); }),
-                Millis{2'500});
+                here(Millis{2'500}));
       if (client_ends) a.reset();
       let_finish(*through_proxies());  // behind all that was asked there
       EXPECT_EQ(having(lock_of("job")), taken);
@@ -141,7 +141,7 @@ TEST_F(RedlockFaults, AnswersOfAMinorityThatAreLostAreMissedByNobody) {
       lose_replies_to(*script, mask);
       const Request wanted = short_request();
       std::unique_ptr<Lease> lease;
-      EXPECT_LT(time_of([&] { lease = hold(*a, wanted); }), Millis{2'000});
+      EXPECT_LT(time_of([&] { lease = hold(*a, wanted); }), here(Millis{2'000}));
       ASSERT_TRUE(lease);
       EXPECT_EQ(code_of(try_once(*b, short_request())), Errc::busy);
       EXPECT_EQ(inspect(*b, "job").holders.size(), 1u);
@@ -168,7 +168,7 @@ TEST_F(RedlockFaults, AnAcquireWhoseAnswersAreLostByTheMajorityIsGrantedOrUndone
       auto a = ready_client();
       lose_replies_to(*script, mask);
       LeaseResult lease = Error{Errc::invalid, ""};
-      EXPECT_LT(time_of([&] { lease = try_once(*a, short_request()); }), Millis{2'500});
+      EXPECT_LT(time_of([&] { lease = try_once(*a, short_request()); }), here(Millis{2'500}));
       if (lease) {
         EXPECT_EQ(code_of(try_once(*b, short_request())), Errc::busy);
         EXPECT_TRUE(renew(**lease));
@@ -176,7 +176,7 @@ TEST_F(RedlockFaults, AnAcquireWhoseAnswersAreLostByTheMajorityIsGrantedOrUndone
       } else {
         EXPECT_EQ(lease.error().code, Errc::unreachable) << lease.error().message;
       }
-      EXPECT_LT(time_of([&] { EXPECT_TRUE(is_held_by(0, "job")); }), Millis{1'000});
+      EXPECT_LT(time_of([&] { EXPECT_TRUE(is_held_by(0, "job")); }), here(Millis{1'000}));
       pass_all();
     }
   }
@@ -193,7 +193,7 @@ TEST_F(RedlockFaults, AWaiterWhoseAnswersAreLostGetsTheLockAndDoesNotWaitForItse
     lose_replies_to(*script, kEach);
     EXPECT_TRUE(release(*held));
     std::unique_ptr<Lease> lease;
-    EXPECT_LT(time_of([&] { lease = waiting.lease(); }), Millis{3'000});
+    EXPECT_LT(time_of([&] { lease = waiting.lease(); }), here(Millis{3'000}));
     ASSERT_TRUE(lease);
     EXPECT_GT(lease->fence(), held->fence());
     expect_to_work(*lease, *b);
@@ -299,16 +299,16 @@ TEST_F(RedlockFaults, AnswersOfAMinorityThatAreLateAreMissedByNobody) {
       auto a = ready_client();
       if (step == 0) hold_replies(mask);
       std::unique_ptr<Lease> lease;
-      EXPECT_LT(time_of([&] { lease = hold(*a, short_request()); }), Millis{1'000});
+      EXPECT_LT(time_of([&] { lease = hold(*a, short_request()); }), here(Millis{1'000}));
       ASSERT_TRUE(lease);
       if (step == 1) hold_replies(mask);
       Result<void> renewed;
-      EXPECT_LT(time_of([&] { renewed = renew(*lease); }), Millis{1'000});
+      EXPECT_LT(time_of([&] { renewed = renew(*lease); }), here(Millis{1'000}));
       EXPECT_TRUE(renewed) << renewed.error().message;
       EXPECT_EQ(code_of(try_once(*b, short_request())), Errc::busy);
       if (step == 2) hold_replies(mask);
       Result<void> released;
-      EXPECT_LT(time_of([&] { released = release(*lease); }), Millis{1'000});
+      EXPECT_LT(time_of([&] { released = release(*lease); }), here(Millis{1'000}));
       EXPECT_TRUE(released) << released.error().message;
       pass_all();
       EXPECT_LT(time_of([&] { EXPECT_TRUE(is_held_by(0, "job")); }), kTtl);
@@ -325,7 +325,7 @@ TEST_F(RedlockFaults, AnAcquireWhoseAnswersAreLateIsUndoneAndNoLateOneIsTakenFor
   ASSERT_TRUE(is_held_by(kEach, "other"));
   hold_replies(0b11100);
   LeaseResult lease = Error{Errc::invalid, ""};
-  EXPECT_LT(time_of([&] { lease = try_once(*a, request("job")); }), Millis{2'500});
+  EXPECT_LT(time_of([&] { lease = try_once(*a, request("job")); }), here(Millis{2'500}));
   ASSERT_EQ(code_of(lease), Errc::unreachable) << lease.error().message;
   expect_names(lease.error(), 0b11100, proxies);
   pass_all();

@@ -82,7 +82,7 @@ TEST_F(RedlockOperator, ALockIsBrokenAndItsHolderHearsWhileAMinorityIsDown) {
       EXPECT_TRUE(broken.value());
       const auto took = time_of([&] { EXPECT_TRUE(hears_of_the_loss(in(1'000))); });
       report("holder hears, " + in_words(dead) + " down", took);
-      EXPECT_LT(took, Millis{1'000});
+      EXPECT_LT(took, here(Millis{1'000}));
       EXPECT_TRUE(is_held_by(0, "job", kEach & ~dead));
       EXPECT_TRUE(is_free_for(*b, request("job")));
       lease.reset();
@@ -112,7 +112,7 @@ TEST_F(RedlockOperator, AMinorityThatCouldBeReachedIsSaidPlainly) {
     const auto took = time_of([&] {
       broken = b->force_release("job", held.owner.id, "root on ops-1: a test", in(1'000));
     });
-    EXPECT_LT(took, Millis{3'000});
+    EXPECT_LT(took, here(Millis{3'000}));
     ASSERT_FALSE(broken);
     EXPECT_EQ(broken.error().code, Errc::unreachable);
     const std::string& message = broken.error().message;
@@ -145,7 +145,7 @@ TEST_F(RedlockOperator, ABrokenLockGoesToWhoeverWaits) {
   ASSERT_TRUE(eventually([&] { return having(names("job").queue) != 0; }));
   EXPECT_TRUE(break_lock(held.owner.id).value());
   std::unique_ptr<Lease> next;
-  EXPECT_LT(time_of([&] { next = waiting.lease(); }), Millis{1'000});
+  EXPECT_LT(time_of([&] { next = waiting.lease(); }), here(Millis{1'000}));
   ASSERT_TRUE(next);
   EXPECT_EQ(renew(*lease).error().code, Errc::lost);
   EXPECT_TRUE(renew(*next));
@@ -194,12 +194,12 @@ TEST_F(RedlockOperator, ALookTakesLittleTimeWhileAMinorityIsSilent) {
   LockInfo info;
   const auto took = time_of([&] { info = inspect(*b, "job"); });
   report("show, two servers stopped", took);
-  EXPECT_LT(took, Millis{2'500});
+  EXPECT_LT(took, here(Millis{2'500}));
   EXPECT_EQ(info.holders.size(), 1u);
   EXPECT_EQ(info.nodes_agreeing, 3u);
   EXPECT_EQ(info.remarks.size(), 2u);
   std::vector<LockInfo> all;
-  EXPECT_LT(time_of([&] { all = b->list("", soon()).value(); }), Millis{2'500});
+  EXPECT_LT(time_of([&] { all = b->list("", soon()).value(); }), here(Millis{2'500}));
   ASSERT_EQ(all.size(), 1u);
   EXPECT_EQ(all[0].nodes_agreeing, 3u);
 }
@@ -210,7 +210,7 @@ TEST_F(RedlockOperator, AClientThatHasLookedEndsAtOnceWhileAMinorityIsSilent) {
   inspect(*b, "job");
   const auto took = time_of([&] { b.reset(); });
   report("the client ends, two servers stopped", took);
-  EXPECT_LT(took, Millis{500});
+  EXPECT_LT(took, here(Millis{500}));
 }
 
 TEST_F(RedlockOperator, WithoutAMajorityNothingIsSaid) {
@@ -225,7 +225,7 @@ TEST_F(RedlockOperator, WithoutAMajorityNothingIsSaid) {
       ASSERT_FALSE(all);
       expect_names(all.error(), dead, servers);
     });
-    EXPECT_LT(took, Millis{5'000});
+    EXPECT_LT(took, here(Millis{5'000}));
     heal(dead, death);
   }
 }

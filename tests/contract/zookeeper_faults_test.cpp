@@ -15,14 +15,14 @@ class ZooKeeperNetwork : public ZooKeeperTest {
   bool is_empty() { return queue_is(0); }
 };
 
-std::vector<Request> all_modes() { return {request("job"), shared("job"), slots("job", 1)}; }
+std::vector<Request> each_mode() { return {request("job"), shared("job"), slots("job", 1)}; }
 
 // --- lost
 
 // What names the lock: parents, create and list, on a key that is new and on one that is not.
 TEST_F(ZooKeeperNetwork, AnAcquireIsGrantedOnceWhicheverReplyIsLost) {
   std::uint64_t fence = 0;
-  for (const Request& wanted : all_modes()) {
+  for (const Request& wanted : each_mode()) {
     for (const bool known : {false, true}) {
       long lost = 0;
       for (int skip = 0; skip < 8; ++skip) {
@@ -91,7 +91,7 @@ TEST_F(ZooKeeperNetwork, ATryWhoseReplyIsLostIsGrantedOrBusyAndLeavesNothing) {
 }
 
 TEST_F(ZooKeeperNetwork, ARenewalWhoseReplyIsLostKeepsTheLock) {
-  for (const Request& wanted : all_modes()) {
+  for (const Request& wanted : each_mode()) {
     auto lease = hold(*through_proxy(), wanted);
     for (int skip = 0; skip < 2; ++skip) {
       const Deadline valid_until = lease->valid_until();
@@ -110,7 +110,7 @@ TEST_F(ZooKeeperNetwork, ARenewalWhoseReplyIsLostKeepsTheLock) {
 }
 
 TEST_F(ZooKeeperNetwork, AReleaseWhoseReplyIsLostFreesTheLockAndNoOther) {
-  for (const Request& wanted : all_modes()) {
+  for (const Request& wanted : each_mode()) {
     auto lease = hold(*through_proxy(), wanted);
     Waiting waiting(client(), zookeeper_rival_of(wanted));
     ASSERT_TRUE(waiters_are(1));
@@ -145,7 +145,7 @@ TEST_F(ZooKeeperNetwork, WhoeverGivesUpWithTheAnswerOutstandingLeavesNothing) {
       if (cancelled) waiting.cancel();
       EXPECT_EQ(code_of(waiting.result()), cancelled ? Errc::cancelled : Errc::unreachable);
     });
-    EXPECT_LT(took, Millis{5'000});
+    EXPECT_LT(took, here(Millis{5'000}));
     proxy->pass();
     EXPECT_TRUE(is_empty());
     EXPECT_TRUE(is_free_for(*a, request("job")));
@@ -239,7 +239,7 @@ TEST_F(ZooKeeperNetwork, ASilentNetworkEndsEveryCallInTime) {
       EXPECT_EQ(client->list("", in(200)).error().code, Errc::unreachable);
       EXPECT_EQ(code_of(lease->release(in(200), Cancel())), Errc::unreachable);
     });
-    EXPECT_LT(took, Millis{5'000});
+    EXPECT_LT(took, here(Millis{5'000}));
     proxy->pass();
     // That release may have been heard, and only its answer not.
     EXPECT_TRUE(eventually([&] { return lease->release(in(1'000), Cancel()).has_value(); }));
@@ -269,7 +269,7 @@ TEST_F(ZooKeeperNetwork, AHolderWhoseConnectionIsCutRenewsOnANewOne) {
   // And hears of its node on the new one, too.
   nodes().remove("/dlock/job/" + children().at(0));
   const auto took = time_of([&] { EXPECT_TRUE(util::wait_readable(events, soon())); });
-  EXPECT_LT(took, Millis{1'000});
+  EXPECT_LT(took, here(Millis{1'000}));
   EXPECT_EQ(code_of(renew(*lease)), Errc::lost);
 }
 

@@ -46,20 +46,6 @@ inline std::unique_ptr<Backend> connect_zookeeper(const std::string& url,
   return nullptr;
 }
 
-inline Errc code_of(const Result<void>& result) {
-  if (!result) return result.error().code;
-  ADD_FAILURE() << "it went well";
-  return Errc::invalid;
-}
-
-/// How long `what` takes.
-template <typename Function>
-Millis time_of(const Function& what) {
-  const Deadline before = Clock::now();
-  what();
-  return std::chrono::duration_cast<Millis>(Clock::now() - before);
-}
-
 class ZooKeeperTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -77,7 +63,10 @@ class ZooKeeperTest : public testing::Test {
       server = std::make_shared<ZooKeeperServer>(*options);
     } else {
       server = shared_server<ZooKeeperServer>();
-      server->clear();
+      if (!server->clear()) {
+        server->kill();
+        server = shared_server<ZooKeeperServer>();
+      }
     }
     proxy.emplace("127.0.0.1", server->port());
     a = client();

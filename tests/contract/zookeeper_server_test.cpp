@@ -9,8 +9,10 @@
 namespace dlock::test {
 namespace {
 
-constexpr Millis kTtl{2'000};
-Request brief(const std::string& key = "job") { return request(key, Mode::exclusive, 1, kTtl); }
+constexpr Millis kBriefTtl{2'000};
+Request brief(const std::string& key = "job") {
+  return request(key, Mode::exclusive, 1, kBriefTtl);
+}
 
 using ZooKeeperServers = ZooKeeperTest;
 
@@ -38,7 +40,7 @@ TEST_F(ZooKeeperServers, ASessionThatTheServerEndedIsALossAtOnce) {
       if (auto renewed = renew(*lease); !renewed && renewed.error().code == Errc::lost) break;
     }
   });
-  EXPECT_LT(took, Millis{1'000});
+  EXPECT_LT(took, here(Millis{1'000}));
   const auto outcome = renew(*lease);
   ASSERT_EQ(code_of(outcome), Errc::lost);
   EXPECT_NE(outcome.error().message.find("expired"), std::string::npos) << outcome.error().message;
@@ -52,7 +54,8 @@ TEST_F(ZooKeeperServers, ANodeThatIsDeletedIsALossAtOnce) {
     EXPECT_TRUE(renew(*lease));
     EXPECT_FALSE(util::wait_readable(events, Deadline{}));
     nodes().remove("/dlock/job/" + children().at(0));
-    EXPECT_LT(time_of([&] { EXPECT_TRUE(util::wait_readable(events, soon())); }), Millis{1'000});
+    EXPECT_LT(time_of([&] { EXPECT_TRUE(util::wait_readable(events, soon())); }),
+              here(Millis{1'000}));
     const auto outcome = renew(*lease);
     ASSERT_FALSE(outcome);
     EXPECT_EQ(outcome.error().code, Errc::lost);
@@ -81,8 +84,8 @@ TEST_F(ZooKeeperServers, APausedServerLeavesTheLeaseUntilItsEndAndNotLonger) {
   server->pause();
   const Deadline paused = Clock::now();
   EXPECT_EQ(code_of(lease->renew(in(300), Cancel())), Errc::unreachable);
-  EXPECT_LE(lease->valid_until(), paused + kTtl);
-  EXPECT_GT(lease->valid_until(), paused + kTtl / 4);
+  EXPECT_LE(lease->valid_until(), paused + kBriefTtl);
+  EXPECT_GT(lease->valid_until(), paused + kBriefTtl / 4);
   server->resume();
   EXPECT_TRUE(renew(*lease));
   EXPECT_TRUE(release(*lease));
@@ -131,7 +134,7 @@ TEST_F(ZooKeeperServers, AServerThatIsGoneEndsEveryCallInTime) {
     EXPECT_EQ(hasty->inspect("job", in(300)).error().code, Errc::unreachable);
     EXPECT_EQ(code_of(lease->release(in(300), Cancel())), Errc::unreachable);
   });
-  EXPECT_LT(took, Millis{5'000});
+  EXPECT_LT(took, here(Millis{5'000}));
 }
 
 TEST_F(ZooKeeperServers, OneThatTakesNoMoreConnectionsIsUnreachable) {
@@ -139,7 +142,7 @@ TEST_F(ZooKeeperServers, OneThatTakesNoMoreConnectionsIsUnreachable) {
   ZooKeeperClient only(server->port());
   auto hasty = client({.patience = Millis{500}});
   LeaseResult outcome = Error{};
-  EXPECT_LT(time_of([&] { outcome = try_once(*hasty, request("job")); }), Millis{3'000});
+  EXPECT_LT(time_of([&] { outcome = try_once(*hasty, request("job")); }), here(Millis{3'000}));
   EXPECT_EQ(code_of(outcome), Errc::unreachable);
 }
 
@@ -194,7 +197,7 @@ TEST_F(ZooKeeperThree, WithoutAMajorityNothingIsGrantedAndNothingIsLost) {
   EXPECT_EQ(lease->valid_until(), valid_until);
   auto hasty = connect_zookeeper(three->url(), {.patience = Millis{700}});
   LeaseResult outcome = Error{};
-  EXPECT_LT(time_of([&] { outcome = try_once(*hasty, request("job")); }), Millis{5'000});
+  EXPECT_LT(time_of([&] { outcome = try_once(*hasty, request("job")); }), here(Millis{5'000}));
   EXPECT_EQ(code_of(outcome), Errc::unreachable);
   three->operator[]((left + 1) % 3).start_again();
   EXPECT_TRUE(eventually([&] { return renew(*lease).has_value(); }));

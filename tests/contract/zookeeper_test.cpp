@@ -195,9 +195,9 @@ TEST_F(ZooKeeperNodes, AmongFiveThousandSiblingsItGoesOnAsBefore) {
     other.create("/dlock/job/" + std::string(40, 'n') + "-lock-", "", Znode::ephemeral_sequential);
   }
   EXPECT_LT(time_of([&] { EXPECT_EQ(code_of(try_once(*a, request("job"))), Errc::busy); }),
-            Millis{5'000});
+            here(Millis{5'000}));
   EXPECT_LT(time_of([&] { EXPECT_EQ(inspect(*b, "job").waiters->size(), 4'999u); }),
-            Millis{10'000});
+            here(Millis{10'000}));
   EXPECT_EQ(children().size(), 5'000u);
   Waiting waiting(client(), request("job"));
   ASSERT_TRUE(waiting.blocked());

@@ -81,10 +81,15 @@ std::string ZooKeeperServer::mode() const {
   return at == std::string::npos ? "" : text.substr(at + 7, text.find('\n', at + 1) - at - 7);
 }
 
-void ZooKeeperServer::clear() const {
-  ZooKeeperClient client(port());
-  for (const std::string& name : client.children("/")) {
-    if (name != "zookeeper") client.remove_all('/' + name);
+bool ZooKeeperServer::clear() const {
+  try {
+    ZooKeeperClient client(port());
+    for (const std::string& name : client.children("/")) {
+      if (name != "zookeeper") client.remove_all('/' + name);
+    }
+    return true;
+  } catch (const std::runtime_error&) {
+    return false;
   }
 }
 

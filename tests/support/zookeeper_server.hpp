@@ -30,8 +30,8 @@ class ZooKeeperServer final : public TestServer {
   std::string address() const { return "127.0.0.1:" + std::to_string(port()); }
   std::string url() const { return "zookeeper://" + address(); }
 
-  /// Removes all nodes but the server's own.
-  void clear() const;
+  /// Removes all nodes but the server's own; false if somebody's ACL forbids it.
+  bool clear() const;
 
   /// After kill(): it forgets everything, the sessions too, which start_again() would find.
   void erase();

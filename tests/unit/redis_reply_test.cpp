@@ -5,11 +5,13 @@
 namespace dlock::redis {
 namespace {
 
-Reply text(std::string value) { return {.kind = Reply::Kind::text, .text = std::move(value)}; }
+Reply text_reply(std::string value) {
+  return {.kind = Reply::Kind::text, .text = std::move(value)};
+}
 Reply error(std::string value) { return {.kind = Reply::Kind::error, .text = std::move(value)}; }
 
 TEST(RedisReply, WhatIsNotThereReadsAsNothing) {
-  const Reply array{.kind = Reply::Kind::array, .items = {text("a")}};
+  const Reply array{.kind = Reply::Kind::array, .items = {text_reply("a")}};
   EXPECT_EQ(array.at(0).text, "a");
   EXPECT_EQ(array.at(1).kind, Reply::Kind::nil);
   EXPECT_EQ(array.at(1).at(5).at(9).number(7), 7);
@@ -17,24 +19,24 @@ TEST(RedisReply, WhatIsNotThereReadsAsNothing) {
 
 TEST(RedisReply, NumbersAreReadFromTextToo) {
   EXPECT_EQ((Reply{.kind = Reply::Kind::integer, .integer = -3}).number(), -3);
-  EXPECT_EQ(text("42").number(), 42);
-  EXPECT_EQ(text("-1").number(5), -1);
+  EXPECT_EQ(text_reply("42").number(), 42);
+  EXPECT_EQ(text_reply("-1").number(5), -1);
   for (const char* none : {"", "x", "4x", " 4", "1e3", "1.5", "99999999999999999999"}) {
-    EXPECT_EQ(text(none).number(7), 7) << none;
+    EXPECT_EQ(text_reply(none).number(7), 7) << none;
   }
   EXPECT_EQ(error("3").number(7), 7);
 }
 
 TEST(RedisReply, HasAShape) {
   const Reply one{.kind = Reply::Kind::integer, .integer = 1};
-  const Reply array{.kind = Reply::Kind::array, .items = {text("a"), one, {}}};
+  const Reply array{.kind = Reply::Kind::array, .items = {text_reply("a"), one, {}}};
   for (const char* shape : {"*", "*$", "*$:", "*$:_"}) EXPECT_TRUE(array.is(shape)) << shape;
   for (const char* shape : {"", "$", ":", "*:", "*$$", "*$:$", "*$:_$"}) {
     EXPECT_FALSE(array.is(shape)) << shape;
   }
   EXPECT_TRUE(one.is(":"));
-  EXPECT_TRUE(text("").is("$"));
-  EXPECT_FALSE(text("").is("$$"));
+  EXPECT_TRUE(text_reply("").is("$"));
+  EXPECT_FALSE(text_reply("").is("$$"));
   EXPECT_TRUE(error("ERR").is("-"));
   EXPECT_FALSE(Reply().is("*"));
 }
@@ -126,7 +128,7 @@ TEST(RedisReply, OnlyWhatIsOverInAMomentPasses) {
   for (const char* passing : {"LOADING Redis is loading", "BUSY Redis is busy", "TRYAGAIN Multi",
                               "ERR max number of clients reached"}) {
     EXPECT_TRUE(is_passing(error(passing))) << passing;
-    EXPECT_FALSE(is_passing(text(passing)));
+    EXPECT_FALSE(is_passing(text_reply(passing)));
   }
   for (const char* lasting : {"READONLY x", "OOM x", "NOAUTH x", "NOSCRIPT x", "ERR x", ""}) {
     EXPECT_FALSE(is_passing(error(lasting))) << lasting;

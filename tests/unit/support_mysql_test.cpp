@@ -62,7 +62,7 @@ std::string value(Connection& connection, const std::string& sql) {
   return reply.answers.at(0).rows.at(0).at(0).value_or("NULL");
 }
 
-bool names(const std::string& text, const std::string& part) {
+bool mentions(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
@@ -120,7 +120,7 @@ TEST_F(SupportMysql, TakesSettingsAndSaysWhyItDoesNotStart) {
     const MysqlServer wrong({.settings = {"nonsense=1"}});
     ADD_FAILURE() << "it started";
   } catch (const std::runtime_error& error) {
-    EXPECT_TRUE(names(error.what(), "nonsense")) << error.what();
+    EXPECT_TRUE(mentions(error.what(), "nonsense")) << error.what();
   }
 }
 
@@ -248,11 +248,11 @@ TEST_F(SupportMysql, AServerThatIsStoppedIsLateAndLeavesNoThread) {
   const Reply reply = connection->ask("SELECT 1", in(Millis{200}), {});
   ASSERT_FALSE(reply.ok());
   EXPECT_EQ(reply.error->code, Errc::unreachable);
-  EXPECT_TRUE(names(reply.error->message, "no answer within 200ms")) << reply.error->message;
+  EXPECT_TRUE(mentions(reply.error->message, "no answer within 200ms")) << reply.error->message;
   EXPECT_TRUE(connection->broken());
   const Error error = refusal(server.url("table"), Millis{300});
   EXPECT_EQ(error.code, Errc::unreachable);
-  EXPECT_TRUE(names(error.message, "no answer within 300ms")) << error.message;
+  EXPECT_TRUE(mentions(error.message, "no answer within 300ms")) << error.message;
   EXPECT_TRUE(no_threads());
   server.resume();
   EXPECT_EQ(value(*connected(server.url("table")), "SELECT 1"), "1");
@@ -288,7 +288,7 @@ TEST_F(SupportMysql, AServerThatDiesBreaksAnAsk) {
   killer.join();
   ASSERT_FALSE(reply.ok());
   EXPECT_EQ(reply.error->code, Errc::unreachable);
-  EXPECT_TRUE(names(reply.error->message, "the connection was lost")) << reply.error->message;
+  EXPECT_TRUE(mentions(reply.error->message, "the connection was lost")) << reply.error->message;
   EXPECT_TRUE(connection->broken());
 }
 
@@ -343,12 +343,12 @@ TEST_F(SupportMysql, SaysWhyItCannotConnect) {
   MysqlServer server;
   const Error wrong = refusal(server.url("table", "app:Xyzzy7"));
   EXPECT_EQ(wrong.code, Errc::denied);
-  EXPECT_TRUE(names(wrong.message, "the user \"app\" may not log in")) << wrong.message;
-  EXPECT_FALSE(names(wrong.message, "Xyzzy7"));
+  EXPECT_TRUE(mentions(wrong.message, "the user \"app\" may not log in")) << wrong.message;
+  EXPECT_FALSE(mentions(wrong.message, "Xyzzy7"));
   const std::string address = "127.0.0.1:" + std::to_string(server.port());
   const Error none = refusal("mysql-table://root@" + address + "/nowhere");
   EXPECT_EQ(none.code, Errc::invalid);
-  EXPECT_TRUE(names(none.message, "there is no database \"nowhere\"")) << none.message;
+  EXPECT_TRUE(mentions(none.message, "there is no database \"nowhere\"")) << none.message;
   const Error forbidden = refusal("mysql-table://app:sesame@" + address + "/mysql");
   EXPECT_EQ(forbidden.code, Errc::denied);
   server.kill();
@@ -357,8 +357,8 @@ TEST_F(SupportMysql, SaysWhyItCannotConnect) {
   EXPECT_EQ(refused.message, "mysql " + address + ": connection refused");
   EXPECT_EQ(refusal("mysql-table:///test?socket=/nowhere/socket").message,
             "mysql /nowhere/socket: no such socket");
-  EXPECT_TRUE(names(refusal("mysql-table://no.such.host.invalid/test").message, "name server") ||
-              names(refusal("mysql-table://no.such.host.invalid/test").message, "no such host"));
+  EXPECT_TRUE(mentions(refusal("mysql-table://no.such.host.invalid/test").message, "name server") ||
+              mentions(refusal("mysql-table://no.such.host.invalid/test").message, "no such host"));
 }
 
 TEST_F(SupportMysql, ConnectsByASocketAndByTheNameLocalhost) {
@@ -387,8 +387,8 @@ TEST_F(SupportMysql, TakesThePrimaryAmongSeveral) {
   EXPECT_EQ(value(*connection, "SELECT @@port"), std::to_string(primary.port()));
   const Error error = refusal(url({nobody.port(), standby.port()}));
   EXPECT_EQ(error.code, Errc::unreachable);
-  EXPECT_TRUE(names(error.message, "connection refused; mysql 127.0.0.1")) << error.message;
-  EXPECT_TRUE(names(error.message, "is read_only")) << error.message;
+  EXPECT_TRUE(mentions(error.message, "connection refused; mysql 127.0.0.1")) << error.message;
+  EXPECT_TRUE(mentions(error.message, "is read_only")) << error.message;
   // One alone is what the operator wants, whatever it is.
   EXPECT_EQ(value(*connected(url({standby.port()})), "SELECT @@read_only"), "1");
 }
@@ -424,12 +424,12 @@ TEST_F(SupportMysql, SpeaksTls) {
   EXPECT_EQ(cipher("?tls=verify&ca=" + cert), "1");
   const Error untrusted = refusal(server.url("table") + "?tls=verify");
   EXPECT_EQ(untrusted.code, Errc::unreachable);
-  EXPECT_TRUE(names(untrusted.message, "?ca=FILE")) << untrusted.message;
+  EXPECT_TRUE(mentions(untrusted.message, "?ca=FILE")) << untrusted.message;
   const Error no_file = refusal(server.url("table") + "?tls=verify&ca=" + dir.path() + "/none");
   EXPECT_EQ(no_file.code, Errc::invalid);
 
   const MysqlServer plain({.settings = {"skip-ssl"}});  // MariaDB 11 speaks TLS by default
-  EXPECT_TRUE(names(refusal(plain.url("table") + "?tls=on").message, "does not speak TLS"));
+  EXPECT_TRUE(mentions(refusal(plain.url("table") + "?tls=on").message, "does not speak TLS"));
   EXPECT_EQ(refusal(plain.url("table") + "?tls=verify&ca=" + cert).code, Errc::unreachable);
 }
 
@@ -544,11 +544,11 @@ TEST(MysqlConnection, GivesNoFileToTheServer) {
     EXPECT_EQ(connection->id(), 7U);
     const Reply reply = ask(*connection, "SELECT 1");
     ASSERT_FALSE(reply.ok());
-    EXPECT_TRUE(names(reply.error->message, "forbidden")) << reply.error->message;
+    EXPECT_TRUE(mentions(reply.error->message, "forbidden")) << reply.error->message;
     connection->close();
   }
-  EXPECT_TRUE(names(heard, "SELECT 1"));
-  EXPECT_FALSE(names(heard, "open sesame"));
+  EXPECT_TRUE(mentions(heard, "SELECT 1"));
+  EXPECT_FALSE(mentions(heard, "open sesame"));
 }
 
 TEST(MysqlConnection, DoesNotSayThePasswordInPlainText) {
@@ -563,8 +563,8 @@ TEST(MysqlConnection, DoesNotSayThePasswordInPlainText) {
     const Error error = refusal(server.url());
     EXPECT_EQ(error.code, Errc::denied) << error.message;
   }
-  EXPECT_TRUE(names(heard, "app"));
-  EXPECT_FALSE(names(heard, "Xyzzy7"));
+  EXPECT_TRUE(mentions(heard, "app"));
+  EXPECT_FALSE(mentions(heard, "Xyzzy7"));
 }
 
 TEST(MysqlConnection, StopsAServerThatSendsWithoutEnd) {
@@ -584,7 +584,7 @@ TEST(MysqlConnection, StopsAServerThatSendsWithoutEnd) {
     const auto connection = connected(server.url());
     const Reply reply = ask(*connection, "SELECT 1");
     ASSERT_FALSE(reply.ok());
-    EXPECT_TRUE(names(reply.error->message, "too large")) << reply.error->message;
+    EXPECT_TRUE(mentions(reply.error->message, "too large")) << reply.error->message;
     EXPECT_TRUE(connection->broken());
   }
   EXPECT_TRUE(stopped);
@@ -595,7 +595,7 @@ TEST(MysqlConnection, KnowsWhatIsNoServerOfTheKind) {
   EXPECT_EQ(refusal(silent.url()).code, Errc::unreachable);
   FakeServer other([](FakeServer& it) { it.send(0, "220 mail.example.com ESMTP"); });
   const std::string message = refusal(other.url()).message;
-  EXPECT_TRUE(names(message, "is it a MySQL or MariaDB?")) << message;
+  EXPECT_TRUE(mentions(message, "is it a MySQL or MariaDB?")) << message;
 }
 
 TEST(MysqlConnection, WaitsNoLongerForANetworkThatSwallowsAll) {
@@ -621,7 +621,7 @@ TEST(MysqlConnection, WaitsNoLongerForANetworkThatSwallowsAll) {
   const Error error =
       refusal("mysql-table://app@127.0.0.1:" + std::to_string(port.port()) + "/test", Millis{300});
   EXPECT_EQ(error.code, Errc::unreachable);
-  EXPECT_TRUE(names(error.message, "no answer within 300ms")) << error.message;
+  EXPECT_TRUE(mentions(error.message, "no answer within 300ms")) << error.message;
   EXPECT_TRUE(no_threads());
 }
 
@@ -633,7 +633,7 @@ TEST(MysqlConnection, WaitsNoLongerForALoginThanItMay) {
       util::wait_readable(over.get(), in(kAmple));
     });
     const Error error = refusal(server.url(), Millis{200});
-    EXPECT_TRUE(names(error.message, "no answer within 200ms")) << error.message;
+    EXPECT_TRUE(mentions(error.message, "no answer within 200ms")) << error.message;
     // The library's own patience is a second then: the thread that is left behind ends by itself.
     EXPECT_TRUE(no_threads());
     eventfd_write(over.get(), 1);
