@@ -120,10 +120,24 @@ TEST_F(RedisHostile, AQueueFullOfStrangersIsEmptiedAndNotServed) {
 
 class FakeServer {
  public:
-  /// Says `once` to each connection, and then `forever` again and again.
+  /// Sends `once` on each connection, and then `forever` again and again.
   FakeServer(std::string once, std::string forever)
+      : FakeServer(std::move(once), std::move(forever), {}) {}
+  /// Sends the next of `replies` for each request, and begins again after the last one.
+  explicit FakeServer(std::vector<std::string> replies) : FakeServer("", "", std::move(replies)) {}
+  ~FakeServer() {
+    ::shutdown(listener_.get(), SHUT_RDWR);
+    thread_.join();
+  }
+  FakeServer(const FakeServer&) = delete;
+  FakeServer& operator=(const FakeServer&) = delete;
+  int port() const { return port_; }
+
+ private:
+  FakeServer(std::string once, std::string forever, std::vector<std::string> replies)
       : once_(std::move(once)),
         forever_(std::move(forever)),
+        replies_(std::move(replies)),
         listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     sockaddr_in address{};
     address.sin_family = AF_INET;
@@ -135,15 +149,7 @@ class FakeServer {
     port_ = ntohs(address.sin_port);
     thread_ = std::thread([this] { serve(); });
   }
-  ~FakeServer() {
-    ::shutdown(listener_.get(), SHUT_RDWR);
-    thread_.join();
-  }
-  FakeServer(const FakeServer&) = delete;
-  FakeServer& operator=(const FakeServer&) = delete;
-  int port() const { return port_; }
 
- private:
   void serve() {
     for (;;) {
       const Fd client(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
@@ -151,6 +157,10 @@ class FakeServer {
       std::array<char, 4096> request;
       if (::recv(client.get(), request.data(), request.size(), 0) <= 0) continue;
       if (!say(client, once_)) continue;
+      for (std::size_t i = 0; !replies_.empty(); ++i) {
+        if (!say(client, replies_[i % replies_.size()])) break;
+        if (::recv(client.get(), request.data(), request.size(), 0) <= 0) break;
+      }
       if (forever_.empty()) (void)::recv(client.get(), request.data(), request.size(), 0);
       while (!forever_.empty() && say(client, forever_)) {
       }
@@ -166,6 +176,7 @@ class FakeServer {
   }
 
   const std::string once_, forever_;
+  const std::vector<std::string> replies_;
   const Fd listener_;
   int port_ = 0;
   std::thread thread_;
@@ -241,6 +252,21 @@ TEST(RedisImpostor, RepliesOfTheWrongShapeAreErrors) {
     EXPECT_TRUE(is_error(client->list("", in(400)))) << answer;
     if (answer == ":1\r\n") continue;  // "it is broken now", if that was asked
     EXPECT_TRUE(is_error(client->force_release("job", "id", "test", in(400)))) << answer;
+  }
+}
+
+TEST(RedisImpostor, AScanWhoseCursorsRepeatIsAnError) {
+  if (find_backend("redis")->open == nullptr) GTEST_SKIP() << "built without redis";
+  const auto page = [](const std::string& cursor) {
+    return "*2\r\n$1\r\n" + cursor + "\r\n*1\r\n$9\r\ndlock:job\r\n";
+  };
+  for (const auto& pages : {std::vector{page("1")}, std::vector{page("1"), page("2")},
+                            std::vector{page("1"), page("2"), page("3")}}) {
+    const FakeServer fake(pages);
+    const auto found = connect_redis(fake.port())->list("", in(2'000));
+    ASSERT_FALSE(found);
+    EXPECT_NE(found.error().message.find("unexpected reply"), std::string::npos)
+        << found.error().message;
   }
 }
 

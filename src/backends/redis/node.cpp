@@ -1,6 +1,7 @@
 #include "backends/redis/node.hpp"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "backends/redis/look.hpp"
@@ -198,15 +199,17 @@ Result<std::vector<std::string>> Node::scan(std::string_view key_prefix, Deadlin
                                             Cancel cancel) {
   const std::string pattern = glob_escape(prefix_ + std::string(key_prefix)) + '*';
   std::vector<std::string> keys;
+  // No server gives a cursor twice in one scan. If we followed one again, we might never end.
+  std::set<std::string> seen;
   std::string cursor = "0";
   do {
     const auto reply = connection_.ask({"SCAN", cursor, "MATCH", pattern, "COUNT", "1000"},
                                        patience(deadline), cancel);
     if (!reply) return reply.error();
     if (reply.value().is_error()) return server_error(address().shown, reply.value().text);
-    const std::string asked = std::exchange(cursor, reply.value().at(0).text);
-    const bool goes_on = cursor != asked || cursor == "0";
-    if (!reply.value().is("*$*") || !goes_on) return connection_.unexpected_reply();
+    if (!reply.value().is("*$*")) return connection_.unexpected_reply();
+    cursor = reply.value().at(0).text;
+    if (!seen.insert(cursor).second) return connection_.unexpected_reply();
     for (const Reply& name : reply.value().at(1).items) {
       if (!name.text.starts_with(prefix_)) return connection_.unexpected_reply();
       if (!belongs_to_a_lock(name.text, prefix_)) keys.push_back(name.text.substr(prefix_.size()));
