@@ -11,6 +11,15 @@ namespace {
 constexpr const char* kInvalidate = "__redis__:invalidate";
 constexpr std::size_t kMostShown = 60;
 
+// For -vv.
+std::string described(const Reply& push) {
+  if (push.at(1).text != kInvalidate) return util::in_quotes(push.at(2).text, kMostShown);
+  const auto& keys = push.at(2).items;
+  if (keys.empty()) return "all keys have changed";
+  return util::in_quotes(keys.front().text, kMostShown) + " has changed" +
+         (keys.size() > 1 ? ", and " + std::to_string(keys.size() - 1) + " more" : "");
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Subscription>> Subscription::open(const Address& address,
@@ -38,8 +47,9 @@ Result<std::vector<std::string>> Subscription::read(std::string_view key) {
     const Reply& push = **reply;
     if (!push.is("*$$")) return connection_.unexpected_reply();
     if (push.at(0).text != "message") continue;
-    util::log_exchange(connection_.address().shown, "message",
-                       util::in_quotes(push.at(2).text, kMostShown), std::nullopt);
+    if (util::exchanges_shown()) {
+      util::log_exchange(connection_.address().shown, "message", described(push), std::nullopt);
+    }
     if (push.at(1).text != kInvalidate) {
       out.push_back(push.at(2).text);
       continue;
