@@ -21,8 +21,7 @@ struct Reply {
   bool is_error() const { return kind == Kind::error; }
 
   /// True if the reply has this shape, in the letters of the protocol: ":" is an integer, "$" a
-  /// text,
-  /// "*" an array; "*$*" is an array that begins with a text and an array, and may go on.
+  /// text, "*" an array; "*$*" is an array that begins with a text and an array, and may go on.
   bool is(std::string_view shape) const;
 
   /// A server can answer anything: what is not there reads as nothing.
