@@ -54,6 +54,14 @@ Waited wait_for(const Worker& worker, Deadline deadline, Cancel cancel) {
   return fds[1].revents != 0 ? Waited::cancelled : Waited::late;
 }
 
+void log_reply(const std::string& server, const std::string& asked, const Reply& reply,
+               Deadline sent) {
+  if (!util::exchanges_shown()) return;
+  util::log_exchange(
+      server, asked,
+      reply.ok() ? "answers: " + std::to_string(reply.answers.size()) : reply.error->message, sent);
+}
+
 Reply failed(Errc code, std::string message) { return {.error = Error{code, std::move(message)}}; }
 
 }  // namespace
@@ -203,10 +211,7 @@ Reply Connection::receive(Deadline deadline, Cancel cancel) {
     reply.answers.erase(reply.answers.begin(),
                         reply.answers.begin() + static_cast<std::ptrdiff_t>(dropped));
   }
-  util::log_exchange(
-      state_->server, state_->asked,
-      reply.ok() ? "answers: " + std::to_string(reply.answers.size()) : reply.error->message,
-      state_->sent);
+  log_reply(state_->server, state_->asked, reply, state_->sent);
   if (reply.error && ends_connection(reply.code)) {
     close();
     state_->why_broken = reply.error->message;
