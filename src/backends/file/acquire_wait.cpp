@@ -89,12 +89,31 @@ Result<bool> Acquisition::may_wait() {
   return false;
 }
 
+void Acquisition::log_wait(const Result<Step>& step, std::span<LockFile* const> files,
+                           Deadline asked) const {
+  if (!util::exchanges_shown()) return;
+  // Only a file that was granted is locked; without a grant, the lock is named by its main file.
+  const LockFile* named = &*main_;
+  for (const LockFile* file : files) {
+    if (file->locked_by != 0) named = file;
+  }
+  std::string outcome = "granted";
+  if (!step) {
+    outcome = step.error().message;
+  } else if (step.value() == Step::again) {
+    outcome = "the file was replaced";
+  }
+  util::log_exchange("lock file " + path_of(place_, named->name), "wait", outcome, asked);
+}
+
 // Waits until one of the files is granted; again: one of them was replaced.  Otherwise nothing is
 // left of the wait on return, before any of the files is closed.
 Result<Acquisition::Step> Acquisition::wait_in_kernel(int operation,
                                                       std::span<LockFile* const> files) {
+  const Deadline asked = Clock::now();
   waiting_ = std::make_unique<FlockWait>(request_.owner.pid);
   auto step = wait_for_any(operation, files);
+  log_wait(step, files, asked);
   watch_.clear();
   if (!step || *step != Step::granted) waiting_.reset();
   return step;
@@ -102,7 +121,6 @@ Result<Acquisition::Step> Acquisition::wait_in_kernel(int operation,
 
 Result<Acquisition::Step> Acquisition::wait_for_any(int operation,
                                                     std::span<LockFile* const> files) {
-  const Deadline asked = Clock::now();
   for (const LockFile* file : files) {
     if (auto ok = waiting_->add(*file, operation); !ok) return ok.error();
   }
@@ -130,8 +148,6 @@ Result<Acquisition::Step> Acquisition::wait_for_any(int operation,
     switch (outcome->end) {
       case FlockWait::End::granted:
         files[outcome->which]->locked_by = outcome->by;
-        util::log_exchange("lock file " + path_of(place_, files[outcome->which]->name), "wait",
-                           "granted", asked);
         waiting_->keep_only(outcome->which);
         return Step::granted;
       case FlockWait::End::cancelled:

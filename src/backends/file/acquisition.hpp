@@ -35,6 +35,7 @@ class Acquisition {
   Result<Step> wait_for_seat();
   Result<Step> wait_in_kernel(int operation, std::span<LockFile* const> files);
   Result<Step> wait_for_any(int operation, std::span<LockFile* const> files);
+  void log_wait(const Result<Step>& step, std::span<LockFile* const> files, Deadline asked) const;
   Result<bool> may_wait();
   Result<bool> refused();
   Result<LockInfo> look_and_tell();
