@@ -46,7 +46,7 @@ constexpr std::array kCommands{
             .text =
                 "Prints a line for each holder of each lock in the backend whose name begins with "
                 "PREFIX; without PREFIX, of all locks. Locks that other programs took under the "
-                "names of dlock's are among them. Nobody is kept waiting by it.",
+                "names of dlock's are among them. Listing never blocks a holder or a waiter.",
             .operands = "PREFIX",
             .execute = cmd_list},
     Command{.id = kShow,

@@ -49,9 +49,9 @@ constexpr std::array kFlags{
          .fallback = "30s",
          .brief = "let the lock expire this long after its last renewal",
          .text =
-             "dlock renews the lock three times in this time while the command runs. A short "
-             "DURATION frees the lock sooner after a machine has died, a long one survives longer "
-             "network outages. From 1s to 24h. Backends that see a holder die ignore --ttl."},
+             "While the command runs, dlock renews the lock at least three times in DURATION. A "
+             "short DURATION frees the lock sooner after a machine has died. A long one survives "
+             "longer network outages. From 1s to 24h. The file backend ignores --ttl."},
     Flag{.name = "shared",
          .kind = ValueKind::boolean,
          .group = Group::lock,
@@ -82,9 +82,8 @@ constexpr std::array kFlags{
          .group = Group::run,
          .commands = kRun,
          .fallback = "75",
-         .brief = "exit with this status if the lock is held",
-         .text = "This is the status when --nonblock or --wait ends the wait for a lock. N is from "
-                 "0 to 255."},
+         .brief = "exit with N instead of 75 if the lock is held",
+         .text = "N is from 0 to 255."},
     Flag{.name = "leftovers",
          .value = "WHAT",
          .group = Group::run,
@@ -92,10 +91,11 @@ constexpr std::array kFlags{
          .choices = {"ignore", "wait", "kill"},
          .fallback = "ignore",
          .brief = "what to do with processes that the command leaves behind",
-         .text = "This is for processes that the command started and that still run when it has "
-                 "ended by itself. ignore: leave them running, name them in a warning, and release "
-                 "the lock. wait: wait until they have ended, then release the lock. kill: send "
-                 "them SIGTERM, and SIGKILL after --kill-after, then release the lock."},
+         .text =
+             "It applies when the command ends by itself. ignore: leave them running, name them "
+             "in a warning, and release the lock. wait: wait until they have ended, then "
+             "release the lock. kill: send them SIGTERM, and SIGKILL after --kill-after, then "
+             "release the lock."},
     Flag{.name = "kill-after",
          .kind = ValueKind::duration,
          .value = "DURATION",
@@ -133,8 +133,9 @@ constexpr std::array kFlags{
          .brief = "keep the lock at least this long",
          .text = "If the command ends sooner, dlock exits with the command's status at once, but "
                  "the lock is released only when DURATION has passed since it was acquired. With "
-                 "it, a job that all machines start at the same minute runs on one of them, "
-                 "although their clocks differ and the job is quick."},
+                 "--nonblock, or with a --wait that is shorter than DURATION, a job that all "
+                 "machines start at the same minute then runs on only one of them, even if the job "
+                 "is quick and the clocks differ a little."},
     Flag{.name = "status-file",
          .value = "FILE",
          .group = Group::run,
@@ -165,7 +166,8 @@ constexpr std::array kFlags{
          .commands = kList | kForceRelease,
          .config = false,
          .brief = "include only locks held for longer than this",
-         .text = "A holder is left out if it is not known for how long it has held the lock."},
+         .text = "A holder is included only if it is known to have held the lock for longer than "
+                 "DURATION."},
     Flag{.name = "id",
          .value = "PREFIX",
          .group = Group::look,
@@ -214,8 +216,8 @@ constexpr std::array kFlags{
          .completes = Completes::backends,
          .fallback = "file",
          .brief = "where the lock is kept",
-         .text = "This is the name of a backend, a URL that names its servers too, or a profile of "
-                 "the config file. \"dlock backends\" lists the backends."},
+         .text = "NAME is a backend or a profile of the config file. A URL names the servers, too. "
+                 "\"dlock backends\" lists the backends."},
     Flag{.name = "server",
          .letter = 'S',
          .kind = ValueKind::list,
@@ -223,9 +225,10 @@ constexpr std::array kFlags{
          .commands = kWithBackend,
          .setting = "servers",
          .brief = "server of the backend, or several separated by commas",
-         .text = "This is for a backend that is given by its bare name. Without --server, most "
-                 "backends try this machine on the service's usual port. A server of redlock can "
-                 "also be a URL of its own."},
+         .text =
+             "Use it if --backend is the name of a backend: a URL names its own servers. Without "
+             "--server, most backends try this machine on the service's usual port. A server "
+             "of redlock can also be a URL of its own."},
     Flag{.name = "quiet",
          .letter = 'q',
          .kind = ValueKind::boolean,
@@ -238,16 +241,17 @@ constexpr std::array kFlags{
          .kind = ValueKind::count,
          .commands = kWithBackend,
          .rival = "quiet",
-         .brief = "print more; twice: print all",
-         .text = "Once: say when the lock is acquired, renewed with trouble and released. Twice: "
-                 "print also a line for each exchange with the backend. In the environment and in "
-                 "the config file it is a number: 0, 1 or 2."},
+         .brief = "print more; can be given twice",
+         .text = "Once: also print when the lock is acquired and released. Twice: also print a "
+                 "line for each exchange with the backend. In the environment and in the config "
+                 "file it is a number: 0, 1 or 2."},
     Flag{.name = "json",
          .kind = ValueKind::boolean,
          .commands = kWithBackend | kBackends,
          .brief = "write JSON instead of text",
          .text = "Each message on stderr is a JSON object on a line of its own, {\"level\", "
-                 "\"message\"}. The output on stdout is one JSON document."},
+                 "\"message\"}. The output of list, show and backends on stdout is one JSON "
+                 "document."},
     Flag{.name = "config",
          .value = "FILE",
          .commands = kWithBackend | kComplete,

@@ -83,11 +83,11 @@ when the server finds the connection gone; its
 when the server has not heard of it for a ttl; or its
 .IR ttl ,
 when that has run out.
-ORDER: who of those that wait comes next; with
-.I none
-it is a matter of luck, and the
-.I kernel
-promises nothing.
+ORDER: which waiter is next.
+.IR none :
+no order.
+.IR kernel :
+the kernel decides, with no guarantee.
 REACH: whether the lock is seen by one
 .I host
 or by all that reach the server.
@@ -517,11 +517,11 @@ is the timeout of the session, and it is the servers that decide on it: by
 default not less than 2 and not more than 20 of their ticks.
 A warning says so if it is another than was asked for.
 Since a server may pass on late what it heard, dlock relies on a little less than
-the timeout, and says something eight times as often.
+the timeout, and sends a request after every eighth of it.
 A holder that dies is found out when its session ends, one ttl later.
-A connection that breaks is no loss, whoever of the servers it was with; a
-command is ended when none of them has answered for so long that the session
-could be over, or at once when the session has ended or the node was deleted.
+A broken connection to one server does not lose the lock.
+dlock ends the command when no server has answered for so long that the session
+could be over, and at once when the session has ended or the node was deleted.
 .PP
 The fencing token is the czxid of the node.
 It grows over all locks of the ensemble, also when a lock is removed and made
