@@ -523,7 +523,9 @@ TEST_P(Contract, AForceReleaseLetsAWaiterIn) {
   auto lease = hold(*a, request("job"));
   Waiting waiting(connect(), request("job"));
   ASSERT_TRUE(waiting.blocked());
-  EXPECT_TRUE(*b->force_release("job", lease->owner_id(), "test", soon()));
+  const auto broken = b->force_release("job", lease->owner_id(), "test", soon());
+  ASSERT_TRUE(broken) << broken.error().message;
+  EXPECT_TRUE(broken.value());
   const Deadline before = Clock::now();
   auto next = waiting.lease();
   ASSERT_TRUE(next);
