@@ -4,9 +4,9 @@
 
 cd "$tmp"
 path=$(printf %s "$locks/job" | sed 's/[.]/[.]/g')
-waits_ended_by() { grep -cE "^dlock: lock file $path[^ ]*: wait -> $1, [0-9]+[.][0-9] ms\$" err || true; }
+waits_ended_by() { grep -cE "^dlock: lock file ${path}[^ ]*: wait -> $1, [0-9]+[.][0-9] ms\$" err || true; }
 
-hold
+hold --label holder
 try 75 -vv -w 0.1 -k job -- true
 (($(waits_ended_by '"job" is held by .*') == 1)) || fail "no line for a wait that timed out: $(<err)"
 
