@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# ctest: every backend
+# ctest: every kind of backend
 # ctest: cost 20
 # Whoever looks, and as often as he likes, keeps nobody from getting a lock and wakes none of those who
 # wait; and who is dead is not shown as a holder once the lock is not his any more.
