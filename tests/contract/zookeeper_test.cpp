@@ -243,7 +243,7 @@ TEST_F(ZooKeeperNodes, AReaderThatEndsWakesNoReaderBehindTheWriter) {
   Waiting two(client(), shared("job"));
   ASSERT_TRUE(waiters_are(3));
   // The writer watches the reader, both readers the writer.
-  EXPECT_EQ(server->monitored("zk_watch_count"), 3);
+  EXPECT_TRUE(eventually([&] { return server->monitored("zk_watch_count") == 3; }));
   EXPECT_NE(server->ask("wchs").find("3 connections watching 2 paths"), std::string::npos)
       << server->ask("wchs");
   EXPECT_TRUE(release(*reader));
