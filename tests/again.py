@@ -23,7 +23,7 @@ MOST = 8
 BROKEN = re.compile(r"OVERLAP|STALE|OUTLIVED|LEFT BEHIND"
                     r"|Sanitizer|runtime error:|SIGSEGV|SIGABRT|Segmentation fault|terminate called|Assertion")
 CONDITION = re.compile(r"[Ff]ence|(is|are)_left|rows|sessions|children|queue|waiters|holders|most\b|exclusive"
-                       r"|is_free_for|is_held_by|node_count")
+                       r"|is_free|is_held_by|node_count")
 
 
 def reason_not_to_repeat(output):
