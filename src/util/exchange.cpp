@@ -14,7 +14,7 @@ constexpr std::string_view kOfIds = "0123456789abcdef-";  // some have dashes
 constexpr std::size_t kDigits = 32;
 constexpr std::size_t kShown = 12;
 
-// Whoever has the whole id of a grant can release it.
+// The whole id of a grant is all that is needed to release it.
 std::string with_short_ids(std::string_view text) {
   std::string out;
   while (!text.empty()) {

@@ -21,8 +21,7 @@ class Box {
       : call_(std::make_shared<Reply>()), box_(std::make_unique<Call>(call_)) {
     call_->sent = Clock::now();
     if (!util::exchanges_shown()) return;
-    const char* const server = zoo_get_current_server(handle);
-    call_->server = std::string("zookeeper ") + (server == nullptr ? "" : server);
+    call_->server = current_server(handle);
     call_->asked = doing + (' ' + path);
   }
   const void* data() const { return box_.get(); }
@@ -92,6 +91,11 @@ int mode_of(NodeKind kind) {
 }
 
 }  // namespace
+
+std::string current_server(zhandle_t* handle) {
+  const char* const server = zoo_get_current_server(handle);
+  return std::string("zookeeper ") + (server == nullptr ? "" : server);
+}
 
 Call create(zhandle_t* handle, const std::string& path, const std::string& data, NodeKind kind,
             bool auth) {

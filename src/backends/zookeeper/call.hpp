@@ -30,6 +30,9 @@ struct Reply {
 };
 using Call = std::shared_ptr<Reply>;
 
+/// "zookeeper 10.0.0.7:2181", for -vv: the server that `handle` is connected to now.
+std::string current_server(zhandle_t* handle);
+
 /// Whether the server is to tell, once, when the node (or the list of children) changes.
 enum class Watch { no, yes };
 

@@ -66,8 +66,7 @@ void Session::on_event(zhandle_t* handle, int type, int, const char* path, void*
   if (type == ZOO_SESSION_EVENT) return;
   static_cast<Session*>(context)->news_ = true;
   if (!util::exchanges_shown()) return;
-  const char* const server = zoo_get_current_server(handle);
-  util::log_exchange(std::string("zookeeper ") + (server == nullptr ? "" : server), "watch",
+  util::log_exchange(current_server(handle), "watch",
                      std::string("change of ") + (path == nullptr ? "" : path), std::nullopt);
 }
 
