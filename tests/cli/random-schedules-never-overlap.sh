@@ -154,8 +154,5 @@ nothing_waits() {
   for key in 0 1 2; do waiters_left $key; done | grep -v '^0$' >left || return 0
   return 1
 }
-for ((i = 0; i < 400; ++i)); do
-  if nothing_is_held && nothing_waits; then break; fi
-  sleep 0.05
-done
-((i < 400)) || fail "LEFT BEHIND 20 s after the last job: $(<left)"
+nothing_is_left() { nothing_is_held && nothing_waits; }
+(wait_until 20 nothing_is_left) || fail "LEFT BEHIND 20 s after the last job: $(<left)"
