@@ -90,6 +90,7 @@ constexpr std::array kMeanings{
             "level READ COMMITTED; SET GLOBAL binlog_format=MIXED there"},
     // --- the client library's own
     Meaning{2006, Errc::unreachable, "the connection was lost"},
+    Meaning{2007, Errc::unreachable, "its answer makes no sense; is it a MySQL or MariaDB?"},
     Meaning{2013, Errc::unreachable, "the connection was lost"},
     Meaning{2014, Errc::unreachable, "its answers came out of order"},
     Meaning{2020, Errc::unreachable, "its answer is too large"},

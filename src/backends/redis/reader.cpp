@@ -8,6 +8,7 @@ namespace {
 // No reply to dlock comes near; a list of locks is asked for in portions.
 constexpr std::size_t kMostBytes = 16 * 1024 * 1024;
 constexpr std::size_t kMostElements = 200'000;
+constexpr int kMostNested = 8;  // as in hiredis 0.x; 1.x has no limit
 
 // Where the value of this task belongs; a new root if it has no parent.
 Reply* place_of(const redisReadTask* task) {
@@ -29,10 +30,17 @@ void* make_text(const redisReadTask* task, char* bytes, std::size_t length) {
   return reply;
 }
 
+// To free a reply is a call within a call for each array in an array: too many end the process.
+bool too_deep(const redisReadTask* task) {
+  int depth = 0;
+  while ((task = task->parent) != nullptr && depth < kMostNested) ++depth;
+  return depth == kMostNested;
+}
+
 // The count is an int in hiredis 0.x, a size_t in 1.x.
 template <class Count>
 void* make_array(const redisReadTask* task, Count count) {
-  if (task->type != REDIS_REPLY_ARRAY) return nullptr;
+  if (task->type != REDIS_REPLY_ARRAY || too_deep(task)) return nullptr;
   auto& elements = *static_cast<std::size_t*>(task->privdata);
   elements += static_cast<std::size_t>(count);
   if (static_cast<std::size_t>(count) > kMostElements || elements > kMostElements) return nullptr;
