@@ -88,7 +88,7 @@ DLOCK_BACKEND=rediss://tester:wrong@localhost:$port$trusted try 77 --key k -- tr
 
 # A waiter is called when the lock is released, and renewals keep the lock, all on the connections
 # that were made at first: those for requests and those to be called on.
-"$DLOCK" run --backend "$url$trusted" --key job --ttl 2s -- \
+"$DLOCK" run --backend "$url$trusted" --key job --ttl 4s -- \
   sh -c 'touch held; until test -e go; do sleep 0.02; done' &
 holder=$!
 wait_until 20 test -e held
@@ -98,7 +98,10 @@ connections() { rcli s client list | sed -n "s/^id=\([0-9]*\) .* laddr=[^ ]*:$po
 has_connections() { (($(connections | wc -l) == $1)); }
 wait_until 20 has_connections 4
 first=$(connections)
-sleep 4.5  # two ttls
+scripts() { rcli s info commandstats | sed -n 's/^cmdstat_evalsha:calls=\([0-9]*\),.*/\1/p'; }
+before=$(scripts)
+renewed_thrice() { (($(scripts) >= before + 3)); }
+wait_until 20 renewed_thrice
 [[ ! -e second ]] || fail "OVERLAP: both have the lock"
 assert_equal "$first" "$(connections)" "connections"
 touch go

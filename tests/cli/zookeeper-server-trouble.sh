@@ -24,7 +24,7 @@ survives_a_stop zk a "zookeeper 127.0.0.1:${zk_port[a]}: "
 nothing_is_left || fail "LEFT BEHIND: there are nodes after a short stop"
 
 what='the server is restarted'
-hold 20s ./job.sh 7
+hold 60s ./job.sh 7
 restart_zk a
 sleep 2
 touch go
