@@ -21,7 +21,7 @@ works() {
   took=$(($(monotonic_ms) - started))
   assert_equal 75 "$got" "status of a wait that runs out ($world): $(<err)"
   ((took >= 600)) || fail "a wait of 0.7 s was over after $took ms ($world)"
-  [[ $(<err) =~ 'for '[0-9]+(ms|s)(','|$|$'\n') ]] || fail "how long it is held is odd ($world): $(<err)"
+  [[ $(<err) =~ 'for '[0-9.]+(ms|s)(','|$|$'\n') ]] || fail "how long it is held is odd ($world): $(<err)"
 
   # A waiter is served.
   "$@" "$DLOCK" run -q -k job -w 60 -- touch ran &

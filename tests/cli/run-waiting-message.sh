@@ -24,7 +24,7 @@ waits() { grep -qsxF "dlock-$1" /proc/[0-9]*/comm; }
 host=$(uname -n)
 # line PID: what the waiter must say while this dlock holds the lock.
 line() {
-  echo "^dlock: waiting for \"job\": held by $host pid $1 \(\./hold\.sh\) for [0-9]+(ms|s)(, [0-9]+ waiting)?\$"
+  echo "^dlock: waiting for \"job\": held by $host pid $1 \(\./hold\.sh\) for [0-9.]+(ms|s)(, [0-9]+ waiting)?\$"
 }
 
 # Nothing to wait for, nothing to say; nor when the wait is short.

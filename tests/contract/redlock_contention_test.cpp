@@ -37,6 +37,17 @@ class RedlockContention : public RedlockTest {
   }
 };
 
+// Says it again until a majority has heard it, as the engine does.
+void give_up(Lease& lease) {
+  const auto first = release(lease);
+  if (first) return;
+  EXPECT_NE(first.error().code, Errc::lost);
+  EXPECT_TRUE(eventually([&] {
+    const auto released = release(lease);
+    return released || released.error().code == Errc::lost;
+  })) << first.error().message;
+}
+
 TEST_F(RedlockContention, ThirtyContendersAllGetInOneAtATime) {
   constexpr int kContenders = 30;
   constexpr int kTimes = 3;
@@ -68,8 +79,7 @@ TEST_F(RedlockContention, ThirtyContendersAllGetInOneAtATime) {
         fences.push_back(lease->fence().value_or(0));
       }
       inside.fetch_sub(1);
-      const auto released = release(*lease);
-      EXPECT_TRUE(released) << released.error().message;
+      give_up(*lease);
     }
   });
   const auto all = std::chrono::duration_cast<Millis>(Clock::now() - before);
