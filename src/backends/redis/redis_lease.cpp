@@ -67,10 +67,6 @@ class RedisLease final : public Lease {
 
   bool single() const { return cluster_->size() == 1; }
   std::string record() const;
-  Deadline node_deadline(Deadline deadline) const {
-    return single() ? deadline
-                    : std::min(deadline, after(Clock::now(), node_timeout(request_.ttl)));
-  }
   void subscribe(Deadline deadline, Cancel cancel);
   Result<void> verdict(const Answers& answers) const;
   void warn_of_bad_list(const Answers& answers);
@@ -148,7 +144,8 @@ void RedisLease::Answers::put(unsigned node, bool ours, const std::string& its_w
 Result<void> RedisLease::renew(Deadline deadline, Cancel cancel) {
   ears_->drain();
   const Deadline asked = Clock::now();
-  const Deadline until = node_deadline(deadline);
+  const Deadline until =
+      single() ? deadline : std::min(deadline, after(Clock::now(), node_timeout(request_.ttl)));
   Answers answers(cluster_->size(), needed_);
   std::vector<unsigned> nodes;
   for (const unsigned node : cluster_->all()) {
@@ -235,10 +232,10 @@ int RedisLease::event_fd() {
   return ears_->fd();
 }
 
-// All are asked, but who is known to be slow is not waited for: it has the request, or the ttl. Who
-// turns out to be slow is not waited for for long.
+// All are asked, and a majority is waited for as long as we may: without it nobody else gets in. Of
+// the others, who is known to be slow is not waited for: it has the request, or the ttl. Who turns
+// out to be slow is not waited for for long.
 Result<void> RedisLease::release(Deadline deadline, Cancel cancel) {
-  const Deadline until = node_deadline(deadline);
   const Deadline soon = after(Clock::now(), node_timeout(request_.ttl) / 2);
   Answers answers(cluster_->size(), needed_);
   std::vector<unsigned> prompt;
@@ -247,11 +244,12 @@ Result<void> RedisLease::release(Deadline deadline, Cancel cancel) {
   }
   answers.end = cluster_->gather<Removal>(
       cluster_->all(),
-      // Behind a server that is slow, a thread may come to it when `until` is over: it is sent all
-      // the same, or a grant that came late would stay.
-      [request = request_, until, timeout = node_timeout(request_.ttl), single = single()](
+      // Behind a server that is slow, a thread may come to it when the deadline is over: it is sent
+      // all the same, or a grant that came late would stay.
+      [request = request_, deadline, timeout = node_timeout(request_.ttl), single = single()](
           Node& node, unsigned, Cancel stop) {
-        return node.remove(request, false, single ? until : after(Clock::now(), timeout), stop);
+        const Deadline at_least = single ? Deadline() : after(Clock::now(), timeout);
+        return node.remove(request, false, std::max(deadline, at_least), stop);
       },
       [&](unsigned node, const Result<Removal>& answer) {
         std::erase(prompt, node);
@@ -263,8 +261,8 @@ Result<void> RedisLease::release(Deadline deadline, Cancel cancel) {
         return false;
       },
       [&] {
-        if (!answers.tally.reached()) return until;
-        return prompt.empty() ? Deadline() : std::min(until, soon);
+        if (!answers.tally.reached()) return deadline;
+        return prompt.empty() ? Deadline() : std::min(deadline, soon);
       },
       cancel);
   return verdict(answers);
