@@ -19,6 +19,8 @@
 namespace dlock::redis {
 namespace {
 
+// A busy machine has slow servers; whoever gets no majority in that time may try again.
+constexpr Millis kReleasing{1'000};
 // A subscription is a convenience: it must not hold up the renewals.
 constexpr Millis kSubscribing{1'000};
 
@@ -232,11 +234,13 @@ int RedisLease::event_fd() {
   return ears_->fd();
 }
 
-// All are asked, and a majority is waited for as long as we may: without it nobody else gets in. Of
-// the others, who is known to be slow is not waited for: it has the request, or the ttl. Who turns
-// out to be slow is not waited for for long.
+// All are asked, and a majority is waited for: without it nobody else gets in.  Of the others, who
+// is known to be slow is not waited for: it has the request, or the ttl.  Who turns out to be slow
+// is not waited for for long.
 Result<void> RedisLease::release(Deadline deadline, Cancel cancel) {
-  const Deadline soon = after(Clock::now(), node_timeout(request_.ttl) / 2);
+  const Millis moment = node_timeout(request_.ttl) / 2;
+  const Deadline until = single() ? deadline : std::min(deadline, after(Clock::now(), kReleasing));
+  Deadline for_the_others = kNever;
   Answers answers(cluster_->size(), needed_);
   std::vector<unsigned> prompt;
   for (const unsigned node : cluster_->all()) {
@@ -244,12 +248,12 @@ Result<void> RedisLease::release(Deadline deadline, Cancel cancel) {
   }
   answers.end = cluster_->gather<Removal>(
       cluster_->all(),
-      // Behind a server that is slow, a thread may come to it when the deadline is over: it is sent
-      // all the same, or a grant that came late would stay.
-      [request = request_, deadline, timeout = node_timeout(request_.ttl), single = single()](
+      // Behind a server that is slow, a thread may come to it when `until` is over: it is sent all
+      // the same, or a grant that came late would stay.
+      [request = request_, until, timeout = node_timeout(request_.ttl), single = single()](
           Node& node, unsigned, Cancel stop) {
         const Deadline at_least = single ? Deadline() : after(Clock::now(), timeout);
-        return node.remove(request, false, std::max(deadline, at_least), stop);
+        return node.remove(request, false, std::max(until, at_least), stop);
       },
       [&](unsigned node, const Result<Removal>& answer) {
         std::erase(prompt, node);
@@ -261,8 +265,10 @@ Result<void> RedisLease::release(Deadline deadline, Cancel cancel) {
         return false;
       },
       [&] {
-        if (!answers.tally.reached()) return deadline;
-        return prompt.empty() ? Deadline() : std::min(deadline, soon);
+        if (!answers.tally.reached() && !answers.tally.out_of_reach()) return until;
+        if (prompt.empty()) return Deadline();
+        for_the_others = std::min(for_the_others, after(Clock::now(), moment));
+        return std::min(deadline, for_the_others);
       },
       cancel);
   return verdict(answers);
