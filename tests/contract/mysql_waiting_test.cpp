@@ -33,7 +33,11 @@ INSTANTIATE_TEST_SUITE_P(Methods, MysqlWaiting, testing::Values("table", "row", 
                          mysql_name);
 
 TEST_P(MysqlWaiting, TwoHundredAskNothingAndAreLetInOneByOneInTheirOrder) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  constexpr std::size_t kWaiters = 80;  // a sanitizer is for the threads, and takes long for each
+#else
   constexpr std::size_t kWaiters = 200;
+#endif
   constexpr int kHandOvers = 50;
   auto lease = hold(*a, patient());
   ASSERT_NO_FATAL_FAILURE(queue_up(kWaiters, patient));
