@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iostream>
 #include <thread>
 
 #include "util/host.hpp"
@@ -35,7 +36,9 @@ std::unique_ptr<Lease> hold(Backend& backend, const Request& request) {
 
 bool is_free_for(Backend& backend, const Request& request) {
   auto lease = try_once(backend, request);
-  return lease && release(**lease);
+  const Result<void> released = lease ? release(**lease) : Result<void>(lease.error());
+  if (!released) std::cerr << (lease ? "not released: " : "") << released.error().message << '\n';
+  return released.has_value();
 }
 
 Errc code_of(const LeaseResult& result) {

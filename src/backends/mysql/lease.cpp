@@ -171,7 +171,7 @@ Result<void> MysqlLease::prove(Deadline deadline, Cancel cancel) {
     if (auto ok = connect(deadline, cancel); !ok) return ok;
     // In this order: an old lease that has expired is not to become ours again by a new bell.
     std::string text = statements_.renew(row_, request_.ttl);
-    if (!has_bell_) text += "; " + statements_.resume(request_.owner.id, request_.ttl);
+    if (!has_bell_) text += "; " + statements_.resume(row_, request_.owner.id, request_.ttl);
     const Deadline asked = Clock::now();
     const Reply reply = connection_->ask(text, deadline, cancel);
     if (!reply.ok()) {

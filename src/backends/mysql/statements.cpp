@@ -278,9 +278,12 @@ std::string Statements::pass_over(std::uint64_t id) const {
          kind_is(Kind::waiter);
 }
 
-std::string Statements::resume(std::string_view owner, Millis ttl) const {
-  return "SET SESSION wait_timeout = " + idle_limit(ttl) + "; SELECT GET_LOCK(" +
-         literal(holder_bell(owner)) + ", 0)";
+// The bell of a lease that has expired would keep others out until the server misses this session.
+std::string Statements::resume(std::uint64_t id, std::string_view owner, Millis ttl) const {
+  return "SET SESSION wait_timeout = " + idle_limit(ttl) + "; SELECT IF(EXISTS (SELECT 1 FROM " +
+         tables_.locks + " WHERE id = " + std::to_string(id) + " AND " + kind_is(Kind::holder) +
+         " AND expires_at > " + std::string(kNow) + "), GET_LOCK(" + literal(holder_bell(owner)) +
+         ", 0), 0)";
 }
 
 // The count of the beats always changes: a row that is set to what it was is not "affected".

@@ -66,9 +66,9 @@ class Statements {
   /// Removes the row of a waiter that does not come for the lock.
   std::string pass_over(std::uint64_t id) const;
 
-  /// Goes behind renew() on a connection that is new: makes it the holder's.  The last answer: as
-  /// that of take_bell().
-  std::string resume(std::string_view owner, Millis ttl) const;
+  /// Goes behind renew() on a connection that is new: makes it the holder's, if the lease goes on.
+  /// The last answer: as that of take_bell().
+  std::string resume(std::uint64_t id, std::string_view owner, Millis ttl) const;
   /// The first answer has affected == 1 if the lease is extended; the second, what there is of
   /// the row: kind, why.
   std::string renew(std::uint64_t id, Millis ttl) const;
