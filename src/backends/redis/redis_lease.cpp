@@ -19,7 +19,7 @@
 namespace dlock::redis {
 namespace {
 
-// A busy machine has slow servers; whoever gets no majority in that time may try again.
+// How long a release waits for its majority: on a busy machine the servers are slow.
 constexpr Millis kReleasing{1'000};
 // A subscription is a convenience: it must not hold up the renewals.
 constexpr Millis kSubscribing{1'000};
@@ -234,9 +234,9 @@ int RedisLease::event_fd() {
   return ears_->fd();
 }
 
-// All are asked, and a majority is waited for: without it nobody else gets in.  Of the others, who
-// is known to be slow is not waited for: it has the request, or the ttl.  Who turns out to be slow
-// is not waited for for long.
+// All servers are asked, and a majority is waited for: without it nobody else gets the lock.  A
+// server that is known to be slow is not waited for, and one that turns out to be slow only for a
+// moment: it has the request, or its lock ends with the ttl.
 Result<void> RedisLease::release(Deadline deadline, Cancel cancel) {
   const Millis moment = node_timeout(request_.ttl) / 2;
   const Deadline until = single() ? deadline : std::min(deadline, after(Clock::now(), kReleasing));
