@@ -106,6 +106,9 @@ wait_until() {
   done
 }
 
+# now_ms: prints the time, in milliseconds.
+now_ms() { echo $((${EPOCHREALTIME/./} / 1000)); }
+
 # here MS: what takes at most MS milliseconds on an idle machine may take so many here: more, as a sleep of 10 ms
 # takes longer; three times as many at most.
 here() {

@@ -6,7 +6,6 @@
 cd "$tmp"
 start_mysql a
 export DLOCK_PASSWORD_FILE=$mysql_password_file
-now_ms() { echo $((${EPOCHREALTIME/./} / 1000)); }
 waits() { [[ $("$DLOCK" show -q -o waiting job) == *1 ]]; }
 sessions() { sql a "SELECT COUNT(*) FROM information_schema.processlist WHERE user = 'app'"; }
 only_the_holder() {

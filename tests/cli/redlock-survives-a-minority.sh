@@ -11,7 +11,6 @@ for name in a b c d e; do
   servers+=${servers:+,}127.0.0.1:${redis_port[$name]}
 done
 export DLOCK_BACKEND=redlock DLOCK_SERVERS=$servers
-now_ms() { echo $((${EPOCHREALTIME/./} / 1000)); }
 value() { rcli "$1" get dlock:job; }
 has_lock() { [[ -n $(value "$1") ]]; }
 lacks_lock() { ! has_lock "$1"; }

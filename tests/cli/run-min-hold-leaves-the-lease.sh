@@ -6,7 +6,6 @@
 . "$(dirname "$0")/backends.sh"
 [[ ${trait[ends_on]} != exit ]] || exit 0  # see run-min-hold.sh
 
-now_ms() { echo $((${EPOCHREALTIME/./} / 1000)); }
 mark=dlock-min-hold-$$
 none_left() { [[ -z $(grep -lzsxF "MARK=$mark" /proc/[0-9]*/environ || true) ]]; }
 

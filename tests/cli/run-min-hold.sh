@@ -4,7 +4,6 @@
 . "$(dirname "$0")/lib.sh"
 
 cd "$tmp"
-now_ms() { echo $((${EPOCHREALTIME/./} / 1000)); }
 
 # The caller is a pipe's reader, too: it is back before the lock is free.
 started=$(now_ms)

@@ -22,8 +22,6 @@ while :; do sleep 1; done
 SH
 chmod +x "$tmp/job.sh" "$tmp/stubborn.sh"
 
-now_ms() { echo $((${EPOCHREALTIME/./} / 1000)); }
-
 # run_job TTL COMMAND...: a job under the lock "job"; its stderr goes to err, its pid to $holder.
 run_job() {
   local ttl=$1

@@ -11,7 +11,6 @@ names=(a b c)
 start_zk_ensemble "${names[@]}"
 DLOCK_SERVERS=127.0.0.1:${zk_port[a]},127.0.0.1:${zk_port[b]},127.0.0.1:${zk_port[c]}
 export DLOCK_BACKEND=zookeeper DLOCK_SERVERS
-now_ms() { echo $((${EPOCHREALTIME/./} / 1000)); }
 
 cat >job.sh <<'SH'
 #!/bin/sh
