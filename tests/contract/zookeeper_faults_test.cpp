@@ -167,6 +167,34 @@ TEST_F(ZooKeeperNetwork, AWaiterThatGivesUpWhileTheServerIsSilentLeavesNothing) 
   }
 }
 
+// The second connection is lost, too, with what was said last and is not answered: the end of the
+// session.
+TEST_F(ZooKeeperNetwork, WhoeverGivesUpOverALostConnectionLeavesNothing) {
+  for (const bool joining : {true, false}) {
+    SCOPED_TRACE(joining ? "while its node is made" : "in the queue");
+    auto lease = hold(*a, request("job"));
+    if (joining) proxy->lose_reply_to("-lock-");
+    Waiting waiting(through_proxy(), request("job"));
+    ASSERT_TRUE(queue_is(2));
+    proxy->delay_requests(Millis{300});
+    if (joining) {
+      ASSERT_TRUE(eventually([&] { return proxy->lost_replies() == 1; }));
+      waiting.cancel();
+    } else {
+      const auto before = proxy->request_bytes();
+      waiting.cancel();
+      ASSERT_TRUE(eventually([&] { return proxy->request_bytes() > before; }));
+      proxy->cut();
+    }
+    EXPECT_EQ(code_of(waiting.result()), Errc::cancelled);
+    proxy->cut();
+    proxy->pass();
+    EXPECT_TRUE(queue_is(1));
+    EXPECT_TRUE(release(*lease));
+    EXPECT_TRUE(is_empty());
+  }
+}
+
 TEST_F(ZooKeeperNetwork, WhateverIsCutWhenTwoNeverHoldItAndNothingIsLeft) {
   std::atomic<bool> stop = false;
   std::atomic<int> holders = 0;

@@ -85,7 +85,9 @@ class ZooKeeperTest : public testing::Test {
     return nodes().children("/dlock/" + key);
   }
   bool queue_is(std::size_t count, const std::string& key = "job") const {
-    return eventually([&] { return children(key).size() == count; });
+    if (eventually([&] { return children(key).size() == count; })) return true;
+    for (const std::string& child : children(key)) ADD_FAILURE() << "queued: " << child;
+    return false;
   }
   bool waiters_are(std::size_t count, const std::string& key = "job") {
     return eventually([&] { return inspect(*b, key).waiters->size() == count; });

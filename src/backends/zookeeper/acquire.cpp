@@ -10,8 +10,8 @@
 //          has its node, and the place in the queue is lost.
 // Proof.   How long the session surely lives is known since it was opened (loss_clock.cpp).  After
 //          a wait that was long ago: before the lock counts as held the connection is made anew.
-// Leaving. Whatever the reason, the node is deleted; when that is not answered, the session is
-//          closed, and the servers delete it.
+// Leaving. Whatever the reason, the node is deleted; when that is not answered in time, nobody
+//          knows, and the session ends when its time is over.
 #include "backends/zookeeper/acquire.hpp"
 
 #include <algorithm>
@@ -50,7 +50,8 @@ class Acquisition {
   Result<void> open_session();
   Result<void> join();
   Result<void> make_parents();
-  Result<bool> find_own();
+  Result<void> remove_node(const std::string& child, Deadline deadline, Cancel cancel);
+  Result<bool> find_own(Deadline deadline, Cancel cancel);
   Result<Decision> decide_now();
   Result<void> tell(const std::vector<std::string>& children);
   Result<bool> watch(const Decision& decision);
@@ -133,14 +134,21 @@ Result<void> Acquisition::make_parents() {
   return Error{Errc::unreachable, place_->shown + ": cannot create " + lock_};
 }
 
+// Ok when the servers have said that it is gone, or that it must stay.
+Result<void> Acquisition::remove_node(const std::string& child, Deadline deadline, Cancel cancel) {
+  const auto gone = session_->persist(
+      [&] { return std::array{remove(session_->handle(), path_of(child), -1)}; }, deadline, cancel);
+  return gone ? Result<void>() : gone.error();
+}
+
 // Looks for a node that a create may have made before its answer was lost.
-Result<bool> Acquisition::find_own() {
+Result<bool> Acquisition::find_own(Deadline deadline, Cancel cancel) {
   const auto answers = session_->persist(
       [&] {
         return std::array{sync(session_->handle(), lock_),
                           get_children(session_->handle(), lock_, Watch::no)};
       },
-      patience(), wait_.cancel);
+      deadline, cancel);
   if (!answers) return answers.error();
   const Call& listed = answers.value()[1];
   if (listed->code == ZNONODE) {
@@ -152,7 +160,7 @@ Result<bool> Acquisition::find_own() {
     if (node.uuid != uuid_) continue;
     const auto seen = session_->persist(
         [&] { return std::array{exists(session_->handle(), path_of(node.name), Watch::no)}; },
-        patience(), wait_.cancel);
+        deadline, cancel);
     if (!seen) return seen.error();
     const Call& found = seen.value()[0];
     if (!found->ok()) continue;
@@ -161,10 +169,7 @@ Result<bool> Acquisition::find_own() {
       fence_ = static_cast<std::uint64_t>(found->stat.czxid);
       continue;
     }
-    const auto gone = session_->persist(
-        [&] { return std::array{remove(session_->handle(), path_of(node.name), -1)}; }, patience(),
-        wait_.cancel);
-    if (!gone) return gone.error();
+    if (auto ok = remove_node(node.name, deadline, cancel); !ok) return ok.error();
   }
   in_doubt_ = false;
   return !own_.empty();
@@ -176,7 +181,7 @@ Result<void> Acquisition::join() {
       path_of(node_prefix(place_->style, request_.mode, request_.slots, uuid_));
   for (unsigned creates = 0; creates < kMostCreates; ++creates) {
     if (in_doubt_) {
-      const auto found = find_own();
+      const auto found = find_own(patience(), wait_.cancel);
       if (!found) return found.error();
       if (found.value()) return {};
     }
@@ -326,16 +331,13 @@ Result<std::unique_ptr<Lease>> Acquisition::get() {
   }
 }
 
-// Whatever is not known of, such as a create that is still under way, ends with the session.
+// The servers have to say that our node is gone: the end of a session is not answered, and may be
+// lost with a connection that is no longer one.
 void Acquisition::leave() {
-  if (!session_ || !session_->handle() || session_->expired()) return;
+  if (!session_ || !session_->handle()) return;
   const Deadline deadline = after(Clock::now(), place_->patience);
-  if ((in_doubt_ || !own_.empty()) && !session_->open(deadline, Cancel())) return;
-  if (!own_.empty()) {
-    const Call gone = remove(session_->handle(), path_of(own_), -1);
-    (void)session_->wait({gone}, deadline, Cancel());
-    if (gone->in_doubt()) (void)session_->open(deadline, Cancel());
-  }
+  if (in_doubt_) (void)find_own(deadline, Cancel());
+  if (!own_.empty()) (void)remove_node(own_, deadline, Cancel());
   session_->close();
 }
 
