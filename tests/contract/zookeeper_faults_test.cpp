@@ -195,6 +195,23 @@ TEST_F(ZooKeeperNetwork, WhoeverGivesUpOverALostConnectionLeavesNothing) {
   }
 }
 
+// Its node is made, and it never hears of it, nor of the node's end.
+TEST_F(ZooKeeperNetwork, WhoeverGivesUpJoiningAServerThatIsSilentLeavesNothing) {
+  auto lease = hold(*a, request("job"));
+  proxy->delay_requests(Millis{300});
+  Waiting waiting(through_proxy(1'500), request("job"));
+  // More than the words that a session begins with.
+  ASSERT_TRUE(eventually([&] { return proxy->request_bytes() > 150; }));
+  proxy->hold();
+  ASSERT_TRUE(queue_is(2));
+  waiting.cancel();
+  EXPECT_EQ(code_of(waiting.result()), Errc::cancelled);
+  EXPECT_TRUE(queue_is(1));
+  proxy->pass();
+  EXPECT_TRUE(release(*lease));
+  EXPECT_TRUE(is_empty());
+}
+
 TEST_F(ZooKeeperNetwork, WhateverIsCutWhenTwoNeverHoldItAndNothingIsLeft) {
   std::atomic<bool> stop = false;
   std::atomic<int> holders = 0;

@@ -1,6 +1,8 @@
 // What a queue of waiters costs the server, and what can happen to one in it.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <future>
 #include <list>
 
 #include "zookeeper_fixture.hpp"
@@ -65,6 +67,39 @@ TEST_F(ZooKeeperQueue, OneWaiterInTheMiddleThatGivesUpWakesOne) {
     lease = next.lease();
     ASSERT_TRUE(lease);
   }
+}
+
+// The one before it gets its slot while it looks around.
+TEST_F(ZooKeeperQueue, ASlotIsNotMissedByWhoWatchesLate) {
+  const Request wanted = slots("job", 2);
+  auto first = hold(*a, slots("job", 2));
+  auto second = hold(*a, slots("job", 2));
+  Waiting before(client(), slots("job", 2));
+  ASSERT_TRUE(eventually([&] { return number("watch_count") == 1; }));
+  std::promise<void> blocked;
+  std::promise<void> go;
+  auto late = std::async(std::launch::async, [&] {
+    bool told = false;
+    return client()->acquire(wanted, {.until = soon(), .on_blocked = [&](const LockInfo&) {
+                                        if (std::exchange(told, true)) return;
+                                        blocked.set_value();
+                                        go.get_future().wait();
+                                      }});
+  });
+  blocked.get_future().wait();
+  EXPECT_TRUE(release(*first));
+  auto third = before.lease();
+  ASSERT_TRUE(third);
+  ASSERT_TRUE(eventually([&] {
+    const auto names = children();
+    return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+      return nodes().stat("/dlock/job/" + name)->version == 1;  // it has said so
+    });
+  }));
+  go.set_value();
+  EXPECT_TRUE(eventually([&] { return number("watch_count") >= 1; }));
+  EXPECT_TRUE(release(*second));
+  EXPECT_TRUE(late.get());
 }
 
 TEST_F(ZooKeeperQueue, SlotsWakeNoHerdEither) {

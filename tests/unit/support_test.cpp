@@ -260,11 +260,13 @@ TEST_F(SupportProxy, LosesTheReplyToWhatWasCarriedOut) {
 TEST_F(SupportProxy, SendsRepliesInSmallPieces) {
   const Client client(proxy->port());
   proxy->chunk(1);
-  std::string reply = client.ask("ECHO abcdefghijklmnopqrst");
-  int reads = 1;
-  for (; reply.size() < 27; ++reads) reply += client.hear();
-  EXPECT_EQ(reply, "$20\r\nabcdefghijklmnopqrst\r\n");
-  EXPECT_GT(reads, 5);  // a busy machine may join some
+  EXPECT_TRUE(comes_true([&] {
+    std::string reply = client.ask("ECHO abcdefghijklmnopqrst");
+    int reads = 1;
+    for (; reply.size() < 27; ++reads) reply += client.hear();
+    EXPECT_EQ(reply, "$20\r\nabcdefghijklmnopqrst\r\n");
+    return reads > 5;  // a busy machine joins some, or all
+  }));
 }
 
 TEST_F(SupportProxy, IsControlledByLines) {

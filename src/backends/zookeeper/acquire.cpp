@@ -10,8 +10,9 @@
 //          has its node, and the place in the queue is lost.
 // Proof.   How long the session surely lives is known since it was opened (loss_clock.cpp).  After
 //          a wait that was long ago: before the lock counts as held the connection is made anew.
-// Leaving. Whatever the reason, the node is deleted; when that is not answered in time, nobody
-//          knows, and the session ends when its time is over.
+// Leaving. Whatever the reason, the node is deleted, or else the session is ended, until the
+// servers
+//          have said so.  Without an answer in time, it ends when its timeout is over.
 #include "backends/zookeeper/acquire.hpp"
 
 #include <algorithm>
@@ -51,7 +52,7 @@ class Acquisition {
   Result<void> join();
   Result<void> make_parents();
   Result<void> remove_node(const std::string& child, Deadline deadline, Cancel cancel);
-  Result<bool> find_own(Deadline deadline, Cancel cancel);
+  Result<bool> find_own();
   Result<Decision> decide_now();
   Result<void> tell(const std::vector<std::string>& children);
   Result<bool> watch(const Decision& decision);
@@ -82,6 +83,7 @@ class Acquisition {
   std::uint64_t fence_ = 0;
   std::optional<std::vector<std::string>> children_;  // as they came with the create
   bool waited_ = false;
+  bool followed_ = false;  // by somebody who may have seen us wait
   bool told_of_timeout_ = false;
   std::string told_;  // the holders that on_blocked was last called with
 };
@@ -142,7 +144,9 @@ Result<void> Acquisition::remove_node(const std::string& child, Deadline deadlin
 }
 
 // Looks for a node that a create may have made before its answer was lost.
-Result<bool> Acquisition::find_own(Deadline deadline, Cancel cancel) {
+Result<bool> Acquisition::find_own() {
+  const Deadline deadline = patience();
+  const Cancel& cancel = wait_.cancel;
   const auto answers = session_->persist(
       [&] {
         return std::array{sync(session_->handle(), lock_),
@@ -181,7 +185,7 @@ Result<void> Acquisition::join() {
       path_of(node_prefix(place_->style, request_.mode, request_.slots, uuid_));
   for (unsigned creates = 0; creates < kMostCreates; ++creates) {
     if (in_doubt_) {
-      const auto found = find_own(patience(), wait_.cancel);
+      const auto found = find_own();
       if (!found) return found.error();
       if (found.value()) return {};
     }
@@ -227,6 +231,7 @@ Result<Decision> Acquisition::decide_now() {
       decision.kind == Decision::Kind::watch_children) {
     if (auto ok = tell(*children_); !ok) return ok.error();
   }
+  followed_ = !queue.empty() && queue.back().name != own_;
   children_.reset();
   return decision;
 }
@@ -247,9 +252,10 @@ Result<void> Acquisition::tell(const std::vector<std::string>& children) {
   return {};
 }
 
-// False if what was in the way is gone by now.
+// False if it is not as decided any more.
 Result<bool> Acquisition::watch(const Decision& decision) {
   session_->take_news();
+  Watch list = Watch::yes;
   // Not exists(), which would leave a watch behind on a node that is gone, and tells nothing of one
   // that we may not read (CVE-2024-23944).
   if (decision.kind == Decision::Kind::watch_node) {
@@ -260,12 +266,15 @@ Result<bool> Acquisition::watch(const Decision& decision) {
     if (!answers) return answers.error();
     const Call& answer = answers.value()[0];
     if (answer->code == ZNONODE) return false;
-    if (answer->ok()) return true;
-    if (answer->code != ZNOAUTH) return session_->refused(answer, "watch " + path);
+    if (!answer->ok() && answer->code != ZNOAUTH) return session_->refused(answer, "watch " + path);
+    if (answer->ok()) {
+      if (request_.mode != Mode::slots) return true;
+      list = Watch::no;  // it may have got its slot, and said so, before it was watched
+    }
   }
-  const auto answers = session_->persist(
-      [&] { return std::array{get_children(session_->handle(), lock_, Watch::yes)}; }, patience(),
-      wait_.cancel);
+  const auto answers =
+      session_->persist([&] { return std::array{get_children(session_->handle(), lock_, list)}; },
+                        patience(), wait_.cancel);
   if (!answers) return answers.error();
   const Call& answer = answers.value()[0];
   if (answer->code == ZNONODE) return false;
@@ -300,7 +309,7 @@ Result<void> Acquisition::refresh() {
 
 std::unique_ptr<Lease> Acquisition::lease() {
   Grant grant{.request = request_, .path = path_of(own_), .fence = fence_, .announced = nullptr};
-  if (waited_) grant.announced = set(session_->handle(), grant.path, record_);
+  if (waited_ || followed_) grant.announced = set(session_->handle(), grant.path, record_);
   return make_lease(place_, std::move(session_), std::move(grant));
 }
 
@@ -331,12 +340,12 @@ Result<std::unique_ptr<Lease>> Acquisition::get() {
   }
 }
 
-// The servers have to say that our node is gone: the end of a session is not answered, and may be
-// lost with a connection that is no longer one.
+// The servers have to say that nothing of ours is left.  What a create in doubt has made is not
+// asked for: it would answer no sooner, and the end of the session follows it in any case.
 void Acquisition::leave() {
   if (!session_ || !session_->handle()) return;
   const Deadline deadline = after(Clock::now(), place_->patience);
-  if (in_doubt_) (void)find_own(deadline, Cancel());
+  if (in_doubt_) return session_->end(deadline);
   if (!own_.empty()) (void)remove_node(own_, deadline, Cancel());
   session_->close();
 }

@@ -86,9 +86,9 @@ Result<void> Session::open(Deadline deadline, Cancel cancel) {
     const auto servers = resolve(place_->hosts, deadline, cancel);
     if (!servers) return servers.error();
     servers_ = servers.value().count;
-    handle_.reset(zookeeper_init2(servers.value().list.c_str(), on_event,
-                                  static_cast<int>(asked_timeout_.count()), nullptr, this,
-                                  ZOO_NO_LOG_CLIENTENV, log_line));
+    handle_.reset(zookeeper_init2(
+        servers.value().list.c_str(), on_event, static_cast<int>(asked_timeout_.count()),
+        former_ ? &*former_ : nullptr, this, ZOO_NO_LOG_CLIENTENV, log_line));
     if (!handle_) {
       return Error{Errc::unreachable, place_->shown + ": " + std::strerror(errno)};
     }
@@ -266,6 +266,14 @@ void Session::close() {
   // The library would wait for the answer; this way it sees an end at once.
   if (connected()) ::shutdown(fd_, SHUT_RD);
   handle_.reset();
+}
+
+void Session::end(Deadline deadline) {
+  while (handle_ && !expired() && id() != 0) {
+    former_ = *zoo_client_id(handle());
+    close();
+    if (!open(deadline, Cancel())) return;
+  }
 }
 
 void Session::add_to(const Fd& epoll) const {

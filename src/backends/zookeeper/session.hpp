@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
-#include <set>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -71,8 +71,11 @@ class Session {
   /// Gives the connection up, because the server does not answer; the next one is tried.
   void hang_up();
 
-  /// Ends it on the servers, and with it its nodes, without waiting for an answer.
+  /// Ends it on the servers, and with it its nodes, without waiting: nobody answers that.
   void close();
+  /// close(), until the servers know of no such session: who comes back to one that has ended is
+  /// told so.  What was sent before is either done before the end or never.
+  void end(Deadline deadline);
 
   /// Adds the present connection to an epoll set, in which a former one removes itself.
   void add_to(const Fd& epoll) const;
@@ -99,6 +102,7 @@ class Session {
   const Millis asked_timeout_;
   Millis timeout_{0};
   std::unique_ptr<zhandle_t, Close> handle_;
+  std::optional<clientid_t> former_;  // of a handle that was closed
   LossClock clock_;
   unsigned servers_ = 0;
   unsigned refusals_ = 0;  // of connections, in a row
