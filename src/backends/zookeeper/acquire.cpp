@@ -10,9 +10,9 @@
 //          has its node, and the place in the queue is lost.
 // Proof.   How long the session surely lives is known since it was opened (loss_clock.cpp).  After
 //          a wait that was long ago: before the lock counts as held the connection is made anew.
-// Leaving. Whatever the reason, the node is deleted, or else the session is ended, until the
-// servers
-//          have said so.  Without an answer in time, it ends when its timeout is over.
+// Leaving. Whatever the reason, the node is deleted or, where nobody knows whether there is one, the
+//          session is ended; and the servers have to say so.  When they do not in time, the node
+//          stays until the timeout of the session is over.
 #include "backends/zookeeper/acquire.hpp"
 
 #include <algorithm>
@@ -83,7 +83,7 @@ class Acquisition {
   std::uint64_t fence_ = 0;
   std::optional<std::vector<std::string>> children_;  // as they came with the create
   bool waited_ = false;
-  bool followed_ = false;  // by somebody who may have seen us wait
+  bool followed_ = false;  // by somebody who wants a slot, and may have seen us wait
   bool told_of_timeout_ = false;
   std::string told_;  // the holders that on_blocked was last called with
 };
@@ -231,7 +231,7 @@ Result<Decision> Acquisition::decide_now() {
       decision.kind == Decision::Kind::watch_children) {
     if (auto ok = tell(*children_); !ok) return ok.error();
   }
-  followed_ = !queue.empty() && queue.back().name != own_;
+  followed_ = request_.mode == Mode::slots && !queue.empty() && queue.back().name != own_;
   children_.reset();
   return decision;
 }
