@@ -10,9 +10,9 @@
 //          has its node, and the place in the queue is lost.
 // Proof.   How long the session surely lives is known since it was opened (loss_clock.cpp).  After
 //          a wait that was long ago: before the lock counts as held the connection is made anew.
-// Leaving. Whatever the reason, the node is deleted or, where nobody knows whether there is one, the
-//          session is ended; and the servers have to say so.  When they do not in time, the node
-//          stays until the timeout of the session is over.
+// Leaving. Whatever the reason, the node is deleted or, where nobody knows whether there is one,
+//          the session is ended; and the servers have to say so.  When they do not in time, the
+//          node stays until the timeout of the session is over.
 #include "backends/zookeeper/acquire.hpp"
 
 #include <algorithm>

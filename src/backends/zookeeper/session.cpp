@@ -268,10 +268,20 @@ void Session::close() {
   handle_.reset();
 }
 
+// The server closes the connection when it has ended the session.  Who came back earlier would make
+// it forget what it has not read of this one.
 void Session::end(Deadline deadline) {
   while (handle_ && !expired() && id() != 0) {
+    const Fd line(connected() ? ::fcntl(fd_, F_DUPFD_CLOEXEC, 0) : -1);
     former_ = *zoo_client_id(handle());
-    close();
+    zoo_set_watcher(handle(), nullptr);
+    handle_.reset();
+    std::array<char, 4096> answer;
+    while (line) {
+      if (!util::wait_readable(line.get(), deadline)) return;
+      const ssize_t got = ::recv(line.get(), answer.data(), answer.size(), MSG_DONTWAIT);
+      if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) break;
+    }
     if (!open(deadline, Cancel())) return;
   }
 }

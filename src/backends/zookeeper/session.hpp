@@ -74,7 +74,8 @@ class Session {
   /// Ends it on the servers, and with it its nodes, without waiting: nobody answers that.
   void close();
   /// close(), until the servers know of no such session: who comes back to one that has ended is
-  /// told so.  What was sent before is either done before the end or never.
+  /// told so.  What was sent before is either done before the end or never.  A server that is
+  /// silent until `deadline` still reads all that later.
   void end(Deadline deadline);
 
   /// Adds the present connection to an epoll set, in which a former one removes itself.
