@@ -136,8 +136,8 @@ nothing_is_held() {
   for key in key0 key1 key2; do "$DLOCK" show "$key" >left 2>&1 || (($? == 1)) || return 1; done
   [[ -z $("$DLOCK" list -q | tee left) ]]
 }
-# queued_at SERVER KEY -> who waits there.  The place of one whose supervisor was killed goes when
-# somebody comes again: those, and those whose record is over (60 s), are not told.
+# queued_at SERVER KEY: prints the waiters in the queue of KEY.  If the supervisor of a waiter is killed, its place
+# stays until the next client uses the key, so those are left out, and so are places whose record has expired (60 s).
 queued_at() {
   local entry record
   for entry in $(rcli "$1" zrange "{dlock:$2}:queue" 0 -1); do

@@ -34,7 +34,7 @@ INSTANTIATE_TEST_SUITE_P(Methods, MysqlWaiting, testing::Values("table", "row", 
 
 TEST_P(MysqlWaiting, TwoHundredAskNothingAndAreLetInOneByOneInTheirOrder) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  constexpr std::size_t kWaiters = 80;  // a sanitizer is for the threads, and takes long for each
+  constexpr std::size_t kWaiters = 80;  // under a sanitizer each connection takes long
 #else
   constexpr std::size_t kWaiters = 200;
 #endif

@@ -167,8 +167,8 @@ TEST_F(ZooKeeperNetwork, AWaiterThatGivesUpWhileTheServerIsSilentLeavesNothing) 
   }
 }
 
-// The second connection is lost, too, with what was said last and is not answered: the end of the
-// session.
+// Two connections are lost: one with the request to delete the node, or with the answer to its
+// create; the next with the last request of the client, the end of the session.
 TEST_F(ZooKeeperNetwork, WhoeverGivesUpOverALostConnectionLeavesNothing) {
   for (const bool joining : {true, false}) {
     SCOPED_TRACE(joining ? "while its node is made" : "in the queue");
@@ -195,12 +195,12 @@ TEST_F(ZooKeeperNetwork, WhoeverGivesUpOverALostConnectionLeavesNothing) {
   }
 }
 
-// Its node is made, and it never hears of it, nor of the node's end.
+// The server carries out all requests, but none of its replies arrives.
 TEST_F(ZooKeeperNetwork, WhoeverGivesUpJoiningAServerThatIsSilentLeavesNothing) {
   auto lease = hold(*a, request("job"));
   proxy->delay_requests(Millis{300});
   Waiting waiting(through_proxy(1'500), request("job"));
-  // More than the words that a session begins with.
+  // The request for a session is shorter: the create has been sent.
   ASSERT_TRUE(eventually([&] { return proxy->request_bytes() > 150; }));
   proxy->hold();
   ASSERT_TRUE(queue_is(2));

@@ -69,7 +69,7 @@ TEST_F(ZooKeeperQueue, OneWaiterInTheMiddleThatGivesUpWakesOne) {
   }
 }
 
-// The one before it gets its slot while it looks around.
+// The waiter before it acquires a slot between its look at the queue and its watch.
 TEST_F(ZooKeeperQueue, ASlotIsNotMissedByWhoWatchesLate) {
   const Request wanted = slots("job", 2);
   auto first = hold(*a, slots("job", 2));
@@ -93,7 +93,7 @@ TEST_F(ZooKeeperQueue, ASlotIsNotMissedByWhoWatchesLate) {
   ASSERT_TRUE(eventually([&] {
     const auto names = children();
     return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
-      return nodes().stat("/dlock/job/" + name)->version == 1;  // it has said so
+      return nodes().stat("/dlock/job/" + name)->version == 1;  // the record was written anew
     });
   }));
   go.set_value();

@@ -278,8 +278,8 @@ std::string Statements::pass_over(std::uint64_t id) const {
          kind_is(Kind::waiter);
 }
 
-// If the lease has expired, its bell would keep others out until the server notices that this
-// session has ended.
+// If the lease has expired, GET_LOCK would keep other clients out until the server notices that
+// this session has ended.
 std::string Statements::resume(std::uint64_t id, std::string_view owner, Millis ttl) const {
   return "SET SESSION wait_timeout = " + idle_limit(ttl) + "; SELECT IF(EXISTS (SELECT 1 FROM " +
          tables_.locks + " WHERE id = " + std::to_string(id) + " AND " + kind_is(Kind::holder) +

@@ -10,9 +10,9 @@
 //          has its node, and the place in the queue is lost.
 // Proof.   How long the session surely lives is known since it was opened (loss_clock.cpp).  After
 //          a wait that was long ago: before the lock counts as held the connection is made anew.
-// Leaving. Whatever the reason, the node is deleted or, where nobody knows whether there is one,
-//          the session is ended; and the servers have to say so.  When they do not in time, the
-//          node stays until the timeout of the session is over.
+// Leaving. Whatever the reason, the node is deleted.  If it is in doubt whether a create made a
+//          node, the session is ended instead.  Either is repeated until the servers confirm it; if
+//          they do not within the connect timeout, the node stays until the session times out.
 #include "backends/zookeeper/acquire.hpp"
 
 #include <algorithm>
@@ -83,7 +83,7 @@ class Acquisition {
   std::uint64_t fence_ = 0;
   std::optional<std::vector<std::string>> children_;  // as they came with the create
   bool waited_ = false;
-  bool followed_ = false;  // by somebody who wants a slot, and may have seen us wait
+  bool followed_ = false;  // a waiter for a slot is behind us, and may have listed us as waiting
   bool told_of_timeout_ = false;
   std::string told_;  // the holders that on_blocked was last called with
 };
@@ -136,7 +136,7 @@ Result<void> Acquisition::make_parents() {
   return Error{Errc::unreachable, place_->shown + ": cannot create " + lock_};
 }
 
-// Ok when the servers have said that it is gone, or that it must stay.
+// Ok once the servers have answered: the node is gone, or they refuse to delete it.
 Result<void> Acquisition::remove_node(const std::string& child, Deadline deadline, Cancel cancel) {
   const auto gone = session_->persist(
       [&] { return std::array{remove(session_->handle(), path_of(child), -1)}; }, deadline, cancel);
@@ -146,13 +146,12 @@ Result<void> Acquisition::remove_node(const std::string& child, Deadline deadlin
 // Looks for a node that a create may have made before its answer was lost.
 Result<bool> Acquisition::find_own() {
   const Deadline deadline = patience();
-  const Cancel& cancel = wait_.cancel;
   const auto answers = session_->persist(
       [&] {
         return std::array{sync(session_->handle(), lock_),
                           get_children(session_->handle(), lock_, Watch::no)};
       },
-      deadline, cancel);
+      deadline, wait_.cancel);
   if (!answers) return answers.error();
   const Call& listed = answers.value()[1];
   if (listed->code == ZNONODE) {
@@ -164,7 +163,7 @@ Result<bool> Acquisition::find_own() {
     if (node.uuid != uuid_) continue;
     const auto seen = session_->persist(
         [&] { return std::array{exists(session_->handle(), path_of(node.name), Watch::no)}; },
-        deadline, cancel);
+        deadline, wait_.cancel);
     if (!seen) return seen.error();
     const Call& found = seen.value()[0];
     if (!found->ok()) continue;
@@ -173,7 +172,7 @@ Result<bool> Acquisition::find_own() {
       fence_ = static_cast<std::uint64_t>(found->stat.czxid);
       continue;
     }
-    if (auto ok = remove_node(node.name, deadline, cancel); !ok) return ok.error();
+    if (auto ok = remove_node(node.name, deadline, wait_.cancel); !ok) return ok.error();
   }
   in_doubt_ = false;
   return !own_.empty();
@@ -252,7 +251,7 @@ Result<void> Acquisition::tell(const std::vector<std::string>& children) {
   return {};
 }
 
-// False if it is not as decided any more.
+// Sets the watch that `decision` asks for.  False if the queue has changed since the decision.
 Result<bool> Acquisition::watch(const Decision& decision) {
   session_->take_news();
   Watch list = Watch::yes;
@@ -269,7 +268,9 @@ Result<bool> Acquisition::watch(const Decision& decision) {
     if (!answer->ok() && answer->code != ZNOAUTH) return session_->refused(answer, "watch " + path);
     if (answer->ok()) {
       if (request_.mode != Mode::slots) return true;
-      list = Watch::no;  // it may have got its slot, and said so, before it was watched
+      // The waiter before us may have acquired its slot, and written its record, before the watch
+      // was set: the watch would never report it.
+      list = Watch::no;
     }
   }
   const auto answers =
@@ -340,8 +341,9 @@ Result<std::unique_ptr<Lease>> Acquisition::get() {
   }
 }
 
-// The servers have to say that nothing of ours is left.  What a create in doubt has made is not
-// asked for: it would answer no sooner, and the end of the session follows it in any case.
+// Waits until the servers confirm that nothing of ours is left.  A create in doubt is not looked
+// for: a server that delays its reply delays the answer to a question, too.  The end of the session
+// needs no answer to be carried out behind the create.
 void Acquisition::leave() {
   if (!session_ || !session_->handle()) return;
   const Deadline deadline = after(Clock::now(), place_->patience);

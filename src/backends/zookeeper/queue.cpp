@@ -4,8 +4,8 @@
 // One event for one waiter.  Whoever waits watches the last of those that must go before it can be
 // its turn: exclusive the one before it, shared the nearest that is not shared.  With slots any of
 // N holders can make room, so the first that waits watches the list, and each one behind it the one
-// before.  That one does not go away when its turn comes; but whoever may have been seen to wait
-// writes its record anew when it holds the lock, and that is an event, too.
+// before.  The node of that one stays when its turn comes.  But a client that others may have
+// listed as waiting writes its record anew when it acquires the lock, and that is an event, too.
 #include "backends/zookeeper/queue.hpp"
 
 #include <algorithm>

@@ -268,8 +268,9 @@ void Session::close() {
   handle_.reset();
 }
 
-// The server closes the connection when it has ended the session.  Who came back earlier would make
-// it forget what it has not read of this one.
+// The server closes the connection when it has ended the session.  To connect again before that is
+// wrong: when the server learns that the session has moved to a new connection, it closes the old
+// one and drops what it has not read there, the request to end the session included.
 void Session::end(Deadline deadline) {
   while (handle_ && !expired() && id() != 0) {
     const Fd line(connected() ? ::fcntl(fd_, F_DUPFD_CLOEXEC, 0) : -1);

@@ -73,9 +73,10 @@ class Session {
 
   /// Ends it on the servers, and with it its nodes, without waiting: nobody answers that.
   void close();
-  /// close(), until the servers know of no such session: who comes back to one that has ended is
-  /// told so.  What was sent before is either done before the end or never.  A server that is
-  /// silent until `deadline` still reads all that later.
+  /// Like close(), but waits until `deadline` for the servers to confirm the end: it connects again
+  /// with the same session, and repeats the request until they refuse a session that has ended.
+  /// Requests sent before are carried out before the end, or never.  If a server is silent until
+  /// `deadline`, the request to end the session is still on its way.
   void end(Deadline deadline);
 
   /// Adds the present connection to an epoll set, in which a former one removes itself.
@@ -103,7 +104,7 @@ class Session {
   const Millis asked_timeout_;
   Millis timeout_{0};
   std::unique_ptr<zhandle_t, Close> handle_;
-  std::optional<clientid_t> former_;  // of a handle that was closed
+  std::optional<clientid_t> former_;  // the session of a handle that end() has closed
   LossClock clock_;
   unsigned servers_ = 0;
   unsigned refusals_ = 0;  // of connections, in a row
