@@ -23,10 +23,12 @@ waits() {
   for server in "${servers[@]}"; do if (($(rcli "$server" exists '{k}:queue'))); then return; fi; done
   return 1
 }
-# value: of the lock, the same on all servers.
+# value: of the lock, on most servers.  One of five can have another: node asked it for the lock in vain, or
+# its key expired after those of the others, and dlock has the lock on the others only.
 value() {
   local server
-  for server in "${servers[@]}"; do rcli "$server" get k; done | sort -u
+  for server in "${servers[@]}"; do rcli "$server" get k; done | sort | uniq -c |
+    awk -v servers="${#servers[@]}" '$1 * 2 > servers { print $2 }'
 }
 now() { echo "${EPOCHREALTIME/./}"; }  # us
 
@@ -82,6 +84,7 @@ check() {
   wait_until 10 test -e started
   report "expired" "$expires" 100
   value=$(value)
+  [[ $value ]] || fail "dlock holds no lock on most servers"
   tell_node release
   expect_node refused
   assert_equal "$value" "$(value)" "dlock's lock after node's late release"
