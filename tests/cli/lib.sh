@@ -6,7 +6,8 @@
 #   $DLOCK         the dlock under test          $tmp    an empty directory of this test
 #   $DLOCK_TEST    the dlock with test backends  $locks  the file backend's directory, $tmp/locks
 #   $DLOCK_PROXY   dlock-proxy                   $DLOCK_CLOCK_SHIM  dlock-clock-shim.so
-#   $DLOCK_ZK      dlock-zk                      $DLOCK_SOURCE  the source tree
+#   $DLOCK_ZK      dlock-zk                      $DLOCK_RESERVED_PORT  dlock-reserved-port
+#   $DLOCK_SOURCE  the source tree
 #
 # By hand: bash tests/cli/NAME.sh tests what is in build/default.
 set -euo pipefail
@@ -21,14 +22,15 @@ DLOCK_SOURCE=${DLOCK_SOURCE:-$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd 
 DLOCK=${DLOCK:-$DLOCK_SOURCE/build/default/src/dlock}
 DLOCK_TEST=${DLOCK_TEST:-$DLOCK_SOURCE/build/default/tests/support/dlock-test}
 DLOCK_PROXY=${DLOCK_PROXY:-${DLOCK_TEST%/*}/dlock-proxy}
+DLOCK_RESERVED_PORT=${DLOCK_RESERVED_PORT:-${DLOCK_TEST%/*}/dlock-reserved-port}
 DLOCK_ZK=${DLOCK_ZK:-${DLOCK_TEST%/*}/dlock-zk}
 DLOCK_CLOCK_SHIM=${DLOCK_CLOCK_SHIM:-${DLOCK_TEST%/*}/dlock-clock-shim.so}
 
 # Nothing of the caller's settings or locks must matter.
 for name in "${!DLOCK_@}"; do
-  [[ $name == DLOCK_@(TEST|TEST_BACKEND|TEST_SOAK|SOURCE|PROXY|CLOCK_SHIM|ZK) ]] || unset "$name"
+  [[ $name == DLOCK_@(TEST|TEST_BACKEND|TEST_SOAK|SOURCE|PROXY|RESERVED_PORT|CLOCK_SHIM|ZK) ]] || unset "$name"
 done
-export DLOCK DLOCK_TEST DLOCK_SOURCE DLOCK_PROXY DLOCK_CLOCK_SHIM DLOCK_ZK LC_ALL=C.UTF-8
+export DLOCK DLOCK_TEST DLOCK_SOURCE DLOCK_PROXY DLOCK_RESERVED_PORT DLOCK_CLOCK_SHIM DLOCK_ZK LC_ALL=C.UTF-8
 unset name XDG_CONFIG_HOME XDG_CONFIG_DIRS XDG_STATE_HOME XDG_DATA_HOME XDG_CACHE_HOME CDPATH
 
 # In memory where there is some: disks are slow to make things durable.

@@ -10,6 +10,7 @@
 : "${tmp:?lib.sh comes first}"
 PATH+=:/usr/sbin  # of mariadbd
 need mariadbd mariadb mariadb-install-db setpriv
+. "${BASH_SOURCE[0]%/*}/ports.sh"
 . "${BASH_SOURCE[0]%/*}/proxy.sh"
 declare -gA mysql_port=() mysql_pid=() mysql_url=() mysql_dir=()
 mysql_password_file=$tmp/mysql-password
@@ -31,16 +32,9 @@ start_mysql() {
   : >"$dir/settings"
   ((!$#)) || printf -- '--%s\n' "$@" >"$dir/settings"
 
-  # Below the ports that the kernel gives to others, so that it is still there for a restart.
-  local attempt
-  for attempt in {1..50}; do
-    mysql_port[$name]=$((10000 + SRANDOM % 20000))
-    mysql_url[$name]=mysql-table://app@127.0.0.1:${mysql_port[$name]}/test
-    if lib_mysql_run "$name"; then return; fi
-    grep -q 'Address already in use' "$dir/output" || break
-    rm "$dir/output"
-  done
-  fail "mariadbd does not run (attempt $attempt): $(<"$dir/output")"
+  reserve_port "mysql_port[$name]"
+  mysql_url[$name]=mysql-table://app@127.0.0.1:${mysql_port[$name]}/test
+  lib_mysql_run "$name" || fail "mariadbd does not run: $(<"$dir/output")"
 }
 
 # stop_mysql NAME: kills it, as a power failure would, but for the FIN that the kernel sends.

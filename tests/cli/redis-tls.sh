@@ -22,15 +22,6 @@ certificate() {
   openssl x509 -req -in "$name.csr" "${by[@]}" -days "$days" -extfile <(printf '%s\n' "$@") \
     -out "$name.pem" 2>/dev/null
 }
-# free_port: prints one of 127.0.0.1 that nobody uses.
-free_port() {
-  local port
-  for ((;;)); do
-    port=$((10000 + SRANDOM % 20000))
-    if ! (: <>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; then break; fi
-  done
-  echo "$port"
-}
 
 names=subjectAltName=DNS:localhost,IP:127.0.0.1
 certificate ca ca 2 basicConstraints=critical,CA:TRUE
@@ -42,7 +33,8 @@ certificate other ca 2 subjectAltName=DNS:other.example,IP:127.0.0.2
 certificate client ca 2 subjectAltName=DNS:client
 certificate self self 2 "$names"
 
-port=$(free_port)
+port=
+reserve_port port
 start_redis s tls-port "$port" tls-cert-file "$tmp/good.pem" tls-key-file "$tmp/good.key" \
   tls-ca-cert-file "$tmp/ca.pem" tls-auth-clients no
 # shows NAME: what the server shows of itself from now on.

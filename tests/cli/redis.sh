@@ -8,6 +8,7 @@
 : "${tmp:?lib.sh comes first}"
 need redis-server redis-cli setpriv
 . "${BASH_SOURCE[0]%/*}/clock.sh"
+. "${BASH_SOURCE[0]%/*}/ports.sh"
 . "${BASH_SOURCE[0]%/*}/proxy.sh"
 declare -gA redis_port=() redis_pid=() redis_url=() redis_dir=()
 
@@ -28,16 +29,9 @@ start_redis() {
     done
   } >"$dir/redis.conf"
 
-  # Below the ports that the kernel gives to others, so that it is still there for a restart.
-  local attempt
-  for attempt in {1..50}; do
-    redis_port[$name]=$((10000 + SRANDOM % 20000))
-    redis_url[$name]=redis://127.0.0.1:${redis_port[$name]}
-    if lib_redis_run "$name"; then return; fi
-    grep -qs 'Address already in use' "$dir/log" || break
-    rm "$dir/log"
-  done
-  fail "redis-server does not run (attempt $attempt): $(lib_redis_log "$name")"
+  reserve_port "redis_port[$name]"
+  redis_url[$name]=redis://127.0.0.1:${redis_port[$name]}
+  lib_redis_run "$name" || fail "redis-server does not run: $(lib_redis_log "$name")"
 }
 
 # stop_redis NAME: kills it, as a power failure would, but for the FIN that the kernel sends.

@@ -8,6 +8,7 @@
 : "${tmp:?lib.sh comes first}"
 need java setpriv
 [[ -r /usr/share/java/zookeeper.jar ]] || skip "Debian's zookeeper is not installed"
+. "${BASH_SOURCE[0]%/*}/ports.sh"
 . "${BASH_SOURCE[0]%/*}/proxy.sh"
 declare -gA zk_port=() zk_pid=() zk_dir=() zk_url=()
 zk_java=()  # more words for the JVM of servers that are started after this
@@ -24,10 +25,12 @@ start_zk() {
 
 # start_zk_ensemble NAME...: these, empty, with a leader; the tick is 200 ms.
 start_zk_ensemble() {
-  local name i=0 lines=(tickTime=200 initLimit=50 syncLimit=25)
+  local name i=0 peers election lines=(tickTime=200 initLimit=50 syncLimit=25)
   local numbers=("$@")
   for name in "$@"; do
-    lines+=("server.$((++i))=127.0.0.1:$(lib_zk_free_port):$(lib_zk_free_port)")
+    reserve_port peers
+    reserve_port election
+    lines+=("server.$((++i))=127.0.0.1:$peers:$election")
   done
   for i in "${!numbers[@]}"; do
     name=${numbers[i]}
@@ -91,22 +94,12 @@ zk_leader() {
   return 1
 }
 
-# Below the ports that the kernel gives to others, so that it is still there for a restart.
-lib_zk_free_port() {
-  local port
-  while :; do
-    port=$((10000 + SRANDOM % 20000))
-    (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null || break
-  done
-  echo "$port"
-}
-
 lib_zk_prepare() {
   local name=$1 dir=$tmp/zk-$1
   shift
   mkdir -p "$dir/data"
   zk_dir[$name]=$dir
-  zk_port[$name]=$(lib_zk_free_port)
+  reserve_port "zk_port[$name]"
   zk_url[$name]=zookeeper://127.0.0.1:${zk_port[$name]}
   printf '%s\n' "dataDir=$dir/data" "clientPort=${zk_port[$name]}" clientPortAddress=127.0.0.1 \
     tickTime=100 minSessionTimeout=200 maxSessionTimeout=60000 maxClientCnxns=0 \
