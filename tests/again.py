@@ -37,7 +37,7 @@ def reason_not_to_repeat(output):
             in_failure = True
         elif line.startswith(("[", "dlock:")):
             in_failure = False
-        elif in_failure and CONDITION.search(line):
+        elif in_failure and CONDITION.search(line) and "new fatal failures" not in line:  # which it names above
             return line.strip()
     return None
 

@@ -99,7 +99,17 @@ Waiting::Waiting(std::unique_ptr<Backend> backend, Request request, Deadline unt
 
 Waiting::~Waiting() { cancel(); }
 
-bool Waiting::blocked() { return is_blocked_.wait_for(kPatience) == std::future_status::ready; }
+bool Waiting::blocked() {
+  if (is_blocked_.wait_for(kPatience) == std::future_status::ready) return true;
+  if (!done(0)) {
+    ADD_FAILURE() << "has neither acquired the lock nor found it held";
+  } else if (const auto lease = outcome_.get()) {
+    ADD_FAILURE() << "has acquired the lock";
+  } else {
+    ADD_FAILURE() << lease.error().message;
+  }
+  return false;
+}
 
 bool Waiting::done(int within_ms) {
   return outcome_.wait_for(Millis{within_ms}) == std::future_status::ready;

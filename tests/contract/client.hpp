@@ -15,6 +15,12 @@ using LeaseResult = Result<std::unique_ptr<Lease>>;
 
 /// So long may a slow machine take; nothing waits for it when all is well.
 inline constexpr Millis kPatience{20'000};
+/// How many waiters a crowd has.  A sanitizer makes each connection slow.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr std::size_t kCrowd = 80;
+#else
+inline constexpr std::size_t kCrowd = 200;
+#endif
 inline Deadline soon() { return after(Clock::now(), kPatience); }
 inline Deadline in(int ms) { return after(Clock::now(), Millis{ms}); }
 
@@ -53,7 +59,8 @@ class Waiting {
   Waiting(const Waiting&) = delete;
   Waiting& operator=(const Waiting&) = delete;
   void cancel() { source_.fire(); }
-  /// Waits until it has found the lock held.
+  /// Waits until it has found the lock held; false, and a test failure that says what it met, if it
+  /// does not.
   bool blocked();
   bool done(int within_ms);
   LeaseResult result();

@@ -33,15 +33,10 @@ INSTANTIATE_TEST_SUITE_P(Methods, MysqlWaiting, testing::Values("table", "row", 
                          mysql_name);
 
 TEST_P(MysqlWaiting, TwoHundredAskNothingAndAreLetInOneByOneInTheirOrder) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  constexpr std::size_t kWaiters = 80;  // under a sanitizer each connection takes long
-#else
-  constexpr std::size_t kWaiters = 200;
-#endif
   constexpr int kHandOvers = 50;
   auto lease = hold(*a, patient());
-  ASSERT_NO_FATAL_FAILURE(queue_up(kWaiters, patient));
-  EXPECT_EQ(sessions(), static_cast<long>(kWaiters) + 2);  // the holder, and b
+  ASSERT_NO_FATAL_FAILURE(queue_up(kCrowd, patient));
+  EXPECT_EQ(sessions(), static_cast<long>(kCrowd) + 2);  // the holder, and b
 
   // The last ones are still finding out whom to wait for.
   ASSERT_TRUE(eventually([&] {
@@ -66,7 +61,7 @@ TEST_P(MysqlWaiting, TwoHundredAskNothingAndAreLetInOneByOneInTheirOrder) {
   RecordProperty("statements", std::to_string(each));
   // Seen: 30 (table), 32 (row), 33 (version), each statement of a text counted for itself.
   EXPECT_LT(each, 60);
-  EXPECT_EQ(rows(), static_cast<long>(kWaiters) - kHandOvers + 1);
+  EXPECT_EQ(rows(), static_cast<long>(kCrowd) - kHandOvers + 1);
   // As many leave at once.
   for (Waiting& waiting : line) waiting.cancel();
   line.clear();

@@ -28,13 +28,14 @@ class ZooKeeperQueue : public ZooKeeperTest {
 };
 
 TEST_F(ZooKeeperQueue, OneOfTwoHundredIsWokenAtATime) {
-  constexpr std::size_t kWaiters = 200;
   constexpr int kHandOvers = 50;
   auto lease = hold(*a, patient());
-  ASSERT_NO_FATAL_FAILURE(queue_up(kWaiters, [] { return patient(); }));
+  ASSERT_NO_FATAL_FAILURE(queue_up(kCrowd, [] { return patient(); }));
   // Each watches one node, and none the same.
-  EXPECT_EQ(number("watch_count"), static_cast<long>(kWaiters));
-  EXPECT_NE(server->ask("wchs").find("200 connections watching 200 paths"), std::string::npos)
+  EXPECT_EQ(number("watch_count"), static_cast<long>(kCrowd));
+  const std::string crowd = std::to_string(kCrowd);
+  EXPECT_NE(server->ask("wchs").find(crowd + " connections watching " + crowd + " paths"),
+            std::string::npos)
       << server->ask("wchs");
   const long received = number("packets_received");
   const long sent = number("packets_sent");
@@ -48,9 +49,9 @@ TEST_F(ZooKeeperQueue, OneOfTwoHundredIsWokenAtATime) {
   // The rest is room for pings.
   EXPECT_LT(number("packets_received") - received, 12 * kHandOvers + 50);
   EXPECT_LT(number("packets_sent") - sent, 16 * kHandOvers + 50);
-  EXPECT_EQ(children().size(), kWaiters - kHandOvers + 1);
-  EXPECT_TRUE(eventually(
-      [&] { return number("watch_count") == static_cast<long>(kWaiters - kHandOvers); }));
+  EXPECT_EQ(children().size(), kCrowd - kHandOvers + 1);
+  EXPECT_TRUE(
+      eventually([&] { return number("watch_count") == static_cast<long>(kCrowd - kHandOvers); }));
 }
 
 TEST_F(ZooKeeperQueue, OneWaiterInTheMiddleThatGivesUpWakesOne) {
