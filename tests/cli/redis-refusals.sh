@@ -154,8 +154,10 @@ patient=$!
 rcli b config set key-load-delay 0 >/dev/null
 expect_status 0 wait "$patient"
 
-# A cluster.
-start_redis cluster cluster-enabled yes
+# A cluster.  Without a cluster-port of its own a server takes its port + 10000, if there is such a port.
+bus=
+reserve_port bus
+start_redis cluster cluster-enabled yes cluster-port "$bus"
 refuses 69 'is part of a cluster that is down' "${redis_url[cluster]}"
 rcli cluster cluster addslotsrange 0 16383 >/dev/null
 up() { rcli cluster cluster info | grep -q '^cluster_state:ok'; }
