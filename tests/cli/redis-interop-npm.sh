@@ -46,7 +46,11 @@ report() {
   echo "$1: dlock's job starts after $ms ms (target: $3)"
   ((ms >= 0 && ms < $(here 1000))) || fail "$1: dlock's job started after $ms ms"
 }
-renewals() { rcli "${servers[0]}" info commandstats | sed -n 's/^cmdstat_evalsha:calls=\([0-9]*\).*/\1/p'; }
+renewals() {
+  local calls
+  calls=$(rcli "${servers[0]}" info commandstats | sed -n 's/^cmdstat_evalsha:calls=\([0-9]*\).*/\1/p')
+  echo "${calls:-0}" # a server that was not asked at all has no such line
+}
 
 # check BACKEND SERVER...
 check() {
