@@ -47,6 +47,10 @@ offers 'dlock run -k job -- unshar' | grep -qx unshare ||
 ! offers 'dlock run -k job -- ls --on' | grep -q on-lost ||
   fail "behind \"--\" dlock's own options are offered"
 
+# Once its file is gone, nothing else offers them.
+rm "$HOME/.local/share/fish/vendor_completions.d/dlock.fish"
+expect '' 'dlock run --on-l'
+
 # With the other prefixes, fish finds it too; here every folder of fish is below a directory of this test.
 for prefix in /usr/local /usr; do
   DESTDIR=$tmp$prefix.d install_to --prefix "$prefix"

@@ -49,7 +49,7 @@ report() {
 renewals() {
   local calls
   calls=$(rcli "${servers[0]}" info commandstats | sed -n 's/^cmdstat_evalsha:calls=\([0-9]*\).*/\1/p')
-  echo "${calls:-0}" # a server that was not asked at all has no such line
+  echo "${calls:-0}"  # a server that was not asked at all has no such line
 }
 
 # check BACKEND SERVER...

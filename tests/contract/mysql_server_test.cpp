@@ -486,7 +486,11 @@ TEST_P(MysqlServers, AServerWhoseClockJumpsBackKeepsHoldersAndWakesWaiters) {
   clock.jump(Millis{-3'600'000});
   // The kernel's clock does not follow, so a lock wait of the server times out at once: a renewal
   // that meets the waiter's transaction fails, and the next one does not.
-  EXPECT_TRUE(eventually([&] { return static_cast<bool>(renew(*lease)); }));
+  EXPECT_TRUE(eventually([&] {
+    const auto renewed = renew(*lease);
+    EXPECT_TRUE(renewed || code_of(renewed) == Errc::unreachable) << renewed.error().message;
+    return static_cast<bool>(renewed);
+  }));
   EXPECT_EQ(code_of(try_once(*b, request("job"))), Errc::busy);
   EXPECT_EQ(inspect(*b, "job").holders.size(), 1u);
   EXPECT_FALSE(waiting.done(100));
