@@ -30,6 +30,7 @@ test_packages=(
   npm
   openssl
   procps
+  psmisc
   python3
   python3-kazoo
   python3-redis
@@ -70,6 +71,7 @@ declare -A packages_probe=(
   [nlohmann-json3-dev]='<nlohmann/json.hpp>'
   [nodejs]=node
   [procps]=ps
+  [psmisc]=killall
   [python3-kazoo]=/usr/lib/python3/dist-packages/kazoo
   [python3-redis]=/usr/lib/python3/dist-packages/redis
   [redis-tools]=redis-cli

@@ -3,6 +3,7 @@
 #include <CLI/Error.hpp>
 #include <algorithm>
 #include <exception>
+#include <new>
 #include <string>
 
 #include "cli/cmd_help.hpp"
@@ -10,6 +11,7 @@
 #include "cli/print_text.hpp"
 #include "cli/refusal.hpp"
 #include "util/log.hpp"
+#include "util/process_title.hpp"
 
 namespace dlock::cli {
 namespace {
@@ -34,6 +36,9 @@ int guarded(std::span<char* const> arguments, std::span<const BackendEntry> back
     util::log(Level::error,
               shown_word(*(mark - 1)) + " needs a value; see: dlock help " + arguments.front());
     return exit_status::kUsage;
+  } catch (const std::bad_alloc&) {
+    util::log(Level::error, "out of memory");
+    return exit_status::kInternal;
   } catch (const std::exception& error) {
     util::log(Level::error, std::string("internal error: ") + error.what());
     return exit_status::kInternal;
@@ -43,6 +48,7 @@ int guarded(std::span<char* const> arguments, std::span<const BackendEntry> back
 }  // namespace
 
 int run_main(int argc, char** argv, std::span<const BackendEntry> backends) {
+  util::note_arguments(argv);
   const std::span<char* const> all(argv, static_cast<std::size_t>(std::max(argc, 0)));
   const int status = guarded(all.subspan(std::min<std::size_t>(all.size(), 1)), backends);
   util::log_flush();

@@ -1,9 +1,6 @@
 #include "engine/borrowed_lease.hpp"
 
-#include <sys/prctl.h>
-
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <string>
 
@@ -30,21 +27,14 @@ class BorrowedLease final : public Lease {
   const std::optional<std::uint64_t> fence_;
 };
 
-// As Process::name.
-std::string own_name() {
-  std::array<char, 16> out{};
-  prctl(PR_GET_NAME, out.data());
-  return out.data();
-}
-
 // A -> B -> A: the variables name B's lock, but the holder of A is a dlock above us all the same.
 // The name tells that its pid is not another machine's (host names are not always unique).  Its
 // executable would not: it is hidden where the holder is not dumpable, and another after an
 // upgrade.
 bool is_dlock_above_us(const Owner& owner) {
   if (owner.host != util::host_name()) return false;
-  const std::string name = own_name();
   const auto above = ancestors();
+  const std::string name = above.empty() ? "" : above.front().name;  // of this run's front
   return std::any_of(above.begin(), above.end(), [&](const Process& process) {
     return process.pid == static_cast<pid_t>(owner.pid) && process.name == name;
   });

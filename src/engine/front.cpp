@@ -2,6 +2,7 @@
 // supervisor.  What it does by itself is one thing: if the supervisor dies, or does not move the
 // end of the lease in time because it is stopped, the front ends the tree (it is the subreaper
 // above the supervisor) and only then lets go of the witness descriptor that keeps a kernel lock.
+// Ending the tree comes first and needs no memory: the message about it can fail, the end cannot.
 
 #include "engine/front.hpp"
 
@@ -11,6 +12,8 @@
 
 #include <array>
 #include <cstring>
+#include <exception>
+#include <utility>
 
 #include "engine/describe.hpp"
 #include "engine/margins.hpp"
@@ -27,7 +30,6 @@ using util::Level;
 
 constexpr Millis kSilent{400};  // before a wait is worth a message
 constexpr Millis kTick{1'000};  // of the clock in a waiting message on a terminal
-constexpr Millis kSweepAgain{20};
 // A second signal sooner than this is the other half of the first (timeout(1) sends two).
 constexpr Millis kImpatience{500};
 
@@ -58,19 +60,14 @@ void stop_self(int sig) {
   _exit(exit_status::kSignalBase + sig);
 }
 
-bool is_below_us(pid_t pid) {
-  for (const Process& process : descendants()) {
-    if (process.pid == pid) return true;
-  }
-  return false;
-}
-
 class Front {
  public:
   Front(const RunContext& context, FrontEnd link, pid_t supervisor)
       : context_(context), link_(std::move(link)), supervisor_(supervisor) {}
 
   int run();
+  /// Ends the supervisor and every process of the job; returns when they are gone.
+  void end_tree();
 
  private:
   bool make_signal_fd();
@@ -84,8 +81,7 @@ class Front {
   Deadline next_deadline() const;
   Margins margins() const { return {Millis{context_.page.kill_after}}; }
   bool must_take_over(Deadline now) const;
-  void end_tree();
-  int take_over(std::string reason);
+  int report_take_over(std::string reason);
 
   const RunContext& context_;
   FrontEnd link_;
@@ -227,28 +223,14 @@ Deadline Front::next_deadline() const {
 }
 
 void Front::end_tree() {
-  if (!supervisor_gone_) kill(supervisor_, SIGKILL);  // our child, not reaped: its own number
-  bool said = false;
-  const Deadline begun = Clock::now();
-  for (;;) {
-    kill_tree();
-    if (reap(-1).none_left) return;
-    const Deadline now = Clock::now();
-    if (!said && now >= after(begun, kStuckAfter)) {
-      said = true;
-      util::log(Level::error, kStuckMessage);
-    }
-    signalfd_siginfo info{};
-    util::wait_readable(signals_.get(), after(now, kSweepAgain));
-    while (read(signals_.get(), &info, sizeof(info)) > 0) {
-    }
-  }
+  const bool reaped = std::exchange(supervisor_gone_, true);
+  if (!reaped) kill(supervisor_, SIGKILL);  // our child, not reaped: its own number
+  context_.tree.end(say_stuck);
 }
 
-int Front::take_over(std::string reason) {
+int Front::report_take_over(std::string reason) {
   const bool had_lock = context_.page.granted;
   const Deadline lease_end = context_.page.lease_end();
-  end_tree();
   util::log_status_line("");
   Outcome out;
   out.backend = context_.target.url.redacted();
@@ -279,17 +261,23 @@ int Front::take_over(std::string reason) {
 }
 
 int Front::run() {
-  if (!make_signal_fd()) return take_over(std::string("signalfd: ") + strerror(errno));
+  if (!make_signal_fd()) {
+    const int error = errno;
+    end_tree();
+    return report_take_over(std::string("signalfd: ") + strerror(error));
+  }
   for (;;) {
     const Deadline now = Clock::now();
     if (now >= show_at_) show_waiting(now);
     if (must_take_over(now)) {
-      const std::string who = "the supervising process (pid " + std::to_string(supervisor_) + ')';
+      const bool was_killed = supervisor_gone_;
+      end_tree();
       if (impatient_ || (cancelled_by_ != 0 && waiting_)) {
-        return take_over("ended by signal " + std::to_string(cancelled_by_) + " while waiting");
+        return report_take_over("ended by signal " + std::to_string(cancelled_by_) +
+                                " while waiting");
       }
-      return take_over(who +
-                       (supervisor_gone_ ? " was killed" : " did not renew the lock in time"));
+      return report_take_over("the supervising process (pid " + std::to_string(supervisor_) + ')' +
+                              (was_killed ? " was killed" : " did not renew the lock in time"));
     }
     if (ended_ && (supervisor_gone_ || ended_->left_behind)) break;
     std::array<pollfd, 3> fds{{{signals_.get(), POLLIN, 0},
@@ -314,7 +302,13 @@ int Front::run() {
 }  // namespace
 
 int attend(const RunContext& context, FrontEnd link, pid_t supervisor) {
-  return Front(context, std::move(link), supervisor).run();
+  Front front(context, std::move(link), supervisor);
+  try {
+    return front.run();
+  } catch (const std::exception&) {  // no memory: the job must not outlive the front
+    front.end_tree();
+    throw;
+  }
 }
 
 }  // namespace dlock

@@ -5,14 +5,12 @@
 
 #include <algorithm>
 
-#include "engine/process_tree.hpp"
-#include "util/log.hpp"
-
 namespace dlock {
 namespace {
 
-// SIGKILL makes orphans, which become our children and are seen at the next sweep.
+// SIGKILL makes orphans, which become our children and are found by the next walk.
 constexpr Millis kKillAgain{20};
+constexpr Millis kKillStuckAgain{500};
 
 }  // namespace
 
@@ -30,7 +28,7 @@ void Job::signal(int sig, bool from_terminal) {
   if (asks_to_end(sig)) asked_to_end_ = true;
   if (from_terminal) return;
   if (asks_to_end(sig) || status_) {
-    signal_tree(sig);
+    tree_.signal(sig);
   } else {
     kill(pid_, sig);  // our child and not reaped: the number is still its own
   }
@@ -38,8 +36,8 @@ void Job::signal(int sig, bool from_terminal) {
 
 void Job::end(Deadline kill_at, Deadline now) {
   if (!ending_ && started() && kill_at > now) {
-    signal_tree(SIGTERM);
-    signal_tree(SIGCONT);  // a stopped process would not hear it before the SIGKILL
+    tree_.signal(SIGTERM);
+    tree_.signal(SIGCONT);  // a stopped process would not hear it before the SIGKILL
   }
   ending_ = true;
   kill_at_ = std::min(kill_at_, kill_at);
@@ -47,11 +45,8 @@ void Job::end(Deadline kill_at, Deadline now) {
 
 bool Job::finished(Deadline now) {
   if (ending_ && now >= kill_at_) {
-    kill_tree();
-    if (!stuck_ && now >= after(kill_at_, kStuckAfter)) {
-      stuck_ = true;
-      util::log(util::Level::error, kStuckMessage);
-    }
+    const Signalled killed = tree_.signal(SIGKILL);
+    if (stuck_.empty() && now >= after(kill_at_, kStuckAfter)) stuck_ = why_alive(killed);
   }
   const Reaped reaped = reap(status_ ? -1 : pid_);
   if (reaped.pid > 0) status_ = reaped.status;
@@ -67,7 +62,8 @@ bool Job::finished(Deadline now) {
 
 Deadline Job::next_deadline(Deadline now) const {
   if (!ending_) return kNever;
-  return now < kill_at_ ? kill_at_ : after(now, kKillAgain);
+  if (now < kill_at_) return kill_at_;
+  return after(now, stuck_.empty() ? kKillAgain : kKillStuckAgain);
 }
 
 }  // namespace dlock

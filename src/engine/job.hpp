@@ -5,6 +5,7 @@
 #include <string>
 
 #include "engine/command.hpp"
+#include "engine/process_tree.hpp"
 #include "engine/run.hpp"
 
 namespace dlock {
@@ -19,7 +20,9 @@ bool asks_to_end(int sig);
 /// move forward and nothing moves back.
 class Job {
  public:
-  Job(Leftovers leftovers, Millis kill_after) : leftovers_(leftovers), kill_after_(kill_after) {}
+  /// `tree` lives as long as the job.
+  Job(Leftovers leftovers, Millis kill_after, ProcessTree& tree)
+      : leftovers_(leftovers), kill_after_(kill_after), tree_(tree) {}
 
   void set_kill_after(Millis kill_after) { kill_after_ = kill_after; }
   void start(const CommandSpec& spec, const Inherited& inherited);
@@ -42,19 +45,22 @@ class Job {
   Deadline next_deadline(Deadline now) const;
 
   bool tree_is_gone() const { return gone_; }
+  /// Why the tree is still there kStuckAfter its SIGKILL; empty if it was not there so long.
+  const std::string& stuck() const { return stuck_; }
   /// The command's wait status; none while it runs.
   std::optional<int> status() const { return status_; }
 
  private:
   const Leftovers leftovers_;
   Millis kill_after_;
+  ProcessTree& tree_;
   pid_t pid_ = -1;
   int start_error_ = 0;
   std::optional<int> status_;
   bool asked_to_end_ = false;
   bool ending_ = false;
   Deadline kill_at_ = kNever;
-  bool stuck_ = false;  // and it has been said
+  std::string stuck_;
   bool gone_ = false;
 };
 

@@ -1,193 +1,276 @@
-// Finding.  /proc/PID/task/TID/children lists the children of one thread without a look at any
-// other
-//   process of the machine; a kernel without CONFIG_PROC_CHILDREN costs a scan of /proc instead.
-//   Both are snapshots: a process that is born during the walk can be missed, which is why ending a
-//   tree is a loop.  It comes to an end: killed processes fork no more, and the children of the
-//   killed become ours.
-// Hiding.  A /proc mounted with hidepid (systemd: ProtectProc) shows nothing of a process that is
-//   not dumpable, such as a dlock with a password (run.cpp) in the job of another, but its number,
-//   in the list of its parent.  It is signalled all the same; what is below it becomes ours when it
-//   dies, and is ended then.
-// Signalling.  A pid can be used again as soon as somebody has reaped it.  So: open a pidfd, look
-//   whether the process behind the number is still the child of whom we found it under (or ours,
-//   if that one died), and signal through the pidfd.
+// Finding.  /proc/PID/task/TID/children lists the children of one thread.  A walk reads the lists
+//   of all threads of all processes below this one, and looks at no other process of the machine.
+//   A kernel without CONFIG_PROC_CHILDREN has no such lists; there the walk takes each process
+//   whose ancestors lead to this one.  Where there is no /proc, or it is that of another pid
+//   namespace, waitid(2) tells for each number whether it is a child of ours.
+// Ended or not.  A pidfd is readable when the last thread of its process has ended.  The state in
+//   /proc does not tell that: it is Z as soon as the main thread has ended, and the other threads
+//   may work on.
+// Signalling.  A pid can be used again as soon as its process has been reaped.  So the order is:
+//   open a pidfd, see that the process behind the number has this one among its ancestors, and
+//   signal through the pidfd.
+// Hiding.  A /proc mounted with hidepid (systemd: ProtectProc) shows of a process that is not
+//   dumpable, such as a dlock that holds a password, only the number, in the list of its parent.
+//   Such a process is signalled without a look at its ancestors.  What is below it becomes ours
+//   when it dies, and is found by the next walk.
+// Ending.  Repeated walks come to an end: a killed process forks no more, and its children become
+//   ours.  If there are more processes than places, the next walk finds those that remain.
+// Descriptors.  A walk must work when the system has none to give, or a job outlives its lock.  So
+//   some are reserved, and closed for the time of a walk.  A thread of a client library can take
+//   them then; the walk finds less, and the next one makes good for it.
 
 #include "engine/process_tree.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
+#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <cstdlib>
-#include <memory>
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+#include <new>
 #include <optional>
 #include <string_view>
+#include <utility>
 
-#include "util/fd.hpp"
-#include "util/text.hpp"
+#include "util/log.hpp"
 
 namespace dlock {
 namespace {
 
-using Dir = std::unique_ptr<DIR, int (*)(DIR*)>;
+constexpr Millis kLongestPause{20};  // between two walks that kill
 
-std::optional<std::string> read_all(const std::string& path) {
-  const Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd) return std::nullopt;
-  std::string out;
-  std::array<char, 4096> buffer{};
+constexpr pid_t kMostPids = 4'194'304;  // PID_MAX_LIMIT of 64-bit kernels
+
+using Path = std::array<char, 64>;
+
+template <class... Numbers>
+Path path_of(const char* format, Numbers... numbers) {
+  Path out{};
+  std::snprintf(out.data(), out.size(), format, numbers...);
+  return out;
+}
+
+Fd open_to_read(const Path& path) { return Fd(open(path.data(), O_RDONLY | O_CLOEXEC)); }
+
+// Calls `use` with each number in a file of numbers and spaces.
+template <class Use>
+void read_numbers(const Path& path, Use use) {
+  const Fd fd = open_to_read(path);
+  std::array<char, 4'096> buffer;
+  pid_t number = 0;
   for (;;) {
-    const ssize_t got = read(fd.get(), buffer.data(), buffer.size());
+    const ssize_t got = fd ? read(fd.get(), buffer.data(), buffer.size()) : 0;
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return std::nullopt;
-    if (got == 0) return out;
-    out.append(buffer.data(), static_cast<std::size_t>(got));
-  }
-}
-
-std::vector<pid_t> numbers_in(const std::string& directory) {
-  std::vector<pid_t> out;
-  const Dir dir(opendir(directory.c_str()), closedir);
-  if (!dir) return out;
-  while (const dirent* entry = readdir(dir.get())) {
-    if (const auto pid = util::parse_int(entry->d_name, 1, 1 << 30)) {
-      out.push_back(static_cast<pid_t>(*pid));
-    }
-  }
-  return out;
-}
-
-struct Stat {
-  Process process;
-  char state = '?';
-};
-
-std::optional<Stat> read_stat(pid_t pid) {
-  const auto text = read_all("/proc/" + std::to_string(pid) + "/stat");
-  if (!text) return std::nullopt;
-  // pid (name) state ppid ...; the name may hold anything, so look for the last parenthesis.
-  const auto open_at = text->find('(');
-  const auto close_at = text->rfind(')');
-  if (open_at == std::string::npos || close_at == std::string::npos) return std::nullopt;
-  if (close_at + 4 >= text->size()) return std::nullopt;
-  Stat out;
-  out.process.pid = pid;
-  out.process.name = text->substr(open_at + 1, close_at - open_at - 1);
-  out.state = (*text)[close_at + 2];
-  out.process.parent = static_cast<pid_t>(std::strtol(text->c_str() + close_at + 4, nullptr, 10));
-  return out;
-}
-
-bool kernel_lists_children() {
-  static const bool yes = access("/proc/thread-self/children", R_OK) == 0;
-  return yes;
-}
-
-std::vector<pid_t> children_of(pid_t pid) {
-  std::vector<pid_t> out;
-  const std::string tasks = "/proc/" + std::to_string(pid) + "/task";
-  for (const pid_t task : numbers_in(tasks)) {
-    const auto text = read_all(tasks + '/' + std::to_string(task) + "/children");
-    std::string_view rest = text ? std::string_view(*text) : std::string_view();
-    while (!rest.empty()) {
-      const auto space = rest.find(' ');
-      if (const auto child = util::parse_int(rest.substr(0, space), 1, 1 << 30)) {
-        out.push_back(static_cast<pid_t>(*child));
+    if (got <= 0) break;
+    for (const char c : std::string_view(buffer.data(), static_cast<std::size_t>(got))) {
+      if (c >= '0' && c <= '9') {
+        number = number * 10 + (c - '0');
+      } else if (number > 0) {
+        use(std::exchange(number, 0));
       }
-      if (space == std::string_view::npos) break;
-      rest.remove_prefix(space + 1);
     }
   }
-  return out;
+  if (number > 0) use(number);
 }
 
-std::vector<Process> children_by_scan(pid_t parent, const std::vector<Process>& everybody) {
-  std::vector<Process> out;
-  for (const Process& process : everybody) {
-    if (process.parent == parent) out.push_back(process);
+// Calls `use` with each number that is the name of an entry of a directory.
+template <class Use>
+void read_directory(const Path& path, Use use) {
+  const Fd fd = open_to_read(path);
+  alignas(dirent64) std::array<char, 4'096> buffer;
+  for (;;) {
+    const long got = fd ? syscall(SYS_getdents64, fd.get(), buffer.data(), buffer.size()) : 0;
+    if (got <= 0) return;
+    for (long at = 0; at < got;) {
+      const auto* entry = reinterpret_cast<const dirent64*>(buffer.data() + at);
+      at += entry->d_reclen;
+      pid_t number = 0;
+      const char* const end = entry->d_name + std::strlen(entry->d_name);
+      if (std::from_chars(entry->d_name, end, number).ptr == end && number > 0) use(number);
+    }
   }
-  return out;
 }
 
-std::vector<Process> all_processes() {
-  std::vector<Process> out;
-  for (const pid_t pid : numbers_in("/proc")) {
-    const auto stat = read_stat(pid);
-    if (stat && stat->state != 'Z' && stat->state != 'X') out.push_back(stat->process);
+// Calls `use` with each living child of this process, whatever /proc shows.  Begins with the
+// numbers that follow our own, where children are most likely.
+template <class Use>
+void ask_for_children(Use use) {
+  for (pid_t i = 0; i < kMostPids; ++i) {
+    const pid_t pid = (getpid() + i) % kMostPids + 1;
+    siginfo_t ended{};
+    const int asked =
+        waitid(P_PID, static_cast<id_t>(pid), &ended, WEXITED | WNOHANG | WNOWAIT | __WALL);
+    if (asked == 0 && ended.si_pid == 0) use(pid);
   }
-  return out;
 }
 
-std::vector<Process> living_children(pid_t parent) {
-  std::vector<Process> out;
-  for (const pid_t pid : children_of(parent)) {
-    const auto stat = read_stat(pid);
-    if (stat && stat->state != 'Z' && stat->state != 'X') out.push_back(stat->process);
-    const bool hidden = !stat && (kill(pid, 0) == 0 || errno != ESRCH);
-    if (hidden) out.push_back({pid, parent, "?"});
+// Whether /proc is there and speaks of the pid namespace of this process.
+bool proc_is_ours() {
+  std::array<char, 32> name{};
+  if (readlink("/proc/self", name.data(), name.size() - 1) <= 0) return false;
+  return std::string_view(name.data()) == std::to_string(getpid());
+}
+
+// None if /proc does not show it.
+std::optional<pid_t> parent_of(pid_t pid) {
+  const Fd fd = open_to_read(path_of("/proc/%d/stat", pid));
+  std::array<char, 512> buffer;
+  const ssize_t got = fd ? read(fd.get(), buffer.data(), buffer.size() - 1) : 0;
+  if (got <= 0) return std::nullopt;
+  buffer[static_cast<std::size_t>(got)] = '\0';
+  // pid (name) state ppid ...: the name may hold anything, so look for the last parenthesis.
+  const char* const name_end = std::strrchr(buffer.data(), ')');
+  pid_t parent = 0;
+  if (!name_end || std::sscanf(name_end, ") %*c %d", &parent) != 1) return std::nullopt;
+  return parent;
+}
+
+enum class Below { no, yes, unknown };
+
+Below below_us(pid_t pid) {
+  const pid_t us = getpid();
+  if (!proc_is_ours()) return Below::unknown;
+  while (pid > 1) {
+    const auto parent = parent_of(pid);
+    if (!parent) return Below::unknown;
+    if (*parent == us) return Below::yes;
+    pid = *parent;
   }
-  return out;
+  return Below::no;
 }
 
-// Whether the number still belongs to the process that was found: to a child of its parent or, if
-// that one died, of ours.
-bool is_still_there(const Process& process) {
-  const auto is_child_of = [now = read_stat(process.pid), &process](pid_t parent) {
-    if (now) return now->process.parent == parent;
-    const std::vector<pid_t> children = children_of(parent);
-    return std::find(children.begin(), children.end(), process.pid) != children.end();
-  };
-  return is_child_of(process.parent) || is_child_of(getpid());
+Fd pidfd_of(pid_t pid) { return Fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))); }
+
+bool has_ended(const Fd& pidfd) {
+  pollfd entry{pidfd.get(), POLLIN, 0};
+  return ::poll(&entry, 1, 0) == 1;
+}
+
+// Calls `use` with a pidfd of a process that was found, if it is below us and has not ended.  No
+// descriptor: the system has none left, or is Linux before 5.3.
+template <class Use>
+void with_living(pid_t pid, Use use) {
+  const Fd pidfd = pidfd_of(pid);
+  const bool ended = pidfd ? has_ended(pidfd) : errno == ESRCH;
+  if (!ended && below_us(pid) != Below::no) use(pidfd);
+}
+
+std::string name_of(pid_t pid) {
+  const Fd fd = open_to_read(path_of("/proc/%d/comm", pid));
+  std::array<char, 32> buffer;
+  const ssize_t got = fd ? read(fd.get(), buffer.data(), buffer.size()) : 0;
+  if (got <= 1) return "?";
+  return {buffer.data(), static_cast<std::size_t>(got) - 1};  // without the newline
 }
 
 }  // namespace
 
 void become_subreaper() { prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); }
 
-std::vector<Process> descendants() {
-  const bool listed = kernel_lists_children();
-  const std::vector<Process> everybody = listed ? std::vector<Process>{} : all_processes();
-  const auto children = [&](pid_t pid) {
-    return listed ? living_children(pid) : children_by_scan(pid, everybody);
-  };
-  std::vector<Process> out = children(getpid());
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    const std::vector<Process> more = children(out[i].pid);
-    out.insert(out.end(), more.begin(), more.end());
+std::string why_alive(const Signalled& killed) {
+  if (killed.refused == 0) return "a process of the job does not die of SIGKILL";
+  return name_of(killed.refused) + " (pid " + std::to_string(killed.refused) +
+         "), a process of the job, cannot be killed: " + std::strerror(killed.error);
+}
+
+void say_stuck(const Signalled& killed) {
+  try {
+    util::log(util::Level::error, why_alive(killed) + "; dlock waits until it has ended");
+  } catch (const std::bad_alloc&) {  // it is waited for all the same
   }
+}
+
+ProcessTree::ProcessTree() { reserve(); }
+
+void ProcessTree::reserve() {
+  ready_ = true;
+  for (Fd& fd : reserved_) {
+    if (!fd) fd.reset(eventfd(0, EFD_CLOEXEC));
+    ready_ = ready_ && fd;
+  }
+}
+
+void ProcessTree::note_children(pid_t parent) {
+  read_directory(path_of("/proc/%d/task", parent), [&](pid_t task) {
+    read_numbers(path_of("/proc/%d/task/%d/children", parent, task), [&](pid_t pid) {
+      if (found_count_ < found_.size()) found_[found_count_++] = pid;
+    });
+  });
+}
+
+template <class Use>
+void ProcessTree::walk(Use use) {
+  for (Fd& fd : reserved_) fd.reset();
+  if (!proc_is_ours()) {
+    ask_for_children(use);
+  } else if (access("/proc/thread-self/children", R_OK) != 0) {
+    read_directory(path_of("/proc"), [&](pid_t pid) {
+      if (below_us(pid) == Below::yes) use(pid);
+    });
+  } else {
+    found_count_ = 0;
+    note_children(getpid());
+    for (std::size_t i = 0; i < found_count_; ++i) {
+      note_children(found_[i]);  // before a signal moves them elsewhere
+      use(found_[i]);
+    }
+  }
+  reserve();
+}
+
+Signalled ProcessTree::signal(int sig) {
+  Signalled out;
+  walk([&](pid_t pid) {
+    with_living(pid, [&](const Fd& pidfd) {
+      const long sent =
+          pidfd ? syscall(SYS_pidfd_send_signal, pidfd.get(), sig, nullptr, 0) : kill(pid, sig);
+      if (sent != 0 && errno != ESRCH) out = {pid, errno};
+    });
+  });
+  return out;
+}
+
+void ProcessTree::end(void (*stuck)(const Signalled&)) {
+  const Deadline begun = Clock::now();
+  bool said = false;
+  for (Millis pause{1};; pause = std::min(pause * 2, kLongestPause)) {
+    const Signalled killed = signal(SIGKILL);
+    if (reap(-1).none_left) return;
+    if (!said && Clock::now() >= after(begun, kStuckAfter)) {
+      said = true;
+      stuck(killed);
+    }
+    ::poll(nullptr, 0, static_cast<int>(pause.count()));
+  }
+}
+
+std::vector<Process> ProcessTree::alive() {
+  std::vector<Process> out;
+  walk([&](pid_t pid) {
+    with_living(pid, [&](const Fd&) { out.push_back({pid, name_of(pid)}); });
+  });
   return out;
 }
 
 std::vector<Process> ancestors() {
   std::vector<Process> out;
-  for (pid_t pid = getppid(); pid > 0 && out.size() < 256;) {
-    const auto stat = read_stat(pid);
-    if (!stat) break;
-    out.push_back(stat->process);
-    pid = stat->process.parent;
+  for (std::optional<pid_t> pid = getppid(); pid && *pid > 0 && out.size() < 256;) {
+    out.push_back({*pid, name_of(*pid)});
+    pid = parent_of(*pid);
   }
   return out;
 }
 
-void signal_tree(int sig) {
-  for (const Process& process : descendants()) {
-    const Fd pidfd(static_cast<int>(syscall(SYS_pidfd_open, process.pid, 0)));
-    if (!pidfd && errno == ESRCH) continue;
-    if (!is_still_there(process)) continue;
-    if (pidfd) {
-      syscall(SYS_pidfd_send_signal, pidfd.get(), sig, nullptr, 0);
-    } else {
-      kill(process.pid, sig);  // no descriptor left, or Linux before 5.3: better than a survivor
-    }
-  }
-}
+bool is_below_us(pid_t pid) { return below_us(pid) == Below::yes; }
 
 Reaped reap(pid_t wanted) {
   Reaped out;

@@ -1,47 +1,82 @@
-// All processes below this one: finding, signalling and ending them.
+// All processes below this one: finding, signalling and reaping them.
 //
-// This process must be a subreaper (become_subreaper), so that whatever its descendants do, fork
-// twice and setsid included, keeps every process of the job below it.
+// The process that uses a tree must be a subreaper (become_subreaper), so that every process of the
+// job stays below it, even one that forks twice and calls setsid.
 #pragma once
 
 #include <sys/types.h>
 
+#include <array>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "util/clock.hpp"
+#include "util/fd.hpp"
 
 namespace dlock {
 
 struct Process {
   pid_t pid = 0;
-  pid_t parent = 0;
   std::string name;  // as the kernel has it, up to 15 bytes; not to be trusted
 };
 
 void become_subreaper();
 
-/// The descendants of this process, parents before their children; none of them is a zombie, as far
-/// as /proc tells.
-std::vector<Process> descendants();
+/// What became of a signal that was sent to a whole tree.
+struct Signalled {
+  pid_t refused = 0;  // a living process that the kernel does not let us signal; 0: there is none
+  int error = 0;      // and why not, an errno
+};
+
+/// After this long, a process of the tree that is still there has survived its SIGKILL.
+inline constexpr Millis kStuckAfter{2'000};
+
+/// Why it is still there: the kernel refuses to signal it, or it does not die.
+std::string why_alive(const Signalled& killed);
+/// Says so on stderr if there is memory for it.
+void say_stuck(const Signalled& killed);
+
+class ProcessTree {
+ public:
+  /// Reserves the memory and the descriptors that finding and signalling need.  After a fork both
+  /// processes have a tree of their own that works.
+  ProcessTree();
+  /// False if the system had no descriptors left.
+  bool ready() const { return ready_; }
+
+  /// Sends `sig` to each process below this one that has not ended, parents before their children.
+  /// A process that got the number of one that has ended is not hit.  Allocates no memory, and
+  /// needs no descriptor but the reserved ones.
+  ///
+  /// A process that is born at the same time can be missed.  So repeat SIGKILL until reap() says
+  /// that no child is left.  Without a usable /proc only the children of this process are found;
+  /// what is below them becomes ours when they die.
+  Signalled signal(int sig);
+
+  /// Kills and reaps every process below this one; returns when none is left.  Calls `stuck` once
+  /// if that takes longer than kStuckAfter.  Allocates no memory.
+  void end(void (*stuck)(const Signalled& killed));
+
+  /// The processes below this one that have not ended.
+  std::vector<Process> alive();
+
+ private:
+  void reserve();
+  void note_children(pid_t parent);
+  template <class Use>
+  void walk(Use use);
+
+  std::array<Fd, 3> reserved_;  // given up for the time of a walk
+  std::array<pid_t, 8'192> found_{};
+  std::size_t found_count_ = 0;
+  bool ready_ = true;
+};
 
 /// The ancestors of this process, nearest first, as far as /proc shows them.
 std::vector<Process> ancestors();
 
-/// Sends `sig` to each descendant once, through a pidfd, so that a number that was used again in
-/// the meantime is not hit.
-void signal_tree(int sig);
-
-/// SIGKILL to every descendant that is there now.  What they fork meanwhile is caught by the next
-/// call: repeat it until reap() says that none is left.
-inline void kill_tree() { signal_tree(9); }
-
-/// What is said of a tree that is still there this long after its SIGKILL (a disk or a freezer
-/// keeps a process from dying).  The lock is kept until it is gone.
-inline constexpr Millis kStuckAfter{2'000};
-inline constexpr std::string_view kStuckMessage =
-    "a process of the job does not die of SIGKILL; keeping the lock until it does";
+/// Whether `pid` is a process below this one, as far as /proc tells.
+bool is_below_us(pid_t pid);
 
 struct Reaped {
   bool none_left = false;  // this process has no children any more

@@ -30,6 +30,8 @@ int run(const BackendEntry& entry, const Target& target, const RunSpec& spec) {
     return exit_status::kUsage;
   }
   become_subreaper();
+  ProcessTree tree;
+  if (!tree.ready()) return cannot_start("cannot reserve file descriptors");
   auto link = make_link();
   if (!link) return cannot_start("socketpair");
   const RunContext context{.entry = entry,
@@ -38,6 +40,7 @@ int run(const BackendEntry& entry, const Target& target, const RunSpec& spec) {
                            .inherited = inherited,
                            .status_file = status_file.value(),
                            .page = *link->page,
+                           .tree = tree,
                            .front = getpid(),
                            .started = started};
   const pid_t supervisor = fork();

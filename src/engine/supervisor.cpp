@@ -12,17 +12,18 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <exception>
 
 #include "core/sharded_backend.hpp"
 #include "engine/borrowed_lease.hpp"
 #include "engine/describe.hpp"
 #include "engine/held_lock.hpp"
 #include "engine/job.hpp"
-#include "engine/process_tree.hpp"
 #include "util/duration.hpp"
 #include "util/host.hpp"
 #include "util/log.hpp"
 #include "util/poll.hpp"
+#include "util/process_title.hpp"
 #include "util/random_id.hpp"
 #include "util/text.hpp"
 
@@ -37,6 +38,30 @@ constexpr unsigned kMostBlockedMessages = 64;
 
 Millis since(Deadline instant) {
   return std::chrono::duration_cast<Millis>(Clock::now() - instant);
+}
+
+sigset_t only(int sig) {
+  sigset_t out;
+  sigemptyset(&out);
+  sigaddset(&out, sig);
+  return out;
+}
+
+// `kill $PPID` in the job: the supervisor is the command's parent.  SIGTERM means the same
+// whichever process of dlock it is sent to; the front knows what it means now.
+pid_t the_front = 0;
+void pass_on_sigterm(pid_t front) {
+  the_front = front;
+  struct sigaction action {};
+  action.sa_flags = SA_RESTART;
+  action.sa_handler = [](int sig) {
+    const int error = errno;
+    if (getppid() == the_front) kill(the_front, sig);
+    errno = error;
+  };
+  sigaction(SIGTERM, &action, nullptr);
+  const sigset_t term = only(SIGTERM);
+  sigprocmask(SIG_UNBLOCK, &term, nullptr);
 }
 
 // The one lock and the one command of a run.
@@ -66,6 +91,7 @@ class Supervisor {
   Outcome outcome() const;
   Outcome not_started(int error) const;
   void report(const Outcome& outcome) const;
+  void say_stuck();
   void name_leftovers() const;
   void release(Outcome& outcome);
   [[noreturn]] void stay_behind();
@@ -84,7 +110,8 @@ class Supervisor {
   unsigned blocked_messages_ = 0;
 
   std::optional<HeldLock> lock_;
-  Job job_{spec_.leftovers, spec_.kill_after};
+  Job job_{spec_.leftovers, spec_.kill_after, context_.tree};
+  bool stuck_said_ = false;
   int refused_by_ = 0;  // a signal that came before the command was started
   std::optional<Error> loss_;
   bool max_hold_over_ = false;
@@ -250,6 +277,14 @@ void Supervisor::read_link() {
   }
 }
 
+void Supervisor::say_stuck() {
+  if (stuck_said_ || job_.stuck().empty()) return;
+  stuck_said_ = true;
+  util::log(Level::error,
+            job_.stuck() + (loss_ ? std::string("; dlock waits until it has ended")
+                                  : "; keeping " + in_quotes(spec_.key) + " until it has ended"));
+}
+
 bool Supervisor::finished(Deadline now) {
   if (job_.started()) return job_.finished(now);
   return refused_by_ != 0 || loss_ || max_hold_over_ || front_gone_ || job_.start_error() != 0;
@@ -260,6 +295,7 @@ void Supervisor::watch() {
     const Deadline now = Clock::now();
     look_at_clock(now);
     if (finished(now)) return;
+    say_stuck();
     std::array<pollfd, 4> fds{{{children_.get(), POLLIN, 0},
                                {link_.closed() ? -1 : link_.fd(), POLLIN, 0},
                                {lock_->lost_fd(), POLLIN, 0},
@@ -335,7 +371,7 @@ void Supervisor::report(const Outcome& outcome) const {
 
 void Supervisor::name_leftovers() const {
   std::string names;
-  for (const Process& process : descendants()) {
+  for (const Process& process : context_.tree.alive()) {
     if (!names.empty()) names += ", ";
     if (names.size() > 200) {
       names += "...";
@@ -359,6 +395,7 @@ Outcome Supervisor::run_under_lock() {
   Outcome out = outcome();
   out.held = since(lock_->granted_at());
   out.fence = fence;
+  if (!job_.stuck().empty()) out.reason += (out.reason.empty() ? "" : "; ") + job_.stuck();
   if (job_.started() && !job_.tree_is_gone()) name_leftovers();
   return out;
 }
@@ -386,9 +423,10 @@ void Supervisor::stay_behind() {
 
 void Supervisor::run() {
   become_subreaper();
-  sigset_t children;
-  sigemptyset(&children);
-  sigaddset(&children, SIGCHLD);
+  util::set_process_title(std::string(util::kSupervisorName) + " for pid " +
+                          std::to_string(context_.front));
+  pass_on_sigterm(context_.front);
+  const sigset_t children = only(SIGCHLD);
   children_.reset(signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK));
 
   auto error = children_ ? acquire() : Error{Errc::unreachable, strerror(errno)};
@@ -420,7 +458,13 @@ void Supervisor::run() {
 }  // namespace
 
 void supervise(const RunContext& context, SupervisorEnd link) {
-  Supervisor(context, std::move(link)).run();
+  try {
+    Supervisor(context, std::move(link)).run();
+  } catch (const std::exception& error) {  // no memory, and the front may have none, either
+    context.tree.end(say_stuck);
+    util::log(Level::error, error.what());
+    _exit(exit_status::kInternal);
+  }
 }
 
 }  // namespace dlock

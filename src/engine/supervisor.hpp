@@ -3,6 +3,7 @@
 
 #include "engine/inherited.hpp"
 #include "engine/link.hpp"
+#include "engine/process_tree.hpp"
 #include "engine/run.hpp"
 #include "engine/status_file.hpp"
 
@@ -16,8 +17,9 @@ struct RunContext {
   const Inherited& inherited;
   const StatusFile& status_file;
   SharedPage& page;
-  pid_t front = 0;   // the process that the user started; the pid in the owner record
-  Deadline started;  // when dlock was
+  ProcessTree& tree;  // of the process that uses it
+  pid_t front = 0;    // the process that the user started; the pid in the owner record
+  Deadline started;   // when dlock was
 };
 
 /// Runs in the process that was forked for it, to its end: never returns.

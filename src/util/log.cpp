@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 #include <mutex>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -82,7 +83,7 @@ bool log_shows(Level level) {
   return level == Level::warning ? state().verbosity >= 0 : state().verbosity >= needed;
 }
 
-void log(Level level, std::string_view message) {
+void log(Level level, std::string_view message) noexcept try {
   if (!log_shows(level)) return;
   State& s = state();
   const std::lock_guard lock(s.mutex);
@@ -97,6 +98,9 @@ void log(Level level, std::string_view message) {
     line += "dlock: " + printable(message) + '\n';
   }
   say(s, line);
+} catch (const std::bad_alloc&) {
+  constexpr std::string_view kLine = "dlock: out of memory\n";
+  if (writable_now()) (void)!::write(STDERR_FILENO, kLine.data(), kLine.size());
 }
 
 bool log_has_terminal() {

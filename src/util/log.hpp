@@ -17,7 +17,8 @@ bool log_shows(Level level);
 /// Writes `dlock: <message>` and a newline to stderr in one write, control characters escaped.
 /// Never blocks: what a full pipe or a stopped terminal does not take now is kept (up to 64 KiB)
 /// and goes out before a later line or at log_flush().  Never raises SIGPIPE if that is blocked.
-void log(Level level, std::string_view message);
+/// Without memory for the line it says "out of memory" instead.
+void log(Level level, std::string_view message) noexcept;
 
 /// Whether stderr is a terminal, on which a line can be kept current.
 bool log_has_terminal();

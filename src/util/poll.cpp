@@ -2,16 +2,18 @@
 
 #include <sys/timerfd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <vector>
 
 namespace dlock::util {
 namespace {
 
-// One timer a thread, made when a wait first has an end.
-int armed_timer(Deadline deadline) {
+// One timer a thread, made by its first wait: later there may be no memory for it.
+const Fd& timer_of_thread() {
   thread_local const Fd timer = make_timer();
-  return set_timer(timer, deadline) ? timer.get() : -1;
+  return timer;
 }
 
 int poll_once(std::span<pollfd> fds, int timeout_ms) {
@@ -25,18 +27,25 @@ int poll_once(std::span<pollfd> fds, int timeout_ms) {
 }  // namespace
 
 int poll(std::span<pollfd> fds, Deadline deadline) {
+  const Fd& timer = timer_of_thread();
   if (deadline == kNever) return poll_once(fds, -1);
+  std::array<pollfd, 8> few{};
+  std::vector<pollfd> many;
+  const bool fits = fds.size() < few.size();
+  if (!fits) many.resize(fds.size() + 1);
+  const std::span<pollfd> all =
+      fits ? std::span(few).first(fds.size() + 1) : std::span<pollfd>(many);
   for (;;) {
     if (Clock::now() >= deadline) return poll_once(fds, 0);
-    const int timer = armed_timer(deadline);
-    if (timer < 0) {  // no descriptor left: the plain timeout is right but for a suspend
+    if (!set_timer(timer, deadline)) {
+      // No descriptor was left for a timer.  The plain timeout is right but for a suspend.
       const int ready = poll_once(
           fds, static_cast<int>(std::min<Millis::rep>(remaining(deadline).count(), 60'000)));
       if (ready > 0) return ready;
       continue;
     }
-    std::vector<pollfd> all(fds.begin(), fds.end());
-    all.push_back({timer, POLLIN, 0});
+    std::copy(fds.begin(), fds.end(), all.begin());
+    all.back() = {timer.get(), POLLIN, 0};
     int ready = poll_once(all, -1);
     if (all.back().revents != 0) --ready;
     for (std::size_t i = 0; i < fds.size(); ++i) fds[i].revents = all[i].revents;

@@ -12,7 +12,8 @@ namespace dlock::util {
 
 /// poll(2) until `deadline`, an instant of CLOCK_BOOTTIME: unlike poll's own timeout it passes
 /// while the machine is suspended.  Entries with a negative fd are skipped.  Returns how many
-/// entries have revents set, 0 once the deadline has passed.  A signal does not end the wait.
+/// entries have revents set, 0 once the deadline has passed.  A signal does not end the wait.  No
+/// memory is allocated for up to seven entries, but by the first wait of a thread.
 int poll(std::span<pollfd> fds, Deadline deadline);
 
 /// Waits until `fd` is readable (or at its end); false when the deadline came first.

@@ -6,8 +6,8 @@
 #   $DLOCK         the dlock under test          $tmp    an empty directory of this test
 #   $DLOCK_TEST    the dlock with test backends  $locks  the file backend's directory, $tmp/locks
 #   $DLOCK_PROXY   dlock-proxy                   $DLOCK_CLOCK_SHIM  dlock-clock-shim.so
-#   $DLOCK_ZK      dlock-zk                      $DLOCK_RESERVED_PORT  dlock-reserved-port
-#   $DLOCK_SOURCE  the source tree
+#   $DLOCK_ZK      dlock-zk                      $DLOCK_MEMORY_SHIM  dlock-memory-shim.so
+#   $DLOCK_SOURCE  the source tree               $DLOCK_RESERVED_PORT  dlock-reserved-port
 #
 # By hand: bash tests/cli/NAME.sh tests what is in build/default.
 set -euo pipefail
@@ -25,12 +25,14 @@ DLOCK_PROXY=${DLOCK_PROXY:-${DLOCK_TEST%/*}/dlock-proxy}
 DLOCK_RESERVED_PORT=${DLOCK_RESERVED_PORT:-${DLOCK_TEST%/*}/dlock-reserved-port}
 DLOCK_ZK=${DLOCK_ZK:-${DLOCK_TEST%/*}/dlock-zk}
 DLOCK_CLOCK_SHIM=${DLOCK_CLOCK_SHIM:-${DLOCK_TEST%/*}/dlock-clock-shim.so}
+DLOCK_MEMORY_SHIM=${DLOCK_MEMORY_SHIM:-${DLOCK_TEST%/*}/dlock-memory-shim.so}
 
 # Nothing of the caller's settings or locks must matter.
 for name in "${!DLOCK_@}"; do
-  [[ $name == DLOCK_@(TEST|TEST_BACKEND|TEST_SOAK|SOURCE|PROXY|RESERVED_PORT|CLOCK_SHIM|ZK) ]] || unset "$name"
+  [[ $name == DLOCK_@(TEST|TEST_BACKEND|TEST_SOAK|SOURCE|PROXY|RESERVED_PORT|CLOCK_SHIM|MEMORY_SHIM|ZK) ]] || unset "$name"
 done
-export DLOCK DLOCK_TEST DLOCK_SOURCE DLOCK_PROXY DLOCK_RESERVED_PORT DLOCK_CLOCK_SHIM DLOCK_ZK LC_ALL=C.UTF-8
+export DLOCK DLOCK_TEST DLOCK_SOURCE DLOCK_PROXY DLOCK_RESERVED_PORT DLOCK_CLOCK_SHIM DLOCK_MEMORY_SHIM DLOCK_ZK
+export LC_ALL=C.UTF-8
 unset name XDG_CONFIG_HOME XDG_CONFIG_DIRS XDG_STATE_HOME XDG_DATA_HOME XDG_CACHE_HOME CDPATH
 
 # In memory where there is some: disks are slow to make things durable.
@@ -40,10 +42,13 @@ mkdir -m 0700 "$locks" "$tmp/home" "$tmp/run"
 export HOME=$tmp/home XDG_RUNTIME_DIR=$tmp/run TMPDIR=$tmp DLOCK_BACKEND=file://$locks
 
 # Ends the background jobs of the script that are left, and removes $tmp.
+# A script that leaves something to be ended writes an at_exit() of its own.
+at_exit() { :; }
 lib_cleanup() {
   local status=$? pids i
   trap - EXIT ERR
   set +e
+  at_exit
   mapfile -t pids < <(jobs -pr)
   if ((${#pids[@]})); then
     kill -TERM "${pids[@]}" 2>/dev/null

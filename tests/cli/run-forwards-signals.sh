@@ -121,3 +121,26 @@ if gone "$worker"; then fail "a grandchild that ignores SIGTERM did not get --ki
 ends 143 "exit status of a command that died of SIGTERM and left a deaf grandchild"
 gone "$worker" || fail "OUTLIVED: a grandchild that ignores SIGTERM lives on when dlock has ended"
 wait "$next" || fail "OVERLAP: the next holder ran while a process of the last one was left"
+
+# A SIGTERM that the supervisor gets, the parent of the command, is one that dlock gets.
+expect_status 143 "$DLOCK" run -q -k job -- sh -c 'kill $PPID; exec sleep 1000'
+cat >catch-once.sh <<'SH'
+trap 'echo TERM >>caught-once; exit 34' TERM
+echo ready >ready
+while :; do sleep 0.02; done
+SH
+start -k job -- bash catch-once.sh
+wait_until 30 has_lines 1 ready
+pkill -TERM -P "$dlock"
+ends 34 "exit status of a command that catches the SIGTERM sent to the supervisor"
+assert_equal TERM "$(<caught-once)" "what the command got"
+"$DLOCK" run -k job -- sleep 1000 &
+holder=$!
+wait_until 30 is_held job
+start -q -k job -- touch not-started
+waiter=$dlock
+wait_until 30 pgrep -P "$waiter"
+pkill -TERM -P "$waiter"
+ends 143 "exit status of a waiter whose supervisor got SIGTERM"
+[[ ! -e not-started ]] || fail "the command of a waiter that got SIGTERM has run"
+kill "$holder"

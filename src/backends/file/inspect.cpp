@@ -22,6 +22,7 @@
 #include "backends/file/name.hpp"
 #include "util/host.hpp"
 #include "util/log.hpp"
+#include "util/process_title.hpp"
 #include "util/text.hpp"
 
 namespace dlock::file {
@@ -96,13 +97,15 @@ std::optional<std::int64_t> waits_for(std::string_view process) {
   return util::parse_int(process.substr(kMark.size()), 1, INT32_MAX);
 }
 
-bool is_dlock(const Owner& process) { return process.command.starts_with("dlock"); }
+bool is_dlock(const Owner& process) {
+  return process.command.starts_with("dlock") || process.command == util::kSupervisorName;
+}
 
 // Whoever took a lock and has ended since: perhaps a helper of ours, or a flock(1) whose shell has
 // the descriptor.
 bool has_ended(const Owner& process) { return process.command.empty(); }
 
-// The one that the user started, of a helper or of the supervisor, which has the same name.
+// The process that the user started, of a helper or of the supervisor.
 void name_the_front(Owner& process) {
   if (const auto pid = waits_for(process.command)) {
     process.pid = *pid;

@@ -1,0 +1,20 @@
+// What ps(1), pgrep(1) and killall(1) show as name and command line of this process.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace dlock::util {
+
+/// The name of the process that holds the lock of a `dlock run`.  It has no "dlock" in it, so that
+/// killing that name leaves the process that ends the job.
+inline constexpr std::string_view kSupervisorName = "lock supervisor";
+
+/// Notes where the command line stands.  To be called by main(), with its argv.
+void note_arguments(char** argv);
+
+/// Shows `title` instead of the command line, and its first 15 bytes as the name of this thread
+/// and of those that it starts.  Without note_arguments() only the name changes.
+void set_process_title(const std::string& title);
+
+}  // namespace dlock::util

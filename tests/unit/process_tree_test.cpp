@@ -1,0 +1,237 @@
+// Each test runs in a process of its own, which is the subreaper above the tree that it makes.
+#include "engine/process_tree.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <thread>
+
+#include "util/poll.hpp"
+
+namespace dlock {
+namespace {
+
+constexpr int kHolds = 42;
+
+// Ends the test's process with a message unless `condition` is true.
+void check(bool condition, const char* what) {
+  if (condition) return;
+  std::fprintf(stderr, "does not hold: %s\n", what);
+  _exit(1);
+}
+
+// Every process of a job keeps one end of a pipe, so that the other end tells when all are gone,
+// and writes to it when it has become what it is to be.
+class Alive {
+ public:
+  Alive() {
+    std::array<int, 2> fds{};
+    check(pipe(fds.data()) == 0, "pipe");
+    here_.reset(fds[0]);
+    theirs_.reset(fds[1]);
+  }
+
+  // Runs in a child of this process.
+  template <class Body>
+  pid_t start(Body body) {
+    const pid_t pid = fork();
+    check(pid >= 0, "fork");
+    if (pid == 0) {
+      body();
+      _exit(0);
+    }
+    return pid;
+  }
+  void say_ready() const { check(write(theirs_.get(), "x", 1) == 1, "write"); }
+  void wait_for(int processes) const {
+    for (char c = 0; processes > 0; --processes) {
+      check(util::wait_readable(here_.get(), after(Clock::now(), Millis{20'000})), "they start");
+      check(read(here_.get(), &c, 1) == 1, "read");
+    }
+  }
+  // Kills until the last child is reaped; then nothing may have the pipe any more.
+  void expect_to_end_by(ProcessTree& tree) {
+    theirs_.reset();
+    const Deadline give_up = after(Clock::now(), Millis{20'000});
+    for (;;) {
+      tree.signal(SIGKILL);
+      if (reap(-1).none_left) break;
+      check(Clock::now() < give_up, "the tree ends");
+      ::poll(nullptr, 0, 1);
+    }
+    check(util::wait_readable(here_.get(), Deadline{}), "no process is left");
+  }
+
+ private:
+  Fd here_;
+  Fd theirs_;
+};
+
+[[noreturn]] void sleep_for_ever() {
+  for (;;) pause();
+}
+
+template <class Body>
+void holds(Body body) {
+  EXPECT_EXIT(
+      {
+        become_subreaper();
+        body();
+        _exit(kHolds);
+      },
+      testing::ExitedWithCode(kHolds), "");
+}
+
+// Three generations below the child: one ignores SIGTERM, one is a daemon that forked twice.
+void start_family(Alive& alive) {
+  alive.start([&] {
+    signal(SIGTERM, SIG_IGN);
+    alive.start([&] {
+      setsid();
+      alive.start([&] {
+        setsid();
+        alive.say_ready();
+        sleep_for_ever();
+      });
+    });
+    alive.say_ready();
+    sleep_for_ever();
+  });
+  alive.wait_for(2);
+}
+
+TEST(ProcessTree, EndsEveryGeneration) {
+  holds([] {
+    Alive alive;
+    ProcessTree tree;
+    start_family(alive);
+    check(tree.alive().size() == 2, "two of three live");
+    alive.expect_to_end_by(tree);
+    check(tree.alive().empty(), "none is alive in the end");
+  });
+}
+
+TEST(ProcessTree, AProcessWithoutItsMainThreadIsAlive) {
+  holds([] {
+    Alive alive;
+    ProcessTree tree;
+    const pid_t child = alive.start([&] {
+      const pid_t main_thread = gettid();
+      std::thread([&alive, main_thread] {
+        const std::string stat = "/proc/self/task/" + std::to_string(main_thread) + "/stat";
+        for (char state = 'R'; state != 'Z';) {
+          std::FILE* file = std::fopen(stat.c_str(), "r");
+          check(file && std::fscanf(file, "%*d (%*[^)]) %c", &state) == 1, "its state");
+          std::fclose(file);
+        }
+        alive.start([&] {
+          alive.say_ready();
+          sleep_for_ever();
+        });
+        sleep_for_ever();
+      }).detach();
+      syscall(SYS_exit, 0);  // of this thread alone
+    });
+    alive.wait_for(1);
+    const auto processes = tree.alive();
+    check(processes.size() == 2 && processes[0].pid == child, "it and its child are alive");
+    alive.expect_to_end_by(tree);
+  });
+}
+
+TEST(ProcessTree, AZombieIsNotAlive) {
+  holds([] {
+    Alive alive;
+    ProcessTree tree;
+    const pid_t child = alive.start([] {});
+    siginfo_t info{};
+    check(waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT) == 0, "it ends");
+    check(tree.alive().empty(), "it is not alive");
+    check(tree.signal(SIGKILL).refused == 0, "it is not signalled");
+  });
+}
+
+TEST(ProcessTree, EndsItWhenThereIsNoDescriptorLeft) {
+  holds([] {
+    Alive alive;
+    ProcessTree tree;
+    start_family(alive);
+    check(tree.ready(), "it has what it needs");
+    const rlimit limit{40, 40};
+    check(setrlimit(RLIMIT_NOFILE, &limit) == 0, "setrlimit");
+    while (dup(STDERR_FILENO) >= 0) {
+    }
+    check(errno == EMFILE, "no descriptor is left");
+    alive.expect_to_end_by(tree);
+  });
+}
+
+TEST(ProcessTree, SaysThatThereIsNothingToReserve) {
+  holds([] {
+    const rlimit limit{40, 40};
+    check(setrlimit(RLIMIT_NOFILE, &limit) == 0, "setrlimit");
+    while (dup(STDERR_FILENO) >= 0) {
+    }
+    check(!ProcessTree().ready(), "not ready");
+  });
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they allocate otherwise
+TEST(ProcessTree, EndsItWhenThereIsNoMemoryLeft) {
+  holds([] {
+    Alive alive;
+    ProcessTree tree;
+    start_family(alive);
+    const rlimit limit{1, 1};
+    check(setrlimit(RLIMIT_AS, &limit) == 0, "setrlimit");
+    for (std::size_t size = 1 << 20; size > 0; size /= 2) {
+      while (std::malloc(size) != nullptr) {
+      }
+    }
+    alive.expect_to_end_by(tree);
+  });
+}
+#endif
+
+TEST(ProcessTree, NamesAProcessThatItMayNotSignal) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give its rights up";
+  holds([] {
+    Alive alive;
+    ProcessTree tree;
+    const pid_t child = alive.start([&] {
+      alive.say_ready();
+      sleep_for_ever();
+    });
+    alive.wait_for(1);
+    check(setresuid(65534, 65534, 0) == 0 && seteuid(65534) == 0, "to be nobody");
+    const Signalled killed = tree.signal(SIGKILL);
+    check(killed.refused == child && killed.error == EPERM, "it is named");
+    check(why_alive(killed).find("Operation not permitted") != std::string::npos,
+          "with the reason");
+    check(seteuid(0) == 0, "to be root");
+    alive.expect_to_end_by(tree);
+  });
+}
+
+TEST(ProcessTree, KnowsWhatIsBelowIt) {
+  holds([] {
+    Alive alive;
+    ProcessTree tree;
+    start_family(alive);
+    for (const Process& process : tree.alive()) check(is_below_us(process.pid), "it is below");
+    check(!is_below_us(getpid()) && !is_below_us(getppid()) && !is_below_us(1), "they are not");
+    alive.expect_to_end_by(tree);
+  });
+}
+
+}  // namespace
+}  // namespace dlock
