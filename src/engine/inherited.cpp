@@ -17,20 +17,20 @@ namespace {
 
 bool is_open(int fd) { return fcntl(fd, F_GETFD) >= 0; }
 
-std::vector<int> open_fds() {
-  std::vector<int> fds;
+std::vector<Fd> open_fds() {
+  std::vector<Fd> fds;
   const std::unique_ptr<DIR, int (*)(DIR*)> dir(opendir("/proc/self/fd"), closedir);
   if (!dir) {  // no /proc: look at the numbers that are likely
     for (int fd = 3; fd < 1024; ++fd) {
-      if (is_open(fd)) fds.push_back(fd);
+      if (is_open(fd)) fds.emplace_back(fd);
     }
     return fds;
   }
   while (const dirent* entry = readdir(dir.get())) {
     const auto fd = util::parse_int(entry->d_name, 3, 1 << 30);
-    if (fd && *fd != dirfd(dir.get())) fds.push_back(static_cast<int>(*fd));
+    if (fd && *fd != dirfd(dir.get())) fds.emplace_back(static_cast<int>(*fd));
   }
-  std::sort(fds.begin(), fds.end());
+  std::sort(fds.begin(), fds.end(), [](const Fd& a, const Fd& b) { return a.get() < b.get(); });
   return fds;
 }
 
@@ -75,9 +75,9 @@ void Inherited::restore() const {
     sigaction(sig, &action, nullptr);
   }
   unsigned next = 3;
-  for (const int fd : fds) {
-    close_on_exec(next, static_cast<unsigned>(fd) - 1);
-    next = static_cast<unsigned>(fd) + 1;
+  for (const Fd& fd : fds) {
+    close_on_exec(next, static_cast<unsigned>(fd.get()) - 1);
+    next = static_cast<unsigned>(fd.get()) + 1;
   }
   close_on_exec(next, ~0U);
   for (int fd = 0; fd < 3; ++fd) {
@@ -86,14 +86,14 @@ void Inherited::restore() const {
   sigprocmask(SIG_SETMASK, &mask, nullptr);
 }
 
-void Inherited::drop() const {
+void Inherited::drop() {
   const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
   if (null >= 0) {
     dup2(null, STDIN_FILENO);
     dup2(null, STDOUT_FILENO);
     close(null);
   }
-  for (const int fd : fds) close(fd);
+  fds.clear();
 }
 
 }  // namespace dlock

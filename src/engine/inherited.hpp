@@ -7,12 +7,14 @@
 #include <array>
 #include <vector>
 
+#include "util/fd.hpp"
+
 namespace dlock {
 
 struct Inherited {
   sigset_t mask;
   sigset_t ignored;             // signals that were ignored when dlock started
-  std::vector<int> fds;         // open ones from 3 on, in ascending order
+  std::vector<Fd> fds;          // open ones from 3 on, in ascending order
   std::array<bool, 3> missing;  // standard descriptors that were closed
 
   /// Notes it, blocks every signal and puts /dev/null under standard descriptors that were closed,
@@ -25,7 +27,7 @@ struct Inherited {
 
   /// In front and supervisor, once the command has got them: gives up stdin, stdout and the
   /// inherited descriptors, so that a pipe of the command ends when the command closes it.
-  void drop() const;
+  void drop();
 };
 
 }  // namespace dlock

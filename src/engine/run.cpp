@@ -22,7 +22,7 @@ int cannot_start(const char* what) {
 
 int run(const BackendEntry& entry, const Target& target, const RunSpec& spec) {
   const Deadline started = Clock::now();
-  const Inherited inherited = Inherited::note();
+  Inherited inherited = Inherited::note();
   signal(SIGCHLD, SIG_DFL);  // were it ignored, nobody could be waited for
   const auto status_file = StatusFile::prepare(spec.status_file);
   if (!status_file) {

@@ -14,7 +14,7 @@ struct RunContext {
   const BackendEntry& entry;
   const Target& target;
   const RunSpec& spec;
-  const Inherited& inherited;
+  Inherited& inherited;
   const StatusFile& status_file;
   SharedPage& page;
   ProcessTree& tree;  // of the process that uses it
