@@ -36,7 +36,11 @@ constexpr std::array kCommands{
             "COMMAND gets its arguments byte by byte: there is no shell in between, unless you say "
             "sh -c. It finds the name of the lock in $DLOCK_KEY, the id of its grant in "
             "$DLOCK_TOKEN and the fencing token, a number that grows with each grant, in "
-            "$DLOCK_FENCE.",
+            "$DLOCK_FENCE.\n"
+            "\n"
+            "If COMMAND itself uses dlock run with the same KEY, that nested run borrows the lock: "
+            "it starts its command at once and releases nothing. The lock is kept until both have "
+            "ended.",
         .wraps = true,
         .execute = cmd_run},
     Command{.id = kList,

@@ -265,6 +265,7 @@ std::string generate_man(std::span<const BackendEntry> backends) {
   out += status_section();
   out += man::kStatusFile;
   out += man::kSignals;
+  out += man::kNested;
   out += man::kRedis;
   out += man::kRedlock;
   out += man::kZookeeper;

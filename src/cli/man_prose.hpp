@@ -213,7 +213,11 @@ the id of this grant;
 the fencing token, where the backend has one: a number larger than that of every
 earlier grant of this lock.
 Hand it to what the command writes to, and let that refuse a number smaller than
-one that it has seen.
+one that it has seen;
+.TP
+.B DLOCK_SUPERVISORS
+the addresses at which nested runs find the holder: see
+.BR "NESTED RUNS" .
 )";
 
 inline constexpr std::string_view kStatusFile = R"(.SH STATUS FILE
@@ -265,6 +269,50 @@ Ctrl\-Z and
 .B fg
 both go on.
 While they are stopped, a second process of dlock keeps the lock renewed.
+)";
+
+inline constexpr std::string_view kNested = R"(.SH NESTED RUNS
+A command that runs under a lock can use
+.B dlock run
+with the same key again, for example in a script that also works alone.
+The nested run finds that a run above it holds the lock, borrows it, starts its
+command at once, and releases nothing.
+Its command has the same
+.B DLOCK_TOKEN
+and
+.BR DLOCK_FENCE .
+.PP
+Several nested runs of one job borrow the lock side by side: they are not kept
+apart from each other.
+A nested run that asks for another mode than that of the lock is refused with
+status 64, since it would wait for itself.
+.PP
+If the lock is lost, the nested run ends its command and exits with 79.
+If the command of the outer run ends while a nested run is still running, the
+outer run returns with the status of its command, and a process that stays
+behind keeps the lock until the nested run has ended.
+.B \-\-max\-hold
+of the outer run then ends the nested run, too.
+.PP
+A run is nested if it is a descendant of the process that holds the lock, under
+the same user or root, and can reach it at the address in
+.BR DLOCK_SUPERVISORS .
+Any other run waits for the lock like everybody else.
+This includes a process that only has a copy of the environment, such as a job of
+.BR at (1)
+or a window of
+.BR tmux (1),
+and a descendant that runs as another user, in a network namespace of its own, or
+in an environment from which
+.B DLOCK_SUPERVISORS
+was removed, as
+.BR sudo (8)
+does by default (allow it with
+.IR env_keep ).
+Such a descendant waits for its own job: use
+.B \-\-wait
+or
+.BR \-\-nonblock .
 )";
 
 inline constexpr std::string_view kCaveats = R"(.SH CAVEATS

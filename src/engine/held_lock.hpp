@@ -23,6 +23,7 @@ class HeldLock {
   HeldLock(std::unique_ptr<Lease> lease, Spec spec, SharedPage& page);
 
   Deadline granted_at() const { return granted_at_; }
+  Millis ttl() const { return spec_.ttl; }
   std::optional<std::uint64_t> fence() const { return fence_; }
 
   /// Starts the keeper when it is time: a job that is done within a second pays for no thread and

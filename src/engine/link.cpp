@@ -8,6 +8,8 @@
 #include <cstring>
 #include <new>
 
+#include "util/datagram.hpp"
+
 namespace dlock {
 namespace {
 
@@ -81,55 +83,23 @@ void unpack(const Packet& packet, ToFront& message) {
   }
 }
 
-union Control {
-  std::array<char, CMSG_SPACE(sizeof(int))> bytes;
-  cmsghdr align;
-};
-
 }  // namespace
 
 template <class In, class Out>
 void LinkEnd<In, Out>::send(const Out& message) {
   const Packet packet = pack(message);
-  iovec part{const_cast<Wire*>(&packet.wire),
-             offsetof(Wire, text) + static_cast<std::size_t>(packet.wire.length)};
-  msghdr header{};
-  header.msg_iov = &part;
-  header.msg_iovlen = 1;
-  Control control{};
-  if (packet.fd >= 0) {
-    header.msg_control = control.bytes.data();
-    header.msg_controllen = control.bytes.size();
-    cmsghdr* item = CMSG_FIRSTHDR(&header);
-    item->cmsg_level = SOL_SOCKET;
-    item->cmsg_type = SCM_RIGHTS;
-    item->cmsg_len = CMSG_LEN(sizeof(int));
-    std::memcpy(CMSG_DATA(item), &packet.fd, sizeof(packet.fd));
-  }
-  sendmsg(fd_.get(), &header, MSG_NOSIGNAL | MSG_DONTWAIT);
+  const std::size_t size = offsetof(Wire, text) + static_cast<std::size_t>(packet.wire.length);
+  util::send_datagram(fd_.get(), &packet.wire, size, packet.fd);
 }
 
 template <class In, class Out>
 std::optional<In> LinkEnd<In, Out>::receive() {
   Packet packet;
-  iovec part{&packet.wire, sizeof(packet.wire)};
-  Control control{};
-  msghdr header{};
-  header.msg_iov = &part;
-  header.msg_iovlen = 1;
-  header.msg_control = control.bytes.data();
-  header.msg_controllen = control.bytes.size();
-  // ECONNRESET is told once, before what still lies in the queue: the other end went away without
-  // having read all that we sent.  What it said before that counts.
-  ssize_t got;
-  do {
-    got = recvmsg(fd_.get(), &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-  } while (got < 0 && (errno == EINTR || errno == ECONNRESET));
+  Fd passed;
+  const ssize_t got = util::receive_datagram(fd_.get(), &packet.wire, sizeof(packet.wire), &passed);
   if (got == 0 || (got < 0 && errno != EAGAIN)) closed_ = true;
   if (got <= 0) return std::nullopt;
-  if (const cmsghdr* item = CMSG_FIRSTHDR(&header); item && item->cmsg_type == SCM_RIGHTS) {
-    std::memcpy(&packet.fd, CMSG_DATA(item), sizeof(packet.fd));
-  }
+  packet.fd = passed.release();
   In message;
   unpack(packet, message);
   return message;

@@ -48,6 +48,8 @@ namespace {
 
 constexpr Millis kLongestPause{20};  // between two walks that kill
 
+constexpr int kTriesToWalkUp = 5;
+
 constexpr pid_t kMostPids = 4'194'304;  // PID_MAX_LIMIT of 64-bit kernels
 
 using Path = std::array<char, 64>;
@@ -136,17 +138,21 @@ std::optional<pid_t> parent_of(pid_t pid) {
 
 enum class Below { no, yes, unknown };
 
-Below below_us(pid_t pid) {
-  const pid_t us = getpid();
+Below below(pid_t pid, pid_t ancestor) {
   if (!proc_is_ours()) return Below::unknown;
-  while (pid > 1) {
-    const auto parent = parent_of(pid);
-    if (!parent) return Below::unknown;
-    if (*parent == us) return Below::yes;
-    pid = *parent;
+  // An ancestor that ends during the walk gives its children another parent: walk again.
+  for (int tries = 0; tries < kTriesToWalkUp; ++tries) {
+    std::optional<pid_t> at = pid;
+    while (at && *at > 1) {
+      at = parent_of(*at);
+      if (at == ancestor) return Below::yes;
+    }
+    if (at) return Below::no;
   }
-  return Below::no;
+  return Below::unknown;
 }
+
+Below below_us(pid_t pid) { return below(pid, getpid()); }
 
 Fd pidfd_of(pid_t pid) { return Fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))); }
 
@@ -261,16 +267,8 @@ std::vector<Process> ProcessTree::alive() {
   return out;
 }
 
-std::vector<Process> ancestors() {
-  std::vector<Process> out;
-  for (std::optional<pid_t> pid = getppid(); pid && *pid > 0 && out.size() < 256;) {
-    out.push_back({*pid, name_of(*pid)});
-    pid = parent_of(*pid);
-  }
-  return out;
-}
-
-bool is_below_us(pid_t pid) { return below_us(pid) == Below::yes; }
+bool is_below_us(pid_t pid) { return below(pid, getpid()) == Below::yes; }
+bool is_above_us(pid_t pid) { return pid > 0 && below(getpid(), pid) == Below::yes; }
 
 Reaped reap(pid_t wanted) {
   Reaped out;

@@ -72,11 +72,10 @@ class ProcessTree {
   bool ready_ = true;
 };
 
-/// The ancestors of this process, nearest first, as far as /proc shows them.
-std::vector<Process> ancestors();
-
 /// Whether `pid` is a process below this one, as far as /proc tells.
 bool is_below_us(pid_t pid);
+/// Whether this one is below it.
+bool is_above_us(pid_t pid);
 
 struct Reaped {
   bool none_left = false;  // this process has no children any more

@@ -15,10 +15,10 @@
 #include <exception>
 
 #include "core/sharded_backend.hpp"
-#include "engine/borrowed_lease.hpp"
 #include "engine/describe.hpp"
 #include "engine/held_lock.hpp"
 #include "engine/job.hpp"
+#include "engine/reentry.hpp"
 #include "util/duration.hpp"
 #include "util/host.hpp"
 #include "util/log.hpp"
@@ -84,6 +84,7 @@ class Supervisor {
   bool finished(Deadline now);
   void look_at_clock(Deadline now);
   void read_link();
+  void lend();
   void start_command();
   void lose(const Error& error, Deadline now);
 
@@ -104,7 +105,9 @@ class Supervisor {
 
   std::unique_ptr<Backend> backend_;
   std::string owner_id_;
-  bool borrowed_ = false;                     // the lock is held by a job above this one
+  bool borrowed_ = false;                     // from a run above this one, which lends it
+  Lender lender_;                             // to runs below this one
+  int witness_ = -1;                          // the lease's
   std::optional<to_front::Blocked> blocker_;  // who was in the way when last heard of
   Deadline blocker_seen_ = kNever;
   unsigned blocked_messages_ = 0;
@@ -112,10 +115,12 @@ class Supervisor {
   std::optional<HeldLock> lock_;
   Job job_{spec_.leftovers, spec_.kill_after, context_.tree};
   bool stuck_said_ = false;
-  int refused_by_ = 0;  // a signal that came before the command was started
+  int refused_by_ = 0;    // a signal that came before the command was started
+  int listen_error_ = 0;  // errno of the Lender
   std::optional<Error> loss_;
   bool max_hold_over_ = false;
   bool front_gone_ = false;
+  bool staying_ = false;  // the front has returned
 };
 
 Request Supervisor::make_request() const {
@@ -202,7 +207,7 @@ std::optional<Error> Supervisor::acquire() {
                                         " too late: too little of its --ttl is left"};
   }
   owner_id_ = (*lease)->owner_id();
-  const int witness = (*lease)->witness_fd();
+  witness_ = (*lease)->witness_fd();
   const Millis ttl = (*lease)->granted_ttl().value_or(spec_.ttl);
   lock_.emplace(std::move(*lease),
                 HeldLock::Spec{spec_.key, ttl, margins_, context_.target.connect_timeout},
@@ -213,12 +218,13 @@ std::optional<Error> Supervisor::acquire() {
   if (const int alarm = lock_->alarm_fd(); alarm >= 0) {
     link_.send(to_front::Leased{Fd(dup(alarm))});
   }
-  link_.send(to_front::Granted{Fd(witness >= 0 ? dup(witness) : -1)});
+  link_.send(to_front::Granted{Fd(witness_ >= 0 ? dup(witness_) : -1)});
   return std::nullopt;
 }
 
 void Supervisor::lose(const Error& error, Deadline now) {
   loss_ = error;
+  lender_.recall();
   const std::string message = "lost " + in_quotes(spec_.key) + ": " + error.message;
   if (spec_.on_lost == OnLost::ignore) {
     util::log(Level::error, message + "; " + spec_.argv.front() +
@@ -244,12 +250,18 @@ void Supervisor::look_at_clock(Deadline now) {
 }
 
 void Supervisor::start_command() {
+  // A run that borrows lends nothing: those below it find the holder above by themselves.
+  if (!borrowed_ && !lender_.open()) {
+    listen_error_ = errno;
+    return;
+  }
   const auto fence = lock_->fence();
   CommandSpec command;
   command.argv = spec_.argv;
   command.environment = {{"DLOCK_KEY", spec_.key},
                          {"DLOCK_TOKEN", owner_id_},
-                         {"DLOCK_FENCE", fence ? std::to_string(*fence) : ""}};
+                         {"DLOCK_FENCE", fence ? std::to_string(*fence) : ""},
+                         {"DLOCK_SUPERVISORS", lender_.addresses()}};
   job_.start(command, context_.inherited);
   context_.inherited.drop();
   // Now that the command is in the front's group and session, out of both: what stops or kills the
@@ -285,9 +297,15 @@ void Supervisor::say_stuck() {
                                   : "; keeping " + in_quotes(spec_.key) + " until it has ended"));
 }
 
+void Supervisor::lend() {
+  const Loan loan{owner_id_, context_.page.lease_end(), lock_->ttl(), witness_};
+  lender_.serve(loss_ ? nullptr : &loan);
+}
+
 bool Supervisor::finished(Deadline now) {
-  if (job_.started()) return job_.finished(now);
-  return refused_by_ != 0 || loss_ || max_hold_over_ || front_gone_ || job_.start_error() != 0;
+  if (job_.started()) return job_.finished(now) && (!staying_ || !lender_.has_borrowers());
+  return refused_by_ != 0 || loss_ || max_hold_over_ || front_gone_ || listen_error_ != 0 ||
+         job_.start_error() != 0;
 }
 
 void Supervisor::watch() {
@@ -296,8 +314,9 @@ void Supervisor::watch() {
     look_at_clock(now);
     if (finished(now)) return;
     say_stuck();
-    std::array<pollfd, 4> fds{{{children_.get(), POLLIN, 0},
-                               {link_.closed() ? -1 : link_.fd(), POLLIN, 0},
+    std::array<pollfd, 5> fds{{{children_.get(), POLLIN, 0},
+                               {link_.closed() || staying_ ? -1 : link_.fd(), POLLIN, 0},
+                               {lender_.fd(), POLLIN, 0},
                                {lock_->lost_fd(), POLLIN, 0},
                                {lock_->alarm_fd(), POLLIN, 0}}};
     Deadline next = std::min(lock_->next_deadline(), job_.next_deadline(now));
@@ -311,6 +330,7 @@ void Supervisor::watch() {
       (void)!read(children_.get(), &info, sizeof(info));
     }
     if (fds[1].revents != 0) read_link();
+    if (fds[2].revents != 0) lend();
   }
 }
 
@@ -343,6 +363,10 @@ Outcome Supervisor::outcome() const {
     return make("signalled", exit_status::kSignalBase + refused_by_,
                 "ended by signal " + std::to_string(refused_by_) + " before the command started");
   }
+  if (listen_error_ != 0) {
+    return make("error", exit_status::kInternal,
+                std::string("cannot listen on a local socket: ") + strerror(listen_error_));
+  }
   if (job_.start_error() != 0) return not_started(job_.start_error());
   if (max_hold_over_) {
     return make("max-hold", exit_status::kMaxHold, "the command ran for longer than --max-hold");
@@ -356,7 +380,7 @@ Outcome Supervisor::outcome() const {
   return make("completed", WEXITSTATUS(status), "");
 }
 
-// What has not been said when it happened.
+// What was not said when it happened.
 void Supervisor::report(const Outcome& outcome) const {
   if (outcome.name == "busy") {
     util::log(Level::warning, outcome.reason);  // -q: the exit status says it
@@ -381,13 +405,17 @@ void Supervisor::name_leftovers() const {
   }
   if (names.empty()) return;
   util::log(Level::warning,
-            spec_.argv.front() + " left running without the lock: " + names + " (see --leftovers)");
+            spec_.argv.front() + " left running" +
+                (lender_.has_borrowers() ? ": " + names + "; keeping " + in_quotes(spec_.key) +
+                                               " until the dlock among them has ended"
+                                         : " without the lock: " + names) +
+                " (see --leftovers)");
 }
 
 Outcome Supervisor::run_under_lock() {
   const auto fence = lock_->fence();
   util::log(Level::detail,
-            (borrowed_ ? "held by a job above this one: " : "acquired ") + in_quotes(spec_.key) +
+            (borrowed_ ? "held by a run above this one: " : "acquired ") + in_quotes(spec_.key) +
                 " from " + backend_->location_of(spec_.key) +
                 (fence ? ", fencing token " + std::to_string(*fence) : std::string()));
   watch();
@@ -396,11 +424,13 @@ Outcome Supervisor::run_under_lock() {
   out.held = since(lock_->granted_at());
   out.fence = fence;
   if (!job_.stuck().empty()) out.reason += (out.reason.empty() ? "" : "; ") + job_.stuck();
+  if (lender_.fd() >= 0) lend();  // a run may have asked since the last look
   if (job_.started() && !job_.tree_is_gone()) name_leftovers();
   return out;
 }
 
 void Supervisor::release(Outcome& outcome) {
+  lender_ = Lender();
   const auto released = lock_->release(front_gone_ ? Cancel() : Cancel(link_.fd()));
   if (released || released.error().code != Errc::lost) return;
   util::log(Level::error, "lost " + in_quotes(spec_.key) + " before " + spec_.argv.front() +
@@ -410,14 +440,23 @@ void Supervisor::release(Outcome& outcome) {
   outcome.reason = released.error().message;
 }
 
-// --min-hold: the caller has its exit status and its descriptors back, the lock is kept.
+// The caller has its exit status and its descriptors back.  The lock is kept for runs that borrowed
+// it and have not ended, and for --min-hold.
 void Supervisor::stay_behind() {
   util::log_flush();
   context_.inherited.drop();
   dup2(STDIN_FILENO, STDERR_FILENO);  // /dev/null by now
-  lock_->keep_until(after(lock_->granted_at(), spec_.min_hold));
+  signal(SIGTERM, SIG_DFL);           // there is no front to pass it on to
+  staying_ = true;
+  const bool was_lent = lender_.has_borrowers();
+  if (was_lent) watch();
+  if (loss_) _exit(0);
+  lender_ = Lender();
+  const Deadline keep_until = after(lock_->granted_at(), spec_.min_hold);
+  lock_->keep_until(keep_until);
   const bool is_lease = context_.page.lease_end() != kNever;
-  if (!is_lease || lock_->ends_with_process()) (void)lock_->release(Cancel());
+  const bool is_over = was_lent && Clock::now() >= keep_until;
+  if (!is_lease || is_over || lock_->ends_with_process()) (void)lock_->release(Cancel());
   _exit(0);
 }
 
@@ -442,8 +481,9 @@ void Supervisor::run() {
     result = not_acquired(*error, spec_.conflict_status);
   }
   report(result);
-  const bool stays = lock_ && job_.status() && job_.start_error() == 0 && !loss_ &&
-                     Clock::now() < after(lock_->granted_at(), spec_.min_hold);
+  const bool stays =
+      lock_ && job_.status() && job_.start_error() == 0 && !loss_ &&
+      (lender_.has_borrowers() || Clock::now() < after(lock_->granted_at(), spec_.min_hold));
   if (lock_ && !stays) release(result);
 
   result.backend = backend_ ? backend_->location_of(spec_.key) : context_.target.url.redacted();

@@ -19,7 +19,7 @@ if command -v man >/dev/null && command -v groff >/dev/null; then
     fail "man cannot show man/dlock.1: $(cat "$tmp/warnings")"
   [[ ! -s $tmp/warnings ]] || fail "man warns about man/dlock.1: $(cat "$tmp/warnings")"
   for section in NAME SYNOPSIS DESCRIPTION COMMANDS OPTIONS 'CHOOSING A BACKEND' BACKENDS \
-    'CONFIG FILE' ENVIRONMENT 'EXIT STATUS' 'STATUS FILE' 'SIGNALS AND TERMINAL' CAVEATS \
+    'CONFIG FILE' ENVIRONMENT 'EXIT STATUS' 'STATUS FILE' 'SIGNALS AND TERMINAL' 'NESTED RUNS' CAVEATS \
     EXAMPLES 'SEE ALSO'; do
     grep -qx "$section" "$tmp/page" || fail "the man page has no section $section"
   done

@@ -17,7 +17,7 @@ cat >nobody/script <<SH
 $tmp/become-root --reuid 0 sh -c 'trap "" TERM; echo \$\$ >$tmp/nobody/pid; exec sleep 1000'
 SH
 chmod 755 nobody/script
-at_exit() { kill -KILL "$(<nobody/pid)" 2>/dev/null; }  # dlock cannot
+at_exit() { kill -KILL "$(<nobody/pid)"; }  # dlock cannot
 as_nobody() { exec setpriv --reuid 65534 --clear-groups env HOME=/ DLOCK_BACKEND="file://$tmp/nobody" "$@"; }
 as_nobody ./dlock run -k job --max-hold 1 --kill-after 0.1 --status-file nobody/status -- nobody/script 2>err &
 front=$!

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
+# ctest: every backend
 # A nested run on a key that the job above it holds runs at once and releases nothing.
-# The argument is another backend than file.
 . "$(dirname "$0")/lib.sh"
-export DLOCK_BACKEND=${1-$DLOCK_BACKEND}
+. "$(dirname "$0")/backends.sh"
+export DLOCK_BACKEND
 
 run() { "$DLOCK" run -q --key "$1" "${@:2}"; }
 
@@ -18,15 +19,24 @@ run a -- sh -c '
   outer="$DLOCK_TOKEN $DLOCK_FENCE"
   inner=$("$DLOCK" run --key a -- sh -c "echo \$DLOCK_TOKEN \$DLOCK_FENCE")
   [ "$outer" = "$inner" ] || { echo "nested: $inner, outer: $outer"; exit 1; }
-  env -u DLOCK_TOKEN -u DLOCK_KEY "$DLOCK" run -q --key a -n -- true && exit 2
+  env -u DLOCK_SUPERVISORS "$DLOCK" run -q --key a -n -- true && exit 2
+  env -u DLOCK_TOKEN -u DLOCK_KEY -u DLOCK_FENCE "$DLOCK" run -q --key a -n -- true || exit 3
   exit 0' || fail "a nested run released the lock, or has another token"
 
-# A daemon of the job that outlives it holds nothing: its token is stale.
-run a -- sh -c 'env >'"$tmp/env"
-token=$(grep ^DLOCK_TOKEN= "$tmp/env")
+# A process that copied the environment, as at(1) and tmux(1) do, and is not below the holder, has nothing: neither while
+# the lock is held nor later.
+"$DLOCK" run --key a -- sh -c 'env >env.new; mv env.new env; exec sleep 1000' &
+holder=$!
+wait_until 20 test -e env
+grep -q ^DLOCK_SUPERVISORS= env || fail "the command does not know of the supervisor"
+mapfile -t variables < <(grep ^DLOCK_ env)
+expect_status 75 env "${variables[@]}" "$DLOCK" run -q --key a -n -- true
+kill "$holder"
+wait "$holder" || true
+expect_status 0 env "${variables[@]}" "$DLOCK" run -q --key a -n -- true
 "$DLOCK" run --key a -- sleep 1000 &
 wait_until 20 is_held a
-expect_status 75 env "$token" DLOCK_KEY=a "$DLOCK" run -q --key a -n -- true
+expect_status 75 env "${variables[@]}" "$DLOCK" run -q --key a -n -- true
 
 # What could only wait for itself is refused, with both modes named.
 refused() { # OUTER INNER WORDS...: options, separated by spaces, and what the message names

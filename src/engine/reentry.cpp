@@ -1,0 +1,327 @@
+// Who may borrow.  Neither pids nor names nor a token in the environment prove that a run is below
+//   the holder: two containers may have the same pids and host name, at(1) and tmux(1) copy the
+//   environment.  The kernel says which process has connected (SO_PEERCRED); the lender looks for
+//   itself among the ancestors of that process.  A process that the lender cannot see (/proc is
+//   missing or hides it, another network namespace) gets no answer and waits for the lock as any
+//   other run.
+// Who may lend.  The addresses of a run that has ended stay in environments, and another user may
+//   listen there.  So the borrower accepts a lender of its own user, of root, or above itself.
+// Loss.  A borrower is a holder like any other: it renews its lease by asking the lender again, and
+//   ends its job before the lease is over if the lender does not answer.  So a stopped lender is
+//   noticed, too.  An answer names the time that is left; the borrower counts from the instant at
+//   which it asked, which comes back with the answer, so a late one is not taken for a new one.
+// Death of the lender.  Where the kernel keeps the lock, the borrower gets a copy of the witness,
+// so
+//   that the lock is kept until the borrower has ended.  Elsewhere its ttl runs on.
+
+#include "engine/reentry.hpp"
+
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "engine/process_tree.hpp"
+#include "util/datagram.hpp"
+#include "util/poll.hpp"
+#include "util/random_id.hpp"
+#include "util/text.hpp"
+
+namespace dlock {
+namespace {
+
+constexpr const char* kVariable = "DLOCK_SUPERVISORS";
+constexpr char kSeparator = ':';
+constexpr std::size_t kAddressLength = 32;
+constexpr std::size_t kMostConnections = 512;  // what a job can take of our descriptors
+constexpr int kBacklog = 64;
+
+struct Question {
+  std::array<char, 32> owner_id{};
+  Deadline::rep asked_at = 0;  // the borrower's clock
+};
+
+struct Answer {
+  static constexpr Millis::rep kNotHeld = 0;
+  static constexpr Millis::rep kForEver = -1;
+  Deadline::rep asked_at = 0;  // that of the question
+  Millis::rep left_ms = kNotHeld;
+  Millis::rep ttl_ms = 0;
+};
+
+struct Address {
+  sockaddr_un name{};
+  socklen_t length = 0;
+};
+
+// In the abstract namespace: nothing to remove, and nothing that a killed process leaves.
+Address address_of(std::string_view id) {
+  const std::string name = std::string(1, '\0') + "dlock-" + std::string(id);
+  Address out;
+  out.name.sun_family = AF_UNIX;
+  std::memcpy(out.name.sun_path, name.data(), name.size());
+  out.length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size());
+  return out;
+}
+
+Fd make_socket() { return Fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)); }
+
+std::optional<ucred> peer_of(int socket) {
+  ucred out{};
+  socklen_t size = sizeof(out);
+  if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &out, &size) != 0) return std::nullopt;
+  return out;
+}
+
+bool may_borrow(int socket) {
+  const auto peer = peer_of(socket);
+  return peer && (peer->uid == geteuid() || peer->uid == 0) && is_below_us(peer->pid);
+}
+
+bool may_lend(int socket) {
+  const auto peer = peer_of(socket);
+  return peer && (peer->uid == geteuid() || peer->uid == 0 || is_above_us(peer->pid));
+}
+
+Answer make_answer(const Question& question, const Loan* loan) {
+  Answer out;
+  out.asked_at = question.asked_at;
+  const std::string_view asked_for(question.owner_id.data(), question.owner_id.size());
+  if (!loan || loan->owner_id != asked_for) return out;
+  out.left_ms = loan->valid_until == kNever
+                    ? Answer::kForEver
+                    : std::max(remaining(loan->valid_until).count(), Answer::kNotHeld);
+  out.ttl_ms = loan->ttl.count();
+  return out;
+}
+
+}  // namespace
+
+bool Lender::open() {
+  const std::string id = util::random_id();
+  const Address address = address_of(id);
+  listener_ = make_socket();
+  events_.reset(epoll_create1(EPOLL_CLOEXEC));
+  // Edge-triggered: a connection for which there is no descriptor must not keep us awake.
+  epoll_event event{.events = EPOLLIN | EPOLLET, .data = {.fd = listener_.get()}};
+  if (!listener_ || !events_ ||
+      bind(listener_.get(), reinterpret_cast<const sockaddr*>(&address.name), address.length) !=
+          0 ||
+      listen(listener_.get(), kBacklog) != 0 ||
+      epoll_ctl(events_.get(), EPOLL_CTL_ADD, listener_.get(), &event) != 0) {
+    return false;
+  }
+  address_ = id;
+  return true;
+}
+
+std::string Lender::addresses() const {
+  const char* above = std::getenv(kVariable);
+  std::string out = above != nullptr ? above : "";
+  if (!out.empty() && !address_.empty()) out += kSeparator;
+  return out + address_;
+}
+
+bool Lender::has_borrowers() const {
+  return std::any_of(connections_.begin(), connections_.end(),
+                     [](const Connection& connection) { return connection.borrows; });
+}
+
+void Lender::recall() {
+  for (const Connection& connection : connections_) shutdown(connection.socket.get(), SHUT_WR);
+}
+
+void Lender::accept_all() {
+  for (;;) {
+    Fd socket(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!socket && (errno == EINTR || errno == ECONNABORTED)) continue;
+    if (!socket) return;
+    if (connections_.size() >= kMostConnections || !may_borrow(socket.get())) continue;
+    epoll_event event{.events = EPOLLIN, .data = {.fd = socket.get()}};
+    if (epoll_ctl(events_.get(), EPOLL_CTL_ADD, socket.get(), &event) != 0) continue;
+    connections_.push_back({std::move(socket), false});
+  }
+}
+
+// False: it has ended, or is no dlock.
+bool Lender::answer(Connection& connection, const Loan* loan) const {
+  Question question;
+  for (;;) {
+    const ssize_t got =
+        util::receive_datagram(connection.socket.get(), &question, sizeof(question));
+    if (got < 0 && errno == EAGAIN) return true;
+    if (got != static_cast<ssize_t>(sizeof(question))) return false;
+    const Answer answer = make_answer(question, loan);
+    const bool lends = answer.left_ms != Answer::kNotHeld && !connection.borrows;
+    // After recall() it cannot be sent, and the borrower is one until it has ended.
+    const bool sent = util::send_datagram(connection.socket.get(), &answer, sizeof(answer),
+                                          lends ? loan->witness : -1);
+    if (!sent && !connection.borrows) return false;
+    if (lends) connection.borrows = true;
+  }
+}
+
+void Lender::serve(const Loan* loan) {
+  accept_all();
+  std::erase_if(connections_, [&](Connection& connection) { return !answer(connection, loan); });
+}
+
+namespace {
+
+Error not_held_any_more() {
+  return {Errc::lost, "the dlock above this one, which lent the lock, does not hold it any more"};
+}
+
+class BorrowedLease final : public Lease {
+ public:
+  explicit BorrowedLease(Fd lender) : lender_(std::move(lender)) {}
+
+  /// Whether the lender holds the lock of this owner, and thereby lends it.  Errc::unreachable if
+  /// there is no answer.
+  Result<bool> ask_for(const LockInfo::Holder& holder, Deadline deadline) {
+    owner_id_ = holder.owner.id;
+    fence_ = holder.fence;
+    const auto asked = ask(deadline, Cancel());
+    if (asked) return true;
+    if (asked.error().code == Errc::lost) return false;
+    return asked.error();
+  }
+
+  const std::string& owner_id() const override { return owner_id_; }
+  std::optional<std::uint64_t> fence() const override { return fence_; }
+  Deadline valid_until() const override { return valid_until_; }
+  // The lender has renewed its lease up to a third of the ttl before it is asked.
+  std::optional<Millis> granted_ttl() const override {
+    return valid_until_ == kNever ? std::nullopt : std::optional(ttl_ * 2 / 3);
+  }
+  int event_fd() override { return lender_.get(); }
+  int witness_fd() const override { return witness_.get(); }
+
+  Result<void> renew(Deadline deadline, Cancel cancel) override { return ask(deadline, cancel); }
+
+  Result<void> release(Deadline, Cancel) override {
+    witness_.reset();
+    lender_.reset();
+    return {};
+  }
+
+ private:
+  Result<void> ask(Deadline deadline, Cancel cancel);
+
+  Fd lender_;
+  Fd witness_;
+  std::string owner_id_;
+  std::optional<std::uint64_t> fence_;
+  Deadline valid_until_ = kNever;
+  Millis ttl_{0};
+};
+
+Result<void> BorrowedLease::ask(Deadline deadline, Cancel cancel) {
+  Question question;
+  question.asked_at = Clock::now().time_since_epoch().count();
+  if (owner_id_.size() != question.owner_id.size()) return not_held_any_more();
+  std::copy(owner_id_.begin(), owner_id_.end(), question.owner_id.begin());
+  // If the lender reads no more, it has not answered the questions before this one, either.
+  if (!util::send_datagram(lender_.get(), &question, sizeof(question)) && errno != EAGAIN) {
+    return not_held_any_more();
+  }
+  for (;;) {
+    Answer answer;
+    Fd witness;
+    const ssize_t got = util::receive_datagram(lender_.get(), &answer, sizeof(answer), &witness);
+    if (got < 0 && errno == EAGAIN) {
+      std::array<pollfd, 2> fds{{{lender_.get(), POLLIN, 0}, {cancel.fd(), POLLIN, 0}}};
+      if (util::poll(fds, deadline) == 0) {
+        return Error{Errc::unreachable, "the dlock above this one does not answer"};
+      }
+      if (fds[1].revents != 0) return Error{Errc::cancelled, "cancelled"};
+      continue;
+    }
+    if (got != static_cast<ssize_t>(sizeof(answer)) || answer.left_ms == Answer::kNotHeld) {
+      return not_held_any_more();
+    }
+    if (witness) witness_ = std::move(witness);
+    ttl_ = Millis{answer.ttl_ms};
+    if (answer.left_ms != Answer::kForEver) {
+      valid_until_ = after(Deadline(Deadline::duration(answer.asked_at)), Millis{answer.left_ms});
+    }
+    if (answer.asked_at == question.asked_at) return {};
+  }
+}
+
+std::string how(Mode mode, unsigned slots) {
+  if (mode == Mode::slots) return "with --slots " + std::to_string(slots);
+  return mode == Mode::shared ? "as --shared" : "exclusively";
+}
+
+Error would_wait_for_itself(const Request& request, const LockInfo& lock) {
+  return {Errc::conflict, "this command runs inside a job that holds " +
+                              util::in_quotes(request.key) + ' ' + how(lock.mode, lock.slots) +
+                              ", so asking for it " + how(request.mode, request.slots) +
+                              " would wait for ever"};
+}
+
+// Not connected: nobody listens there any more, or not anybody who may lend.
+Fd connect_to(std::string_view id) {
+  if (id.size() != kAddressLength) return Fd();
+  const Address address = address_of(id);
+  Fd out = make_socket();
+  if (!out ||
+      connect(out.get(), reinterpret_cast<const sockaddr*>(&address.name), address.length) != 0 ||
+      !may_lend(out.get())) {
+    return Fd();
+  }
+  return out;
+}
+
+// Null: that supervisor holds none of them.  One above us that does not answer is an error: the
+// lock may be its own, and to wait for that would be for ever.
+Result<std::unique_ptr<BorrowedLease>> borrow_from(std::string_view id, const LockInfo& lock,
+                                                   Deadline deadline) {
+  std::unique_ptr<BorrowedLease> none;
+  Fd lender = connect_to(id);
+  if (!lender) return none;
+  const auto peer = peer_of(lender.get());
+  auto out = std::make_unique<BorrowedLease>(std::move(lender));
+  for (const LockInfo::Holder& holder : lock.holders) {
+    const auto lent = out->ask_for(holder, deadline);
+    if (!lent && peer && is_above_us(peer->pid)) return lent.error();
+    if (!lent) return none;
+    if (lent.value()) return out;
+  }
+  return none;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Lease>> borrow_lease(Backend& backend, const Request& request,
+                                            Deadline deadline) {
+  const char* const variable = std::getenv(kVariable);
+  std::string_view addresses = variable != nullptr ? variable : "";
+  if (addresses.empty()) return std::unique_ptr<Lease>();
+  const auto info = backend.inspect(request.key, deadline);
+  if (!info) return info.error();
+  const LockInfo& lock = info.value();
+  while (!addresses.empty()) {
+    const auto at = addresses.rfind(kSeparator);  // the nearest one is the last
+    const std::string_view last =
+        at == std::string_view::npos ? addresses : addresses.substr(at + 1);
+    addresses = at == std::string_view::npos ? std::string_view() : addresses.substr(0, at);
+    auto lease = borrow_from(last, lock, deadline);
+    if (!lease) return lease.error();
+    if (!*lease) continue;
+    if (lock.mode != request.mode || lock.slots != request.slots) {
+      return would_wait_for_itself(request, lock);
+    }
+    return std::unique_ptr<Lease>(std::move(*lease));
+  }
+  return std::unique_ptr<Lease>();
+}
+
+}  // namespace dlock

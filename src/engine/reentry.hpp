@@ -1,0 +1,65 @@
+// Re-entry: a run inside a job that holds the lock already borrows it from that job's supervisor.
+//
+// The supervisor listens on a local socket.  Its address is in DLOCK_SUPERVISORS, which the command
+// inherits.  A run that finds such addresses asks each of them whether it holds the lock under the
+// owner id that the backend shows.  The connection stays open for as long as the lock is borrowed:
+// its end tells the borrower that the lock is lost, and the lender that the borrower has ended.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/backend.hpp"
+#include "util/fd.hpp"
+
+namespace dlock {
+
+/// What a supervisor holds, and lends.
+struct Loan {
+  std::string_view owner_id;
+  Deadline valid_until;
+  Millis ttl;
+  int witness = -1;  // Lease::witness_fd()
+};
+
+/// The supervisor's side.  It lends to processes below this one only, of the same user or of root.
+/// Used by one thread.
+class Lender {
+ public:
+  /// Starts to listen.  False, with errno set, if the system refuses.
+  bool open();
+  /// The value of DLOCK_SUPERVISORS for the command: the addresses above this run, and its own.
+  std::string addresses() const;
+  /// Readable when serve() has something to do; -1 before open().
+  int fd() const { return events_.get(); }
+  /// Answers what has been asked.  Null: the lock is not lent any more.
+  void serve(const Loan* loan);
+  /// Whether a process that borrowed the lock has not ended yet.
+  bool has_borrowers() const;
+  /// Tells all borrowers that the lock is lost.  They are borrowers until they have ended.
+  void recall();
+
+ private:
+  struct Connection {
+    Fd socket;
+    bool borrows = false;
+  };
+  void accept_all();
+  bool answer(Connection& connection, const Loan* loan) const;
+
+  std::string address_;
+  Fd events_;
+  Fd listener_;
+  std::vector<Connection> connections_;
+};
+
+/// A lease on the lock `request.key`, borrowed from the run above this one that holds it: renewed
+/// and released by that run.  Null if no run above holds the lock; Errc::conflict if one does in a
+/// mode in which the request would wait for ever.  Without DLOCK_SUPERVISORS it costs nothing, with
+/// it one inspect().  Errc::unreachable if a supervisor above does not answer until `deadline`.
+Result<std::unique_ptr<Lease>> borrow_lease(Backend& backend, const Request& request,
+                                            Deadline deadline);
+
+}  // namespace dlock

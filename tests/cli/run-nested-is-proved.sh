@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# A nested run uses the lock of a run above it, and of no other: not that of another container with the same host name
+# and pids, nor of a program that another user has put where a supervisor was.  A run of root below a job of another
+# user (sudo) uses the lock of that job.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/redis.sh"
+need python3 setpriv unshare
+start_redis a
+export DLOCK_BACKEND=${redis_url[a]} DLOCK
+cd "$tmp"
+
+# Two containers: dlock is pid 1 in both.
+if unshare -pm --fork --mount-proc true 2>/dev/null; then
+  container() { unshare -pm --fork --kill-child --mount-proc "$@"; }
+  container "$DLOCK" run -k job -- sh -c 'touch held; exec sleep 1000' &
+  wait_until 30 test -e held
+  got=0
+  # shellcheck disable=SC2016  # for the inner shell
+  container "$DLOCK" run -q -k other -- sh -c '"$DLOCK" run -q -n -k job -- true' || got=$?
+  assert_equal 75 "$got" "OVERLAP: status of a nested run for the lock of another container"
+  # shellcheck disable=SC2016
+  container "$DLOCK" run -q -k third -- sh -c '"$DLOCK" run -q -n -k third -- true' ||
+    fail "a nested run in a container does not have the lock of the run above it"
+  kill %1
+  wait %1 || true
+else
+  echo "not tried: no pid namespaces to be had"
+fi
+
+((EUID == 0)) || exit 0
+chmod 711 .
+cp "$DLOCK" dlock
+cp "$(command -v setpriv)" become-root
+chmod 4755 become-root
+as_nobody() { exec setpriv --reuid 65534 --clear-groups env HOME=/ "$@"; }
+
+# sudo.
+(as_nobody ./dlock run -q -k sudo -- ./become-root --reuid 0 ./dlock run -q -n -k sudo -- sh -c '[ "$(id -u)" = 0 ]') ||
+  fail "a nested run of root does not have the lock of the job above it"
+# The other way: a run of another user below a job of root is lent nothing.
+expect_status 75 ./dlock run -q -k su -- setpriv --reuid 65534 --clear-groups env HOME=/ ./dlock run -q -n -k su -- true
+
+# Another user listens where a supervisor was, and says yes to everything.
+cat >liar.py <<'PYTHON'
+import socket, struct, sys
+listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+listener.bind("\0dlock-" + sys.argv[1])
+listener.listen()
+print("ready", flush=True)
+while True:
+    connection, _ = listener.accept()
+    while question := connection.recv(1000):
+        print("asked", flush=True)
+        connection.send(question[32:40] + struct.pack("qq", -1, 30000))
+PYTHON
+chmod 644 liar.py
+address=0123456789abcdef0123456789abcdef
+as_nobody python3 liar.py $address >liar &
+wait_until 30 test -s liar
+"$DLOCK" run -q -k job -- sleep 1000 &
+wait_until 30 is_held job
+expect_status 75 env DLOCK_SUPERVISORS=$address "$DLOCK" run -q -n -k job -- true
+assert_equal ready "$(<liar)" "what another user's program was asked"
+# The program does lie, if it may: to a run of its own user.
+(as_nobody env DLOCK_SUPERVISORS=$address ./dlock run -q -n -k job -- true) || fail "the test's own program cannot lend"
