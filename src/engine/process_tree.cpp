@@ -16,8 +16,8 @@
 // Ending.  Repeated walks come to an end: a killed process forks no more, and its children become
 //   ours.  If there are more processes than places, the next walk finds those that remain.
 // Descriptors.  A walk must work when the system has none to give, or a job outlives its lock.  So
-//   some are reserved, and closed for the time of a walk.  A thread of a client library can take
-//   them then; the walk finds less, and the next one makes good for it.
+//   some are reserved, and closed for the time of a walk.  If a thread of a client library takes
+//   them then, the walk asks waitid(2), as without /proc.
 
 #include "engine/process_tree.hpp"
 
@@ -102,17 +102,42 @@ void read_directory(const Path& path, Use use) {
   }
 }
 
-// Calls `use` with each living child of this process, whatever /proc shows.  Begins with the
-// numbers that follow our own, where children are most likely.
+enum class Child { none, alive, ended };
+
+Child child(idtype_t type, pid_t pid) {
+  siginfo_t info{};
+  constexpr int kOptions = WEXITED | WNOHANG | WNOWAIT | __WALL;
+  if (waitid(type, static_cast<id_t>(pid), &info, kOptions) != 0) return Child::none;
+  return info.si_pid == 0 ? Child::alive : Child::ended;
+}
+
+// Calls `use` with each living child of this process whose number is in a range.  False if there is
+// no child, living or ended.
+template <class Use>
+bool ask_for_children(pid_t first, pid_t last, Use use) {
+  bool any = false;
+  for (pid_t pid = first; pid <= last; ++pid) {
+    const Child found = child(P_PID, pid);
+    any = any || found != Child::none;
+    if (found == Child::alive) use(pid);
+  }
+  return any;
+}
+
+// The number that the kernel gives to a process now; -1 if it makes none.
+[[gnu::noinline]] pid_t newest_pid() {
+  const pid_t pid = vfork();
+  if (pid == 0) _exit(0);
+  if (pid > 0) waitpid(pid, nullptr, __WALL);
+  return pid;
+}
+
+// The same for all children, whatever /proc shows.  They have the numbers after ours, unless those
+// have begun anew since: to look at all that there can be takes about a second.
 template <class Use>
 void ask_for_children(Use use) {
-  for (pid_t i = 0; i < kMostPids; ++i) {
-    const pid_t pid = (getpid() + i) % kMostPids + 1;
-    siginfo_t ended{};
-    const int asked =
-        waitid(P_PID, static_cast<id_t>(pid), &ended, WEXITED | WNOHANG | WNOWAIT | __WALL);
-    if (asked == 0 && ended.si_pid == 0) use(pid);
-  }
+  if (child(P_ALL, 0) == Child::none) return;
+  if (!ask_for_children(getpid() + 1, newest_pid(), use)) ask_for_children(1, kMostPids, use);
 }
 
 // Whether /proc is there and speaks of the pid namespace of this process.
@@ -216,7 +241,8 @@ void ProcessTree::note_children(pid_t parent) {
 template <class Use>
 void ProcessTree::walk(Use use) {
   for (Fd& fd : reserved_) fd.reset();
-  if (!proc_is_ours()) {
+  const bool can_look = proc_is_ours() && open_to_read(path_of("/proc/%d/task", getpid()));
+  if (!can_look) {
     ask_for_children(use);
   } else if (access("/proc/thread-self/children", R_OK) != 0) {
     read_directory(path_of("/proc"), [&](pid_t pid) {

@@ -6,6 +6,7 @@
 need unshare
 
 cd "$tmp"
+for descriptor in {3..60}; do eval "exec $descriptor>&-"; done  # of the program that runs the tests
 
 # A new pid namespace ends with its first process: that one sees whether something is left before it ends.
 cat >first <<SH

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The command finds what dlock found: descriptors, signals, limits and environment, with DLOCK_KEY,
-# DLOCK_TOKEN and DLOCK_FENCE the only difference.
+# DLOCK_TOKEN, DLOCK_FENCE and DLOCK_SUPERVISORS the only difference.
 . "$(dirname "$0")/lib.sh"
 
 cd "$tmp"
@@ -85,10 +85,11 @@ assert_equal "$(ps -o pgid=,sid=,tty= -p $$)" "$(<out)" "group, session and term
 clean=(env -i A=1 'B=x=y z' EMPTY= $'LINES=a\nb' $'BYTES=\377\376' DLOCKED=1 "DLOCK_BACKEND=file://$locks")
 "${clean[@]}" /usr/bin/env -0 | sort -z >without
 "${clean[@]}" "${run[@]}" /usr/bin/env -0 | sort -z >out
-LC_ALL=C grep -azEv '^DLOCK_(KEY|TOKEN|FENCE)=' out >rest
+LC_ALL=C grep -azEv '^DLOCK_(KEY|TOKEN|FENCE|SUPERVISORS)=' out >rest
 cmp without rest || fail "dlock changes more than these in the environment: $(tr '\0' ' ' <rest)"
 grep -azqx 'DLOCK_KEY=job' out || fail "DLOCK_KEY is not the key"
 grep -azqEx 'DLOCK_TOKEN=[0-9a-f]{32}' out || fail "DLOCK_TOKEN is not 32 hex digits"
+grep -azqEx 'DLOCK_SUPERVISORS=[0-9a-f]{32}' out || fail "DLOCK_SUPERVISORS is not one address"
 first=$(grep -azEx 'DLOCK_FENCE=[1-9][0-9]*' out | tr -d '\0') || fail "DLOCK_FENCE is no number"
 
 # What an outer lock said is replaced, and the fence grows.
