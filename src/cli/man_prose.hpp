@@ -269,50 +269,74 @@ Ctrl\-Z and
 .B fg
 both go on.
 While they are stopped, a second process of dlock keeps the lock renewed.
+.BR ps (1)
+shows it as
+.RI \(lqlock\ supervisor\ for\ pid\  N \(rq,
+so that killing dlock by its name leaves it to end the command.
+A SIGTERM sent to it means the same as one sent to dlock.
 )";
 
 inline constexpr std::string_view kNested = R"(.SH NESTED RUNS
 A command that runs under a lock can use
 .B dlock run
-with the same key again, for example in a script that also works alone.
-The nested run finds that a run above it holds the lock, borrows it, starts its
-command at once, and releases nothing.
+with the same key and the same backend again, for example in a script that also
+works alone.
+Such a nested run borrows the lock from the outer run: it starts its command at
+once and releases nothing.
 Its command has the same
 .B DLOCK_TOKEN
 and
 .BR DLOCK_FENCE .
+Options are not handed down: a nested run with another backend or prefix takes
+another lock.
 .PP
-Several nested runs of one job borrow the lock side by side: they are not kept
-apart from each other.
+Several nested runs of one outer run borrow the lock side by side and may overlap.
 A nested run that asks for another mode than that of the lock is refused with
 status 64, since it would wait for itself.
 .PP
-If the lock is lost, the nested run ends its command and exits with 79.
-If the command of the outer run ends while a nested run is still running, the
-outer run returns with the status of its command, and a process that stays
-behind keeps the lock until the nested run has ended.
+If the outer run loses the lock, the nested run ends its command and exits with
+79.
+If the command of the outer run ends by itself while a nested run is still
+running, the outer run returns, and its supervisor (in
+.BR ps (1):
+.RI \(lqlock\ supervisor\ for\ pid\  N \(rq)
+stays and keeps the lock until the nested run has ended.
+With
+.B \-\-leftovers wait
+the outer run waits instead; with
+.B kill
+it ends the nested run.
 .B \-\-max\-hold
-of the outer run then ends the nested run, too.
+of the outer run counts from the grant, also after the outer run has returned:
+the nested run then ends its command and exits with 79, unless it has
+.BR "\-\-on\-lost ignore" .
 .PP
-A run is nested if it is a descendant of the process that holds the lock, under
-the same user or root, and can reach it at the address in
+A run is nested if it is a descendant of the outer run's command, runs as the
+user of the outer run or as root, and can connect to the address in
 .BR DLOCK_SUPERVISORS .
+If dlock cannot tell that, since
+.I /proc
+hides one of the processes, or if the outer run does not answer, the nested run
+fails with status 69.
+.PP
 Any other run waits for the lock like everybody else.
 This includes a process that only has a copy of the environment, such as a job of
 .BR at (1)
 or a window of
-.BR tmux (1),
-and a descendant that runs as another user, in a network namespace of its own, or
-in an environment from which
-.B DLOCK_SUPERVISORS
-was removed, as
+.BR tmux (1).
+It also includes these parts of a job, which would wait for themselves for ever:
+what runs as another user than root, what runs in a network namespace of its own
+or on another machine, and what
 .BR sudo (8)
-does by default (allow it with
+starts without
+.B DLOCK_SUPERVISORS
+(keep it with
 .IR env_keep ).
-Such a descendant waits for its own job: use
+Give these another key, or
 .B \-\-wait
 or
-.BR \-\-nonblock .
+.BR \-\-nonblock ,
+so that they fail.
 )";
 
 inline constexpr std::string_view kCaveats = R"(.SH CAVEATS
@@ -323,6 +347,17 @@ If both are killed in the same instant, the kernel still kills the command
 itself (see PR_SET_PDEATHSIG in
 .BR prctl (2)),
 but not what the command has started.
+This remains and runs without the lock: find it with
+.BR ps (1)
+and end it before you start the job again.
+.TP
+.B A process that cannot be killed.
+A process that the command has started can run as another user (sudo), or hang in
+the kernel (state D in
+.BR ps (1)).
+dlock names it, and does not exit before it has ended.
+The lock is kept for as long; but if the lease was lost, another holder can start
+beside it.
 .TP
 .B A machine that is frozen as a whole.
 When a virtual machine is paused for longer than the ttl, its lock passes on,

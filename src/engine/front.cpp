@@ -139,7 +139,8 @@ void Front::on_signal(const signalfd_siginfo& info) {
   if (sig == SIGINT && from_terminal) terminal_interrupt_ = true;
   if (is_stop(sig)) {
     // A job that stops its whole group, as editors do, has stopped itself already.
-    const bool from_job = !from_terminal && is_below_us(static_cast<pid_t>(info.ssi_pid));
+    const bool from_job =
+        !from_terminal && below_us(static_cast<pid_t>(info.ssi_pid)) == Below::yes;
     if (!from_terminal && !from_job && !waiting_) link_.send(to_supervisor::Signal{sig, false});
     stop_self(sig);
   } else if (waiting_) {

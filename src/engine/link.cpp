@@ -97,7 +97,10 @@ std::optional<In> LinkEnd<In, Out>::receive() {
   Packet packet;
   Fd passed;
   const ssize_t got = util::receive_datagram(fd_.get(), &packet.wire, sizeof(packet.wire), &passed);
-  if (got == 0 || (got < 0 && errno != EAGAIN)) closed_ = true;
+  if (got == 0 || (got < 0 && errno != EAGAIN)) {
+    closed_ = true;
+    fd_.reset();  // if it was an error, the other process is to notice
+  }
   if (got <= 0) return std::nullopt;
   packet.fd = passed.release();
   In message;

@@ -27,6 +27,7 @@
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -108,7 +109,9 @@ Child child(idtype_t type, pid_t pid) {
   siginfo_t info{};
   constexpr int kOptions = WEXITED | WNOHANG | WNOWAIT | __WALL;
   if (waitid(type, static_cast<id_t>(pid), &info, kOptions) != 0) return Child::none;
-  return info.si_pid == 0 ? Child::alive : Child::ended;
+  const bool ended =
+      info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED;
+  return info.si_pid != 0 && ended ? Child::ended : Child::alive;
 }
 
 // Calls `use` with each living child of this process whose number is in a range.  False if there is
@@ -124,12 +127,13 @@ bool ask_for_children(pid_t first, pid_t last, Use use) {
   return any;
 }
 
-// The number that the kernel gives to a process now; -1 if it makes none.
-[[gnu::noinline]] pid_t newest_pid() {
-  const pid_t pid = vfork();
+// The number that the kernel gives to a process now; -1 if it makes none.  Its end raises no
+// SIGCHLD, which would wake up the caller for another walk.
+pid_t newest_pid() {
+  const long pid = syscall(SYS_clone, 0, nullptr, nullptr, nullptr, nullptr);
   if (pid == 0) _exit(0);
-  if (pid > 0) waitpid(pid, nullptr, __WALL);
-  return pid;
+  if (pid > 0) waitpid(static_cast<pid_t>(pid), nullptr, __WALL);
+  return static_cast<pid_t>(pid);
 }
 
 // The same for all children, whatever /proc shows.  They have the numbers after ours, unless those
@@ -161,8 +165,6 @@ std::optional<pid_t> parent_of(pid_t pid) {
   return parent;
 }
 
-enum class Below { no, yes, unknown };
-
 Below below(pid_t pid, pid_t ancestor) {
   if (!proc_is_ours()) return Below::unknown;
   // An ancestor that ends during the walk gives its children another parent: walk again.
@@ -176,8 +178,6 @@ Below below(pid_t pid, pid_t ancestor) {
   }
   return Below::unknown;
 }
-
-Below below_us(pid_t pid) { return below(pid, getpid()); }
 
 Fd pidfd_of(pid_t pid) { return Fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))); }
 
@@ -204,6 +204,9 @@ std::string name_of(pid_t pid) {
 }
 
 }  // namespace
+
+Below below_us(pid_t pid) { return below(pid, getpid()); }
+Below above_us(pid_t pid) { return pid > 0 ? below(getpid(), pid) : Below::no; }
 
 void become_subreaper() { prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); }
 
@@ -293,9 +296,6 @@ std::vector<Process> ProcessTree::alive() {
   return out;
 }
 
-bool is_below_us(pid_t pid) { return below(pid, getpid()) == Below::yes; }
-bool is_above_us(pid_t pid) { return pid > 0 && below(getpid(), pid) == Below::yes; }
-
 Reaped reap(pid_t wanted) {
   Reaped out;
   for (;;) {
@@ -304,6 +304,11 @@ Reaped reap(pid_t wanted) {
     if (pid < 0 && errno == EINTR) continue;
     if (pid < 0) out.none_left = true;
     if (pid <= 0) return out;
+    if (WIFSTOPPED(status)) {  // it made us its tracer (PTRACE_TRACEME): it is to go on untraced
+      const int sig = WSTOPSIG(status) == SIGTRAP ? 0 : WSTOPSIG(status);
+      ptrace(PTRACE_DETACH, pid, nullptr, sig);
+      continue;
+    }
     if (pid == wanted) {
       out.pid = pid;
       out.status = status;

@@ -72,10 +72,12 @@ class ProcessTree {
   bool ready_ = true;
 };
 
-/// Whether `pid` is a process below this one, as far as /proc tells.
-bool is_below_us(pid_t pid);
-/// Whether this one is below it.
-bool is_above_us(pid_t pid);
+enum class Below { no, yes, unknown };  // unknown: /proc does not show it
+
+/// Whether `pid` is a process below this one.
+Below below_us(pid_t pid);
+/// Whether this one is below `pid`.
+Below above_us(pid_t pid);
 
 struct Reaped {
   bool none_left = false;  // this process has no children any more

@@ -1,15 +1,16 @@
 // Who may borrow.  Neither pids nor names nor a token in the environment prove that a run is below
 //   the holder: two containers may have the same pids and host name, at(1) and tmux(1) copy the
 //   environment.  The kernel says which process has connected (SO_PEERCRED); the lender looks for
-//   itself among the ancestors of that process.  A process that the lender cannot see (/proc is
-//   missing or hides it, another network namespace) gets no answer and waits for the lock as any
-//   other run.
+//   itself among the ancestors of that process.  If /proc does not show them, the borrower is told
+//   that, and fails: to wait for the lock could be for ever.
 // Who may lend.  The addresses of a run that has ended stay in environments, and another user may
 //   listen there.  So the borrower accepts a lender of its own user, of root, or above itself.
 // Loss.  A borrower is a holder like any other: it renews its lease by asking the lender again, and
 //   ends its job before the lease is over if the lender does not answer.  So a stopped lender is
 //   noticed, too.  An answer names the time that is left; the borrower counts from the instant at
 //   which it asked, which comes back with the answer, so a late one is not taken for a new one.
+// End of the borrower.  Its front has a copy of the connection, as it has of a witness: a borrower
+//   whose supervisor is killed has ended when its front has killed the job.
 // Death of the lender.  Where the kernel keeps the lock, the borrower gets a copy of the witness,
 // so
 //   that the lock is kept until the borrower has ended.  Elsewhere its ttl runs on.
@@ -41,6 +42,8 @@ constexpr char kSeparator = ':';
 constexpr std::size_t kAddressLength = 32;
 constexpr std::size_t kMostConnections = 512;  // what a job can take of our descriptors
 constexpr int kBacklog = 64;
+constexpr int kAgainMs = 20;
+constexpr int kMostAtOnce = 16;  // so that nobody keeps the supervisor from its other work
 
 struct Question {
   std::array<char, 32> owner_id{};
@@ -50,7 +53,8 @@ struct Question {
 struct Answer {
   static constexpr Millis::rep kNotHeld = 0;
   static constexpr Millis::rep kForEver = -1;
-  Deadline::rep asked_at = 0;  // that of the question
+  static constexpr Millis::rep kUnproved = -2;  // it cannot be seen whether the borrower is below
+  Deadline::rep asked_at = 0;                   // that of the question
   Millis::rep left_ms = kNotHeld;
   Millis::rep ttl_ms = 0;
 };
@@ -70,7 +74,7 @@ Address address_of(std::string_view id) {
   return out;
 }
 
-Fd make_socket() { return Fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)); }
+Fd make_socket(int flags) { return Fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | flags, 0)); }
 
 std::optional<ucred> peer_of(int socket) {
   ucred out{};
@@ -79,21 +83,28 @@ std::optional<ucred> peer_of(int socket) {
   return out;
 }
 
-bool may_borrow(int socket) {
+bool is_of_our_user_or_root(int socket) {
   const auto peer = peer_of(socket);
-  return peer && (peer->uid == geteuid() || peer->uid == 0) && is_below_us(peer->pid);
+  return peer && (peer->uid == geteuid() || peer->uid == 0);
 }
 
-bool may_lend(int socket) {
+Below is_lender_above_us(int socket) {
   const auto peer = peer_of(socket);
-  return peer && (peer->uid == geteuid() || peer->uid == 0 || is_above_us(peer->pid));
+  return peer ? above_us(peer->pid) : Below::no;
 }
 
-Answer make_answer(const Question& question, const Loan* loan) {
+Answer make_answer(int socket, const Question& question, const Loan* loan) {
   Answer out;
   out.asked_at = question.asked_at;
   const std::string_view asked_for(question.owner_id.data(), question.owner_id.size());
   if (!loan || loan->owner_id != asked_for) return out;
+  const auto peer = peer_of(socket);
+  const Below below = peer ? below_us(peer->pid) : Below::unknown;
+  if (below == Below::no) return out;
+  if (below == Below::unknown) {
+    out.left_ms = Answer::kUnproved;
+    return out;
+  }
   out.left_ms = loan->valid_until == kNever
                     ? Answer::kForEver
                     : std::max(remaining(loan->valid_until).count(), Answer::kNotHeld);
@@ -106,10 +117,9 @@ Answer make_answer(const Question& question, const Loan* loan) {
 bool Lender::open() {
   const std::string id = util::random_id();
   const Address address = address_of(id);
-  listener_ = make_socket();
+  listener_ = make_socket(SOCK_NONBLOCK);
   events_.reset(epoll_create1(EPOLL_CLOEXEC));
-  // Edge-triggered: a connection for which there is no descriptor must not keep us awake.
-  epoll_event event{.events = EPOLLIN | EPOLLET, .data = {.fd = listener_.get()}};
+  epoll_event event{.events = EPOLLIN, .data = {.fd = listener_.get()}};
   if (!listener_ || !events_ ||
       bind(listener_.get(), reinterpret_cast<const sockaddr*>(&address.name), address.length) !=
           0 ||
@@ -117,6 +127,7 @@ bool Lender::open() {
       epoll_ctl(events_.get(), EPOLL_CTL_ADD, listener_.get(), &event) != 0) {
     return false;
   }
+  listening_ = true;
   address_ = id;
   return true;
 }
@@ -137,12 +148,25 @@ void Lender::recall() {
   for (const Connection& connection : connections_) shutdown(connection.socket.get(), SHUT_WR);
 }
 
-void Lender::accept_all() {
-  for (;;) {
+// While there is no descriptor for another connection, those that want one wait in the backlog, and
+// must not keep us awake.
+void Lender::listen_again(bool on) {
+  if (std::exchange(listening_, on) == on) return;
+  epoll_event event{.events = on ? std::uint32_t{EPOLLIN} : 0, .data = {.fd = listener_.get()}};
+  epoll_ctl(events_.get(), EPOLL_CTL_MOD, listener_.get(), &event);
+}
+
+void Lender::accept_some() {
+  for (int i = 0; i < kMostAtOnce; ++i) {
+    if (connections_.size() >= kMostConnections) return listen_again(false);
     Fd socket(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!socket && (errno == EINTR || errno == ECONNABORTED)) continue;
-    if (!socket) return;
-    if (connections_.size() >= kMostConnections || !may_borrow(socket.get())) continue;
+    if (!socket && (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)) return;
+    if (!socket) return listen_again(false);
+    if (!is_of_our_user_or_root(socket.get())) {
+      const Answer no;
+      (void)util::send_datagram(socket.get(), &no, sizeof(no));
+      continue;
+    }
     epoll_event event{.events = EPOLLIN, .data = {.fd = socket.get()}};
     if (epoll_ctl(events_.get(), EPOLL_CTL_ADD, socket.get(), &event) != 0) continue;
     connections_.push_back({std::move(socket), false});
@@ -151,45 +175,61 @@ void Lender::accept_all() {
 
 // False: it has ended, or is no dlock.
 bool Lender::answer(Connection& connection, const Loan* loan) const {
+  const int socket = connection.socket.get();
   Question question;
-  for (;;) {
-    const ssize_t got =
-        util::receive_datagram(connection.socket.get(), &question, sizeof(question));
-    if (got < 0 && errno == EAGAIN) return true;
-    if (got != static_cast<ssize_t>(sizeof(question))) return false;
-    const Answer answer = make_answer(question, loan);
-    const bool lends = answer.left_ms != Answer::kNotHeld && !connection.borrows;
-    // After recall() it cannot be sent, and the borrower is one until it has ended.
-    const bool sent = util::send_datagram(connection.socket.get(), &answer, sizeof(answer),
-                                          lends ? loan->witness : -1);
-    if (!sent && !connection.borrows) return false;
-    if (lends) connection.borrows = true;
-  }
+  const ssize_t got = util::receive_datagram(socket, &question, sizeof(question));
+  if (got < 0 && errno == EAGAIN) return true;
+  if (got != static_cast<ssize_t>(sizeof(question))) return false;
+  const Answer answer = make_answer(socket, question, loan);
+  const bool yes = answer.left_ms > 0 || answer.left_ms == Answer::kForEver;
+  const int witness = yes && !connection.borrows ? loan->witness : -1;
+  // After recall() it cannot be sent, and the borrower is one until it has ended.
+  const bool sent = util::send_datagram(socket, &answer, sizeof(answer), witness);
+  connection.borrows = connection.borrows || (yes && sent);
+  return sent || connection.borrows;
 }
 
-void Lender::serve(const Loan* loan) {
-  accept_all();
-  std::erase_if(connections_, [&](Connection& connection) { return !answer(connection, loan); });
+bool Lender::serve(const Loan* loan) {
+  std::array<epoll_event, kMostAtOnce> events{};
+  const int count = events_ ? epoll_wait(events_.get(), events.data(), kMostAtOnce, 0) : 0;
+  for (int i = 0; i < count; ++i) {
+    const int fd = events[static_cast<std::size_t>(i)].data.fd;
+    if (fd == listener_.get()) {
+      accept_some();
+      continue;
+    }
+    const auto ended = std::erase_if(connections_, [&](Connection& connection) {
+      return connection.socket.get() == fd && !answer(connection, loan);
+    });
+    if (ended > 0) listen_again(true);
+  }
+  return count > 0;
 }
 
 namespace {
 
 Error not_held_any_more() {
-  return {Errc::lost, "the dlock above this one, which lent the lock, does not hold it any more"};
+  return {Errc::lost, "the outer run lost it, was killed, or reached its --max-hold"};
+}
+
+Error cannot_borrow(const LockInfo& lock, const std::string& why) {
+  return {Errc::unreachable,
+          "cannot borrow " + util::in_quotes(lock.key) + " from the outer run: " + why};
 }
 
 class BorrowedLease final : public Lease {
  public:
   explicit BorrowedLease(Fd lender) : lender_(std::move(lender)) {}
 
-  /// Whether the lender holds the lock of this owner, and thereby lends it.  Errc::unreachable if
-  /// there is no answer.
+  /// Whether the lender holds the lock of this owner, and thereby lends it.  Errc::lost if it
+  /// closed the connection, Errc::unreachable if it did not say.
   Result<bool> ask_for(const LockInfo::Holder& holder, Deadline deadline) {
+    if (holder.owner.id.size() != Question().owner_id.size()) return false;  // it has no record
     owner_id_ = holder.owner.id;
     fence_ = holder.fence;
     const auto asked = ask(deadline, Cancel());
     if (asked) return true;
-    if (asked.error().code == Errc::lost) return false;
+    if (refused_) return false;
     return asked.error();
   }
 
@@ -201,13 +241,14 @@ class BorrowedLease final : public Lease {
     return valid_until_ == kNever ? std::nullopt : std::optional(ttl_ * 2 / 3);
   }
   int event_fd() override { return lender_.get(); }
-  int witness_fd() const override { return witness_.get(); }
+  // The lender keeps the lock for as long as a process has the connection.
+  int witness_fd() const override { return lender_.get(); }
 
   Result<void> renew(Deadline deadline, Cancel cancel) override { return ask(deadline, cancel); }
 
   Result<void> release(Deadline, Cancel) override {
     witness_.reset();
-    lender_.reset();
+    shutdown(lender_.get(), SHUT_RDWR);  // in spite of copies
     return {};
   }
 
@@ -215,7 +256,8 @@ class BorrowedLease final : public Lease {
   Result<void> ask(Deadline deadline, Cancel cancel);
 
   Fd lender_;
-  Fd witness_;
+  Fd witness_;  // of the lender's lease, if that has one
+  bool refused_ = false;
   std::string owner_id_;
   std::optional<std::uint64_t> fence_;
   Deadline valid_until_ = kNever;
@@ -225,12 +267,9 @@ class BorrowedLease final : public Lease {
 Result<void> BorrowedLease::ask(Deadline deadline, Cancel cancel) {
   Question question;
   question.asked_at = Clock::now().time_since_epoch().count();
-  if (owner_id_.size() != question.owner_id.size()) return not_held_any_more();
   std::copy(owner_id_.begin(), owner_id_.end(), question.owner_id.begin());
-  // If the lender reads no more, it has not answered the questions before this one, either.
-  if (!util::send_datagram(lender_.get(), &question, sizeof(question)) && errno != EAGAIN) {
-    return not_held_any_more();
-  }
+  // If the connection is at its end, an answer may be there all the same.
+  (void)util::send_datagram(lender_.get(), &question, sizeof(question));
   for (;;) {
     Answer answer;
     Fd witness;
@@ -238,14 +277,19 @@ Result<void> BorrowedLease::ask(Deadline deadline, Cancel cancel) {
     if (got < 0 && errno == EAGAIN) {
       std::array<pollfd, 2> fds{{{lender_.get(), POLLIN, 0}, {cancel.fd(), POLLIN, 0}}};
       if (util::poll(fds, deadline) == 0) {
-        return Error{Errc::unreachable, "the dlock above this one does not answer"};
+        return Error{Errc::unreachable, "no answer; is its supervisor stopped?"};
       }
       if (fds[1].revents != 0) return Error{Errc::cancelled, "cancelled"};
       continue;
     }
-    if (got != static_cast<ssize_t>(sizeof(answer)) || answer.left_ms == Answer::kNotHeld) {
-      return not_held_any_more();
+    if (got < 0) return Error{Errc::unreachable, std::strerror(errno)};
+    if (got != static_cast<ssize_t>(sizeof(answer))) return not_held_any_more();
+    if (answer.left_ms == Answer::kUnproved) {
+      return Error{Errc::unreachable,
+                   "it cannot find this process in /proc (hidepid, or another pid namespace?)"};
     }
+    refused_ = answer.left_ms == Answer::kNotHeld;
+    if (refused_) return not_held_any_more();
     if (witness) witness_ = std::move(witness);
     ttl_ = Millis{answer.ttl_ms};
     if (answer.left_ms != Answer::kForEver) {
@@ -264,38 +308,47 @@ Error would_wait_for_itself(const Request& request, const LockInfo& lock) {
   return {Errc::conflict, "this command runs inside a job that holds " +
                               util::in_quotes(request.key) + ' ' + how(lock.mode, lock.slots) +
                               ", so asking for it " + how(request.mode, request.slots) +
-                              " would wait for ever"};
+                              " would wait for ever; use the same mode in both"};
 }
 
-// Not connected: nobody listens there any more, or not anybody who may lend.
-Fd connect_to(std::string_view id) {
-  if (id.size() != kAddressLength) return Fd();
+// Waits for a place in the backlog, if need be.  Errc::lost: nobody listens there any more.
+Result<Fd> connect_to(std::string_view id, Deadline deadline) {
+  if (id.size() != kAddressLength) return Error{Errc::lost, "no address"};
   const Address address = address_of(id);
-  Fd out = make_socket();
-  if (!out ||
-      connect(out.get(), reinterpret_cast<const sockaddr*>(&address.name), address.length) != 0 ||
-      !may_lend(out.get())) {
-    return Fd();
+  Fd out = make_socket(0);
+  if (!out) return Error{Errc::unreachable, std::strerror(errno)};
+  const Millis left = std::max(remaining(deadline), Millis{1});
+  const timeval patience{.tv_sec = left.count() / 1'000, .tv_usec = left.count() % 1'000 * 1'000};
+  setsockopt(out.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+  if (connect(out.get(), reinterpret_cast<const sockaddr*>(&address.name), address.length) == 0) {
+    return out;
   }
-  return out;
+  return Error{errno == ECONNREFUSED ? Errc::lost : Errc::unreachable, std::strerror(errno)};
 }
 
-// Null: that supervisor holds none of them.  One above us that does not answer is an error: the
-// lock may be its own, and to wait for that would be for ever.
+// Null: that supervisor holds none of them, or has no right to lend.
 Result<std::unique_ptr<BorrowedLease>> borrow_from(std::string_view id, const LockInfo& lock,
                                                    Deadline deadline) {
   std::unique_ptr<BorrowedLease> none;
-  Fd lender = connect_to(id);
-  if (!lender) return none;
-  const auto peer = peer_of(lender.get());
-  auto out = std::make_unique<BorrowedLease>(std::move(lender));
-  for (const LockInfo::Holder& holder : lock.holders) {
-    const auto lent = out->ask_for(holder, deadline);
-    if (!lent && peer && is_above_us(peer->pid)) return lent.error();
-    if (!lent) return none;
-    if (lent.value()) return out;
+  for (;;) {
+    auto lender = connect_to(id, deadline);
+    if (!lender && lender.error().code == Errc::lost) return none;
+    if (!lender) return cannot_borrow(lock, lender.error().message);
+    const Below above = is_lender_above_us(lender.value().get());
+    if (!is_of_our_user_or_root(lender.value().get()) && above != Below::yes) return none;
+    auto out = std::make_unique<BorrowedLease>(std::move(*lender));
+    Result<bool> lent = false;
+    for (const LockInfo::Holder& holder : lock.holders) {
+      lent = out->ask_for(holder, deadline);
+      if (!lent || lent.value()) break;
+    }
+    if (lent && lent.value()) return out;
+    if (lent || above == Below::no) return none;
+    const bool closed = lent.error().code == Errc::lost;
+    if (!closed || Clock::now() >= deadline) return cannot_borrow(lock, lent.error().message);
+    // If the lender has ended, nobody listens there from now on.  Else it had no descriptor left.
+    ::poll(nullptr, 0, kAgainMs);
   }
-  return none;
 }
 
 }  // namespace

@@ -34,8 +34,9 @@ class Lender {
   std::string addresses() const;
   /// Readable when serve() has something to do; -1 before open().
   int fd() const { return events_.get(); }
-  /// Answers what has been asked.  Null: the lock is not lent any more.
-  void serve(const Loan* loan);
+  /// Answers some of what has been asked; false if there was nothing.  Null: the lock is not lent
+  /// any more.
+  bool serve(const Loan* loan);
   /// Whether a process that borrowed the lock has not ended yet.
   bool has_borrowers() const;
   /// Tells all borrowers that the lock is lost.  They are borrowers until they have ended.
@@ -46,19 +47,22 @@ class Lender {
     Fd socket;
     bool borrows = false;
   };
-  void accept_all();
+  void accept_some();
+  void listen_again(bool on);
   bool answer(Connection& connection, const Loan* loan) const;
 
   std::string address_;
   Fd events_;
   Fd listener_;
+  bool listening_ = false;
   std::vector<Connection> connections_;
 };
 
 /// A lease on the lock `request.key`, borrowed from the run above this one that holds it: renewed
 /// and released by that run.  Null if no run above holds the lock; Errc::conflict if one does in a
 /// mode in which the request would wait for ever.  Without DLOCK_SUPERVISORS it costs nothing, with
-/// it one inspect().  Errc::unreachable if a supervisor above does not answer until `deadline`.
+/// it one inspect().  Errc::unreachable if a supervisor above does not answer until `deadline`:
+/// to wait for a lock that may be its own could be for ever.
 Result<std::unique_ptr<Lease>> borrow_lease(Backend& backend, const Request& request,
                                             Deadline deadline);
 

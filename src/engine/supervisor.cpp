@@ -4,6 +4,7 @@
 #include "engine/supervisor.hpp"
 
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 #include <cerrno>
 #include <cstring>
 #include <exception>
+#include <new>
 
 #include "core/sharded_backend.hpp"
 #include "engine/describe.hpp"
@@ -35,6 +37,7 @@ using util::Level;
 
 // The front reads at its leisure; a stopped one must not find its socket full.
 constexpr unsigned kMostBlockedMessages = 64;
+constexpr int kMostRounds = 64;  // of answers to runs below, before anything else is looked at
 
 Millis since(Deadline instant) {
   return std::chrono::duration_cast<Millis>(Clock::now() - instant);
@@ -183,6 +186,7 @@ Result<std::unique_ptr<Lease>> Supervisor::open_and_acquire() {
 // To a ttl that is not the one that was asked for.
 std::optional<Error> Supervisor::adapt_to(Millis ttl) {
   if (spec_.kill_after_by_ttl) margins_.kill_after = default_kill_after(ttl);
+  if (borrowed_ && margins_.kill_after * 2 >= ttl) margins_.kill_after = ttl / 2 - Millis{1};
   job_.set_kill_after(margins_.kill_after);
   if (margins_.kill_after * 2 < ttl) return std::nullopt;
   return Error{Errc::invalid, backend_->location_of(spec_.key) + " grants a ttl of " +
@@ -231,6 +235,7 @@ void Supervisor::lose(const Error& error, Deadline now) {
                                 " goes on without the lock, as --on-lost ignore asks");
     return;
   }
+  if (staying_) return;  // runs that borrowed end by themselves; the rest is the user's affair
   util::log(Level::error, message + "; ending " + spec_.argv.front());
   const Millis patience = spec_.on_lost == OnLost::kill ? Millis{0} : margins_.kill_after;
   job_.end(std::min(after(now, patience), margins_.kill_at(context_.page.lease_end())), now);
@@ -243,6 +248,7 @@ void Supervisor::look_at_clock(Deadline now) {
   } else if (spec_.max_hold && !max_hold_over_ &&
              now >= after(lock_->granted_at(), *spec_.max_hold)) {
     max_hold_over_ = true;
+    if (staying_) return lender_.recall();  // as after a loss
     util::log(Level::warning, "--max-hold " + util::format_duration(*spec_.max_hold) +
                                   " is over; ending " + spec_.argv.front());
     job_.end(after(now, margins_.kill_after), now);
@@ -299,7 +305,8 @@ void Supervisor::say_stuck() {
 
 void Supervisor::lend() {
   const Loan loan{owner_id_, context_.page.lease_end(), lock_->ttl(), witness_};
-  lender_.serve(loss_ ? nullptr : &loan);
+  for (int i = 0; i < kMostRounds && lender_.serve(loss_ ? nullptr : &loan); ++i) {
+  }
 }
 
 bool Supervisor::finished(Deadline now) {
@@ -415,7 +422,7 @@ void Supervisor::name_leftovers() const {
 Outcome Supervisor::run_under_lock() {
   const auto fence = lock_->fence();
   util::log(Level::detail,
-            (borrowed_ ? "held by a run above this one: " : "acquired ") + in_quotes(spec_.key) +
+            (borrowed_ ? "borrowed from the outer run: " : "acquired ") + in_quotes(spec_.key) +
                 " from " + backend_->location_of(spec_.key) +
                 (fence ? ", fencing token " + std::to_string(*fence) : std::string()));
   watch();
@@ -465,6 +472,8 @@ void Supervisor::run() {
   util::set_process_title(std::string(util::kSupervisorName) + " for pid " +
                           std::to_string(context_.front));
   pass_on_sigterm(context_.front);
+  // A stopped supervisor wakes up when the front is killed, and ends the job.
+  prctl(PR_SET_PDEATHSIG, SIGCONT);
   const sigset_t children = only(SIGCHLD);
   children_.reset(signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK));
 
@@ -484,7 +493,9 @@ void Supervisor::run() {
   const bool stays =
       lock_ && job_.status() && job_.start_error() == 0 && !loss_ &&
       (lender_.has_borrowers() || Clock::now() < after(lock_->granted_at(), spec_.min_hold));
-  if (lock_ && !stays) release(result);
+  // After a loss, runs that borrowed the lock are still ending their jobs: it is left to expire.
+  const bool expires = loss_ && lender_.has_borrowers();
+  if (lock_ && !stays && !expires) release(result);
 
   result.backend = backend_ ? backend_->location_of(spec_.key) : context_.target.url.redacted();
   result.waited = waited;
@@ -498,11 +509,13 @@ void Supervisor::run() {
 }  // namespace
 
 void supervise(const RunContext& context, SupervisorEnd link) {
+  Supervisor supervisor(context, std::move(link));  // not undone before the job is ended
   try {
-    Supervisor(context, std::move(link)).run();
+    supervisor.run();
   } catch (const std::exception& error) {  // no memory, and the front may have none, either
     context.tree.end(say_stuck);
-    util::log(Level::error, error.what());
+    const bool no_memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
+    util::log(Level::error, no_memory ? "out of memory" : error.what());
     _exit(exit_status::kInternal);
   }
 }

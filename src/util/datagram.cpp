@@ -52,6 +52,10 @@ ssize_t receive_datagram(int socket, void* message, std::size_t size, Fd* passed
   do {
     got = recvmsg(socket, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
   } while (got < 0 && (errno == EINTR || errno == ECONNRESET));
+  if (got > 0 && (header.msg_flags & MSG_CTRUNC) != 0) {  // no descriptor was left for `passed`
+    errno = EMFILE;
+    return -1;
+  }
   if (got <= 0) return got;
   if (const cmsghdr* item = CMSG_FIRSTHDR(&header); item && item->cmsg_type == SCM_RIGHTS) {
     int fd = -1;

@@ -27,6 +27,24 @@ else
   echo "not tried: no pid namespaces to be had"
 fi
 
+# What is allowed for a run alone is allowed for a nested one.
+times=(--ttl 10s --kill-after 4.5s)
+expect_status 0 "$DLOCK" run -q -k times "${times[@]}" -- "$DLOCK" run -k times "${times[@]}" -- true
+
+# With few descriptors, many nested runs at once borrow the lock one after the other, or fail; none waits for its own job.
+cat >many <<'SH'
+#!/bin/sh
+for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14; do
+  { "$DLOCK" run -q -k many --connect-timeout 2 -- sleep 0.1; echo $? >>statuses; } 2>/dev/null &
+done
+wait
+SH
+chmod +x many
+(ulimit -n 24 && exec timeout -k 1 60 "$DLOCK" run -q -k many -- ./many) || fail "nested runs wait for their own job"
+assert_equal 14 "$(wc -l <statuses)" "nested runs that have ended"
+grep -qx 0 statuses || fail "no nested run has the lock: $(<statuses)"
+if grep -qvE '^(0|69|70)$' statuses; then fail "statuses of nested runs: $(<statuses)"; fi
+
 ((EUID == 0)) || exit 0
 chmod 711 .
 cp "$DLOCK" dlock
@@ -57,9 +75,9 @@ chmod 644 liar.py
 address=0123456789abcdef0123456789abcdef
 as_nobody python3 liar.py $address >liar &
 wait_until 30 test -s liar
-"$DLOCK" run -q -k job -- sleep 1000 &
-wait_until 30 is_held job
-expect_status 75 env DLOCK_SUPERVISORS=$address "$DLOCK" run -q -n -k job -- true
+"$DLOCK" run -q -k hostile -- sleep 1000 &
+wait_until 30 is_held hostile
+expect_status 75 env DLOCK_SUPERVISORS=$address "$DLOCK" run -q -n -k hostile -- true
 assert_equal ready "$(<liar)" "what another user's program was asked"
 # The program does lie, if it may: to a run of its own user.
-(as_nobody env DLOCK_SUPERVISORS=$address ./dlock run -q -n -k job -- true) || fail "the test's own program cannot lend"
+(as_nobody env DLOCK_SUPERVISORS=$address ./dlock run -q -n -k hostile -- true) || fail "the test's own program cannot lend"

@@ -14,6 +14,9 @@ cat >work <<'SH'
 trap '' TERM
 exec 9>alone
 flock -n 9 || touch overlap
+echo $PPID >borrower
+i=0
+while [ -n "$crowd" ] && [ $i -lt 100 ]; do sleep 1000 & i=$((i + 1)); done
 touch in
 until test -e go; do sleep 0.02; done
 touch out
@@ -22,11 +25,13 @@ SH
 cat >outer <<'SH'
 #!/bin/sh
 echo $PPID >lender
-"$DLOCK" run -k job --kill-after 0.7 -- ./work 2>nested.err &
+"$DLOCK" run -k job $nested --kill-after 0.7 -- ./work 2>nested.err &
 until test -e in; do sleep 0.02; done
 exit 3
 SH
 chmod +x work outer
+
+export nested='' crowd=''
 
 # lend ARGUMENTS...: leaves a nested run behind that works, and the pid of the supervisor that lends in $lender.
 lend() {
@@ -63,6 +68,40 @@ expect_status 0 "$DLOCK" force-release --yes job >/dev/null 2>&1
 wait_until 10 flock -n alone true
 wait_until 10 gone "$lender"
 [[ ! -e out ]] || fail "the nested job was not ended after the loss"
+
+# The supervisor of the nested run is killed: its front ends the job, of many processes, before the lock is free.
+crowd=1
+lend
+kill -KILL "$(<borrower)"
+next_alone "the supervisor of the nested run was killed"
+crowd=
+
+# --min-hold of the nested run.
+nested="--min-hold 4"
+lend
+touch go
+wait_until 30 test -e out
+sleep 0.5
+assert_held job
+wait_until 30 gone "$lender"
+nested=
+assert_free job
+
+# A process that the job above leaves running is its user's affair, whatever becomes of a nested run.
+cat >with-daemon <<'SH'
+#!/bin/sh
+setsid sh -c 'echo $$ >daemon; exec sleep 1000' &
+until test -s daemon; do sleep 0.02; done
+"$DLOCK" run -k job --kill-after 0.7 -- ./work 2>nested.err &
+until test -e in; do sleep 0.02; done
+exit 3
+SH
+chmod +x with-daemon
+rm -f in out go
+try 3 -k job --ttl 4s --max-hold 2 -- ./with-daemon
+next_alone "--max-hold, with a daemon"
+if gone "$(<daemon)"; then fail "a daemon of the job was ended with the nested run"; fi
+kill -KILL "$(<daemon)"
 
 # The supervisor that lends is killed, or told to end.
 lend

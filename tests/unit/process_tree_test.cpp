@@ -227,8 +227,13 @@ TEST(ProcessTree, KnowsWhatIsBelowIt) {
     Alive alive;
     ProcessTree tree;
     start_family(alive);
-    for (const Process& process : tree.alive()) check(is_below_us(process.pid), "it is below");
-    check(!is_below_us(getpid()) && !is_below_us(getppid()) && !is_below_us(1), "they are not");
+    for (const Process& process : tree.alive())
+      check(below_us(process.pid) == Below::yes, "it is below");
+    for (const pid_t other : {getpid(), getppid(), pid_t{1}}) {
+      check(below_us(other) == Below::no, "they are not");
+    }
+    check(above_us(getppid()) == Below::yes && above_us(1) == Below::yes, "they are above");
+    check(below_us(4'194'305) == Below::unknown, "there is no such process");
     alive.expect_to_end_by(tree);
   });
 }

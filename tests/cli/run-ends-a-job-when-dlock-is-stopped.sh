@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# The supervisor is stopped and the process that the user started is killed: the job is ended and the lock is free.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/tree.sh"
+
+cd "$tmp"
+"$DLOCK" run -q -k job -- ./tree 2>err &
+front=$!
+wait_until 30 tree_is_grown
+supervisor=$(pgrep -P "$front")
+kill -STOP "$supervisor"
+kill -KILL "$front"
+wait "$front" 2>/dev/null || true
+wait_until 20 gone "$supervisor"
+assert_felled "the supervisor was stopped and the front killed"
+assert_free job
