@@ -31,7 +31,7 @@ constexpr std::array kCommands{
             "While COMMAND runs, dlock keeps the lock renewed. If the lock is lost all the same, "
             "because the network or the lock service failed for too long, dlock ends COMMAND and "
             "everything that COMMAND has started before anybody else can get the lock. If dlock "
-            "itself is killed, nothing is left running.\n"
+            "itself is killed, it leaves nothing running (the man page names exceptions).\n"
             "\n"
             "COMMAND gets its arguments byte by byte: there is no shell in between, unless you say "
             "sh -c. It finds the name of the lock in $DLOCK_KEY, the id of its grant in "

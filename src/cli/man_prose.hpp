@@ -26,7 +26,8 @@ If the lock is lost, because the network or the lock service failed for too
 long, the command and all that it started are dead before somebody else can get
 the lock.
 .IP \(bu 2
-If dlock itself is killed, nothing that it started is left running.
+If dlock itself is killed, nothing that it started is left running (but see
+.BR CAVEATS ).
 .IP \(bu 2
 The command gets its arguments, standard input and output, environment and
 signals as if dlock were not there, and dlock exits with its status.
@@ -200,8 +201,9 @@ Options without a value take 1, true or yes, and 0, false or no.
 .fi
 .PP
 %NO_VARIABLE%
-have none: they belong to one lock, and the variables of that form are what the
-command finds in its environment:
+have none: they belong to one lock.
+The command finds these variables in its environment; dlock does not take them
+for options:
 .TP
 .B DLOCK_KEY
 the name of the lock that it holds;
@@ -398,8 +400,8 @@ beside a lock with
 A lock file holds the fencing counter of its key: removed, it begins again at 1.
 Whoever holds the lock at that moment has lost it, and dlock ends the command.
 .TP
-.B \-\-min\-hold
-leaves a process behind that keeps the lock.
+.B \-\-min\-hold and nested runs
+leave a process behind that keeps the lock.
 A service manager or a container that ends everything when dlock exits ends that
 process, too, and the lock with it.
 )";

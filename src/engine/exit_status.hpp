@@ -30,9 +30,11 @@ inline constexpr std::array kTable{
     Row{"75 (or -E N)", "not acquired: the lock is busy, or the wait ran out"},
     Row{"79",
         "the lock was lost while the command ran, and the command was ended; wins over the "
-        "command's own status"},
+        "command's own status; in a nested run also: --max-hold of the outer run is over"},
     Row{"124", "--max-hold ended the command"},
-    Row{"69", "the backend is unreachable, or too few of its servers answer"},
+    Row{"69",
+        "the backend is unreachable, too few of its servers answer, or the outer run does not "
+        "answer a nested one"},
     Row{"77", "the backend refused us: credentials, ACL, grants, file permissions"},
     Row{"64", "bad command line, or the key is in use in another mode"},
     Row{"78", "bad config file"},

@@ -8,6 +8,7 @@
 
 #include <signal.h>
 #include <sys/signalfd.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -60,6 +61,13 @@ void stop_self(int sig) {
   _exit(exit_status::kSignalBase + sig);
 }
 
+std::string end_in_words(int wait_status) {
+  if (WIFSIGNALED(wait_status)) {
+    return " was killed by signal " + std::to_string(WTERMSIG(wait_status));
+  }
+  return " failed with status " + std::to_string(WEXITSTATUS(wait_status));
+}
+
 class Front {
  public:
   Front(const RunContext& context, FrontEnd link, pid_t supervisor)
@@ -102,6 +110,7 @@ class Front {
   Deadline show_at_ = kNever;
 
   bool supervisor_gone_ = false;
+  int supervisor_status_ = 0;  // of wait(2)
   std::optional<to_front::Ended> ended_;
 };
 
@@ -133,7 +142,10 @@ void Front::on_signal(const signalfd_siginfo& info) {
   const int sig = static_cast<int>(info.ssi_signo);
   const bool from_terminal = info.ssi_code > 0;  // SI_KERNEL; what a process sends is 0 or below
   if (sig == SIGCHLD) {
-    if (reap(supervisor_).pid > 0) supervisor_gone_ = true;
+    if (const Reaped reaped = context_.tree.reap(supervisor_); reaped.pid > 0) {
+      supervisor_gone_ = true;
+      supervisor_status_ = reaped.status;
+    }
     return;
   }
   if (sig == SIGINT && from_terminal) terminal_interrupt_ = true;
@@ -239,10 +251,10 @@ int Front::report_take_over(std::string reason) {
   if (had_lock) {
     out.name = "lost";
     out.exit_status = exit_status::kLost;
-    reason += "; ended " + context_.spec.argv.front() + "; ";
-    reason += util::in_quotes(context_.spec.key) + " ends by itself";
+    reason = "lost " + util::in_quotes(context_.spec.key) + ": " + reason + "; ended " +
+             context_.spec.argv.front();
     if (lease_end != kNever && lease_end > now) {
-      reason += " in " + util::format_duration(remaining(lease_end, now));
+      reason += "; the lock expires in " + util::format_duration(remaining(lease_end, now));
     }
     const Deadline granted_at{Deadline::duration(context_.page.granted_at.load())};
     out.held = std::chrono::duration_cast<Millis>(now - granted_at);
@@ -277,8 +289,9 @@ int Front::run() {
         return report_take_over("ended by signal " + std::to_string(cancelled_by_) +
                                 " while waiting");
       }
-      return report_take_over("the supervising process (pid " + std::to_string(supervisor_) + ')' +
-                              (was_killed ? " was killed" : " did not renew the lock in time"));
+      return report_take_over(
+          "the supervisor (pid " + std::to_string(supervisor_) + ')' +
+          (was_killed ? end_in_words(supervisor_status_) : " did not renew the lock in time"));
     }
     if (ended_ && (supervisor_gone_ || ended_->left_behind)) break;
     std::array<pollfd, 3> fds{{{signals_.get(), POLLIN, 0},

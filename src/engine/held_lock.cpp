@@ -76,10 +76,7 @@ Result<void> HeldLock::release(Cancel impatience) {
     const Cancel cancel = first ? Cancel() : impatience;
     const Deadline answered_by = std::min(until, after(Clock::now(), spec_.network_timeout));
     const auto released = lease->release(answered_by, cancel);
-    if (released) {
-      util::log(Level::detail, "released " + in_quotes(spec_.key));
-      return {};
-    }
+    if (released) return {};
     if (released.error().code == Errc::lost) {
       // Not found after a try whose answer got lost: that try did it.
       return first && !loss_ ? released : Result<void>();

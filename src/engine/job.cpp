@@ -48,7 +48,7 @@ bool Job::finished(Deadline now) {
     const Signalled killed = tree_.signal(SIGKILL);
     if (stuck_.empty() && now >= after(kill_at_, kStuckAfter)) stuck_ = why_alive(killed);
   }
-  const Reaped reaped = reap(status_ ? -1 : pid_);
+  const Reaped reaped = tree_.reap(status_ ? -1 : pid_);
   if (reaped.pid > 0) status_ = reaped.status;
   gone_ = reaped.none_left;
   if (gone_) return true;

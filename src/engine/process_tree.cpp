@@ -114,17 +114,16 @@ Child child(idtype_t type, pid_t pid) {
   return info.si_pid != 0 && ended ? Child::ended : Child::alive;
 }
 
-// Calls `use` with each living child of this process whose number is in a range.  False if there is
-// no child, living or ended.
+// Calls `use` with each child of this process whose number is in a range.  True if that is
+// progress: one has ended and waits to be reaped, or `use` says so.
 template <class Use>
 bool ask_for_children(pid_t first, pid_t last, Use use) {
-  bool any = false;
+  bool progress = false;
   for (pid_t pid = first; pid <= last; ++pid) {
     const Child found = child(P_PID, pid);
-    any = any || found != Child::none;
-    if (found == Child::alive) use(pid);
+    if (found != Child::none && (use(pid) || found == Child::ended)) progress = true;
   }
-  return any;
+  return progress;
 }
 
 // The number that the kernel gives to a process now; -1 if it makes none.  Its end raises no
@@ -137,7 +136,8 @@ pid_t newest_pid() {
 }
 
 // The same for all children, whatever /proc shows.  They have the numbers after ours, unless those
-// have begun anew since: to look at all that there can be takes about a second.
+// have begun anew since: to look at all that there can be takes about a second.  So that waits
+// until nothing else can be done.
 template <class Use>
 void ask_for_children(Use use) {
   if (child(P_ALL, 0) == Child::none) return;
@@ -187,12 +187,12 @@ bool has_ended(const Fd& pidfd) {
 }
 
 // Calls `use` with a pidfd of a process that was found, if it is below us and has not ended.  No
-// descriptor: the system has none left, or is Linux before 5.3.
+// descriptor: the system has none left, or is Linux before 5.3.  Returns what `use` does.
 template <class Use>
-void with_living(pid_t pid, Use use) {
+bool with_living(pid_t pid, Use use) {
   const Fd pidfd = pidfd_of(pid);
   const bool ended = pidfd ? has_ended(pidfd) : errno == ESRCH;
-  if (!ended && below_us(pid) != Below::no) use(pidfd);
+  return !ended && below_us(pid) != Below::no && use(pidfd);
 }
 
 std::string name_of(pid_t pid) {
@@ -203,6 +203,10 @@ std::string name_of(pid_t pid) {
   return {buffer.data(), static_cast<std::size_t>(got) - 1};  // without the newline
 }
 
+std::string in_words(pid_t pid) {
+  return name_of(pid) + " (pid " + std::to_string(pid) + "), a process of the job";
+}
+
 }  // namespace
 
 Below below_us(pid_t pid) { return below(pid, getpid()); }
@@ -211,14 +215,16 @@ Below above_us(pid_t pid) { return pid > 0 ? below(getpid(), pid) : Below::no; }
 void become_subreaper() { prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); }
 
 std::string why_alive(const Signalled& killed) {
-  if (killed.refused == 0) return "a process of the job does not die of SIGKILL";
-  return name_of(killed.refused) + " (pid " + std::to_string(killed.refused) +
-         "), a process of the job, cannot be killed: " + std::strerror(killed.error);
+  if (killed.refused == 0) return in_words(killed.living) + ", has survived SIGKILL";
+  return in_words(killed.refused) + ", cannot be killed: " + std::strerror(killed.error) +
+         " (kill it as root)";
 }
 
 void say_stuck(const Signalled& killed) {
   try {
-    util::log(util::Level::error, why_alive(killed) + "; dlock waits until it has ended");
+    util::log(util::Level::error, why_alive(killed) +
+                                      "; dlock waits for its end, and keeps the "
+                                      "lock unless that has expired");
   } catch (const std::bad_alloc&) {  // it is waited for all the same
   }
 }
@@ -241,20 +247,41 @@ void ProcessTree::note_children(pid_t parent) {
   });
 }
 
+bool ProcessTree::is_spared(pid_t pid) const {
+  return !spared_.empty() && spared_by_ == getpid() &&
+         std::find(spared_.begin(), spared_.end(), pid) != spared_.end();
+}
+
+void ProcessTree::spare_children() {
+  if (child(P_ALL, 0) == Child::none) return;
+  std::vector<pid_t> children;
+  walk([&](pid_t pid) {
+    if (child(P_PID, pid) != Child::none) children.push_back(pid);
+    return true;
+  });
+  spared_ = std::move(children);
+  spared_by_ = getpid();
+}
+
+// Calls `use` with each process below us that is not spared; it returns whether it could do
+// anything with that.
 template <class Use>
 void ProcessTree::walk(Use use) {
   for (Fd& fd : reserved_) fd.reset();
   const bool can_look = proc_is_ours() && open_to_read(path_of("/proc/%d/task", getpid()));
   if (!can_look) {
-    ask_for_children(use);
+    ask_for_children([&](pid_t pid) { return !is_spared(pid) && use(pid); });
   } else if (access("/proc/thread-self/children", R_OK) != 0) {
     read_directory(path_of("/proc"), [&](pid_t pid) {
+      const auto below_it = [&](pid_t spared) { return below(pid, spared) == Below::yes; };
+      if (is_spared(pid) || std::any_of(spared_.begin(), spared_.end(), below_it)) return;
       if (below_us(pid) == Below::yes) use(pid);
     });
   } else {
     found_count_ = 0;
     note_children(getpid());
     for (std::size_t i = 0; i < found_count_; ++i) {
+      if (is_spared(found_[i])) continue;
       note_children(found_[i]);  // before a signal moves them elsewhere
       use(found_[i]);
     }
@@ -265,10 +292,17 @@ void ProcessTree::walk(Use use) {
 Signalled ProcessTree::signal(int sig) {
   Signalled out;
   walk([&](pid_t pid) {
-    with_living(pid, [&](const Fd& pidfd) {
+    out.any = true;
+    return with_living(pid, [&](const Fd& pidfd) {
       const long sent =
           pidfd ? syscall(SYS_pidfd_send_signal, pidfd.get(), sig, nullptr, 0) : kill(pid, sig);
-      if (sent != 0 && errno != ESRCH) out = {pid, errno};
+      if (sent == 0) {
+        out.living = pid;
+      } else if (errno != ESRCH) {
+        out.refused = pid;
+        out.error = errno;
+      }
+      return sent == 0;
     });
   });
   return out;
@@ -278,8 +312,11 @@ void ProcessTree::end(void (*stuck)(const Signalled&)) {
   const Deadline begun = Clock::now();
   bool said = false;
   for (Millis pause{1};; pause = std::min(pause * 2, kLongestPause)) {
+    // A child of ours is there until it is reaped.  So if a walk finds none but those to spare,
+    // there was none when it began, and nobody to start another one since.
     const Signalled killed = signal(SIGKILL);
-    if (reap(-1).none_left) return;
+    const bool none_but_spared = !spared_.empty() && !killed.any;
+    if (reap(-1).none_left || none_but_spared) return;
     if (!said && Clock::now() >= after(begun, kStuckAfter)) {
       said = true;
       stuck(killed);
@@ -291,12 +328,15 @@ void ProcessTree::end(void (*stuck)(const Signalled&)) {
 std::vector<Process> ProcessTree::alive() {
   std::vector<Process> out;
   walk([&](pid_t pid) {
-    with_living(pid, [&](const Fd&) { out.push_back({pid, name_of(pid)}); });
+    return with_living(pid, [&](const Fd&) {
+      out.push_back({pid, name_of(pid)});
+      return true;
+    });
   });
   return out;
 }
 
-Reaped reap(pid_t wanted) {
+Reaped ProcessTree::reap(pid_t wanted) {
   Reaped out;
   for (;;) {
     int status = 0;
@@ -309,6 +349,7 @@ Reaped reap(pid_t wanted) {
       ptrace(PTRACE_DETACH, pid, nullptr, sig);
       continue;
     }
+    std::erase(spared_, pid);  // another process may have the number now
     if (pid == wanted) {
       out.pid = pid;
       out.status = status;

@@ -24,17 +24,25 @@ void become_subreaper();
 
 /// What became of a signal that was sent to a whole tree.
 struct Signalled {
+  bool any = false;   // whether the tree has a process at all, be it one that has ended
   pid_t refused = 0;  // a living process that the kernel does not let us signal; 0: there is none
   int error = 0;      // and why not, an errno
+  pid_t living = 0;   // the last of those that got the signal
 };
 
 /// After this long, a process of the tree that is still there has survived its SIGKILL.
 inline constexpr Millis kStuckAfter{2'000};
 
-/// Why it is still there: the kernel refuses to signal it, or it does not die.
+/// Which process is still there, and why: the kernel refuses to signal it, or it does not die.
 std::string why_alive(const Signalled& killed);
 /// Says so on stderr if there is memory for it.
 void say_stuck(const Signalled& killed);
+
+struct Reaped {
+  bool none_left = false;  // this process has no children any more
+  pid_t pid = 0;           // the one asked for, if it has ended
+  int status = 0;          // its wait status
+};
 
 class ProcessTree {
  public:
@@ -44,6 +52,12 @@ class ProcessTree {
   /// False if the system had no descriptors left.
   bool ready() const { return ready_; }
 
+  /// Takes the children that this process has now for somebody else's, as those of a shell that
+  /// became dlock: `exec > >(tee log); exec dlock run ...`.  They and what is below them are left
+  /// alone; if they leave an orphan, it cannot be told from one of ours.  A process that is forked
+  /// later has none of them.
+  void spare_children();
+
   /// Sends `sig` to each process below this one that has not ended, parents before their children.
   /// A process that got the number of one that has ended is not hit.  Allocates no memory, and
   /// needs no descriptor but the reserved ones.
@@ -52,6 +66,9 @@ class ProcessTree {
   /// that no child is left.  Without a usable /proc only the children of this process are found;
   /// what is below them becomes ours when they die.
   Signalled signal(int sig);
+
+  /// Collects every child that has ended, and says what became of `wanted`.
+  Reaped reap(pid_t wanted);
 
   /// Kills and reaps every process below this one; returns when none is left.  Calls `stuck` once
   /// if that takes longer than kStuckAfter.  Allocates no memory.
@@ -63,6 +80,7 @@ class ProcessTree {
  private:
   void reserve();
   void note_children(pid_t parent);
+  bool is_spared(pid_t pid) const;
   template <class Use>
   void walk(Use use);
 
@@ -70,6 +88,8 @@ class ProcessTree {
   std::array<pid_t, 8'192> found_{};
   std::size_t found_count_ = 0;
   bool ready_ = true;
+  std::vector<pid_t> spared_;
+  pid_t spared_by_ = 0;  // the process whose children they are
 };
 
 enum class Below { no, yes, unknown };  // unknown: /proc does not show it
@@ -78,14 +98,5 @@ enum class Below { no, yes, unknown };  // unknown: /proc does not show it
 Below below_us(pid_t pid);
 /// Whether this one is below `pid`.
 Below above_us(pid_t pid);
-
-struct Reaped {
-  bool none_left = false;  // this process has no children any more
-  pid_t pid = 0;           // the one asked for, if it has ended
-  int status = 0;          // its wait status
-};
-
-/// Collects every child that has ended, and says what became of `wanted`.
-Reaped reap(pid_t wanted);
 
 }  // namespace dlock

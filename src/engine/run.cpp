@@ -1,8 +1,10 @@
 #include "engine/run.hpp"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 
@@ -16,6 +18,13 @@ namespace {
 int cannot_start(const char* what) {
   util::log(util::Level::error, std::string(what) + ": " + strerror(errno));
   return exit_status::kInternal;
+}
+
+// The end of the other process raises SIGCONT in this one: if it is stopped, it goes on.
+void wake_at_end_of(const Fd& other) {
+  fcntl(other.get(), F_SETOWN, getpid());
+  fcntl(other.get(), F_SETSIG, SIGCONT);
+  fcntl(other.get(), F_SETFL, O_ASYNC);
 }
 
 }  // namespace
@@ -32,8 +41,13 @@ int run(const BackendEntry& entry, const Target& target, const RunSpec& spec) {
   become_subreaper();
   ProcessTree tree;
   if (!tree.ready()) return cannot_start("cannot reserve file descriptors");
+  tree.spare_children();
   auto link = make_link();
   if (!link) return cannot_start("socketpair");
+  std::array<int, 2> pipe_ends{};
+  if (pipe2(pipe_ends.data(), O_CLOEXEC) != 0) return cannot_start("pipe");
+  Fd life_of_supervisor(pipe_ends[0]);
+  Fd held_by_supervisor(pipe_ends[1]);
   const RunContext context{.entry = entry,
                            .target = target,
                            .spec = spec,
@@ -47,9 +61,12 @@ int run(const BackendEntry& entry, const Target& target, const RunSpec& spec) {
   if (supervisor < 0) return cannot_start("fork");
   if (supervisor == 0) {
     link->front.reset();
+    life_of_supervisor.reset();
     supervise(context, SupervisorEnd(std::move(link->supervisor)));
   }
   link->supervisor.reset();
+  held_by_supervisor.reset();
+  wake_at_end_of(life_of_supervisor);
   inherited.drop();
   return attend(context, FrontEnd(std::move(link->front)), supervisor);
 }

@@ -299,7 +299,8 @@ void Supervisor::say_stuck() {
   if (stuck_said_ || job_.stuck().empty()) return;
   stuck_said_ = true;
   util::log(Level::error,
-            job_.stuck() + (loss_ ? std::string("; dlock waits until it has ended")
+            job_.stuck() + (loss_ ? "; another holder can have " + in_quotes(spec_.key) +
+                                        " before it has ended"
                                   : "; keeping " + in_quotes(spec_.key) + " until it has ended"));
 }
 
@@ -403,6 +404,7 @@ void Supervisor::report(const Outcome& outcome) const {
 void Supervisor::name_leftovers() const {
   std::string names;
   for (const Process& process : context_.tree.alive()) {
+    if (util::kSupervisorName.starts_with(process.name)) continue;  // of a nested run: see dlock
     if (!names.empty()) names += ", ";
     if (names.size() > 200) {
       names += "...";
@@ -412,9 +414,9 @@ void Supervisor::name_leftovers() const {
   }
   if (names.empty()) return;
   util::log(Level::warning,
-            spec_.argv.front() + " left running" +
+            spec_.argv.front() + " has ended; still running" +
                 (lender_.has_borrowers() ? ": " + names + "; keeping " + in_quotes(spec_.key) +
-                                               " until the dlock among them has ended"
+                                               " until the nested runs of dlock have ended"
                                          : " without the lock: " + names) +
                 " (see --leftovers)");
 }
@@ -439,6 +441,10 @@ Outcome Supervisor::run_under_lock() {
 void Supervisor::release(Outcome& outcome) {
   lender_ = Lender();
   const auto released = lock_->release(front_gone_ ? Cancel() : Cancel(link_.fd()));
+  if (released && !loss_) {
+    util::log(Level::detail,
+              (borrowed_ ? "returned to the outer run: " : "released ") + in_quotes(spec_.key));
+  }
   if (released || released.error().code != Errc::lost) return;
   util::log(Level::error, "lost " + in_quotes(spec_.key) + " before " + spec_.argv.front() +
                               " had ended: " + released.error().message);

@@ -39,7 +39,7 @@ for option in '' --leftovers=ignore; do
   if gone "$(<child)" || gone "$(<daemon)"; then fail "dlock ended what it was to ignore"; fi
   said=$(<err)
   assert_equal 1 "$(wc -l <err)" "lines on stderr"
-  assert_contains "$said" "dlock: bash left running without the lock: "
+  assert_contains "$said" "dlock: bash has ended; still running without the lock: "
   assert_contains "$said" "bash (pid $(<child))" "the warning about a child that is left"
   assert_contains "$said" "bash (pid $(<daemon))" "the warning about a daemon that is left"
   assert_contains "$said" "--leftovers"

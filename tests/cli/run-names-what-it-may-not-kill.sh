@@ -23,7 +23,7 @@ as_nobody ./dlock run -k job --max-hold 1 --kill-after 0.1 --status-file nobody/
 front=$!
 wait_until 30 test -s nobody/pid
 said() { grep -q "$1" err; }
-wait_until 30 said "cannot be killed: Operation not permitted; keeping \"job\" until it has ended"
+wait_until 30 said "cannot be killed: Operation not permitted (kill it as root); keeping \"job\" until it has ended"
 pid=$(<nobody/pid)
 assert_contains "$(<err)" "(pid $pid), a process of the job, cannot be killed" "stderr"
 ! gone "$pid" || fail "the process is gone"

@@ -47,8 +47,8 @@ next_alone() {
 
 # By itself.
 lend
-assert_contains "$(<err)" "./outer left running: " "stderr of the run above"
-assert_contains "$(<err)" "; keeping \"job\" until the dlock among them has ended" "stderr of the run above"
+assert_contains "$(<err)" "./outer has ended; still running: dlock (pid " "stderr of the run above"
+assert_contains "$(<err)" "; keeping \"job\" until the nested runs of dlock have ended" "stderr of the run above"
 assert_held job
 "$DLOCK" run -q -k job -w 60 -- test -e out &
 next=$!

@@ -64,7 +64,7 @@ class Alive {
     const Deadline give_up = after(Clock::now(), Millis{20'000});
     for (;;) {
       tree.signal(SIGKILL);
-      if (reap(-1).none_left) break;
+      if (tree.reap(-1).none_left) break;
       check(Clock::now() < give_up, "the tree ends");
       ::poll(nullptr, 0, 1);
     }
