@@ -7,7 +7,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/trouble.sh"
 . "$(dirname "$0")/backends.sh"
-need pgrep
+need pgrep python3
 
 supervisor_of() { pgrep -o -P "$1"; }
 # kill_both PID: this dlock and its supervisor, in a moment in which it can do nothing.
@@ -15,7 +15,7 @@ kill_both() {
   local supervisor
   supervisor=$(supervisor_of "$1")
   kill -STOP "$1"
-  kill -KILL "$supervisor" "$1"
+  kill -KILL "$supervisor" "$1" 2>/dev/null  # the second may have noticed the end of the first
   wait "$1" 2>/dev/null || true
   wait_until 20 gone "$supervisor"
 }
@@ -52,7 +52,17 @@ rm next
 # the lock is held as long as it does.
 run_job 10s ./stubborn.sh
 supervisor=$(supervisor_of "$holder")
-kill -STOP "$holder"
+# A tracer stops the front: it wakes up from SIGSTOP when its supervisor ends.
+coproc TRACER { exec python3 -c '
+import ctypes, os, sys
+ptrace, pid = ctypes.CDLL(None, use_errno=True).ptrace, int(sys.argv[1])
+for request in (0x4206, 0x4207):  # PTRACE_SEIZE, PTRACE_INTERRUPT
+    if ptrace(request, pid, None, None) != 0:
+        sys.exit(os.strerror(ctypes.get_errno()))
+os.waitpid(pid, 0x40000000)  # __WALL
+print("stopped", flush=True)
+sys.stdin.read()' "$holder"; }
+read -r _ <&"${TRACER[0]}"
 kill -KILL "$supervisor"
 wait_until 20 gone "$supervisor"
 ! flock -n oracle true || fail "nothing of the job is left"
@@ -62,6 +72,6 @@ for ((i = 0; i < 20; ++i)); do
   assert_equal 75 "$got" "what the next one gets while the tree of the job lives"
   sleep 0.05
 done
-kill -CONT "$holder"
+eval "exec ${TRACER[1]}>&-"
 expect_status 0 "$DLOCK" run -q -k job -w 60 -- flock -n oracle true
 wait "$holder" || true
