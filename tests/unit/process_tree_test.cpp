@@ -46,6 +46,8 @@ class Alive {
     const pid_t pid = fork();
     check(pid >= 0, "fork");
     if (pid == 0) {
+      alarm(600);            // what a failed test leaves behind ends, too,
+      close(STDERR_FILENO);  // and keeps nobody waiting
       body();
       _exit(0);
     }
@@ -97,8 +99,10 @@ void start_family(Alive& alive) {
     signal(SIGTERM, SIG_IGN);
     alive.start([&] {
       setsid();
+      const pid_t parent = getpid();
       alive.start([&] {
         setsid();
+        while (getppid() == parent) ::poll(nullptr, 0, 1);
         alive.say_ready();
         sleep_for_ever();
       });
