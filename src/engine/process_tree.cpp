@@ -210,7 +210,7 @@ std::string in_words(pid_t pid) {
 }  // namespace
 
 Below below_us(pid_t pid) { return below(pid, getpid()); }
-Below above_us(pid_t pid) { return pid > 0 ? below(getpid(), pid) : Below::no; }
+Below above_us(pid_t pid) { return pid > 0 ? below(getpid(), pid) : Below::unknown; }
 
 void become_subreaper() { prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); }
 
@@ -248,8 +248,7 @@ void ProcessTree::note_children(pid_t parent) {
 }
 
 bool ProcessTree::is_spared(pid_t pid) const {
-  return !spared_.empty() && spared_by_ == getpid() &&
-         std::find(spared_.begin(), spared_.end(), pid) != spared_.end();
+  return std::find(spared_.begin(), spared_.end(), pid) != spared_.end();
 }
 
 void ProcessTree::spare_children() {
@@ -260,30 +259,34 @@ void ProcessTree::spare_children() {
     return true;
   });
   spared_ = std::move(children);
-  spared_by_ = getpid();
 }
 
 // Calls `use` with each process below us that is not spared; it returns whether it could do
 // anything with that.
 template <class Use>
 void ProcessTree::walk(Use use) {
+  spared_seen_ = 0;
+  const auto visit = [&](pid_t pid) {
+    if (!is_spared(pid)) return use(pid);
+    ++spared_seen_;
+    return false;
+  };
   for (Fd& fd : reserved_) fd.reset();
   const bool can_look = proc_is_ours() && open_to_read(path_of("/proc/%d/task", getpid()));
   if (!can_look) {
-    ask_for_children([&](pid_t pid) { return !is_spared(pid) && use(pid); });
+    ask_for_children(visit);
   } else if (access("/proc/thread-self/children", R_OK) != 0) {
     read_directory(path_of("/proc"), [&](pid_t pid) {
       const auto below_it = [&](pid_t spared) { return below(pid, spared) == Below::yes; };
-      if (is_spared(pid) || std::any_of(spared_.begin(), spared_.end(), below_it)) return;
-      if (below_us(pid) == Below::yes) use(pid);
+      if (std::any_of(spared_.begin(), spared_.end(), below_it)) return;
+      if (below_us(pid) == Below::yes) visit(pid);
     });
   } else {
     found_count_ = 0;
     note_children(getpid());
     for (std::size_t i = 0; i < found_count_; ++i) {
-      if (is_spared(found_[i])) continue;
-      note_children(found_[i]);  // before a signal moves them elsewhere
-      use(found_[i]);
+      if (!is_spared(found_[i])) note_children(found_[i]);  // before a signal moves them elsewhere
+      visit(found_[i]);
     }
   }
   reserve();
@@ -291,8 +294,9 @@ void ProcessTree::walk(Use use) {
 
 Signalled ProcessTree::signal(int sig) {
   Signalled out;
+  bool any = false;
   walk([&](pid_t pid) {
-    out.any = true;
+    any = true;
     return with_living(pid, [&](const Fd& pidfd) {
       const long sent =
           pidfd ? syscall(SYS_pidfd_send_signal, pidfd.get(), sig, nullptr, 0) : kill(pid, sig);
@@ -305,6 +309,7 @@ Signalled ProcessTree::signal(int sig) {
       return sent == 0;
     });
   });
+  out.only_spared = !any && !spared_.empty() && spared_seen_ >= spared_.size();
   return out;
 }
 
@@ -313,10 +318,10 @@ void ProcessTree::end(void (*stuck)(const Signalled&)) {
   bool said = false;
   for (Millis pause{1};; pause = std::min(pause * 2, kLongestPause)) {
     // A child of ours is there until it is reaped.  So if a walk finds none but those to spare,
-    // there was none when it began, and nobody to start another one since.
+    // there was none when it began, and nobody to start another one since.  A walk that does not
+    // find those has failed to read /proc, and proves nothing.
     const Signalled killed = signal(SIGKILL);
-    const bool none_but_spared = !spared_.empty() && !killed.any;
-    if (reap(-1).none_left || none_but_spared) return;
+    if (reap(-1).none_left || killed.only_spared) return;
     if (!said && Clock::now() >= after(begun, kStuckAfter)) {
       said = true;
       stuck(killed);

@@ -24,10 +24,10 @@ void become_subreaper();
 
 /// What became of a signal that was sent to a whole tree.
 struct Signalled {
-  bool any = false;   // whether the tree has a process at all, be it one that has ended
   pid_t refused = 0;  // a living process that the kernel does not let us signal; 0: there is none
   int error = 0;      // and why not, an errno
   pid_t living = 0;   // the last of those that got the signal
+  bool only_spared = false;  // all children are there that are to be spared, and no other one
 };
 
 /// After this long, a process of the tree that is still there has survived its SIGKILL.
@@ -54,9 +54,10 @@ class ProcessTree {
 
   /// Takes the children that this process has now for somebody else's, as those of a shell that
   /// became dlock: `exec > >(tee log); exec dlock run ...`.  They and what is below them are left
-  /// alone; if they leave an orphan, it cannot be told from one of ours.  A process that is forked
-  /// later has none of them.
+  /// alone; if they leave an orphan, it cannot be told from one of ours.
   void spare_children();
+  /// In a process that was forked since: they are not its children.
+  void spare_none() { spared_.clear(); }
 
   /// Sends `sig` to each process below this one that has not ended, parents before their children.
   /// A process that got the number of one that has ended is not hit.  Allocates no memory, and
@@ -89,14 +90,14 @@ class ProcessTree {
   std::size_t found_count_ = 0;
   bool ready_ = true;
   std::vector<pid_t> spared_;
-  pid_t spared_by_ = 0;  // the process whose children they are
+  std::size_t spared_seen_ = 0;  // in this walk
 };
 
 enum class Below { no, yes, unknown };  // unknown: /proc does not show it
 
 /// Whether `pid` is a process below this one.
 Below below_us(pid_t pid);
-/// Whether this one is below `pid`.
+/// Whether this one is below `pid`; 0 is what the kernel calls a process of another pid namespace.
 Below above_us(pid_t pid);
 
 }  // namespace dlock

@@ -62,6 +62,7 @@ int run(const BackendEntry& entry, const Target& target, const RunSpec& spec) {
   if (supervisor == 0) {
     link->front.reset();
     life_of_supervisor.reset();
+    tree.spare_none();
     supervise(context, SupervisorEnd(std::move(link->supervisor)));
   }
   link->supervisor.reset();

@@ -238,6 +238,7 @@ TEST(ProcessTree, KnowsWhatIsBelowIt) {
     }
     check(above_us(getppid()) == Below::yes && above_us(1) == Below::yes, "they are above");
     check(below_us(4'194'305) == Below::unknown, "there is no such process");
+    check(above_us(0) == Below::unknown, "a process of another pid namespace may be");
     alive.expect_to_end_by(tree);
   });
 }
