@@ -239,6 +239,7 @@ void Front::end_tree() {
   const bool reaped = std::exchange(supervisor_gone_, true);
   if (!reaped) kill(supervisor_, SIGKILL);  // our child, not reaped: its own number
   context_.tree.end(say_stuck);
+  witness_.reset();  // now the lock may be free, whatever is still to be said
 }
 
 int Front::report_take_over(std::string reason) {

@@ -236,9 +236,9 @@ void Supervisor::lose(const Error& error, Deadline now) {
     return;
   }
   if (staying_) return;  // runs that borrowed end by themselves; the rest is the user's affair
-  util::log(Level::error, message + "; ending " + spec_.argv.front());
   const Millis patience = spec_.on_lost == OnLost::kill ? Millis{0} : margins_.kill_after;
   job_.end(std::min(after(now, patience), margins_.kill_at(context_.page.lease_end())), now);
+  util::log(Level::error, message + "; ending " + spec_.argv.front());
 }
 
 void Supervisor::look_at_clock(Deadline now) {
@@ -249,9 +249,9 @@ void Supervisor::look_at_clock(Deadline now) {
              now >= after(lock_->granted_at(), *spec_.max_hold)) {
     max_hold_over_ = true;
     if (staying_) return lender_.recall();  // as after a loss
+    job_.end(after(now, margins_.kill_after), now);
     util::log(Level::warning, "--max-hold " + util::format_duration(*spec_.max_hold) +
                                   " is over; ending " + spec_.argv.front());
-    job_.end(after(now, margins_.kill_after), now);
   }
 }
 
