@@ -326,7 +326,7 @@ This includes a process that only has a copy of the environment, such as a job o
 .BR at (1)
 or a window of
 .BR tmux (1).
-It also includes these parts of a job, which would wait for themselves for ever:
+It also includes some parts of a job, which would wait for their own job for ever:
 what runs as another user than root, what runs in a network namespace of its own
 or on another machine, and what
 .BR sudo (8)

@@ -1,8 +1,8 @@
 // Who may borrow.  Neither pids nor names nor a token in the environment prove that a run is below
 //   the holder: two containers may have the same pids and host name, at(1) and tmux(1) copy the
 //   environment.  The kernel says which process has connected (SO_PEERCRED); the lender looks for
-//   itself among the ancestors of that process.  If /proc does not show them, the borrower is told
-//   that, and fails: to wait for the lock could be for ever.
+//   itself among the ancestors of that process.  If /proc does not show them, the lender says so,
+//   and the borrower fails: if it waited for the lock, it might wait for its own job.
 // Who may lend.  The addresses of a run that has ended stay in environments, and another user may
 //   listen there.  So the borrower accepts a lender of its own user, of root, or above itself.
 // Loss.  A borrower is a holder like any other: it renews its lease by asking the lender again, and
@@ -11,9 +11,8 @@
 //   which it asked, which comes back with the answer, so a late one is not taken for a new one.
 // End of the borrower.  Its front has a copy of the connection, as it has of a witness: a borrower
 //   whose supervisor is killed has ended when its front has killed the job.
-// Death of the lender.  Where the kernel keeps the lock, the borrower gets a copy of the witness,
-// so
-//   that the lock is kept until the borrower has ended.  Elsewhere its ttl runs on.
+// Death of the lender.  Where the kernel keeps the lock, the borrower gets a copy of the witness:
+//   the lock is kept until the borrower has ended.  Elsewhere its ttl runs on.
 
 #include "engine/reentry.hpp"
 

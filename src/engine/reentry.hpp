@@ -61,8 +61,8 @@ class Lender {
 /// A lease on the lock `request.key`, borrowed from the run above this one that holds it: renewed
 /// and released by that run.  Null if no run above holds the lock; Errc::conflict if one does in a
 /// mode in which the request would wait for ever.  Without DLOCK_SUPERVISORS it costs nothing, with
-/// it one inspect().  Errc::unreachable if a supervisor above does not answer until `deadline`:
-/// to wait for a lock that may be its own could be for ever.
+/// it one inspect().  Errc::unreachable if a supervisor above does not answer until `deadline`: the
+/// request might wait for its own job.
 Result<std::unique_ptr<Lease>> borrow_lease(Backend& backend, const Request& request,
                                             Deadline deadline);
 

@@ -31,7 +31,6 @@ assert_free job
 limit=$((limit < 12 ? 12 : limit))  # as a shell needs them
 
 few_descriptors() { (ulimit -n "$limit" && exec "$@"); }
-no_proc() { unshare -m sh -c 'umount -l /proc && exec "$@"' sh "$@"; }
 proc_of_others() { unshare -p --fork --kill-child ./first "$@"; }
 
 key=poor-$$

@@ -15,6 +15,7 @@ trap '' TERM
 exec 9>alone
 flock -n 9 || touch overlap
 echo $PPID >borrower
+ps -o ppid= -p $PPID | tr -d " " >borrowing_front
 i=0
 while [ -n "$crowd" ] && [ $i -lt 100 ]; do sleep 1000 & i=$((i + 1)); done
 touch in
@@ -25,13 +26,17 @@ SH
 cat >outer <<'SH'
 #!/bin/sh
 echo $PPID >lender
+if [ -n "$daemon" ]; then
+  setsid sh -c 'echo $$ >daemon; exec sleep 1000' &
+  until test -s daemon; do sleep 0.02; done
+fi
 "$DLOCK" run -k job $nested --kill-after 0.7 -- ./work 2>nested.err &
 until test -e in; do sleep 0.02; done
 exit 3
 SH
 chmod +x work outer
 
-export nested='' crowd=''
+export nested='' crowd='' daemon=''
 
 # lend ARGUMENTS...: leaves a nested run behind that works, and the pid of the supervisor that lends in $lender.
 lend() {
@@ -81,24 +86,16 @@ nested="--min-hold 4"
 lend
 touch go
 wait_until 30 test -e out
-sleep 0.5
+wait_until 30 gone "$(<borrowing_front)"
 assert_held job
 wait_until 30 gone "$lender"
 nested=
 assert_free job
 
 # A process that the job above leaves running is its user's affair, whatever becomes of a nested run.
-cat >with-daemon <<'SH'
-#!/bin/sh
-setsid sh -c 'echo $$ >daemon; exec sleep 1000' &
-until test -s daemon; do sleep 0.02; done
-"$DLOCK" run -k job --kill-after 0.7 -- ./work 2>nested.err &
-until test -e in; do sleep 0.02; done
-exit 3
-SH
-chmod +x with-daemon
-rm -f in out go
-try 3 -k job --ttl 4s --max-hold 2 -- ./with-daemon
+daemon=1
+lend --max-hold 2
+daemon=
 next_alone "--max-hold, with a daemon"
 if gone "$(<daemon)"; then fail "a daemon of the job was ended with the nested run"; fi
 kill -KILL "$(<daemon)"
