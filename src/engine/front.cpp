@@ -36,6 +36,20 @@ constexpr Millis kImpatience{500};
 
 bool is_stop(int sig) { return sig == SIGTSTP || sig == SIGTTIN || sig == SIGTTOU; }
 
+// The terminal sends these to its whole foreground group, so the command has got them.  Other
+// signals of the kernel have reached dlock alone: SIGHUP to a session leader whose terminal is
+// gone, SIGALRM of a timer set before exec, SIGXCPU.
+bool is_from_terminal(const signalfd_siginfo& info) {
+  const int sig = static_cast<int>(info.ssi_signo);
+  return info.ssi_code == SI_KERNEL &&
+         (sig == SIGINT || sig == SIGQUIT || sig == SIGWINCH || is_stop(sig));
+}
+
+// A message of ours to a closed stderr raised it.
+bool is_our_own_pipe(const signalfd_siginfo& info) {
+  return info.ssi_signo == SIGPIPE && static_cast<pid_t>(info.ssi_pid) == getpid();
+}
+
 // Signals that do not end a process by default do not end its wait either.
 bool ends_a_wait(int sig) {
   return sig != SIGCONT && sig != SIGWINCH && sig != SIGURG && sig != SIGCHLD;
@@ -140,7 +154,7 @@ void Front::on_signal_while_waiting(int sig) {
 
 void Front::on_signal(const signalfd_siginfo& info) {
   const int sig = static_cast<int>(info.ssi_signo);
-  const bool from_terminal = info.ssi_code > 0;  // SI_KERNEL; what a process sends is 0 or below
+  const bool from_terminal = is_from_terminal(info);
   if (sig == SIGCHLD) {
     if (const Reaped reaped = context_.tree.reap(supervisor_); reaped.pid > 0) {
       supervisor_gone_ = true;
@@ -148,6 +162,7 @@ void Front::on_signal(const signalfd_siginfo& info) {
     }
     return;
   }
+  if (is_our_own_pipe(info)) return;
   if (sig == SIGINT && from_terminal) terminal_interrupt_ = true;
   if (is_stop(sig)) {
     // A job that stops its whole group, as editors do, has stopped itself already.
