@@ -10,6 +10,7 @@
 
 #include "util/fd.hpp"
 #include "util/log.hpp"
+#include "util/random_id.hpp"
 #include "util/text.hpp"
 
 namespace dlock {
@@ -41,31 +42,33 @@ std::optional<int> descriptor_named_by(std::string path) {
   return std::nullopt;
 }
 
-// A process has one status file; its pid keeps two dlocks apart that were given the same name.
-std::string temporary_name(const std::string& path) {
-  return path + ".dlock-" + std::to_string(getpid());
-}
+// A new file beside `path`, to be renamed to it.  Its name is random: one that a dlock with the
+// same pid has left, in another container, is not in the way.
+struct Temporary {
+  explicit Temporary(const std::string& path)
+      : name(path + ".dlock-" + util::random_id().substr(0, 12)),
+        fd(open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666)) {}
 
-// A new file beside `path`, to be renamed to it.
-Fd create_temporary(const std::string& path) {
-  return Fd(open(temporary_name(path).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
-                 0666));
-}
+  std::string name;
+  Fd fd;
+};
 
 bool replace_file(const std::string& path, std::string_view text) {
-  const Fd fd = create_temporary(path);
-  if (!fd) return false;
-  const std::string temporary = temporary_name(path);
-  if (util::write_all(fd.get(), text) && rename(temporary.c_str(), path.c_str()) == 0) return true;
+  const Temporary temporary(path);
+  if (!temporary.fd) return false;
+  if (util::write_all(temporary.fd.get(), text) &&
+      rename(temporary.name.c_str(), path.c_str()) == 0)
+    return true;
   const int error = errno;
-  unlink(temporary.c_str());
+  unlink(temporary.name.c_str());
   errno = error;
   return false;
 }
 
 bool remove_old(const std::string& path) {
-  if (!create_temporary(path)) return false;
-  unlink(temporary_name(path).c_str());
+  const Temporary temporary(path);
+  if (!temporary.fd) return false;
+  unlink(temporary.name.c_str());
   return unlink(path.c_str()) == 0 || errno == ENOENT;
 }
 
