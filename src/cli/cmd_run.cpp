@@ -28,6 +28,11 @@ void take_key(const Settings& settings, RunSpec& spec) {
   if (key == nullptr) {
     refuse_usage("which lock? name it: dlock run --key NAME -- COMMAND; see: dlock help run");
   }
+  if (key->values.size() > 1) {
+    refuse_usage("--key is given " + std::to_string(key->values.size()) +
+                 " times; a run takes one lock; for two of them write: "
+                 "dlock run -k ONE -- dlock run -k TWO -- COMMAND");
+  }
   if (auto ok = check_key(key->text()); !ok) refuse(*key, ok.error().message);
   spec.key = key->text();
 }
@@ -45,7 +50,7 @@ void take_mode(const Settings& settings, const BackendEntry& entry, RunSpec& spe
   }
 }
 
-void take_kill_after(const Settings& settings, RunSpec& spec) {
+void take_kill_after(const Settings& settings, const BackendEntry& entry, RunSpec& spec) {
   const Setting* kill_after = settings.find("kill-after");
   if (kill_after == nullptr) {
     spec.kill_after = default_kill_after(spec.ttl);
@@ -54,6 +59,7 @@ void take_kill_after(const Settings& settings, RunSpec& spec) {
   spec.kill_after_by_ttl = false;
   spec.kill_after = to_duration(*kill_after);
   if (spec.kill_after * 2 < spec.ttl) return;
+  if (entry.traits.ends_on == Traits::EndsOn::process_exit) return;  // there is no ttl
   const Setting* ttl = settings.find("ttl");
   const std::string why = "must be less than half of the ttl, which is " +
                           util::format_duration(spec.ttl) +
@@ -63,13 +69,13 @@ void take_kill_after(const Settings& settings, RunSpec& spec) {
                 kill_after->where + ": " + why);
 }
 
-void take_times(const Settings& settings, RunSpec& spec) {
+void take_times(const Settings& settings, const BackendEntry& entry, RunSpec& spec) {
   if (effective(settings, flag("nonblock")) != nullptr) spec.wait = Millis{0};
   if (const Setting* wait = effective(settings, flag("wait"))) spec.wait = to_duration(*wait);
   if (const Setting* ttl = settings.find("ttl")) {
     spec.ttl = to_duration(*ttl, seconds{1}, hours{24}, "from 1s to 24h");
   }
-  take_kill_after(settings, spec);
+  take_kill_after(settings, entry, spec);
   if (const Setting* max_hold = settings.find("max-hold")) {
     const Millis limit = to_duration(*max_hold);
     if (limit > Millis{0}) spec.max_hold = limit;
@@ -88,7 +94,7 @@ RunPlan plan_run(const Invocation& invocation, std::span<const BackendEntry> bac
   Selection selection = select_backend(settings, config, backends);
 
   take_mode(settings, *selection.entry, spec);
-  take_times(settings, spec);
+  take_times(settings, *selection.entry, spec);
   if (const Setting* label = settings.find("label"); label != nullptr && !label->text().empty()) {
     spec.label = to_note(*label);
   }

@@ -1,6 +1,8 @@
-// CLI11 2.1 knows the grammar of options; three of its habits are kept from it:
+// CLI11 2.1 knows the grammar of options; four of its habits are kept from it:
 // - it looks for "--" after it has looked for values, so the arguments are split before it starts;
 // - `--key=` takes the next argument as its value, so it is handed over as two words;
+// - `-k=x` is the value "=x" for -k, and `-v=2` is -v and an option without a name: both are
+// refused;
 // - it builds what it is asked to build, so only the options of the command at hand are added.
 #include "cli/parse.hpp"
 
@@ -63,6 +65,48 @@ void take_all_as_operands(Invocation& invocation) {
   invocation.wrapped.clear();
 }
 
+const Flag* flag_with(char letter, const Command& command) {
+  const auto all = flags();
+  const auto found = std::find_if(all.begin(), all.end(), [&](const Flag& flag) {
+    return flag.letter == letter && letter != 0 && (flag.commands & command.id) != 0;
+  });
+  return found == all.end() ? nullptr : &*found;
+}
+
+const Flag* flag_named(std::string_view name, const Command& command) {
+  const auto all = flags();
+  const auto found = std::find_if(all.begin(), all.end(), [&](const Flag& flag) {
+    return flag.name == name && (flag.commands & command.id) != 0;
+  });
+  return found == all.end() ? nullptr : &*found;
+}
+
+// The words that are options, with an "=" where there may be none.
+void refuse_misplaced_equals(std::span<char* const> words, const Command& command) {
+  for (auto word = words.begin(); word != words.end(); ++word) {
+    const std::string text = *word;
+    const bool is_long = text.starts_with("--");
+    if (text.size() < 2 || text[0] != '-') continue;
+    const auto equals = text.find('=');
+    const Flag* flag =
+        is_long ? flag_named(text.substr(2, equals - 2), command) : flag_with(text[1], command);
+    if (flag == nullptr) continue;
+    const std::string name = "--" + std::string(flag->name);
+    if (!is_long && equals == 2 && flag->takes_value()) {
+      const std::string value = text.substr(3);
+      refuse_usage(shown_word(text) + ": write " + text.substr(0, 2) + ' ' + value + " or " + name +
+                   '=' + value);
+    }
+    if (equals != std::string::npos && !flag->takes_value() &&
+        (!is_long || equals == text.size() - 1)) {
+      refuse_usage(shown_word(text) + ": write " + text.substr(0, equals));
+    }
+    const bool value_follows =
+        flag->takes_value() && (is_long ? equals == std::string::npos : text.size() == 2);
+    if (value_follows && word + 1 != words.end()) ++word;
+  }
+}
+
 }  // namespace
 
 bool Invocation::has(std::string_view name) const {
@@ -83,6 +127,8 @@ Invocation parse(std::span<char* const> arguments) {
                                  [](const char* word) { return std::string_view(word) == "--"; });
   const bool has_mark = mark != rest.end();
   if (has_mark) invocation.wrapped.assign(mark + 1, rest.end());
+
+  refuse_misplaced_equals(rest.first(static_cast<std::size_t>(mark - rest.begin())), command);
 
   CLI::App app;
   app.set_help_flag();

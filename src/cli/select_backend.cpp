@@ -221,7 +221,7 @@ void check_target(const Settings& settings, const Setting& source, const Backend
   }
   const bool from_file = blamed->from_file() && settings.find("backend") != nullptr;
   throw Refusal(from_file ? exit_status::kConfig : exit_status::kUsage,
-                source.where + ": " + ok.error().message);
+                blamed->where + ": " + ok.error().message);
 }
 
 }  // namespace
