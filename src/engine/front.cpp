@@ -97,8 +97,9 @@ class Front {
   void on_signal(const signalfd_siginfo& info);
   void on_signal_while_waiting(int sig);
   void read_link();
-  void on_blocked(to_front::Blocked blocked);
-  void on_granted(to_front::Granted granted);
+  void on_blocked(const ToFront& blocked);
+  void on_granted();
+  void tell(const ToSupervisor& message);
   void show_waiting(Deadline now);
   Deadline next_deadline() const;
   Margins margins() const { return {Millis{context_.page.kill_after}}; }
@@ -110,7 +111,6 @@ class Front {
   const pid_t supervisor_;
   Fd signals_;
   Fd witness_;
-  Fd alarm_;  // while it is to be relied on
 
   bool waiting_ = true;
   int cancelled_by_ = 0;
@@ -118,14 +118,13 @@ class Front {
   bool impatient_ = false;
   bool terminal_interrupt_ = false;
 
-  std::optional<to_front::Blocked> blocked_;
+  std::optional<ToFront> blocked_;
   Deadline blocked_since_ = kNever;
   std::string said_;  // the holder that the last message named
   Deadline show_at_ = kNever;
 
   bool supervisor_gone_ = false;
   int supervisor_status_ = 0;  // of wait(2)
-  std::optional<to_front::Ended> ended_;
 };
 
 bool Front::make_signal_fd() {
@@ -146,7 +145,7 @@ void Front::on_signal_while_waiting(int sig) {
   if (cancelled_by_ == 0) {
     cancelled_by_ = sig;
     cancelled_at_ = now;
-    link_.send(to_supervisor::Signal{sig, false});
+    tell({ToSupervisor::Kind::signal, sig, false});
   } else if (now >= after(cancelled_at_, kImpatience)) {
     impatient_ = true;
   }
@@ -168,12 +167,12 @@ void Front::on_signal(const signalfd_siginfo& info) {
     // A job that stops its whole group, as editors do, has stopped itself already.
     const bool from_job =
         !from_terminal && below_us(static_cast<pid_t>(info.ssi_pid)) == Below::yes;
-    if (!from_terminal && !from_job && !waiting_) link_.send(to_supervisor::Signal{sig, false});
+    if (!from_terminal && !from_job && !waiting_) tell({ToSupervisor::Kind::signal, sig, false});
     stop_self(sig);
   } else if (waiting_) {
     on_signal_while_waiting(sig);
   } else {
-    link_.send(to_supervisor::Signal{sig, from_terminal});
+    tell({ToSupervisor::Kind::signal, sig, from_terminal});
   }
 }
 
@@ -184,53 +183,60 @@ void Front::read_signals() {
   }
 }
 
-void Front::on_blocked(to_front::Blocked blocked) {
+// If the message cannot be sent, the end of the link tells the supervisor to end the run.
+void Front::tell(const ToSupervisor& message) {
+  if (link_.fd() < 0 || link_.send(message)) return;
+  util::log(Level::error,
+            std::string("cannot send a message to the supervising process: ") + strerror(errno));
+  link_.close();
+}
+
+void Front::on_blocked(const ToFront& blocked) {
   const Deadline now = Clock::now();
-  blocked_ = std::move(blocked);
+  blocked_ = blocked;
   blocked_since_ = now;
   show_at_ = std::max(now, after(context_.started, kSilent));
 }
 
 void Front::show_waiting(Deadline now) {
   show_at_ = kNever;
-  if (!waiting_ || ended_ || !blocked_ || !util::log_shows(Level::note)) return;
-  auto held = blocked_->held;
+  if (!waiting_ || context_.page.ended || !blocked_ || !util::log_shows(Level::note)) return;
+  auto held = blocked_->held();
   if (held) *held += std::chrono::duration_cast<Millis>(now - blocked_since_);
+  const std::string holder = blocked_->holder.data();
+  const auto waiting = blocked_->waiting < 0
+                           ? std::nullopt
+                           : std::optional(static_cast<unsigned>(blocked_->waiting));
   const std::string message = "waiting for " + util::in_quotes(context_.spec.key) + ": " +
-                              held_in_words(blocked_->holder, held, blocked_->waiting);
+                              held_in_words(holder, held, waiting);
   if (util::log_has_terminal()) {
     util::log_status_line(message);
     show_at_ = after(now, kTick);
-  } else if (said_ != blocked_->holder) {
-    said_ = blocked_->holder;
+  } else if (said_ != holder) {
+    said_ = holder;
     util::log(Level::note, message);
   }
 }
 
-void Front::on_granted(to_front::Granted granted) {
-  witness_ = std::move(granted.witness);
+void Front::on_granted() {
   util::log_status_line("");
   read_signals();  // once more, between grant and exec
   waiting_ = false;
-  if (cancelled_by_ == 0) link_.send(to_supervisor::Go{});
+  if (cancelled_by_ == 0) tell({ToSupervisor::Kind::go});
 }
 
 void Front::read_link() {
-  while (auto message = link_.receive()) {
-    if (auto* blocked = std::get_if<to_front::Blocked>(&*message)) {
-      on_blocked(std::move(*blocked));
-    } else if (auto* leased = std::get_if<to_front::Leased>(&*message)) {
-      alarm_ = std::move(leased->alarm);
-    } else if (auto* granted = std::get_if<to_front::Granted>(&*message)) {
-      on_granted(std::move(*granted));
-    } else if (const auto* ended = std::get_if<to_front::Ended>(&*message)) {
-      ended_ = *ended;
+  while (const auto message = link_.receive(&witness_)) {
+    if (message->kind == ToFront::Kind::blocked) {
+      on_blocked(*message);
+    } else {
+      on_granted();
     }
   }
 }
 
 bool Front::must_take_over(Deadline now) const {
-  if (ended_) return false;
+  if (context_.page.ended) return false;
   if (supervisor_gone_ || impatient_) return true;
   if (cancelled_by_ != 0 && waiting_) {
     return now >= after(cancelled_at_, context_.target.connect_timeout + Millis{1'000});
@@ -240,11 +246,11 @@ bool Front::must_take_over(Deadline now) const {
 
 Deadline Front::next_deadline() const {
   Deadline next = show_at_;
-  if (ended_) return next;
+  if (context_.page.ended) return next;
   if (cancelled_by_ != 0 && waiting_) {
     next = std::min(next, after(cancelled_at_, context_.target.connect_timeout + Millis{1'000}));
   }
-  if (context_.page.guarded && !alarm_) {
+  if (context_.page.guarded) {
     next = std::min(next, margins().front_kills_at(context_.page.lease_end()));
   }
   return next;
@@ -309,22 +315,16 @@ int Front::run() {
           "the supervisor (pid " + std::to_string(supervisor_) + ')' +
           (was_killed ? end_in_words(supervisor_status_) : " did not renew the lock in time"));
     }
-    if (ended_ && (supervisor_gone_ || ended_->left_behind)) break;
-    std::array<pollfd, 3> fds{{{signals_.get(), POLLIN, 0},
-                               {link_.closed() ? -1 : link_.fd(), POLLIN, 0},
-                               {alarm_.get(), POLLIN, 0}}};
+    if (context_.page.ended && (supervisor_gone_ || context_.page.left_behind)) break;
+    std::array<pollfd, 2> fds{
+        {{signals_.get(), POLLIN, 0}, {link_.closed() ? -1 : link_.fd(), POLLIN, 0}}};
     util::poll(fds, next_deadline());
-    if (fds[2].revents != 0) alarm_.reset();  // from here on the clock says when to act
-    // Messages first: what the supervisor said before it ended must not be taken for its death.
     if (fds[1].revents != 0) read_link();
-    if (fds[0].revents != 0) {
-      read_signals();
-      if (supervisor_gone_) read_link();
-    }
+    if (fds[0].revents != 0) read_signals();
   }
   util::log_status_line("");
   util::log_flush();
-  const int status = ended_->exit_status;
+  const int status = context_.page.exit_status;
   if (terminal_interrupt_ && status == exit_status::kSignalBase + SIGINT) die_of(SIGINT);
   return status;
 }

@@ -24,8 +24,9 @@ HeldLock::HeldLock(std::unique_ptr<Lease> lease, Spec spec, SharedPage& page)
     : spec_(std::move(spec)),
       fence_(lease->fence()),
       ends_with_process_(lease->witness_fd() >= 0),
-      end_(page, spec_.margins, lease->valid_until()),
+      page_(page),
       lease_(std::move(lease)) {
+  page.set_lease_end(lease_->valid_until());
   page.fence = fence_.value_or(0);
   page.granted_at = granted_at_.time_since_epoch().count();
 }
@@ -36,14 +37,14 @@ Deadline HeldLock::keeper_starts_at() const {
 
 void HeldLock::start_keeper() {
   keeper_ = std::make_unique<LeaseKeeper>(
-      std::move(lease_), LeaseKeeper::Spec{spec_.key, spec_.ttl, spec_.margins}, end_);
+      std::move(lease_), LeaseKeeper::Spec{spec_.key, spec_.ttl, spec_.margins}, page_);
 }
 
 std::optional<Error> HeldLock::look(Deadline now) {
   if (loss_) return loss_;
   if (keeper_) loss_ = keeper_->loss();
   loss_is_certain_ = loss_.has_value();
-  if (!loss_ && now >= spec_.margins.term_at(end_.get())) {
+  if (!loss_ && now >= spec_.margins.term_at(page_.lease_end())) {
     const auto trouble = keeper_ ? keeper_->trouble() : std::nullopt;
     loss_ = Error{Errc::lost, trouble ? trouble->message : "it could not be renewed in time"};
   }
@@ -53,23 +54,21 @@ std::optional<Error> HeldLock::look(Deadline now) {
 
 Deadline HeldLock::next_deadline() const {
   if (loss_) return kNever;
-  const Deadline margin = alarm_fd() >= 0 ? kNever : spec_.margins.term_at(end_.get());
+  const Deadline margin = spec_.margins.term_at(page_.lease_end());
   return keeper_ ? margin : std::min(margin, keeper_starts_at());
 }
 
 int HeldLock::lost_fd() const { return keeper_ && !loss_ ? keeper_->lost_fd() : -1; }
 
-int HeldLock::alarm_fd() const { return loss_ ? -1 : end_.alarm_fd(); }
-
 std::unique_ptr<Lease> HeldLock::take_lease() {
   if (!keeper_) return std::move(lease_);
-  return keeper_->stop(std::min(end_.get(), after(Clock::now(), kKeeperStops)));
+  return keeper_->stop(std::min(page_.lease_end(), after(Clock::now(), kKeeperStops)));
 }
 
 Result<void> HeldLock::release(Cancel impatience) {
   const std::unique_ptr<Lease> lease = take_lease();
   if (loss_is_certain_) return {};
-  const Deadline lease_end = end_.get();
+  const Deadline lease_end = page_.lease_end();
   const Deadline until =
       lease_end == kNever ? after(Clock::now(), spec_.network_timeout) : lease_end;
   for (bool first = true; lease && Clock::now() < until; first = false) {
@@ -100,13 +99,13 @@ Result<void> HeldLock::release(Cancel impatience) {
 void HeldLock::keep_until(Deadline until) {
   for (;;) {
     const Deadline now = Clock::now();
-    const Deadline lease_end = end_.get();
+    const Deadline lease_end = page_.lease_end();
     const bool lasts = !ends_with_process_ && lease_end != kNever && lease_end >= until;
     if (lasts || now >= until || look(now)) return;
     // The keeper moves lease_end without a word: look again when it may have done so.
     const Deadline renewed_by = lease_end == kNever ? kNever : after(now, spec_.ttl / 3);
-    std::array<pollfd, 2> fds{{{lost_fd(), POLLIN, 0}, {alarm_fd(), POLLIN, 0}}};
-    util::poll(fds, std::min({until, next_deadline(), renewed_by}));
+    pollfd lost{lost_fd(), POLLIN, 0};
+    util::poll({&lost, 1}, std::min({until, next_deadline(), renewed_by}));
   }
 }
 

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "core/backend.hpp"
-#include "engine/lease_end.hpp"
 #include "engine/lease_keeper.hpp"
 #include "engine/link.hpp"
 
@@ -32,7 +31,6 @@ class HeldLock {
   std::optional<Error> look(Deadline now);
   Deadline next_deadline() const;  // when look() is to be called again at the latest
   int lost_fd() const;             // or when this is readable; -1: not yet
-  int alarm_fd() const;            // or this (LeaseEnd): the lease was not renewed in time
 
   /// Releases the lock, trying again until the lease is over.  A message on `impatience` (its fd)
   /// ends the tries from the second on; the first is not to be cut short by the other half of two
@@ -56,7 +54,7 @@ class HeldLock {
   const Deadline granted_at_ = Clock::now();
   std::optional<std::uint64_t> fence_;
   const bool ends_with_process_;
-  LeaseEnd end_;
+  SharedPage& page_;
   std::unique_ptr<Lease> lease_;  // the keeper's once there is one
   std::unique_ptr<LeaseKeeper> keeper_;
   std::optional<Error> loss_;

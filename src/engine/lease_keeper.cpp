@@ -25,10 +25,10 @@ Fd make_event() { return Fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)); }
 }  // namespace
 
 struct LeaseKeeper::State {
-  State(std::unique_ptr<Lease> lease_to_keep, Spec keeper_spec, LeaseEnd& lease_end)
+  State(std::unique_ptr<Lease> lease_to_keep, Spec keeper_spec, SharedPage& shared_page)
       : lease(std::move(lease_to_keep)),
         spec(std::move(keeper_spec)),
-        end(lease_end),
+        page(shared_page),
         schedule(lease->valid_until(), spec.ttl, spec.margins, std::random_device{}()) {}
 
   void keep();
@@ -39,7 +39,7 @@ struct LeaseKeeper::State {
   // The thread's alone until `done` is readable.
   std::unique_ptr<Lease> lease;
   const Spec spec;
-  LeaseEnd& end;
+  SharedPage& page;
   LeaseSchedule schedule;
 
   const Fd stop = make_event();
@@ -78,7 +78,7 @@ bool LeaseKeeper::State::renew() {
       return false;
     }
     set_trouble(std::nullopt);
-    end.move_to(schedule.valid_until());
+    page.set_lease_end(schedule.valid_until());
     if (was_failing)
       util::log(util::Level::note, "renewed " + util::in_quotes(spec.key) + " again");
     return true;
@@ -116,8 +116,8 @@ void LeaseKeeper::State::keep() {
   ring(done);
 }
 
-LeaseKeeper::LeaseKeeper(std::unique_ptr<Lease> lease, Spec spec, LeaseEnd& end)
-    : state_(std::make_shared<State>(std::move(lease), std::move(spec), end)) {
+LeaseKeeper::LeaseKeeper(std::unique_ptr<Lease> lease, Spec spec, SharedPage& page)
+    : state_(std::make_shared<State>(std::move(lease), std::move(spec), page)) {
   try {
     state_->thread = std::thread([state = state_] { state->keep(); });
   } catch (const std::system_error& error) {

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "core/backend.hpp"
-#include "engine/lease_end.hpp"
+#include "engine/link.hpp"
 #include "engine/margins.hpp"
 
 namespace dlock {
@@ -23,7 +23,7 @@ class LeaseKeeper {
   };
   /// `end` is moved by each success.  It lives as long as the process: a renewal that hangs is left
   /// behind by stop(), and may still come back.
-  LeaseKeeper(std::unique_ptr<Lease> lease, Spec spec, LeaseEnd& end);
+  LeaseKeeper(std::unique_ptr<Lease> lease, Spec spec, SharedPage& page);
   ~LeaseKeeper();  // stops, and abandons the lease
 
   int lost_fd() const;             // readable once the lock is certainly lost

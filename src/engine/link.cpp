@@ -1,111 +1,47 @@
+// A message is one datagram with the bytes of its struct: both ends are the same binary.
+
 #include "engine/link.hpp"
 
 #include <sys/mman.h>
 #include <sys/socket.h>
 
-#include <array>
+#include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <new>
+#include <type_traits>
 
 #include "util/datagram.hpp"
 
 namespace dlock {
-namespace {
 
-// One datagram: what kind it is, its numbers, a text.  Both ends are the same binary.
-struct Wire {
-  std::int32_t kind = 0;
-  std::int32_t number = 0;
-  std::int64_t held_ms = -1;
-  std::int64_t waiting = -1;
-  bool flag = false;
-  std::uint16_t length = 0;
-  std::array<char, 1024> text{};
-};
-
-struct Packet {
-  Wire wire;
-  int fd = -1;  // sent: the message's own; received: ours from now on
-};
-
-Packet pack(const ToSupervisor& message) {
-  Packet out;
-  out.wire.kind = static_cast<std::int32_t>(message.index());
-  if (const auto* signal = std::get_if<to_supervisor::Signal>(&message)) {
-    out.wire.number = signal->number;
-    out.wire.flag = signal->from_terminal;
-  }
+ToFront ToFront::blocked_by(std::string_view holder, std::optional<Millis> held,
+                            std::optional<unsigned> waiting) {
+  ToFront out;
+  out.kind = Kind::blocked;
+  if (held) out.held_ms = held->count();
+  if (waiting) out.waiting = *waiting;
+  holder.copy(out.holder.data(), out.holder.size() - 1);
   return out;
 }
 
-Packet pack(const ToFront& message) {
-  Packet out;
-  out.wire.kind = static_cast<std::int32_t>(message.index());
-  if (const auto* blocked = std::get_if<to_front::Blocked>(&message)) {
-    const std::size_t length = std::min(blocked->holder.size(), out.wire.text.size());
-    std::memcpy(out.wire.text.data(), blocked->holder.data(), length);
-    out.wire.length = static_cast<std::uint16_t>(length);
-    if (blocked->held) out.wire.held_ms = blocked->held->count();
-    if (blocked->waiting) out.wire.waiting = *blocked->waiting;
-  } else if (const auto* leased = std::get_if<to_front::Leased>(&message)) {
-    out.fd = leased->alarm.get();
-  } else if (const auto* granted = std::get_if<to_front::Granted>(&message)) {
-    out.fd = granted->witness.get();
-  } else if (const auto* ended = std::get_if<to_front::Ended>(&message)) {
-    out.wire.number = ended->exit_status;
-    out.wire.flag = ended->left_behind;
-  }
-  return out;
-}
-
-void unpack(const Packet& packet, ToSupervisor& message) {
-  if (packet.wire.kind == 0) {
-    message = to_supervisor::Go{};
-  } else {
-    message = to_supervisor::Signal{packet.wire.number, packet.wire.flag};
-  }
-}
-
-void unpack(const Packet& packet, ToFront& message) {
-  if (packet.wire.kind == 0) {
-    to_front::Blocked blocked;
-    blocked.holder.assign(packet.wire.text.data(), packet.wire.length);
-    if (packet.wire.held_ms >= 0) blocked.held = Millis{packet.wire.held_ms};
-    if (packet.wire.waiting >= 0) blocked.waiting = static_cast<unsigned>(packet.wire.waiting);
-    message = std::move(blocked);
-  } else if (packet.wire.kind == 1) {
-    message = to_front::Leased{Fd(packet.fd)};
-  } else if (packet.wire.kind == 2) {
-    message = to_front::Granted{Fd(packet.fd)};
-  } else {
-    message = to_front::Ended{packet.wire.number, packet.wire.flag};
-  }
-}
-
-}  // namespace
-
-template <class In, class Out>
-void LinkEnd<In, Out>::send(const Out& message) {
-  const Packet packet = pack(message);
-  const std::size_t size = offsetof(Wire, text) + static_cast<std::size_t>(packet.wire.length);
-  util::send_datagram(fd_.get(), &packet.wire, size, packet.fd);
+std::optional<Millis> ToFront::held() const {
+  return held_ms < 0 ? std::nullopt : std::optional(Millis{held_ms});
 }
 
 template <class In, class Out>
-std::optional<In> LinkEnd<In, Out>::receive() {
-  Packet packet;
-  Fd passed;
-  const ssize_t got = util::receive_datagram(fd_.get(), &packet.wire, sizeof(packet.wire), &passed);
-  if (got == 0 || (got < 0 && errno != EAGAIN)) {
-    closed_ = true;
-    fd_.reset();  // if it was an error, the other process is to notice
-  }
-  if (got <= 0) return std::nullopt;
-  packet.fd = passed.release();
+bool LinkEnd<In, Out>::send(const Out& message, int passed) {
+  static_assert(std::is_trivially_copyable_v<Out>);
+  return util::send_datagram(fd_.get(), &message, sizeof(message), passed) || errno == EPIPE ||
+         errno == ECONNRESET;
+}
+
+template <class In, class Out>
+std::optional<In> LinkEnd<In, Out>::receive(Fd* passed) {
   In message;
-  unpack(packet, message);
-  return message;
+  const ssize_t got = util::receive_datagram(fd_.get(), &message, sizeof(message), passed);
+  if (got == static_cast<ssize_t>(sizeof(message))) return message;
+  if (got >= 0 || errno != EAGAIN) close();  // if it was an error, the other process is to notice
+  return std::nullopt;
 }
 
 template class LinkEnd<ToFront, ToSupervisor>;

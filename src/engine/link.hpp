@@ -1,11 +1,11 @@
 // What front and supervisor share: one page of memory and a pair of sockets.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <variant>
 
 #include "util/clock.hpp"
 #include "util/fd.hpp"
@@ -14,7 +14,6 @@ namespace dlock {
 
 /// Written by the supervisor, read by the front even while the supervisor is stopped.
 struct SharedPage {
-  /// Moved by LeaseEnd.
   std::atomic<Deadline::rep> valid_until{Deadline::max().time_since_epoch().count()};
   /// From the grant until the tree is dead: the front watches valid_until.
   std::atomic<bool> guarded{false};
@@ -23,55 +22,57 @@ struct SharedPage {
   std::atomic<std::uint64_t> fence{0};
   std::atomic<Deadline::rep> granted_at{0};
 
+  /// Set last, before the supervisor closes its end of the link: the run is over.
+  std::atomic<bool> ended{false};
+  std::atomic<int> exit_status{0};
+  std::atomic<bool> left_behind{false};  // it stays to keep the lock: do not wait for it
+
   Deadline lease_end() const { return Deadline(Deadline::duration(valid_until.load())); }
+  void set_lease_end(Deadline end) { valid_until = end.time_since_epoch().count(); }
 };
 
-namespace to_supervisor {
-struct Go {};  // the grant was seen, no signal came before it: start the command
-struct Signal {
-  int number = 0;
+struct ToSupervisor {
+  enum class Kind {
+    go,      // the grant was seen, and no signal came before it: start the command
+    signal,  // one that dlock got
+  };
+  Kind kind = Kind::go;
+  int signal = 0;
   bool from_terminal = false;  // then the command has got it already
 };
-}  // namespace to_supervisor
-using ToSupervisor = std::variant<to_supervisor::Go, to_supervisor::Signal>;
 
-namespace to_front {
-struct Blocked {  // who is in the way, for the waiting message
-  std::string holder;
-  std::optional<Millis> held;
-  std::optional<unsigned> waiting;
-};
-struct Leased {  // comes before Granted, if the lock is one that ends by itself
-  Fd alarm;      // LeaseEnd::alarm_fd(): rings when it was not renewed in time
-};
-struct Granted {
-  Fd witness;  // Lease::witness_fd(), or none
-};
-struct Ended {
-  int exit_status = 0;
-  bool left_behind =
-      false;  // the supervisor stays to keep the lock (--min-hold): do not wait for it
-};
-}  // namespace to_front
-using ToFront =
-    std::variant<to_front::Blocked, to_front::Leased, to_front::Granted, to_front::Ended>;
+struct ToFront {
+  enum class Kind {
+    blocked,  // another holds the lock: what the waiting message is made of
+    granted,  // with a copy of Lease::witness_fd(), if there is one
+  };
+  Kind kind = Kind::granted;
+  std::int64_t held_ms = -1;  // -1: not known
+  std::int64_t waiting = -1;
+  std::array<char, 1'024> holder{};  // a text that ends with a 0
 
-/// One end.  Sending never blocks and never raises SIGPIPE; what the other end cannot take any more
-/// is dropped.  fd() is readable when a message is there, and at the end of the other process.
+  static ToFront blocked_by(std::string_view holder, std::optional<Millis> held,
+                            std::optional<unsigned> waiting);
+  std::optional<Millis> held() const;
+};
+
+/// One end.  fd() is readable when a message is there, and at the end of the other process.
 template <class In, class Out>
 class LinkEnd {
  public:
   explicit LinkEnd(Fd fd) : fd_(std::move(fd)) {}
 
   int fd() const { return fd_.get(); }
-  void send(const Out& message);
+  /// Never blocks and never raises SIGPIPE.  False, with errno set, if the message will not arrive
+  /// although the other process lives.
+  bool send(const Out& message, int passed = -1);
   /// The next message; none if there is none now, or if the other end is closed (closed()).
-  std::optional<In> receive();
-  bool closed() const { return closed_; }
+  std::optional<In> receive(Fd* passed = nullptr);
+  bool closed() const { return !fd_; }
+  void close() { fd_.reset(); }
 
  private:
   Fd fd_;
-  bool closed_ = false;
 };
 
 using FrontEnd = LinkEnd<ToFront, ToSupervisor>;

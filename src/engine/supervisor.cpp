@@ -89,6 +89,7 @@ class Supervisor {
   void read_link();
   void lend();
   void start_command();
+  void fail(const char* what);
   void lose(const Error& error, Deadline now);
 
   Outcome run_under_lock();
@@ -108,18 +109,18 @@ class Supervisor {
 
   std::unique_ptr<Backend> backend_;
   std::string owner_id_;
-  bool borrowed_ = false;                     // from a run above this one, which lends it
-  Lender lender_;                             // to runs below this one
-  int witness_ = -1;                          // the lease's
-  std::optional<to_front::Blocked> blocker_;  // who was in the way when last heard of
+  bool borrowed_ = false;           // from a run above this one, which lends it
+  Lender lender_;                   // to runs below this one
+  int witness_ = -1;                // the lease's
+  std::optional<ToFront> blocker_;  // the last message about the holder
   Deadline blocker_seen_ = kNever;
   unsigned blocked_messages_ = 0;
 
   std::optional<HeldLock> lock_;
   Job job_{spec_.leftovers, spec_.kill_after, context_.tree};
   bool stuck_said_ = false;
-  int refused_by_ = 0;    // a signal that came before the command was started
-  int listen_error_ = 0;  // errno of the Lender
+  int refused_by_ = 0;   // a signal that came before the command was started
+  std::string failure_;  // why the command was not started; empty: nothing failed
   std::optional<Error> loss_;
   bool max_hold_over_ = false;
   bool front_gone_ = false;
@@ -140,19 +141,19 @@ Request Supervisor::make_request() const {
 void Supervisor::tell_blocked(const LockInfo& info) {
   const std::string holder = holders_in_words(info);
   const auto held = info.holders.empty() ? std::nullopt : info.holders.front().held;
-  blocker_ = to_front::Blocked{holder, held, count_waiters(info)};
+  blocker_ = ToFront::blocked_by(holder, held, count_waiters(info));
   blocker_seen_ = Clock::now();
-  if (blocked_messages_++ < kMostBlockedMessages) link_.send(*blocker_);
+  if (blocked_messages_++ < kMostBlockedMessages) (void)link_.send(*blocker_);  // if it can
 }
 
 Error Supervisor::explain(Error error) const {
   if (error.code != Errc::busy) return error;
   error.message = in_quotes(spec_.key) + " is busy";
   if (blocker_) {
-    auto held = blocker_->held;
+    auto held = blocker_->held();
     if (held) *held += since(blocker_seen_);
     error.message =
-        in_quotes(spec_.key) + " is " + held_in_words(blocker_->holder, held, std::nullopt);
+        in_quotes(spec_.key) + " is " + held_in_words(blocker_->holder.data(), held, std::nullopt);
   }
   if (spec_.wait && *spec_.wait > Millis{0}) {
     error.message = "gave up after " + util::format_duration(*spec_.wait) + ": " + error.message;
@@ -219,12 +220,11 @@ std::optional<Error> Supervisor::acquire() {
   context_.page.granted = true;
   context_.page.kill_after = margins_.kill_after.count();
   context_.page.guarded = spec_.on_lost != OnLost::ignore;
-  if (const int alarm = lock_->alarm_fd(); alarm >= 0) {
-    link_.send(to_front::Leased{Fd(dup(alarm))});
-  }
-  link_.send(to_front::Granted{Fd(witness_ >= 0 ? dup(witness_) : -1)});
+  if (!link_.send({ToFront::Kind::granted}, witness_)) fail("cannot send a message");
   return std::nullopt;
 }
+
+void Supervisor::fail(const char* what) { failure_ = std::string(what) + ": " + strerror(errno); }
 
 void Supervisor::lose(const Error& error, Deadline now) {
   loss_ = error;
@@ -257,10 +257,7 @@ void Supervisor::look_at_clock(Deadline now) {
 
 void Supervisor::start_command() {
   // A run that borrows lends nothing: those below it find the holder above by themselves.
-  if (!borrowed_ && !lender_.open()) {
-    listen_error_ = errno;
-    return;
-  }
+  if (!borrowed_ && !lender_.open()) return fail("cannot listen on a local socket");
   const auto fence = lock_->fence();
   CommandSpec command;
   command.argv = spec_.argv;
@@ -279,11 +276,11 @@ void Supervisor::start_command() {
 
 void Supervisor::read_link() {
   while (const auto message = link_.receive()) {
-    const auto* signal = std::get_if<to_supervisor::Signal>(&*message);
-    if (signal != nullptr && job_.started()) {
-      job_.signal(signal->number, signal->from_terminal);
-    } else if (signal != nullptr) {
-      if (refused_by_ == 0) refused_by_ = signal->number;
+    const bool is_signal = message->kind == ToSupervisor::Kind::signal;
+    if (is_signal && job_.started()) {
+      job_.signal(message->signal, message->from_terminal);
+    } else if (is_signal) {
+      if (refused_by_ == 0) refused_by_ = message->signal;
     } else if (!job_.started() && refused_by_ == 0 && !loss_ && !max_hold_over_) {
       start_command();
     }
@@ -312,7 +309,7 @@ void Supervisor::lend() {
 
 bool Supervisor::finished(Deadline now) {
   if (job_.started()) return job_.finished(now) && (!staying_ || !lender_.has_borrowers());
-  return refused_by_ != 0 || loss_ || max_hold_over_ || front_gone_ || listen_error_ != 0 ||
+  return refused_by_ != 0 || loss_ || max_hold_over_ || front_gone_ || !failure_.empty() ||
          job_.start_error() != 0;
 }
 
@@ -322,11 +319,10 @@ void Supervisor::watch() {
     look_at_clock(now);
     if (finished(now)) return;
     say_stuck();
-    std::array<pollfd, 5> fds{{{children_.get(), POLLIN, 0},
-                               {link_.closed() || staying_ ? -1 : link_.fd(), POLLIN, 0},
+    std::array<pollfd, 4> fds{{{children_.get(), POLLIN, 0},
+                               {link_.closed() ? -1 : link_.fd(), POLLIN, 0},
                                {lender_.fd(), POLLIN, 0},
-                               {lock_->lost_fd(), POLLIN, 0},
-                               {lock_->alarm_fd(), POLLIN, 0}}};
+                               {lock_->lost_fd(), POLLIN, 0}}};
     Deadline next = std::min(lock_->next_deadline(), job_.next_deadline(now));
     if (spec_.max_hold && !max_hold_over_ && !loss_) {
       next = std::min(next, after(lock_->granted_at(), *spec_.max_hold));
@@ -371,10 +367,7 @@ Outcome Supervisor::outcome() const {
     return make("signalled", exit_status::kSignalBase + refused_by_,
                 "ended by signal " + std::to_string(refused_by_) + " before the command started");
   }
-  if (listen_error_ != 0) {
-    return make("error", exit_status::kInternal,
-                std::string("cannot listen on a local socket: ") + strerror(listen_error_));
-  }
+  if (!failure_.empty()) return make("error", exit_status::kInternal, failure_);
   if (job_.start_error() != 0) return not_started(job_.start_error());
   if (max_hold_over_) {
     return make("max-hold", exit_status::kMaxHold, "the command ran for longer than --max-hold");
@@ -506,7 +499,10 @@ void Supervisor::run() {
   result.backend = backend_ ? backend_->location_of(spec_.key) : context_.target.url.redacted();
   result.waited = waited;
   context_.status_file.write(spec_.key, result);
-  link_.send(to_front::Ended{result.exit_status, stays});
+  context_.page.exit_status = result.exit_status;
+  context_.page.left_behind = stays;
+  context_.page.ended = true;
+  link_.close();
   if (stays) stay_behind();
   util::log_flush();
   _exit(0);
