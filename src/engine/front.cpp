@@ -185,9 +185,9 @@ void Front::read_signals() {
 
 // If the message cannot be sent, the end of the link tells the supervisor to end the run.
 void Front::tell(const ToSupervisor& message) {
-  if (link_.fd() < 0 || link_.send(message)) return;
+  if (link_.send(message)) return;
   util::log(Level::error,
-            std::string("cannot send a message to the supervising process: ") + strerror(errno));
+            std::string("cannot send a message to the supervisor: ") + strerror(errno));
   link_.close();
 }
 
@@ -316,8 +316,7 @@ int Front::run() {
           (was_killed ? end_in_words(supervisor_status_) : " did not renew the lock in time"));
     }
     if (context_.page.ended && (supervisor_gone_ || context_.page.left_behind)) break;
-    std::array<pollfd, 2> fds{
-        {{signals_.get(), POLLIN, 0}, {link_.closed() ? -1 : link_.fd(), POLLIN, 0}}};
+    std::array<pollfd, 2> fds{{{signals_.get(), POLLIN, 0}, {link_.fd(), POLLIN, 0}}};
     util::poll(fds, next_deadline());
     if (fds[1].revents != 0) read_link();
     if (fds[0].revents != 0) read_signals();

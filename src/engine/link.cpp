@@ -31,8 +31,8 @@ std::optional<Millis> ToFront::held() const {
 template <class In, class Out>
 bool LinkEnd<In, Out>::send(const Out& message, int passed) {
   static_assert(std::is_trivially_copyable_v<Out>);
-  return util::send_datagram(fd_.get(), &message, sizeof(message), passed) || errno == EPIPE ||
-         errno == ECONNRESET;
+  return !fd_ || util::send_datagram(fd_.get(), &message, sizeof(message), passed) ||
+         errno == EPIPE || errno == ECONNRESET;
 }
 
 template <class In, class Out>

@@ -64,7 +64,7 @@ class LinkEnd {
 
   int fd() const { return fd_.get(); }
   /// Never blocks and never raises SIGPIPE.  False, with errno set, if the message will not arrive
-  /// although the other process lives.
+  /// although the other end is open.
   bool send(const Out& message, int passed = -1);
   /// The next message; none if there is none now, or if the other end is closed (closed()).
   std::optional<In> receive(Fd* passed = nullptr);

@@ -320,7 +320,7 @@ void Supervisor::watch() {
     if (finished(now)) return;
     say_stuck();
     std::array<pollfd, 4> fds{{{children_.get(), POLLIN, 0},
-                               {link_.closed() ? -1 : link_.fd(), POLLIN, 0},
+                               {link_.fd(), POLLIN, 0},
                                {lender_.fd(), POLLIN, 0},
                                {lock_->lost_fd(), POLLIN, 0}}};
     Deadline next = std::min(lock_->next_deadline(), job_.next_deadline(now));
@@ -449,10 +449,9 @@ void Supervisor::release(Outcome& outcome) {
 // The caller has its exit status and its descriptors back.  The lock is kept for runs that borrowed
 // it and have not ended, and for --min-hold.
 void Supervisor::stay_behind() {
-  util::log_flush();
+  util::log_end();
   context_.inherited.drop();
-  dup2(STDIN_FILENO, STDERR_FILENO);  // /dev/null by now
-  signal(SIGTERM, SIG_DFL);           // there is no front to pass it on to
+  signal(SIGTERM, SIG_DFL);  // there is no front to pass it on to
   staying_ = true;
   const bool was_lent = lender_.has_borrowers();
   if (was_lent) watch();

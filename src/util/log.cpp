@@ -1,32 +1,84 @@
 #include "util/log.hpp"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <mutex>
 #include <new>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 
+#include "util/clock.hpp"
+#include "util/fd.hpp"
 #include "util/text.hpp"
 
 namespace dlock::util {
 namespace {
 
 constexpr std::size_t kMostKept = 64 * 1024;
+constexpr Millis kFlushes{1'000};
 // POSIX lets a pipe that polls writable take this much without blocking.
 constexpr std::size_t kChunk = 512;
 constexpr std::array kNames{"error", "warning", "note", "detail", "trace"};
+
+// Where the lines go.  stderr is shared with the job and with the caller, so it cannot be made
+// non-blocking; and that it polls writable is no promise, since the job may fill it at once.  So a
+// pipe or a terminal is opened a second time, for us alone.
+class Output {
+ public:
+  void open();
+  // Like write(2), but fails with EAGAIN where that would block.
+  ssize_t write(std::string_view text);
+  bool wait_writable(Millis most) const;
+
+ private:
+  bool opened_ = false;
+  bool is_socket_ = false;
+  Fd own_;
+};
+
+void Output::open() {
+  if (std::exchange(opened_, true)) return;
+  struct stat about {};
+  if (fstat(STDERR_FILENO, &about) != 0) return;
+  is_socket_ = S_ISSOCK(about.st_mode);
+  if (S_ISFIFO(about.st_mode) || isatty(STDERR_FILENO) == 1) {
+    own_.reset(::open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  }
+}
+
+bool Output::wait_writable(Millis most) const {
+  pollfd item{own_ ? own_.get() : STDERR_FILENO, POLLOUT, 0};
+  return ::poll(&item, 1, static_cast<int>(most.count())) > 0 && (item.revents & POLLOUT) != 0;
+}
+
+ssize_t Output::write(std::string_view text) {
+  if (own_) return ::write(own_.get(), text.data(), text.size());
+  if (is_socket_) return send(STDERR_FILENO, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  // No /proc, or the terminal of another user: the best that is left.
+  if (!wait_writable(Millis{0})) {
+    errno = EAGAIN;
+    return -1;
+  }
+  return ::write(STDERR_FILENO, text.data(), std::min(text.size(), kChunk));
+}
 
 struct State {
   std::mutex mutex;
   int verbosity = 0;
   bool json = false;
   bool status_shown = false;
+  Output output;
   std::string kept;
+  std::size_t dropped = 0;  // lines
 };
 
 State& state() {
@@ -34,36 +86,38 @@ State& state() {
   return instance;
 }
 
-bool writable_now() {
-  pollfd item{STDERR_FILENO, POLLOUT, 0};
-  return ::poll(&item, 1, 0) > 0 && (item.revents & POLLOUT) != 0;
+std::string format(const State& s, Level level, std::string_view message) {
+  if (!s.json) return "dlock: " + printable(message) + '\n';
+  using nlohmann::json;
+  return json{{"level", kNames[static_cast<std::size_t>(level)]}, {"message", message}}.dump(
+             -1, ' ', false, json::error_handler_t::replace) +
+         '\n';
 }
 
-// Writes from the front of `text`; stops when stderr would block, unless `block`.  What a closed or
-// full stderr refuses is gone: there is nobody to tell.
-void write_out(std::string& text, bool block) {
-  while (!text.empty()) {
-    if (!block && !writable_now()) return;
-    const std::size_t length = block ? text.size() : std::min(text.size(), kChunk);
-    const ssize_t wrote = ::write(STDERR_FILENO, text.data(), length);
+// Writes what is kept until all is out, or until stderr takes nothing more.  What a closed stderr
+// refuses is gone: there is nobody to tell.
+void write_out(State& s) {
+  s.output.open();
+  while (!s.kept.empty()) {
+    const ssize_t wrote = s.output.write(s.kept);
     if (wrote < 0 && errno == EINTR) continue;
-    if (wrote < 0 && errno == EAGAIN) {
-      if (!block) return;
-      pollfd item{STDERR_FILENO, POLLOUT, 0};
-      ::poll(&item, 1, -1);
-      continue;
+    if (wrote < 0 && errno == EAGAIN) return;
+    s.kept.erase(0, wrote <= 0 ? s.kept.size() : static_cast<std::size_t>(wrote));
+    if (s.kept.empty() && s.dropped > 0) {
+      s.kept = format(
+          s, Level::warning,
+          std::to_string(std::exchange(s.dropped, 0)) + " messages were dropped: nobody read them");
     }
-    if (wrote <= 0) {
-      text.clear();
-      return;
-    }
-    text.erase(0, static_cast<std::size_t>(wrote));
   }
 }
 
 void say(State& s, std::string_view text) {
-  if (s.kept.size() + text.size() <= kMostKept) s.kept += text;
-  write_out(s.kept, false);
+  if (s.kept.size() + text.size() <= kMostKept) {
+    s.kept += text;
+  } else if (text.ends_with('\n')) {
+    ++s.dropped;
+  }
+  write_out(s);
 }
 
 std::size_t terminal_width() {
@@ -89,18 +143,9 @@ void log(Level level, std::string_view message) noexcept try {
   const std::lock_guard lock(s.mutex);
   std::string line = s.status_shown ? "\r\x1b[K" : "";
   s.status_shown = false;
-  if (s.json) {
-    using nlohmann::json;
-    line += json{{"level", kNames[static_cast<std::size_t>(level)]}, {"message", message}}.dump(
-                -1, ' ', false, json::error_handler_t::replace) +
-            '\n';
-  } else {
-    line += "dlock: " + printable(message) + '\n';
-  }
-  say(s, line);
+  say(s, line + format(s, level, message));
 } catch (const std::bad_alloc&) {
-  constexpr std::string_view kLine = "dlock: out of memory\n";
-  if (writable_now()) (void)!::write(STDERR_FILENO, kLine.data(), kLine.size());
+  (void)state().output.write("dlock: out of memory\n");
 }
 
 bool log_has_terminal() {
@@ -136,7 +181,18 @@ void log_after_status_line() {
 void log_flush() {
   State& s = state();
   const std::lock_guard lock(s.mutex);
-  write_out(s.kept, true);
+  const Deadline until = after(Clock::now(), kFlushes);
+  write_out(s);
+  while (!s.kept.empty() && s.output.wait_writable(remaining(until))) write_out(s);
+}
+
+void log_end() {
+  log_flush();
+  State& s = state();
+  const std::lock_guard lock(s.mutex);
+  s.output = Output();
+  const Fd nowhere(open("/dev/null", O_WRONLY | O_CLOEXEC));
+  if (nowhere) dup2(nowhere.get(), STDERR_FILENO);
 }
 
 }  // namespace dlock::util

@@ -15,8 +15,9 @@ void set_log(int verbosity, bool json);
 bool log_shows(Level level);
 
 /// Writes `dlock: <message>` and a newline to stderr in one write, control characters escaped.
-/// Never blocks: what a full pipe or a stopped terminal does not take now is kept (up to 64 KiB)
-/// and goes out before a later line or at log_flush().  Never raises SIGPIPE if that is blocked.
+/// Never blocks: what a full pipe or a stopped terminal does not take now is kept and goes out
+/// before a later line or at log_flush().  If 64 KiB are kept, further lines are dropped; how many
+/// is said as soon as stderr takes something again.  Never raises SIGPIPE if that is blocked.
 /// Without memory for the line it says "out of memory" instead.
 void log(Level level, std::string_view message) noexcept;
 
@@ -30,8 +31,10 @@ void log_status_line(std::string_view message);
 /// Another process may be showing such a line on this terminal: wipe it before the next message.
 void log_after_status_line();
 
-/// Writes what was kept, waiting for the reader as any program would.  For the end, when nothing is
-/// held any more.
+/// Writes what was kept.  Waits for the reader, for a second at most.
 void log_flush();
+
+/// log_flush(), and lets go of stderr: nothing is said any more, and a reader sees its end.
+void log_end();
 
 }  // namespace dlock::util

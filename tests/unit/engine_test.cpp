@@ -4,11 +4,9 @@
 #include <unistd.h>
 
 #include "engine/describe.hpp"
-#include "engine/lease_end.hpp"
 #include "engine/link.hpp"
 #include "engine/outcome.hpp"
 #include "engine/run.hpp"
-#include "util/poll.hpp"
 
 namespace dlock {
 namespace {
@@ -57,34 +55,28 @@ TEST(Link, CarriesMessagesBothWaysAndADescriptor) {
   EXPECT_FALSE(front.receive());
   EXPECT_FALSE(front.closed());
 
-  front.send(to_supervisor::Signal{15, true});
-  front.send(to_supervisor::Go{});
+  EXPECT_TRUE(front.send({ToSupervisor::Kind::signal, 15, true}));
+  EXPECT_TRUE(front.send({ToSupervisor::Kind::go}));
   const auto signal = supervisor.receive();
-  ASSERT_TRUE(signal && std::holds_alternative<to_supervisor::Signal>(*signal));
-  EXPECT_EQ(std::get<to_supervisor::Signal>(*signal).number, 15);
-  EXPECT_TRUE(std::get<to_supervisor::Signal>(*signal).from_terminal);
+  ASSERT_TRUE(signal && signal->kind == ToSupervisor::Kind::signal);
+  EXPECT_EQ(signal->signal, 15);
+  EXPECT_TRUE(signal->from_terminal);
   const auto go = supervisor.receive();
-  ASSERT_TRUE(go && std::holds_alternative<to_supervisor::Go>(*go));
+  ASSERT_TRUE(go && go->kind == ToSupervisor::Kind::go);
 
-  supervisor.send(to_front::Blocked{std::string(5'000, 'h'), Millis{7}, 2});
-  supervisor.send(to_front::Leased{Fd(open("/dev/null", O_RDONLY | O_CLOEXEC))});
-  supervisor.send(to_front::Granted{Fd(open("/dev/null", O_RDONLY | O_CLOEXEC))});
-  supervisor.send(to_front::Ended{79, true});
-  const auto blocked = front.receive();
-  ASSERT_TRUE(blocked && std::holds_alternative<to_front::Blocked>(*blocked));
-  EXPECT_EQ(std::get<to_front::Blocked>(*blocked).holder, std::string(1'024, 'h'));
-  EXPECT_EQ(std::get<to_front::Blocked>(*blocked).held, Millis{7});
-  EXPECT_EQ(std::get<to_front::Blocked>(*blocked).waiting, 2u);
-  const auto leased = front.receive();
-  ASSERT_TRUE(leased && std::holds_alternative<to_front::Leased>(*leased));
-  EXPECT_GE(fcntl(std::get<to_front::Leased>(*leased).alarm.get(), F_GETFD), 0);
-  const auto granted = front.receive();
-  ASSERT_TRUE(granted && std::holds_alternative<to_front::Granted>(*granted));
-  EXPECT_GE(fcntl(std::get<to_front::Granted>(*granted).witness.get(), F_GETFD), 0);
-  const auto ended = front.receive();
-  ASSERT_TRUE(ended && std::holds_alternative<to_front::Ended>(*ended));
-  EXPECT_EQ(std::get<to_front::Ended>(*ended).exit_status, 79);
-  EXPECT_TRUE(std::get<to_front::Ended>(*ended).left_behind);
+  const Fd null(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  EXPECT_TRUE(supervisor.send(ToFront::blocked_by(std::string(5'000, 'h'), Millis{7}, 2)));
+  EXPECT_TRUE(supervisor.send({ToFront::Kind::granted}, null.get()));
+  Fd witness;
+  const auto blocked = front.receive(&witness);
+  ASSERT_TRUE(blocked && blocked->kind == ToFront::Kind::blocked);
+  EXPECT_EQ(std::string(blocked->holder.data()), std::string(1'023, 'h'));
+  EXPECT_EQ(blocked->held(), Millis{7});
+  EXPECT_EQ(blocked->waiting, 2);
+  EXPECT_FALSE(witness);
+  const auto granted = front.receive(&witness);
+  ASSERT_TRUE(granted && granted->kind == ToFront::Kind::granted);
+  EXPECT_GE(fcntl(witness.get(), F_GETFD), 0);
 }
 
 TEST(Link, NoticesTheEndOfTheOtherSide) {
@@ -94,66 +86,30 @@ TEST(Link, NoticesTheEndOfTheOtherSide) {
   link->supervisor.reset();
   EXPECT_FALSE(front.receive());
   EXPECT_TRUE(front.closed());
-  front.send(to_supervisor::Go{});  // must not raise SIGPIPE
+  EXPECT_TRUE(front.send({ToSupervisor::Kind::go}));  // must not raise SIGPIPE
 }
 
-TEST(Link, HearsTheLastWordOfOneThatDidNotHearOurs) {
+TEST(Link, AMessageThatWasSentBeforeTheEndArrives) {
   auto link = make_link();
   ASSERT_TRUE(link);
   FrontEnd front(std::move(link->front));
   {
     SupervisorEnd supervisor(std::move(link->supervisor));
-    supervisor.send(to_front::Ended{4, false});
-    front.send(to_supervisor::Signal{2, false});  // never read
+    EXPECT_TRUE(supervisor.send({ToFront::Kind::granted}));
+    EXPECT_TRUE(front.send({ToSupervisor::Kind::signal, 2, false}));  // never read
   }
-  const auto ended = front.receive();
-  ASSERT_TRUE(ended && std::holds_alternative<to_front::Ended>(*ended));
-  EXPECT_EQ(std::get<to_front::Ended>(*ended).exit_status, 4);
+  EXPECT_TRUE(front.receive());
   EXPECT_FALSE(front.receive());
   EXPECT_TRUE(front.closed());
 }
 
-TEST(Link, NeverBlocks) {
+TEST(Link, NeverBlocksAndTellsWhatDoesNotArrive) {
   auto link = make_link();
   ASSERT_TRUE(link);
   SupervisorEnd supervisor(std::move(link->supervisor));
-  for (int i = 0; i < 100'000; ++i) supervisor.send(to_front::Blocked{"nobody reads this", {}, {}});
-}
-
-// What front and supervisor sleep by: margins of 1 s, as a --kill-after of 1 s makes them.
-class LeaseEndTest : public testing::Test {
- protected:
-  static bool rings(int alarm) { return util::wait_readable(alarm, Clock::now()); }
-
-  Link link_ = make_link().value();
-  const Margins margins_{Millis{1'000}};
-};
-
-TEST_F(LeaseEndTest, ItsAlarmRingsWhenTheEndOfTheTreeMustBegin) {
-  const Deadline granted = Clock::now();
-  const LeaseEnd end(*link_.page, margins_, granted + Millis{1'050});
-  EXPECT_EQ(end.get(), granted + Millis{1'050});
-  EXPECT_FALSE(rings(end.alarm_fd()));
-  EXPECT_TRUE(util::wait_readable(end.alarm_fd(), granted + Millis{10'000}));
-  EXPECT_GE(Clock::now(), margins_.term_at(end.get()));
-  EXPECT_LT(Clock::now(), granted + Millis{9'000});
-}
-
-TEST_F(LeaseEndTest, ARenewalMovesItForWhoeverHasACopyOfTheAlarm) {
-  LeaseEnd end(*link_.page, margins_, Clock::now() + Millis{1'020});
-  const Fd copy(dup(end.alarm_fd()));
-  ASSERT_TRUE(util::wait_readable(copy.get(), kNever));
-  end.move_to(Clock::now() + Millis{60'000});
-  EXPECT_FALSE(rings(copy.get()));
-  EXPECT_GT(link_.page->lease_end(), Clock::now() + Millis{50'000});
-  end.move_to(Clock::now());
-  EXPECT_TRUE(rings(copy.get()));
-}
-
-TEST_F(LeaseEndTest, ALockThatDoesNotEndHasNoAlarm) {
-  const LeaseEnd end(*link_.page, margins_, kNever);
-  EXPECT_EQ(end.get(), kNever);
-  EXPECT_EQ(end.alarm_fd(), -1);
+  bool arrives = true;
+  for (int i = 0; i < 100'000; ++i) arrives = supervisor.send({ToFront::Kind::granted});
+  EXPECT_FALSE(arrives);
 }
 
 TEST(Outcome, EachErrorHasItsStatus) {
