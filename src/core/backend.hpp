@@ -30,10 +30,11 @@ std::optional<Mode> parse_mode(std::string_view name);
 struct Owner {
   std::string id;  // 128 random bits in hex, new for every acquire; see Lease::owner_id()
   std::string host;
-  std::int64_t pid = 0;  // of the process that the user started
+  std::int64_t pid = 0;  // of the process that the user started; 0: there is none to be ended
   std::string user;
   std::string command;               // argv[0] only: the arguments may hold secrets
   std::optional<std::string> label;  // --label
+  bool ended = false;                // the command has ended: the lock is kept for --min-hold
 };
 
 struct Request {
@@ -124,11 +125,25 @@ class Lease {
   /// A call that was cancelled or ran out of time leaves the lease fit for renew() and release().
   virtual Result<void> renew(Deadline deadline, Cancel cancel) = 0;
 
-  /// Turns readable when the service has news of this lock (session expired, key taken away,
-  /// connection dropped): renew() then tells what it was, and drains it.  -1: it never calls.
-  /// The first call may subscribe, at a cost that a short job should not pay: the keeper asks only
-  /// once the job has run for a while, and calls renew() next, for what happened before.
+  /// Turns readable when there may be news of this lock (session expired, key taken away,
+  /// connection dropped): renew() then tells what it was, and drains it.  Costs neither a round
+  /// trip nor a thread.  -1: there is none; renew() is to be called each second instead.
   virtual int event_fd() { return -1; }
+
+  /// Reads what has made event_fd() readable, without waiting.  False: it was no news.
+  virtual bool has_news() { return true; }
+
+  /// Asks for the news that event_fd() has not been told so far, at a cost that a short job should
+  /// not pay.  The keeper calls it once the job has run for a second, and renew() next, for what
+  /// happened before.
+  virtual void subscribe() {}
+
+  /// The command has ended, but the lock is to be held until `until`, and no longer.  Says so in
+  /// the record of the holder (Owner::ended), which then names the calling process, or none.  Where
+  /// Traits::ends_on is ttl the lock now expires at `until` by itself, and the lease is only to be
+  /// destroyed.  Elsewhere it is to be kept and released as before.  Fails as renew() does; may be
+  /// called again, or release().
+  virtual Result<void> end_command(Deadline until, Deadline deadline, Cancel cancel) = 0;
 
   /// A descriptor that keeps the lock from everybody else for as long as any process has it open.
   /// The front keeps a copy, so that the sudden death of the process that acquired frees nothing

@@ -38,6 +38,7 @@ json owner_to_json(const Owner& owner) {
               {"user", cut_text(owner.user)},
               {"command", cut_text(owner.command)}};
   if (owner.label) object["label"] = cut_text(*owner.label);
+  if (owner.ended) object["ended"] = true;
   return object;
 }
 
@@ -49,6 +50,7 @@ Owner owner_from_json(const json& object) {
   owner.user = text_of(object, "user");
   owner.command = text_of(object, "command");
   if (object.contains("label")) owner.label = text_of(object, "label");
+  owner.ended = object.value("ended", json()) == true;
   return owner;
 }
 

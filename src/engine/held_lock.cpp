@@ -21,11 +21,7 @@ constexpr Millis kKeeperStops{2'000};
 }  // namespace
 
 HeldLock::HeldLock(std::unique_ptr<Lease> lease, Spec spec, SharedPage& page)
-    : spec_(std::move(spec)),
-      fence_(lease->fence()),
-      ends_with_process_(lease->witness_fd() >= 0),
-      page_(page),
-      lease_(std::move(lease)) {
+    : spec_(std::move(spec)), fence_(lease->fence()), page_(page), lease_(std::move(lease)) {
   page.set_lease_end(lease_->valid_until());
   page.fence = fence_.value_or(0);
   page.granted_at = granted_at_.time_since_epoch().count();
@@ -48,7 +44,7 @@ std::optional<Error> HeldLock::look(Deadline now) {
     const auto trouble = keeper_ ? keeper_->trouble() : std::nullopt;
     loss_ = Error{Errc::lost, trouble ? trouble->message : "it could not be renewed in time"};
   }
-  if (!loss_ && !keeper_ && now >= keeper_starts_at()) start_keeper();
+  if (!loss_ && !keeper_ && (now >= keeper_starts_at() || has_news())) start_keeper();
   return loss_;
 }
 
@@ -58,7 +54,19 @@ Deadline HeldLock::next_deadline() const {
   return keeper_ ? margin : std::min(margin, keeper_starts_at());
 }
 
-int HeldLock::lost_fd() const { return keeper_ && !loss_ ? keeper_->lost_fd() : -1; }
+int HeldLock::lost_fd() const {
+  if (loss_) return -1;
+  return keeper_ ? keeper_->lost_fd() : lease_->event_fd();
+}
+
+bool HeldLock::has_news() const {
+  const int event = lease_->event_fd();
+  return event >= 0 && util::wait_readable(event, Deadline{}) && lease_->has_news();
+}
+
+Deadline HeldLock::answered_by(Deadline latest) const {
+  return std::min(latest, after(Clock::now(), spec_.network_timeout));
+}
 
 std::unique_ptr<Lease> HeldLock::take_lease() {
   if (!keeper_) return std::move(lease_);
@@ -73,8 +81,7 @@ Result<void> HeldLock::release(Cancel impatience) {
       lease_end == kNever ? after(Clock::now(), spec_.network_timeout) : lease_end;
   for (bool first = true; lease && Clock::now() < until; first = false) {
     const Cancel cancel = first ? Cancel() : impatience;
-    const Deadline answered_by = std::min(until, after(Clock::now(), spec_.network_timeout));
-    const auto released = lease->release(answered_by, cancel);
+    const auto released = lease->release(answered_by(until), cancel);
     if (released) return {};
     if (released.error().code == Errc::lost) {
       // Not found after a try whose answer got lost: that try did it.
@@ -96,17 +103,19 @@ Result<void> HeldLock::release(Cancel impatience) {
   return Error{Errc::unreachable, message};
 }
 
-void HeldLock::keep_until(Deadline until) {
-  for (;;) {
-    const Deadline now = Clock::now();
-    const Deadline lease_end = page_.lease_end();
-    const bool lasts = !ends_with_process_ && lease_end != kNever && lease_end >= until;
-    if (lasts || now >= until || look(now)) return;
-    // The keeper moves lease_end without a word: look again when it may have done so.
-    const Deadline renewed_by = lease_end == kNever ? kNever : after(now, spec_.ttl / 3);
-    pollfd lost{lost_fd(), POLLIN, 0};
-    util::poll({&lost, 1}, std::min({until, next_deadline(), renewed_by}));
+void HeldLock::release_at(Deadline until) {
+  if (Clock::now() < until) {
+    lease_ = take_lease();
+    keeper_.reset();
+    if (!lease_) return;
+    const auto told = lease_->end_command(until, answered_by(page_.lease_end()), Cancel());
+    if (told && spec_.expires) return;
   }
+  for (Deadline now = Clock::now(); now < until && !look(now); now = Clock::now()) {
+    std::array<pollfd, 1> fds{{{lost_fd(), POLLIN, 0}}};
+    util::poll(fds, std::min(until, next_deadline()));
+  }
+  (void)release(Cancel());
 }
 
 }  // namespace dlock

@@ -18,6 +18,7 @@ class HeldLock {
     Millis ttl;
     Margins margins;
     Millis network_timeout;
+    bool expires = false;  // the lock by itself, also if it is not released: Traits::EndsOn::ttl
   };
   HeldLock(std::unique_ptr<Lease> lease, Spec spec, SharedPage& page);
 
@@ -25,12 +26,12 @@ class HeldLock {
   Millis ttl() const { return spec_.ttl; }
   std::optional<std::uint64_t> fence() const { return fence_; }
 
-  /// Starts the keeper when it is time: a job that is done within a second pays for no thread and
-  /// no subscription.  Why the lock is lost, by the keeper's word or by the clock; none while it is
-  /// ours.
+  /// Starts the keeper when it is time, or when the service has news: a job that is done within a
+  /// second pays for no thread and no subscription.  Why the lock is lost, by the keeper's word or
+  /// by the clock; none while it is ours.
   std::optional<Error> look(Deadline now);
   Deadline next_deadline() const;  // when look() is to be called again at the latest
-  int lost_fd() const;             // or when this is readable; -1: not yet
+  int lost_fd() const;             // or when this is readable; -1: there is none
 
   /// Releases the lock, trying again until the lease is over.  A message on `impatience` (its fd)
   /// ends the tries from the second on; the first is not to be cut short by the other half of two
@@ -38,22 +39,20 @@ class HeldLock {
   /// Errc::unreachable if it is left to end by itself, which has been said then.
   Result<void> release(Cancel impatience);
 
-  /// Where it has a witness: nothing of the lock is left when this process ends.
-  bool ends_with_process() const { return ends_with_process_; }
-
-  /// --min-hold: keeps the lock until `until`, or until what is left of its lease reaches that far,
-  /// if it outlives this process.
-  void keep_until(Deadline until);
+  /// The command has ended: keeps the lock until `until` (--min-hold) and releases it.  If the lock
+  /// can be made to expire then by itself, returns at once.
+  void release_at(Deadline until);
 
  private:
   void start_keeper();
   Deadline keeper_starts_at() const;
+  Deadline answered_by(Deadline latest) const;
+  bool has_news() const;
   std::unique_ptr<Lease> take_lease();
 
   const Spec spec_;
   const Deadline granted_at_ = Clock::now();
   std::optional<std::uint64_t> fence_;
-  const bool ends_with_process_;
   SharedPage& page_;
   std::unique_ptr<Lease> lease_;  // the keeper's once there is one
   std::unique_ptr<LeaseKeeper> keeper_;

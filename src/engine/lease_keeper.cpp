@@ -2,6 +2,7 @@
 
 #include <sys/eventfd.h>
 
+#include <algorithm>
 #include <array>
 #include <mutex>
 #include <random>
@@ -17,6 +18,8 @@
 
 namespace dlock {
 namespace {
+
+constexpr Millis kWithoutNews{1'000};  // between two renewals, if the service cannot tell of a loss
 
 void ring(const Fd& event) { eventfd_write(event.get(), 1); }
 
@@ -103,15 +106,16 @@ bool LeaseKeeper::State::renew() {
 }
 
 void LeaseKeeper::State::keep() {
-  const int event = lease->event_fd();
-  bool news = event >= 0;  // what happened before the subscription
+  lease->subscribe();
+  Deadline next{};  // at once, for what happened before that
   for (;;) {
+    const int event = lease->event_fd();
     std::array<pollfd, 2> fds{{{stop.get(), POLLIN, 0}, {event, POLLIN, 0}}};
-    const Deadline now = Clock::now();
-    util::poll(fds, news ? now : schedule.next_attempt());
+    util::poll(fds, next);
     if (fds[0].revents != 0) break;
-    news = false;
     if (!renew()) break;
+    next = schedule.next_attempt();
+    if (event < 0) next = std::min(next, after(Clock::now(), kWithoutNews));
   }
   ring(done);
 }

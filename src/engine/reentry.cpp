@@ -239,6 +239,7 @@ class BorrowedLease final : public Lease {
   std::optional<Millis> granted_ttl() const override {
     return valid_until_ == kNever ? std::nullopt : std::optional(ttl_ * 2 / 3);
   }
+  Result<void> end_command(Deadline, Deadline, Cancel) override { return {}; }
   int event_fd() override { return lender_.get(); }
   // The lender keeps the lock for as long as a process has the connection.
   int witness_fd() const override { return lender_.get(); }

@@ -214,8 +214,9 @@ std::optional<Error> Supervisor::acquire() {
   owner_id_ = (*lease)->owner_id();
   witness_ = (*lease)->witness_fd();
   const Millis ttl = (*lease)->granted_ttl().value_or(spec_.ttl);
+  const bool expires = !borrowed_ && context_.entry.traits.ends_on == Traits::EndsOn::ttl;
   lock_.emplace(std::move(*lease),
-                HeldLock::Spec{spec_.key, ttl, margins_, context_.target.connect_timeout},
+                HeldLock::Spec{spec_.key, ttl, margins_, context_.target.connect_timeout, expires},
                 context_.page);
   context_.page.granted = true;
   context_.page.kill_after = margins_.kill_after.count();
@@ -303,7 +304,8 @@ void Supervisor::say_stuck() {
 
 void Supervisor::lend() {
   const Loan loan{owner_id_, context_.page.lease_end(), lock_->ttl(), witness_};
-  for (int i = 0; i < kMostRounds && lender_.serve(loss_ ? nullptr : &loan); ++i) {
+  for (int i = 0; i < kMostRounds && lender_.serve(loss_ || max_hold_over_ ? nullptr : &loan);
+       ++i) {
   }
 }
 
@@ -453,15 +455,10 @@ void Supervisor::stay_behind() {
   context_.inherited.drop();
   signal(SIGTERM, SIG_DFL);  // there is no front to pass it on to
   staying_ = true;
-  const bool was_lent = lender_.has_borrowers();
-  if (was_lent) watch();
+  if (lender_.has_borrowers()) watch();
   if (loss_) _exit(0);
   lender_ = Lender();
-  const Deadline keep_until = after(lock_->granted_at(), spec_.min_hold);
-  lock_->keep_until(keep_until);
-  const bool is_lease = context_.page.lease_end() != kNever;
-  const bool is_over = was_lent && Clock::now() >= keep_until;
-  if (!is_lease || is_over || lock_->ends_with_process()) (void)lock_->release(Cancel());
+  lock_->release_at(after(lock_->granted_at(), spec_.min_hold));
   _exit(0);
 }
 

@@ -65,6 +65,12 @@ Millis here(Millis bound) {
   return Millis{static_cast<Millis::rep>(static_cast<double>(bound.count()) * factor)};
 }
 
+int listen_to(Lease& lease) {
+  lease.subscribe();
+  EXPECT_TRUE(renew(lease));
+  return lease.event_fd();
+}
+
 Result<void> renew(Lease& lease) { return lease.renew(soon(), Cancel()); }
 Result<void> release(Lease& lease) { return lease.release(soon(), Cancel()); }
 

@@ -38,6 +38,8 @@ bool is_free_for(Backend& backend, const Request& request);
 Errc code_of(const LeaseResult& result);
 Errc code_of(const Result<void>& result);
 Result<void> renew(Lease& lease);
+/// As the keeper does: asks for news, and for what happened before.  The descriptor to wait for.
+int listen_to(Lease& lease);
 Result<void> release(Lease& lease);
 LockInfo inspect(Backend& backend, const std::string& key);
 

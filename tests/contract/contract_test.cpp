@@ -208,6 +208,42 @@ TEST_P(Contract, AReleaseWakesAWaiter) {
   EXPECT_EQ(code_of(try_once(*b, request("job"))), Errc::busy);
 }
 
+TEST_P(Contract, ACommandThatHasEndedIsShownAndItsLockEndsWhenItShould) {
+  std::vector<Request> all{request("job")};
+  if (traits.shared) all.push_back(shared("job"));
+  if (traits.slots) all.push_back(slots("job", 1));
+  for (const Request& wanted : all) {
+    auto lease = hold(*a, wanted);
+    Waiting waiting(connect(), wanted.mode == Mode::slots ? slots("job", 1) : request("job"));
+    ASSERT_TRUE(waiting.blocked());
+    const Deadline until = in(1'500);
+    const auto told = lease->end_command(until, soon(), Cancel());
+    ASSERT_TRUE(told) << told.error().message;
+    // Redlock: the servers of a minority may be slower.
+    Owner owner;
+    EXPECT_TRUE(eventually([&] {
+      const LockInfo info = inspect(*b, "job");
+      if (info.holders.size() == 1) owner = info.holders[0].owner;
+      return owner.ended;
+    }));
+    EXPECT_EQ(owner.id, lease->owner_id());
+    if (traits.ends_on == Traits::EndsOn::ttl) {
+      EXPECT_EQ(owner.pid, 0);
+      lease.reset();
+    } else {
+      EXPECT_TRUE(owner.pid == 0 || owner.pid == getpid()) << owner.pid;
+      EXPECT_TRUE(renew(*lease));
+      util::poll({}, until);
+      EXPECT_TRUE(release(*lease));
+    }
+    auto next = waiting.lease();
+    ASSERT_TRUE(next);
+    EXPECT_GE(Clock::now(), until - Millis{50});
+    EXPECT_LT(Clock::now(), until + kPatience / 2);  // the lease was for longer
+    EXPECT_TRUE(release(*next));
+  }
+}
+
 TEST_P(Contract, AnAbandonedLockIsFreeAtOnceOrAfterItsTtl) {
   auto lease = hold(*a, request("job", Mode::exclusive, 1, kShortTtl));
   const Deadline valid_until = lease->valid_until();
@@ -466,8 +502,7 @@ TEST_P(Contract, AForceReleaseReachesTheHolderWithItsReason) {
   if (traits.slots) all.push_back(slots("job", 2));
   for (const Request& broken : all) {
     auto lease = hold(*a, broken);
-    const int events = lease->event_fd();
-    EXPECT_TRUE(renew(*lease));
+    const int events = listen_to(*lease);
     if (events >= 0) {
       EXPECT_FALSE(util::wait_readable(events, Deadline{}));
     }

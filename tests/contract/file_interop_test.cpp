@@ -295,8 +295,7 @@ TEST_F(FileBackend, UnlinkingTheFileNeverLetsTwoIn) {
 TEST_F(FileBackend, AHolderWhoseFileIsDeletedHasLostIt) {
   for (const Request& wanted : {request("job"), shared("job"), slots("job", 2)}) {
     auto lease = hold(*a, wanted);
-    const int events = lease->event_fd();
-    EXPECT_TRUE(renew(*lease));
+    const int events = listen_to(*lease);
     ::unlink(path(wanted.mode == Mode::slots ? "job~1" : "job").c_str());
     EXPECT_TRUE(util::wait_readable(events, soon()));
     const auto outcome = renew(*lease);
@@ -309,8 +308,7 @@ TEST_F(FileBackend, AHolderWhoseFileIsDeletedHasLostIt) {
 
 TEST_F(FileBackend, AnIdleHolderIsNotWokenByOtherKeys) {
   auto lease = hold(*a, request("job"));
-  const int events = lease->event_fd();
-  EXPECT_TRUE(renew(*lease));
+  const int events = listen_to(*lease);
   EXPECT_TRUE(release(*hold(*b, request("other"))));
   EXPECT_TRUE(release(*hold(*b, shared("other"))));
   EXPECT_EQ(code_of(try_once(*b, request("job"))), Errc::busy);
@@ -322,8 +320,7 @@ TEST_F(FileBackend, AnIdleHolderIsNotWokenByOtherKeys) {
 
 TEST_F(FileBackend, AHolderSeesThatItsDirectoryIsGone) {
   auto lease = hold(*a, request("job"));
-  const int events = lease->event_fd();
-  EXPECT_TRUE(renew(*lease));
+  const int events = listen_to(*lease);
   const std::string moved = dir.path() + ".moved";
   ASSERT_EQ(::rename(dir.path().c_str(), moved.c_str()), 0);
   EXPECT_TRUE(util::wait_readable(events, soon()));

@@ -27,8 +27,7 @@ std::vector<Request> all_modes(int ttl_ms = 30'000) {
 TEST_P(MysqlFaults, WhoseConnectionAnOperatorKillsHasTheRowNoMoreAndTheLeaseStill) {
   for (const Request& wanted : all_modes()) {
     auto lease = hold(*a, wanted);
-    const int events = lease->event_fd();
-    EXPECT_TRUE(renew(*lease));
+    const int events = listen_to(*lease);
     kill_session(session_of("kind = 0"));
     EXPECT_LT(time_of([&] { EXPECT_TRUE(util::wait_readable(events, soon())); }),
               here(Millis{1'000}));
@@ -46,6 +45,17 @@ TEST_P(MysqlFaults, WhoseConnectionAnOperatorKillsHasTheRowNoMoreAndTheLeaseStil
     EXPECT_TRUE(rows_become(0));
     EXPECT_TRUE(is_free_for(*b, mysql_rival_of(wanted)));
   }
+}
+
+TEST_P(MysqlFaults, AConnectionThatIsKilledBeforeTheKeeperStartsIsNews) {
+  auto lease = hold(*a, request("job"));
+  const int events = lease->event_fd();
+  ASSERT_GE(events, 0);
+  EXPECT_FALSE(util::wait_readable(events, Deadline{}));
+  kill_session(session_of("kind = 0"));
+  EXPECT_TRUE(util::wait_readable(events, soon()));
+  EXPECT_TRUE(lease->has_news());
+  EXPECT_EQ(renew(*lease).has_value(), !is_row());
 }
 
 TEST_P(MysqlFaults, AServerThatComesBackWithItsDataKnowsTheLeaseButNoRowLock) {
@@ -80,8 +90,7 @@ TEST_P(MysqlFaults, AServerThatDiesRightAfterAGrantDoesNotGiveItsNumberAgain) {
 
 TEST_P(MysqlFaults, AStoppedServerIsNoNewsAndTakesNothing) {
   auto lease = hold(*a, request("job"));
-  const int events = lease->event_fd();
-  EXPECT_TRUE(renew(*lease));
+  const int events = listen_to(*lease);
   const auto session = session_of("kind = 0");
   const Deadline valid_until = lease->valid_until();
   Waiting waiting(client(), request("job"));

@@ -183,15 +183,14 @@ TEST_F(RedisNetwork, RepliesMayComeByteByByte) {
   EXPECT_TRUE(release(*lease));
   lease = waiting.lease();
   ASSERT_TRUE(lease);
-  EXPECT_GE(lease->event_fd(), 0);
-  EXPECT_TRUE(renew(*lease));
+  EXPECT_GE(listen_to(*lease), 0);
   EXPECT_TRUE(release(*lease));
 }
 
 TEST_F(RedisNetwork, ASilentNetworkEndsEveryCallInTime) {
   auto client = through_proxy(300);
   auto lease = hold(*client, request("job"));
-  lease->event_fd();
+  lease->subscribe();
   for (const bool blackhole : {false, true}) {
     blackhole ? proxy->blackhole() : proxy->drop();
     const auto took = time_of([&] {
@@ -222,8 +221,7 @@ TEST_F(RedisNetwork, ARefusedConnectionSaysSo) {
 TEST_F(RedisNetwork, AHolderWhoseConnectionsAreKilledRenewsSilently) {
   const Request wanted = request("job");
   auto lease = hold(*a, wanted);
-  const int events = lease->event_fd();
-  EXPECT_TRUE(renew(*lease));
+  const int events = listen_to(*lease);
   for (const char* kind : {"normal", "pubsub"}) {
     server->command("CLIENT", "KILL", "TYPE", kind);
     if (kind == std::string("pubsub")) {

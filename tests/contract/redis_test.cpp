@@ -95,8 +95,7 @@ TEST_F(RedisTraffic, AShortJobHasNoSecondConnectionAndALongOneHears) {
   const Request wanted = request("job");
   auto lease = hold(*a, wanted);
   EXPECT_EQ(server->command("PUBSUB", "CHANNELS", "*"), "");
-  const int events = lease->event_fd();
-  EXPECT_TRUE(renew(*lease));
+  const int events = listen_to(*lease);
   const auto names = redis::names_of(redis::kDefaultPrefix, "job");
   EXPECT_NE(server->command("PUBSUB", "CHANNELS", "*").find(wanted.owner.id), std::string::npos);
   EXPECT_FALSE(util::wait_readable(events, Deadline{}));
@@ -121,8 +120,7 @@ TEST_F(RedisTraffic, AHolderThatWaitedIsNotWokenByItsOwnRenewals) {
     }
     auto lease = waiting.lease();
     ASSERT_TRUE(lease);
-    const int events = lease->event_fd();
-    EXPECT_TRUE(renew(*lease));
+    const int events = listen_to(*lease);
     EXPECT_TRUE(renew(*lease));
     EXPECT_FALSE(util::wait_readable(events, in(200))) << blocker;
     EXPECT_TRUE(release(*lease));
@@ -193,8 +191,7 @@ TEST_F(RedisRights, ALittleIsEnoughForEverything) {
     Waiting waiting(as_user(), rival_of(wanted));
     ASSERT_TRUE(waiters_are(1));
     EXPECT_EQ(user->list("", soon()).value().size(), 1u);
-    EXPECT_GE(lease->event_fd(), 0);
-    EXPECT_TRUE(renew(*lease));
+    EXPECT_GE(listen_to(*lease), 0);
     EXPECT_TRUE(release(*lease));
     lease = waiting.lease();
     ASSERT_TRUE(lease);

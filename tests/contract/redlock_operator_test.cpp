@@ -50,8 +50,7 @@ class RedlockOperator : public RedlockTest {
 // --- force-release
 
 TEST_F(RedlockOperator, ABrokenLockIsGoneFromAllServersAndItsHolderHearsAtOnce) {
-  ASSERT_GE(lease->event_fd(), 0);
-  EXPECT_TRUE(renew(*lease));
+  ASSERT_GE(listen_to(*lease), 0);
   const auto broken = break_lock(held.owner.id);
   ASSERT_TRUE(broken) << broken.error().message;
   EXPECT_TRUE(broken.value());
@@ -74,8 +73,7 @@ TEST_F(RedlockOperator, ALockIsBrokenAndItsHolderHearsWhileAMinorityIsDown) {
       const std::string id = inspect(*b, "job").holders.at(0).owner.id;
       ASSERT_TRUE(is_held_by(kEach, "job"));
       let_finish(*a);
-      ASSERT_GE(lease->event_fd(), 0);
-      EXPECT_TRUE(renew(*lease));
+      ASSERT_GE(listen_to(*lease), 0);
       strike(dead, death);
       const auto broken = break_lock(id);
       ASSERT_TRUE(broken) << broken.error().message;
@@ -98,8 +96,7 @@ TEST_F(RedlockOperator, ALockIsBrokenAndItsHolderHearsWhileAMinorityIsDown) {
 // up.
 TEST_F(RedlockOperator, WhoeverListensWhileAMinorityIsDownHearsByTheOthers) {
   strike(0b00011, Death::killed);
-  ASSERT_GE(lease->event_fd(), 0);
-  EXPECT_TRUE(renew(*lease));
+  ASSERT_GE(listen_to(*lease), 0);
   EXPECT_TRUE(break_lock(held.owner.id).value());
   EXPECT_TRUE(hears_of_the_loss(in(1'000)));
 }

@@ -274,8 +274,7 @@ TEST_F(ZooKeeperNetwork, ASilentNetworkEndsEveryCallInTime) {
     auto client = through_proxy(300);
     auto lease = hold(*client, request("job"));
     EXPECT_TRUE(inspect(*client, "job").holders.size() == 1);
-    lease->event_fd();
-    EXPECT_TRUE(renew(*lease));
+    listen_to(*lease);
     blackhole ? proxy->blackhole() : proxy->drop();
     const auto took = time_of([&] {
       EXPECT_EQ(code_of(lease->renew(in(200), Cancel())), Errc::unreachable);
@@ -304,8 +303,7 @@ TEST_F(ZooKeeperNetwork, AnAnswerProvesNothingAboutTheTimeAfterItWasAskedFor) {
 
 TEST_F(ZooKeeperNetwork, AHolderWhoseConnectionIsCutRenewsOnANewOne) {
   auto lease = hold(*through_proxy(), request("job"));
-  const int events = lease->event_fd();
-  EXPECT_TRUE(renew(*lease));
+  const int events = listen_to(*lease);
   for (const Cut how : {Cut::rst, Cut::fin}) {
     proxy->cut(how);
     EXPECT_TRUE(util::wait_readable(events, soon()));

@@ -32,8 +32,7 @@ TEST_F(ZooKeeperServers, GrantsATimeoutThatIsNotWhatWasAskedFor) {
 
 TEST_F(ZooKeeperServers, ASessionThatTheServerEndedIsALossAtOnce) {
   auto lease = hold(*through_proxy(), request("job"));
-  const int events = lease->event_fd();
-  EXPECT_TRUE(renew(*lease));
+  const int events = listen_to(*lease);
   end_session_of(children().at(0));
   const auto took = time_of([&] {
     while (util::wait_readable(events, soon())) {
@@ -50,8 +49,7 @@ TEST_F(ZooKeeperServers, ASessionThatTheServerEndedIsALossAtOnce) {
 TEST_F(ZooKeeperServers, ANodeThatIsDeletedIsALossAtOnce) {
   for (const Request& wanted : {request("job"), shared("job"), slots("job", 2)}) {
     auto lease = hold(*a, wanted);
-    const int events = lease->event_fd();
-    EXPECT_TRUE(renew(*lease));
+    const int events = listen_to(*lease);
     EXPECT_FALSE(util::wait_readable(events, Deadline{}));
     nodes().remove("/dlock/job/" + children().at(0));
     EXPECT_LT(time_of([&] { EXPECT_TRUE(util::wait_readable(events, soon())); }),
@@ -63,6 +61,20 @@ TEST_F(ZooKeeperServers, ANodeThatIsDeletedIsALossAtOnce) {
     EXPECT_TRUE(children().empty());
     EXPECT_EQ(code_of(release(*lease)), Errc::lost);
   }
+}
+
+TEST_F(ZooKeeperServers, ANodeThatIsDeletedBeforeTheKeeperStartsIsNews) {
+  auto lease = hold(*a, request("job"));
+  ASSERT_GE(lease->event_fd(), 0);
+  const auto is_heard = [&] {
+    while (util::wait_readable(lease->event_fd(), soon())) {
+      if (lease->has_news()) return true;
+    }
+    return false;
+  };
+  nodes().remove("/dlock/job/" + children().at(0));
+  EXPECT_TRUE(is_heard());
+  EXPECT_EQ(code_of(renew(*lease)), Errc::lost);
 }
 
 TEST_F(ZooKeeperServers, ANodeThatIsMadeAnewUnderTheSameNameIsNotOurs) {

@@ -96,6 +96,8 @@ class FaultyLease final : public Lease {
   std::optional<std::uint64_t> fence() const override { return wrapped_->fence(); }
   Deadline valid_until() const override { return wrapped_->valid_until(); }
   int event_fd() override { return wrapped_->event_fd(); }
+  bool has_news() override { return wrapped_->has_news(); }
+  void subscribe() override { wrapped_->subscribe(); }
   int witness_fd() const override { return wrapped_->witness_fd(); }
 
   Result<void> renew(Deadline deadline, Cancel cancel) override {
@@ -107,6 +109,14 @@ class FaultyLease final : public Lease {
     Result<void> outcome = wrapped_->renew(deadline, cancel);
     if (fault && old != kNever) util::poll({}, old + Millis{1});
     return outcome;
+  }
+
+  Result<void> end_command(Deadline until, Deadline deadline, Cancel cancel) override {
+    const auto fault = control_->next("end_command");
+    if (fault) {
+      if (auto error = fail(*fault, deadline, cancel)) return *error;
+    }
+    return wrapped_->end_command(until, deadline, cancel);
   }
 
   Result<void> release(Deadline deadline, Cancel cancel) override {

@@ -19,6 +19,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "core/owner_json.hpp"
 #include "util/fd.hpp"
 #include "util/host.hpp"
 #include "util/poll.hpp"
@@ -51,12 +52,7 @@ json owner_json(const Owner& owner) {
   return out;
 }
 
-Owner owner_of(const json& entry) {
-  Owner owner{entry["id"],   entry["host"],    entry["pid"].get<std::int64_t>(),
-              entry["user"], entry["command"], std::nullopt};
-  if (entry.contains("label")) owner.label = entry["label"].get<std::string>();
-  return owner;
-}
+Owner owner_of(const json& entry) { return owner_from_json(entry); }
 
 Millis millis_since(std::int64_t ns) {
   return std::chrono::duration_cast<Millis>(std::chrono::nanoseconds(now_ns() - ns));
@@ -175,16 +171,18 @@ class MemoryLease final : public Lease {
   Result<void> renew(Deadline, Cancel) override {
     if (event_) drain(event_.get());
     const Deadline before = Clock::now();
-    Transaction transaction(path_);
-    if (!transaction.ok()) return unreachable(path_);
-    for (json& holder : transaction.lock(request_.key)["holders"]) {
-      if (holder["id"] != request_.owner.id) continue;
+    return change([&](json& holder) {
       holder["expires"] = (Clock::now() + request_.ttl).time_since_epoch().count();
-      transaction.save();
       valid_ = valid_for(before, request_.ttl);
-      return {};
-    }
-    return lost(transaction);
+    });
+  }
+
+  Result<void> end_command(Deadline until, Deadline, Cancel) override {
+    return change([&](json& holder) {
+      holder["expires"] = until.time_since_epoch().count();
+      holder["ended"] = true;
+      holder["pid"] = 0;
+    });
   }
 
   // A file appears beside the state for an instant when a lock is taken away: the state itself is
@@ -210,6 +208,19 @@ class MemoryLease final : public Lease {
   }
 
  private:
+  template <class Change>
+  Result<void> change(Change change) {
+    Transaction transaction(path_);
+    if (!transaction.ok()) return unreachable(path_);
+    for (json& holder : transaction.lock(request_.key)["holders"]) {
+      if (holder["id"] != request_.owner.id) continue;
+      change(holder);
+      transaction.save();
+      return {};
+    }
+    return lost(transaction);
+  }
+
   Error lost(const Transaction& transaction) const {
     const json& revoked = transaction.state["revoked"];
     const auto why = revoked.find(request_.owner.id);

@@ -45,14 +45,22 @@ class FileLease final : public Lease {
     return check();
   }
 
-  int event_fd() override {
-    if (!subscribed_) {
-      subscribed_ = true;
-      held_.watch.add(held_.main.fd.get(), Watch::For::replaced);
-      if (held_.seat) held_.watch.add(held_.seat->fd.get(), Watch::For::replaced);
-      held_.watch.add(held_.place.dir->fd(), Watch::For::moved_directory);
+  // inotify costs a short job more than it would gain: closing it takes up to some milliseconds.
+  int event_fd() override { return subscribed_ ? held_.watch.fd() : -1; }
+
+  void subscribe() override {
+    subscribed_ = held_.watch.add(held_.main.fd.get(), Watch::For::replaced) &&
+                  (!held_.seat || held_.watch.add(held_.seat->fd.get(), Watch::For::replaced)) &&
+                  held_.watch.add(held_.place.dir->fd(), Watch::For::moved_directory);
+  }
+
+  Result<void> end_command(Deadline, Deadline, Cancel) override {
+    if (held_.seat) {
+      mark(*held_.seat, 0, kCommandEnded);
+    } else if (held_.recorded) {
+      mark(held_.main, kHeaderSize, kCommandEnded);
     }
-    return held_.watch.fd();
+    return check();
   }
 
   int witness_fd() const override { return witness_ ? witness_.get() : held_.main.fd.get(); }
@@ -76,8 +84,12 @@ class FileLease final : public Lease {
  private:
   // The record first, so that nobody sees a free lock with a holder.
   static void give_up(const LockFile& file, off_t record_at) {
-    [[maybe_unused]] const ssize_t wrote = ::pwrite(file.fd.get(), &kGivenUp, 1, record_at);
+    mark(file, record_at, kGivenUp);
     ::flock(file.fd.get(), LOCK_UN);
+  }
+
+  static void mark(const LockFile& file, off_t record_at, char sign) {
+    [[maybe_unused]] const ssize_t wrote = ::pwrite(file.fd.get(), &sign, 1, record_at);
   }
 
   Result<void> check() const {

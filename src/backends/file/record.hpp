@@ -58,8 +58,10 @@ struct Record {
 std::string format_record(const Record& record);
 /// Reads the first line of `text`; none if it is no record.
 std::optional<Record> parse_record(std::string_view text);
-/// Written over a record's first byte, makes it `given_up`.
+/// Written over a record's first byte, makes it `given_up`, or its owner one whose command has
+/// ended.
 inline constexpr char kGivenUp = '-';
+inline constexpr char kCommandEnded = '+';
 
 /// Left by force_release() for the holder it took the lock from: a line each, the newest first.
 struct Note {

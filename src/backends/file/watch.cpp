@@ -26,11 +26,14 @@ std::uint32_t mask_of(Watch::For what) {
 
 }  // namespace
 
-void Watch::add(int fd, For what) {
+bool Watch::add(int fd, For what) {
   if (!inotify_) inotify_.reset(inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
-  if (!inotify_) return;
+  if (!inotify_) return false;
   const std::string path = "/proc/self/fd/" + std::to_string(fd);
-  watches_.push_back(inotify_add_watch(inotify_.get(), path.c_str(), mask_of(what)));
+  const int watch = inotify_add_watch(inotify_.get(), path.c_str(), mask_of(what));
+  if (watch < 0) return false;
+  watches_.push_back(watch);
+  return true;
 }
 
 void Watch::drain() {

@@ -7,13 +7,13 @@
 
 namespace dlock::file {
 
-/// An inotify instance on open files, whatever their names are by now.  The user's share of
-/// instances may be used up: then it is silent, fd() is -1, and its user hears of nothing.
+/// An inotify instance on open files, whatever their names are by now.
 class Watch {
  public:
   enum class For { replaced, replaced_or_written, moved_directory };
 
-  void add(int fd, For what);
+  /// False if the user's share of instances or watches is used up, or without /proc.
+  bool add(int fd, For what);
   int fd() const { return inotify_.get(); }
   void drain();
 

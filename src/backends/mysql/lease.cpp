@@ -8,11 +8,15 @@
 #include "backends/mysql/lease.hpp"
 
 #include <sys/epoll.h>
+#include <unistd.h>
+
+#include <algorithm>
 
 #include "backends/mysql/errors.hpp"
 #include "backends/mysql/kill.hpp"
 #include "backends/mysql/statements.hpp"
 #include "core/lease_time.hpp"
+#include "core/lock_record.hpp"
 #include "util/fd.hpp"
 #include "util/log.hpp"
 #include "util/text.hpp"
@@ -50,6 +54,7 @@ class MysqlLease final : public Lease {
   std::optional<std::uint64_t> fence() const override { return fence_; }
   Deadline valid_until() const override { return valid_until_; }
   Result<void> renew(Deadline deadline, Cancel cancel) override;
+  Result<void> end_command(Deadline until, Deadline deadline, Cancel cancel) override;
   int event_fd() override;
   /// Of mysql-row: the server ends the transaction when the last copy of the socket is closed.
   int witness_fd() const override {
@@ -81,7 +86,7 @@ class MysqlLease final : public Lease {
   const std::shared_ptr<const Place> place_;
   const Method method_;
   const Statements statements_;
-  const Request request_;
+  Request request_;
   const std::uint64_t row_;
   const std::uint64_t fence_;
   std::unique_ptr<Connection> connection_;
@@ -214,6 +219,30 @@ Result<void> MysqlLease::prove_row(Deadline deadline, Cancel cancel) {
                                  util::in_quotes(request_.key) + " has been replaced by another"});
   }
   valid_until_ = trusted_until(asked_, request_.ttl);
+  return {};
+}
+
+// That of mysql-row is told over another connection: what the one with the row lock writes, nobody
+// sees before its end.
+Result<void> MysqlLease::end_command(Deadline until, Deadline deadline, Cancel cancel) {
+  if (loss_) return *loss_;
+  const bool expires = method_ != Method::row;
+  request_.owner.ended = true;
+  request_.owner.pid = expires ? 0 : getpid();
+  const std::string text = statements_.end_command(row_, std::max(remaining(until), Millis{1}),
+                                                   format_lock_record(request_));
+  std::unique_ptr<Connection> other;
+  if (expires) {
+    if (auto ok = connect(deadline, cancel); !ok) return ok;
+  } else {
+    auto opened = Connection::open(place_, deadline, cancel);
+    if (!opened) return not_told(opened.error());
+    other = std::move(*opened);
+  }
+  const Reply reply = (expires ? connection_ : other)->ask(text, deadline, cancel);
+  if (!reply.ok()) return not_told(*reply.error);
+  if (reply.answers.at(0).affected != 1) return lost(reply.answers.at(1));
+  if (expires) connection_->close();
   return {};
 }
 

@@ -288,10 +288,21 @@ std::string Statements::resume(std::uint64_t id, std::string_view owner, Millis 
 }
 
 // The count of the beats always changes: a row that is set to what it was is not "affected".
-std::string Statements::renew(std::uint64_t id, Millis ttl) const {
-  return "UPDATE " + tables_.locks + " SET expires_at = " + in(ttl) +
+std::string Statements::change_holder(std::uint64_t id, const std::string& changes) const {
+  return "UPDATE " + tables_.locks + " SET " + changes +
          ", beats = beats + 1 WHERE id = " + std::to_string(id) + " AND " + of_key() + " AND " +
-         kind_is(Kind::holder) + " AND " + is_ours() + "; " + confirm(id);
+         kind_is(Kind::holder) + (method_ == Method::row ? "" : " AND " + is_ours()) + "; " +
+         confirm(id);
+}
+
+std::string Statements::renew(std::uint64_t id, Millis ttl) const {
+  return change_holder(id, "expires_at = " + in(ttl));
+}
+
+std::string Statements::end_command(std::uint64_t id, Millis left,
+                                    const std::string& record) const {
+  return change_holder(id, "record = " + literal(record) +
+                               (method_ == Method::row ? "" : ", expires_at = " + in(left)));
 }
 
 std::string Statements::confirm(std::uint64_t id) const {

@@ -72,6 +72,8 @@ class Statements {
   /// The first answer has affected == 1 if the lease is extended; the second, what there is of
   /// the row: kind, why.
   std::string renew(std::uint64_t id, Millis ttl) const;
+  /// The same, for a command that has ended: shortens the lease to `left`, and writes a new record.
+  std::string end_command(std::uint64_t id, Millis left, const std::string& record) const;
   /// mysql-row: the same, without extending anything; and whether this is the session that has the
   /// bell of the holder, and so the row lock.
   std::string confirm(std::uint64_t id) const;
@@ -93,6 +95,7 @@ class Statements {
  private:
   std::string of_key() const;
   std::string first_gong() const;
+  std::string change_holder(std::uint64_t id, const std::string& changes) const;
   std::string columns(bool records) const;
   std::string in_way(const Request& request, std::uint64_t own, bool expired_too) const;
   std::string grant(const Request& request, std::uint64_t own, const std::string& gate,

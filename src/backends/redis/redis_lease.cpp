@@ -50,7 +50,11 @@ class RedisLease final : public Lease {
   }
   Deadline valid_until() const override { return valid_until_; }
   Result<void> renew(Deadline deadline, Cancel cancel) override;
+  Result<void> end_command(Deadline until, Deadline deadline, Cancel cancel) override;
   int event_fd() override;
+  void subscribe() override {
+    if (event_fd() >= 0) subscribe(kNever, Cancel());
+  }
   Result<void> release(Deadline deadline, Cancel cancel) override;
 
  private:
@@ -68,13 +72,14 @@ class RedisLease final : public Lease {
   };
 
   bool single() const { return cluster_->size() == 1; }
-  std::string record() const;
+  std::string record(Millis ttl) const;
+  Result<void> extend(Millis ttl, Deadline deadline, Cancel cancel);
   void subscribe(Deadline deadline, Cancel cancel);
   Result<void> verdict(const Answers& answers) const;
   void warn_of_bad_list(const Answers& answers);
 
   const std::shared_ptr<Cluster> cluster_;
-  const Request request_;
+  Request request_;
   const std::string acquired_at_;
   const std::uint64_t fence_;
   const Deadline asked_;
@@ -86,12 +91,12 @@ class RedisLease final : public Lease {
   std::unique_ptr<Subscription> waiters_subscription_;
 };
 
-std::string RedisLease::record() const {
+std::string RedisLease::record(Millis ttl) const {
   Record out{.owner = request_.owner,
              .mode = request_.mode,
              .slots = request_.slots,
              .acquired_at = acquired_at_,
-             .ttl = request_.ttl,
+             .ttl = ttl,
              .held = std::chrono::duration_cast<Millis>(Clock::now() - asked_),
              .fence = single() ? fence() : std::nullopt};
   return format_record(out);
@@ -145,6 +150,18 @@ void RedisLease::Answers::put(unsigned node, bool ours, const std::string& its_w
 
 Result<void> RedisLease::renew(Deadline deadline, Cancel cancel) {
   ears_->drain();
+  if (auto ok = extend(request_.ttl, deadline, cancel); !ok) return ok;
+  if (ears_->fd() >= 0) subscribe(deadline, cancel);
+  return {};
+}
+
+Result<void> RedisLease::end_command(Deadline until, Deadline deadline, Cancel cancel) {
+  request_.owner.ended = true;
+  request_.owner.pid = 0;
+  return extend(std::max(remaining(until), Millis{1}), deadline, cancel);
+}
+
+Result<void> RedisLease::extend(Millis ttl, Deadline deadline, Cancel cancel) {
   const Deadline asked = Clock::now();
   const Deadline until =
       single() ? deadline : std::min(deadline, after(Clock::now(), node_timeout(request_.ttl)));
@@ -158,10 +175,11 @@ Result<void> RedisLease::renew(Deadline deadline, Cancel cancel) {
     }
   }
   bool was_endless = false;
+  Request request = request_;
+  request.ttl = ttl;
   answers.end = cluster_->gather<Extension>(
       nodes,
-      [request = request_, record = record(), token = fence_, until](Node& node, unsigned,
-                                                                     Cancel stop) {
+      [request, record = record(ttl), token = fence_, until](Node& node, unsigned, Cancel stop) {
         return node.extend(request, record, token, until, stop);
       },
       [&](unsigned node, const Result<Extension>& answer) {
@@ -178,13 +196,12 @@ Result<void> RedisLease::renew(Deadline deadline, Cancel cancel) {
       [&] { return until; }, cancel);
   warn_of_bad_list(answers);
   if (auto ok = verdict(answers); !ok) return ok;
-  valid_until_ = trusted_until(asked, request_.ttl);
+  valid_until_ = trusted_until(asked, ttl);
   if (was_endless) {
     util::log(util::Level::warning, cluster_->address(0).shown + ": somebody made " +
                                         util::in_quotes(request_.key) +
                                         " last for ever (PERSIST); it has its ttl again");
   }
-  if (ears_->fd() >= 0) subscribe(deadline, cancel);
   return {};
 }
 
@@ -230,7 +247,6 @@ int RedisLease::event_fd() {
   if (waiters_subscription_ && waiters_subscription_->read({})) {
     ears_->add(head_, std::move(waiters_subscription_));
   }
-  subscribe(kNever, Cancel());
   return ears_->fd();
 }
 

@@ -34,7 +34,9 @@ class ZookeeperLease final : public Lease {
   std::optional<Millis> granted_ttl() const override { return session_->timeout(); }
   Deadline valid_until() const override { return session_->clock().valid_until(); }
   Result<void> renew(Deadline deadline, Cancel cancel) override;
+  Result<void> end_command(Deadline until, Deadline deadline, Cancel cancel) override;
   int event_fd() override;
+  bool has_news() override;
   Result<void> release(Deadline deadline, Cancel cancel) override;
 
  private:
@@ -48,7 +50,7 @@ class ZookeeperLease final : public Lease {
 
   const std::shared_ptr<const Place> place_;
   const std::unique_ptr<Session> session_;
-  const Request request_;
+  Request request_;
   const std::string path_;
   const std::uint64_t fence_;
   Call announced_;
@@ -96,6 +98,23 @@ Result<void> ZookeeperLease::prove(Deadline deadline, Cancel cancel) {
   return {};
 }
 
+Result<void> ZookeeperLease::end_command(Deadline, Deadline deadline, Cancel cancel) {
+  if (loss_) return *loss_;
+  request_.owner.ended = true;
+  request_.owner.pid = getpid();
+  const auto asked = session_->persist(
+      [this] { return std::array{set(session_->handle(), path_, format_lock_record(request_))}; },
+      deadline, cancel);
+  listen();
+  if (!asked) return session_->expired() ? lose(asked.error()) : asked.error();
+  const Call& done = asked.value()[0];
+  if (done->code == ZNONODE) return lose_node(deadline, cancel);
+  if (done->ok()) return {};
+  Error error = session_->refused(done, "write to " + path_);
+  if (error.code != Errc::lost) error.code = Errc::unreachable;
+  return error;
+}
+
 // By force-release, which has left a note; or by hand.
 Error ZookeeperLease::lose_node(Deadline deadline, Cancel cancel) {
   const std::string key = util::in_quotes(request_.key);
@@ -124,9 +143,17 @@ int ZookeeperLease::event_fd() {
     }
     timer_ = std::move(timer);
     events_ = std::move(events);
+    exists(session_->handle(), path_, Watch::yes);  // its answer is no news
     listen();
   }
   return events_.get();
+}
+
+bool ZookeeperLease::has_news() {
+  session_->look();
+  session_->add_to(events_);
+  return session_->take_news() || session_->expired() || !session_->connected() ||
+         util::wait_readable(timer_.get(), Deadline{});
 }
 
 void ZookeeperLease::listen() {

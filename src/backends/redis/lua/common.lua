@@ -73,6 +73,15 @@ local function call_next()
   end
 end
 
+-- Has the waiter that is next look in `ms`: the end may be nearer than it thinks.
+local function look_in(ms)
+  while true do
+    local first = redis.pcall('ZRANGE', queue, 0, 0)[1]
+    if not first or tell(first, 'look ' .. whole(ms + 2)) then return end
+    redis.call('ZREM', queue, first)
+  end
+end
+
 -- Forgets the shared or slots holders whose time is over; the last one takes the lock with it.
 local function purge(now)
   local over = redis.call('ZRANGEBYSCORE', lock, '-inf', whole(now))
@@ -98,7 +107,7 @@ local function settle(now)
   if letter(first) == letter(held_mode() or 'x') then
     call_next()
   else
-    tell(first, 'look ' .. whole(last[2] - now + 2))  -- the end may be nearer than it thinks
+    look_in(last[2] - now)
   end
 end
 

@@ -1,4 +1,4 @@
--- Extends the lock if it is still ours.  Never takes it again.
+-- Extends the lock, or shortens it, if it is still ours.  Never takes it again.
 --   KEYS[5]  why we have lost it, if somebody said
 --   ARGV[4]  ttl, ms       ARGV[5] record, with the fence and how long it was held
 --   ARGV[6]  our number in the client's list; '' where this is the only server
@@ -20,6 +20,7 @@ if mode == 'x' then
     local left = redis.call('PTTL', lock)
     redis.call('PEXPIRE', lock, ttl)
     if not keep('SET', owner, record, 'PX', ttl) then redis.call('PEXPIRE', owner, ttl) end
+    if left > tonumber(ttl) then look_in(tonumber(ttl)) end
     return {1, left}
   end
 else
@@ -34,6 +35,7 @@ else
     redis.call('ZADD', lock, 'XX', whole(now + ttl), id)
     keep('HSET', owner, id, record)
     redis.call('PEXPIRE', owner, redis.call('PTTL', lock))
+    if tonumber(expires) > now + ttl then settle(now) end
     return {1, left}
   end
 end

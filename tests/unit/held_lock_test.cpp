@@ -1,0 +1,85 @@
+// When the lock of a run learns that it is lost.
+#include "engine/held_lock.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/eventfd.h>
+
+#include <atomic>
+
+#include "util/poll.hpp"
+
+namespace dlock {
+namespace {
+
+// What the service has, and what it is asked.
+struct Service {
+  Fd event{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+  bool has_event = true;
+  std::atomic<bool> held{true};
+  std::atomic<int> renewals{0};
+};
+
+class FakeLease final : public Lease {
+ public:
+  explicit FakeLease(Service& service) : service_(service) {}
+
+  const std::string& owner_id() const override { return id_; }
+  std::optional<std::uint64_t> fence() const override { return std::nullopt; }
+  Deadline valid_until() const override { return kNever; }
+  Result<void> renew(Deadline, Cancel) override {
+    ++service_.renewals;
+    eventfd_t drained = 0;
+    (void)eventfd_read(service_.event.get(), &drained);
+    if (service_.held) return {};
+    return Error{Errc::lost, "gone"};
+  }
+  int event_fd() override { return service_.has_event ? service_.event.get() : -1; }
+  bool has_news() override { return !service_.held; }
+  Result<void> end_command(Deadline, Deadline, Cancel) override { return {}; }
+  Result<void> release(Deadline, Cancel) override { return {}; }
+
+ private:
+  Service& service_;
+  const std::string id_;
+};
+
+class HeldLockTest : public testing::Test {
+ protected:
+  HeldLock hold() {
+    return HeldLock(std::make_unique<FakeLease>(service_),
+                    {.key = "job", .ttl = Millis{30'000}, .margins = {}, .network_timeout = {}},
+                    page_);
+  }
+  Service service_;
+  SharedPage page_;
+};
+
+TEST_F(HeldLockTest, ALossThatTheServiceTellsRightAfterTheGrantIsHeardOf) {
+  HeldLock lock = hold();
+  const Deadline now = lock.granted_at();  // the keeper would not start for a second
+  EXPECT_FALSE(lock.look(now));
+  eventfd_write(service_.event.get(), 1);
+  EXPECT_FALSE(lock.look(now));
+  EXPECT_EQ(service_.renewals, 0) << "what is no news is asked about";
+  service_.held = false;
+  EXPECT_TRUE(util::wait_readable(lock.lost_fd(), Deadline{}));
+  EXPECT_FALSE(lock.look(now));
+  EXPECT_TRUE(util::wait_readable(lock.lost_fd(), after(Clock::now(), Millis{20'000})));
+  ASSERT_TRUE(lock.look(now));
+  EXPECT_EQ(lock.look(now)->message, "gone");
+}
+
+TEST_F(HeldLockTest, AServiceThatCannotTellIsAskedEachSecond) {
+  service_.has_event = false;
+  HeldLock lock = hold();
+  EXPECT_FALSE(lock.look(after(lock.granted_at(), Millis{1'000})));  // starts the keeper
+  const Deadline give_up = after(Clock::now(), Millis{20'000});
+  while (service_.renewals < 3 && Clock::now() < give_up)
+    util::poll({}, after(Clock::now(), Millis{20}));
+  service_.held = false;
+  EXPECT_TRUE(util::wait_readable(lock.lost_fd(), give_up));
+  EXPECT_TRUE(lock.look(Clock::now()));
+}
+
+}  // namespace
+}  // namespace dlock
