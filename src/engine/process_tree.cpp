@@ -13,6 +13,10 @@
 //   dumpable, such as a dlock that holds a password, only the number, in the list of its parent.
 //   Such a process is signalled without a look at its ancestors.  What is below it becomes ours
 //   when it dies, and is found by the next walk.
+// Order.  A process of the job may be a dlock that holds another lock: its job must be dead before
+//   that lock is free.  So the tree is stopped from above, and killed from below: each process when
+//   its children have ended.  A process that is stopped starts no other one, and does not go on
+//   when its children end.
 // Ending.  Repeated walks come to an end: a killed process forks no more, and its children become
 //   ours.  If there are more processes than places, the next walk finds those that remain.
 // Descriptors.  A walk must work when the system has none to give, or a job outlives its lock.  So
@@ -39,15 +43,19 @@
 #include <cstring>
 #include <new>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 
 #include "util/log.hpp"
+#include "util/poll.hpp"
 
 namespace dlock {
 namespace {
 
 constexpr Millis kLongestPause{20};  // between two walks that kill
+
+constexpr Millis kWalkWaits{20};  // for the ends of processes, in one walk
 
 constexpr int kTriesToWalkUp = 5;
 
@@ -181,9 +189,12 @@ Below below(pid_t pid, pid_t ancestor) {
 
 Fd pidfd_of(pid_t pid) { return Fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))); }
 
-bool has_ended(const Fd& pidfd) {
-  pollfd entry{pidfd.get(), POLLIN, 0};
-  return ::poll(&entry, 1, 0) == 1;
+bool has_ended(const Fd& pidfd) { return util::wait_readable(pidfd.get(), Deadline{}); }
+
+// Whether a process that was killed ends until then.  Before Linux 5.3 nothing tells.
+bool ends(pid_t pid, Deadline until) {
+  const Fd pidfd = pidfd_of(pid);
+  return !pidfd || util::wait_readable(pidfd.get(), until);
 }
 
 // Calls `use` with a pidfd of a process that was found, if it is below us and has not ended.  No
@@ -229,6 +240,25 @@ void say_stuck(const Signalled& killed) {
   }
 }
 
+namespace {
+
+// True if it got the signal.
+bool send(pid_t pid, int sig, Signalled& out) {
+  return with_living(pid, [&](const Fd& pidfd) {
+    const long sent =
+        pidfd ? syscall(SYS_pidfd_send_signal, pidfd.get(), sig, nullptr, 0) : kill(pid, sig);
+    if (sent == 0) {
+      out.living = pid;
+    } else if (errno != ESRCH) {
+      out.refused = pid;
+      out.error = errno;
+    }
+    return sent == 0;
+  });
+}
+
+}  // namespace
+
 ProcessTree::ProcessTree() { reserve(); }
 
 void ProcessTree::reserve() {
@@ -239,77 +269,105 @@ void ProcessTree::reserve() {
   }
 }
 
-void ProcessTree::note_children(pid_t parent) {
-  read_directory(path_of("/proc/%d/task", parent), [&](pid_t task) {
-    read_numbers(path_of("/proc/%d/task/%d/children", parent, task), [&](pid_t pid) {
-      if (found_count_ < found_.size()) found_[found_count_++] = pid;
-    });
+bool ProcessTree::note(pid_t pid, std::uint16_t parent) {
+  if (std::find(spared_.begin(), spared_.end(), pid) != spared_.end()) {
+    ++spared_seen_;
+    return false;
+  }
+  if (found_count_ == found_.size()) return false;
+  found_[found_count_++] = {.pid = pid, .parent = parent};
+  if (parent != Found::kNone) ++found_[parent].children;
+  return true;
+}
+
+void ProcessTree::note_children(pid_t pid, std::uint16_t parent) {
+  read_directory(path_of("/proc/%d/task", pid), [&](pid_t task) {
+    read_numbers(path_of("/proc/%d/task/%d/children", pid, task),
+                 [&](pid_t found) { note(found, parent); });
   });
 }
 
-bool ProcessTree::is_spared(pid_t pid) const {
-  return std::find(spared_.begin(), spared_.end(), pid) != spared_.end();
+std::uint16_t ProcessTree::index_of(std::optional<pid_t> pid) const {
+  for (std::uint16_t i = 0; i < found_count_; ++i) {
+    if (found_[i].pid == pid) return i;
+  }
+  return Found::kNone;
+}
+
+bool ProcessTree::is_below_spared(pid_t pid) const {
+  return std::any_of(spared_.begin(), spared_.end(),
+                     [&](pid_t spared) { return below(pid, spared) == Below::yes; });
+}
+
+void ProcessTree::find(bool stop) {
+  found_count_ = 0;
+  spared_seen_ = 0;
+  Signalled ignored;
+  const auto visit = [&](pid_t pid) { return !stop || send(pid, SIGSTOP, ignored); };
+  const bool can_look = proc_is_ours() && open_to_read(path_of("/proc/%d/task", getpid()));
+  if (!can_look) {
+    ask_for_children([&](pid_t pid) { return note(pid, Found::kNone) && visit(pid); });
+  } else if (access("/proc/thread-self/children", R_OK) != 0) {
+    read_directory(path_of("/proc"), [&](pid_t pid) {
+      if (below_us(pid) == Below::yes && !is_below_spared(pid) &&
+          note(pid, index_of(parent_of(pid)))) {
+        visit(pid);
+      }
+    });
+  } else {
+    note_children(getpid(), Found::kNone);
+    for (std::uint16_t i = 0; i < found_count_; ++i) {
+      visit(found_[i].pid);
+      note_children(found_[i].pid, i);
+    }
+  }
+}
+
+// A walk uses what is reserved, and the caller what the walk has found.
+template <class Use>
+void ProcessTree::walk(bool stop, Use use) {
+  for (Fd& fd : reserved_) fd.reset();
+  find(stop);
+  use(std::span(found_).first(found_count_));
+  reserve();
 }
 
 void ProcessTree::spare_children() {
   if (child(P_ALL, 0) == Child::none) return;
   std::vector<pid_t> children;
-  walk([&](pid_t pid) {
-    if (child(P_PID, pid) != Child::none) children.push_back(pid);
-    return true;
+  walk(false, [&](std::span<const Found> found) {
+    for (const Found& it : found) {
+      if (child(P_PID, it.pid) != Child::none) children.push_back(it.pid);
+    }
   });
   spared_ = std::move(children);
 }
 
-// Calls `use` with each process below us that is not spared; it returns whether it could do
-// anything with that.
-template <class Use>
-void ProcessTree::walk(Use use) {
-  spared_seen_ = 0;
-  const auto visit = [&](pid_t pid) {
-    if (!is_spared(pid)) return use(pid);
-    ++spared_seen_;
-    return false;
-  };
-  for (Fd& fd : reserved_) fd.reset();
-  const bool can_look = proc_is_ours() && open_to_read(path_of("/proc/%d/task", getpid()));
-  if (!can_look) {
-    ask_for_children(visit);
-  } else if (access("/proc/thread-self/children", R_OK) != 0) {
-    read_directory(path_of("/proc"), [&](pid_t pid) {
-      const auto below_it = [&](pid_t spared) { return below(pid, spared) == Below::yes; };
-      if (std::any_of(spared_.begin(), spared_.end(), below_it)) return;
-      if (below_us(pid) == Below::yes) visit(pid);
-    });
-  } else {
-    found_count_ = 0;
-    note_children(getpid());
-    for (std::size_t i = 0; i < found_count_; ++i) {
-      if (!is_spared(found_[i])) note_children(found_[i]);  // before a signal moves them elsewhere
-      visit(found_[i]);
-    }
+// A process whose children do not end in time is left to the next walk.
+Signalled ProcessTree::kill_from_below(std::span<Found> found) {
+  Signalled out;
+  for (const Found& it : found) {
+    if (it.children == 0) send(it.pid, SIGKILL, out);
   }
-  reserve();
+  const Deadline until = after(Clock::now(), kWalkWaits);
+  for (auto it = found.rbegin(); it != found.rend(); ++it) {
+    if (it->children > 0 || it->parent == Found::kNone || !ends(it->pid, until)) continue;
+    Found& parent = found[it->parent];
+    if (--parent.children == 0) send(parent.pid, SIGKILL, out);
+  }
+  return out;
 }
 
 Signalled ProcessTree::signal(int sig) {
   Signalled out;
-  bool any = false;
-  walk([&](pid_t pid) {
-    any = true;
-    return with_living(pid, [&](const Fd& pidfd) {
-      const long sent =
-          pidfd ? syscall(SYS_pidfd_send_signal, pidfd.get(), sig, nullptr, 0) : kill(pid, sig);
-      if (sent == 0) {
-        out.living = pid;
-      } else if (errno != ESRCH) {
-        out.refused = pid;
-        out.error = errno;
-      }
-      return sent == 0;
-    });
+  const bool kills = sig == SIGKILL;
+  walk(kills, [&](std::span<Found> found) {
+    if (kills) out = kill_from_below(found);
+    for (const Found& it : found) {
+      if (!kills) send(it.pid, sig, out);
+    }
+    out.only_spared = found.empty() && !spared_.empty() && spared_seen_ >= spared_.size();
   });
-  out.only_spared = !any && !spared_.empty() && spared_seen_ >= spared_.size();
   return out;
 }
 
@@ -332,11 +390,13 @@ void ProcessTree::end(void (*stuck)(const Signalled&)) {
 
 std::vector<Process> ProcessTree::alive() {
   std::vector<Process> out;
-  walk([&](pid_t pid) {
-    return with_living(pid, [&](const Fd&) {
-      out.push_back({pid, name_of(pid)});
-      return true;
-    });
+  walk(false, [&](std::span<const Found> found) {
+    for (const Found& it : found) {
+      with_living(it.pid, [&](const Fd&) {
+        out.push_back({it.pid, name_of(it.pid)});
+        return true;
+      });
+    }
   });
   return out;
 }

@@ -7,6 +7,9 @@
 #include <sys/types.h>
 
 #include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -59,7 +62,8 @@ class ProcessTree {
   /// In a process that was forked since: they are not its children.
   void spare_none() { spared_.clear(); }
 
-  /// Sends `sig` to each process below this one that has not ended, parents before their children.
+  /// Sends `sig` to each process below this one that has not ended, parents before their children;
+  /// SIGKILL to all of them at rest, children first, and to a parent when they have ended.
   /// A process that got the number of one that has ended is not hit.  Allocates no memory, and
   /// needs no descriptor but the reserved ones.
   ///
@@ -80,13 +84,23 @@ class ProcessTree {
 
  private:
   void reserve();
-  void note_children(pid_t parent);
-  bool is_spared(pid_t pid) const;
+  struct Found {
+    static constexpr std::uint16_t kNone = UINT16_MAX;
+    pid_t pid = 0;
+    std::uint16_t parent = kNone;  // its place in found_; kNone: this process
+    std::uint16_t children = 0;    // how many of those that were found have not ended
+  };
+  bool note(pid_t pid, std::uint16_t parent);
+  void note_children(pid_t pid, std::uint16_t parent);
+  std::uint16_t index_of(std::optional<pid_t> pid) const;
+  bool is_below_spared(pid_t pid) const;
+  static Signalled kill_from_below(std::span<Found> found);
+  void find(bool stop);
   template <class Use>
-  void walk(Use use);
+  void walk(bool stop, Use use);
 
   std::array<Fd, 3> reserved_;  // given up for the time of a walk
-  std::array<pid_t, 8'192> found_{};
+  std::vector<Found> found_ = std::vector<Found>(8'192);
   std::size_t found_count_ = 0;
   bool ready_ = true;
   std::vector<pid_t> spared_;
