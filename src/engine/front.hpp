@@ -7,9 +7,11 @@
 
 namespace dlock {
 
-/// Runs until the supervisor has ended; returns dlock's exit status.  May end this process by
+/// Runs until the supervisor has ended; returns dlock's exit status.  `life_of_supervisor` is
+/// readable from then on, and its end raises SIGCONT in this process.  May end this process by
 /// SIGINT instead, if that is what the terminal sent and what ended the command: a shell that sees
 /// this stops its script, as it would have done without dlock.
-int attend(const RunContext& context, FrontEnd link, pid_t supervisor);
+int attend(const RunContext& context, FrontEnd link, pid_t supervisor,
+           const Fd& life_of_supervisor);
 
 }  // namespace dlock

@@ -32,6 +32,7 @@ void wake_at_end_of(const Fd& other) {
 int run(const BackendEntry& entry, const Target& target, const RunSpec& spec) {
   const Deadline started = Clock::now();
   Inherited inherited = Inherited::note();
+  util::log_never_blocks();  // not before that: its descriptor is none that was inherited
   signal(SIGCHLD, SIG_DFL);  // were it ignored, nobody could be waited for
   const auto status_file = StatusFile::prepare(spec.status_file);
   if (!status_file) {
@@ -60,6 +61,7 @@ int run(const BackendEntry& entry, const Target& target, const RunSpec& spec) {
   const pid_t supervisor = fork();
   if (supervisor < 0) return cannot_start("fork");
   if (supervisor == 0) {
+    util::log_forget();
     link->front.reset();
     life_of_supervisor.reset();
     tree.spare_none();
@@ -69,7 +71,7 @@ int run(const BackendEntry& entry, const Target& target, const RunSpec& spec) {
   held_by_supervisor.reset();
   wake_at_end_of(life_of_supervisor);
   inherited.drop();
-  return attend(context, FrontEnd(std::move(link->front)), supervisor);
+  return attend(context, FrontEnd(std::move(link->front)), supervisor, life_of_supervisor);
 }
 
 }  // namespace dlock

@@ -25,13 +25,15 @@ namespace {
 
 constexpr std::size_t kMostKept = 64 * 1024;
 constexpr Millis kFlushes{1'000};
-// POSIX lets a pipe that polls writable take this much without blocking.
+// A pipe that polls writable takes this much without blocking.
+constexpr std::size_t kPipe = 4'096;
+// A terminal may take less.
 constexpr std::size_t kChunk = 512;
 constexpr std::array kNames{"error", "warning", "note", "detail", "trace"};
 
 // Where the lines go.  stderr is shared with the job and with the caller, so it cannot be made
 // non-blocking; and that it polls writable is no promise, since the job may fill it at once.  So a
-// pipe or a terminal is opened a second time, for us alone.
+// pipe or a terminal is opened a second time, for this process alone.
 class Output {
  public:
   void open();
@@ -40,19 +42,30 @@ class Output {
   bool wait_writable(Millis most) const;
 
  private:
-  bool opened_ = false;
-  bool is_socket_ = false;
+  enum class Kind { unknown, stream, socket, other };
+  Kind kind();
+
+  Kind kind_ = Kind::unknown;
   Fd own_;
 };
 
-void Output::open() {
-  if (std::exchange(opened_, true)) return;
+Output::Kind Output::kind() {
   struct stat about {};
-  if (fstat(STDERR_FILENO, &about) != 0) return;
-  is_socket_ = S_ISSOCK(about.st_mode);
-  if (S_ISFIFO(about.st_mode) || isatty(STDERR_FILENO) == 1) {
-    own_.reset(::open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  if (kind_ == Kind::unknown && fstat(STDERR_FILENO, &about) == 0) {
+    kind_ = S_ISSOCK(about.st_mode)                                 ? Kind::socket
+            : S_ISFIFO(about.st_mode) || isatty(STDERR_FILENO) == 1 ? Kind::stream
+                                                                    : Kind::other;
   }
+  return kind_;
+}
+
+void Output::open() {
+  if (own_ || kind() != Kind::stream) return;
+  const bool is_for_reading = (fcntl(STDERR_FILENO, F_GETFL) & O_ACCMODE) == O_RDONLY;
+  unsigned number = 0;
+  const bool is_master = ioctl(STDERR_FILENO, TIOCGPTN, &number) == 0;  // an open makes another one
+  if (is_for_reading || is_master) return;
+  own_.reset(::open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
 }
 
 bool Output::wait_writable(Millis most) const {
@@ -62,8 +75,11 @@ bool Output::wait_writable(Millis most) const {
 
 ssize_t Output::write(std::string_view text) {
   if (own_) return ::write(own_.get(), text.data(), text.size());
-  if (is_socket_) return send(STDERR_FILENO, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-  // No /proc, or the terminal of another user: the best that is left.
+  if (kind() == Kind::socket) {
+    return send(STDERR_FILENO, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  }
+  if (kind() != Kind::stream) return ::write(STDERR_FILENO, text.data(), text.size());
+  // Not opened, or not to be opened (no /proc, that of another user): the best that is left.
   if (!wait_writable(Millis{0})) {
     errno = EAGAIN;
     return -1;
@@ -94,19 +110,25 @@ std::string format(const State& s, Level level, std::string_view message) {
          '\n';
 }
 
-// Writes what is kept until all is out, or until stderr takes nothing more.  What a closed stderr
-// refuses is gone: there is nobody to tell.
+// Whole lines, as many as a pipe takes in one piece: what the job writes comes between them.
+std::string_view next_piece(std::string_view text) {
+  const auto last = text.substr(0, kPipe).rfind('\n');
+  if (last != std::string_view::npos) return text.substr(0, last + 1);
+  return text.substr(0, std::min(text.find('\n'), text.size() - 1) + 1);
+}
+
+// Writes what is kept until all is out, or until stderr takes nothing more.  Text that stderr
+// refuses (it is closed, the disk is full) is discarded.
 void write_out(State& s) {
-  s.output.open();
   while (!s.kept.empty()) {
-    const ssize_t wrote = s.output.write(s.kept);
+    const ssize_t wrote = s.output.write(next_piece(s.kept));
     if (wrote < 0 && errno == EINTR) continue;
     if (wrote < 0 && errno == EAGAIN) return;
     s.kept.erase(0, wrote <= 0 ? s.kept.size() : static_cast<std::size_t>(wrote));
     if (s.kept.empty() && s.dropped > 0) {
       s.kept = format(
           s, Level::warning,
-          std::to_string(std::exchange(s.dropped, 0)) + " messages were dropped: nobody read them");
+          std::to_string(std::exchange(s.dropped, 0)) + " messages dropped: stderr was blocked");
     }
   }
 }
@@ -157,6 +179,8 @@ void log_status_line(std::string_view message) {
   State& s = state();
   const std::lock_guard lock(s.mutex);
   if (message.empty() && !s.status_shown) return;
+  write_out(s);
+  if (!s.kept.empty()) return;  // a clock that nobody saw in time is of no use later
   std::string line = "\r\x1b[K";
   if (!message.empty()) {
     std::string text = "dlock: " + printable(message);
@@ -186,10 +210,23 @@ void log_flush() {
   while (!s.kept.empty() && s.output.wait_writable(remaining(until))) write_out(s);
 }
 
-void log_end() {
-  log_flush();
+void log_never_blocks() {
   State& s = state();
   const std::lock_guard lock(s.mutex);
+  s.output.open();
+}
+
+void log_forget() {
+  State& s = state();
+  const std::lock_guard lock(s.mutex);
+  s.kept.clear();
+  s.dropped = 0;
+}
+
+void log_end() {
+  State& s = state();
+  const std::lock_guard lock(s.mutex);
+  write_out(s);
   s.output = Output();
   const Fd nowhere(open("/dev/null", O_WRONLY | O_CLOEXEC));
   if (nowhere) dup2(nowhere.get(), STDERR_FILENO);

@@ -15,9 +15,9 @@ void set_log(int verbosity, bool json);
 bool log_shows(Level level);
 
 /// Writes `dlock: <message>` and a newline to stderr in one write, control characters escaped.
-/// Never blocks: what a full pipe or a stopped terminal does not take now is kept and goes out
-/// before a later line or at log_flush().  If 64 KiB are kept, further lines are dropped; how many
-/// is said as soon as stderr takes something again.  Never raises SIGPIPE if that is blocked.
+/// Does not wait: what a full pipe or a stopped terminal does not take now is kept and goes out
+/// before a later line or at log_flush().  If 64 KiB are kept, further lines are dropped; their
+/// number is written when stderr accepts data again.  Never raises SIGPIPE if that is blocked.
 /// Without memory for the line it says "out of memory" instead.
 void log(Level level, std::string_view message) noexcept;
 
@@ -34,7 +34,15 @@ void log_after_status_line();
 /// Writes what was kept.  Waits for the reader, for a second at most.
 void log_flush();
 
-/// log_flush(), and lets go of stderr: nothing is said any more, and a reader sees its end.
+/// From now on log() never blocks, even if others fill stderr at the same instant.  Opens a
+/// descriptor, to be closed by log_end() alone.
+void log_never_blocks();
+
+/// In a process that was forked: forgets what was kept, which the parent will write.
+void log_forget();
+
+/// Writes what stderr takes now, and replaces stderr with /dev/null.  Later messages are discarded,
+/// and a reader of the old stderr sees end-of-file.
 void log_end();
 
 }  // namespace dlock::util

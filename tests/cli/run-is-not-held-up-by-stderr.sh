@@ -15,8 +15,12 @@ expect_status 3 timeout -k 1 60 "$DLOCK" run -vv -k job -- sh -c 'exit 3' 2>pipe
 assert_free job
 
 # --min-hold keeps the lock for as long as it says.
-expect_status 3 timeout -k 1 60 "$DLOCK" run -vv -k job --min-hold 1 -- sh -c 'exit 3' 2>pipe
+begun=$(now_ms)
+expect_status 3 timeout -k 1 60 "$DLOCK" run -vv -k job --min-hold 3 -- sh -c 'exit 3' 2>pipe
+assert_held job
 expect_status 0 "$DLOCK" run -q -k job -w 60 -- true
+took=$(($(now_ms) - begun))
+((took >= 3000)) || fail "free after $took ms, with --min-hold 3"
 
 # The lock is lost while the job runs.
 "$DLOCK" run -vv -k job -- sleep 1000 2>pipe &
