@@ -14,11 +14,6 @@
 namespace dlock::cli {
 namespace {
 
-using std::chrono::hours;
-using std::chrono::seconds;
-
-constexpr int kMostSlots = 1'000;
-
 // In the order of the choices in the flag table.
 constexpr std::array kOnLost{OnLost::term, OnLost::kill, OnLost::ignore};
 constexpr std::array kLeftovers{Leftovers::ignore, Leftovers::wait, Leftovers::kill};
@@ -30,7 +25,7 @@ void take_key(const Settings& settings, RunSpec& spec) {
   }
   if (key->values.size() > 1) {
     refuse_usage("--key is given " + std::to_string(key->values.size()) +
-                 " times; a run takes one lock; for two of them write: "
+                 " times, but a run takes one lock; for two locks, nest: "
                  "dlock run -k ONE -- dlock run -k TWO -- COMMAND");
   }
   if (auto ok = check_key(key->text()); !ok) refuse(*key, ok.error().message);
@@ -45,7 +40,7 @@ void take_mode(const Settings& settings, const BackendEntry& entry, RunSpec& spe
   }
   if (const Setting* slots = effective(settings, flag("slots"))) {
     spec.mode = Mode::slots;
-    spec.slots = static_cast<unsigned>(to_number(*slots, 1, kMostSlots));
+    spec.slots = static_cast<unsigned>(to_number(*slots, flag("slots")));
     if (!entry.traits.slots) refuse_usage(slots->where + ": " + backend + "slots");
   }
 }
@@ -57,7 +52,7 @@ void take_kill_after(const Settings& settings, const BackendEntry& entry, RunSpe
     return;
   }
   spec.kill_after_by_ttl = false;
-  spec.kill_after = to_duration(*kill_after);
+  spec.kill_after = to_duration(*kill_after, flag("kill-after"));
   if (spec.kill_after * 2 < spec.ttl) return;
   if (entry.traits.ends_on == Traits::EndsOn::process_exit) return;  // there is no ttl
   const Setting* ttl = settings.find("ttl");
@@ -71,16 +66,20 @@ void take_kill_after(const Settings& settings, const BackendEntry& entry, RunSpe
 
 void take_times(const Settings& settings, const BackendEntry& entry, RunSpec& spec) {
   if (effective(settings, flag("nonblock")) != nullptr) spec.wait = Millis{0};
-  if (const Setting* wait = effective(settings, flag("wait"))) spec.wait = to_duration(*wait);
+  if (const Setting* wait = effective(settings, flag("wait"))) {
+    spec.wait = to_duration(*wait, flag("wait"));
+  }
   if (const Setting* ttl = settings.find("ttl")) {
-    spec.ttl = to_duration(*ttl, seconds{1}, hours{24}, "from 1s to 24h");
+    spec.ttl = to_duration(*ttl, flag("ttl"));
   }
   take_kill_after(settings, entry, spec);
   if (const Setting* max_hold = settings.find("max-hold")) {
-    const Millis limit = to_duration(*max_hold);
+    const Millis limit = to_duration(*max_hold, flag("max-hold"));
     if (limit > Millis{0}) spec.max_hold = limit;
   }
-  if (const Setting* min_hold = settings.find("min-hold")) spec.min_hold = to_duration(*min_hold);
+  if (const Setting* min_hold = settings.find("min-hold")) {
+    spec.min_hold = to_duration(*min_hold, flag("min-hold"));
+  }
 }
 
 }  // namespace
@@ -99,7 +98,7 @@ RunPlan plan_run(const Invocation& invocation, std::span<const BackendEntry> bac
     spec.label = to_note(*label);
   }
   if (const Setting* status = settings.find("conflict-exit-code")) {
-    spec.conflict_status = to_number(*status, 0, 255);
+    spec.conflict_status = to_number(*status, flag("conflict-exit-code"));
   }
   if (const Setting* leftovers = settings.find("leftovers")) {
     spec.leftovers = kLeftovers[to_choice(*leftovers, flag("leftovers"))];

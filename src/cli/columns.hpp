@@ -16,11 +16,15 @@ namespace dlock::cli {
 /// Of what has no end: "never" in a table, null in JSON.
 struct Never {};
 
+/// "-" in a table, not there in JSON.
+struct Absent {};
+
 /// Lines of text: "; " between them in a table, an array in JSON.
 using Lines = std::vector<std::string>;
 
 /// Nothing is "-" in a table and null in JSON; a duration is 2m10s there and milliseconds here.
-using Cell = std::variant<std::monostate, Never, bool, std::uint64_t, Millis, std::string, Lines>;
+using Cell =
+    std::variant<std::monostate, Never, Absent, bool, std::uint64_t, Millis, std::string, Lines>;
 
 /// One column of a table of `Row`s.
 template <class Row>

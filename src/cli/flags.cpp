@@ -9,6 +9,8 @@ constexpr unsigned kWithLock = kRun;
 constexpr unsigned kLooking = kList | kShow;
 constexpr unsigned kWithBackend = kRun | kLooking | kForceRelease;
 
+constexpr std::int64_t kHoursMs = 3'600'000;
+
 constexpr std::array kFlags{
     Flag{.name = "key",
          .letter = 'k',
@@ -46,6 +48,7 @@ constexpr std::array kFlags{
          .value = "DURATION",
          .group = Group::lock,
          .commands = kWithLock,
+         .range = {1'000, 24 * kHoursMs, "from 1s to 24h"},
          .fallback = "30s",
          .brief = "let the lock expire this long after its last renewal",
          .text =
@@ -66,6 +69,7 @@ constexpr std::array kFlags{
          .group = Group::lock,
          .commands = kWithLock,
          .rival = "shared",
+         .range = {1, 1'000, "from 1 to 1000"},
          .brief = "let up to N hold the lock at once (a semaphore)",
          .text = "All holders must give the same N, from 1 to 1000."},
     Flag{.name = "label",
@@ -81,6 +85,7 @@ constexpr std::array kFlags{
          .value = "N",
          .group = Group::run,
          .commands = kRun,
+         .range = {0, 255, "from 0 to 255"},
          .fallback = "75",
          .brief = "exit with N instead of 75 if the lock is held",
          .text = "N is from 0 to 255."},
@@ -131,11 +136,12 @@ constexpr std::array kFlags{
          .group = Group::run,
          .commands = kRun,
          .brief = "keep the lock at least this long",
-         .text = "If the command ends sooner, dlock exits with the command's status at once, but "
-                 "the lock is released only when DURATION has passed since it was acquired. With "
-                 "--nonblock, or with a --wait that is shorter than DURATION, a job that all "
-                 "machines start at the same minute then runs on only one of them, even if the job "
-                 "is quick and the clocks differ a little."},
+         .text = "If the command ends sooner, dlock exits with the command's status at once. The "
+                 "lock is released when DURATION has passed since it was acquired, whatever --ttl "
+                 "is. Until then, list and show mark the command as ended. With --nonblock, or "
+                 "with a --wait that is shorter than DURATION, a job that all machines start at "
+                 "the same minute runs on only one of them, even if the job is quick and the "
+                 "clocks differ a little."},
     Flag{.name = "status-file",
          .value = "FILE",
          .group = Group::run,
@@ -272,6 +278,7 @@ constexpr std::array kFlags{
          .kind = ValueKind::duration,
          .value = "DURATION",
          .commands = kWithBackend,
+         .range = {1, 24 * kHoursMs, "more than 0 and at most 24h"},
          .fallback = "5s",
          .brief = "try to reach the backend for at most this long",
          .text = "If too few servers answer within DURATION, dlock exits with status 69. The wait "

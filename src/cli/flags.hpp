@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -20,6 +21,13 @@ inline constexpr std::array kGroups{Group::lock, Group::run, Group::look, Group:
 /// What may complete a value in a shell, where it is not a choice.
 enum class Completes { nothing, files, backends };
 
+/// `words` is the text for messages; empty: there is no range.
+struct Range {
+  std::int64_t low = 0;
+  std::int64_t high = 0;
+  std::string_view words = {};
+};
+
 struct Flag {
   std::string_view name;  // without its dashes
   char letter = 0;        // the short form; 0: there is none
@@ -35,6 +43,7 @@ struct Flag {
   /// The flag that cannot be given together with this one.
   std::string_view rival = {};
   std::array<std::string_view, 3> choices = {};  // all that the value may be; empty: anything
+  Range range = {};                              // of a number, or of a duration in milliseconds
   Completes completes = Completes::nothing;
   std::string_view fallback = {};  // the default, as help prints it
   std::string_view section = {};   // of the man page: it has more

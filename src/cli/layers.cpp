@@ -9,6 +9,11 @@
 namespace dlock::cli {
 namespace {
 
+Setting setting_of(const ConfigFile& config, const ConfigEntry& entry) {
+  return {entry.values, entry.profile.empty() ? Layer::file : Layer::profile,
+          config.at(entry.line) + ": " + entry.key};
+}
+
 std::string variable(const std::string& name) {
   const char* value = std::getenv(name.c_str());
   return value == nullptr ? "" : value;
@@ -53,10 +58,25 @@ Result<std::optional<ConfigFile>> find_config(const Settings& settings) {
   return read_config("/etc/dlock/config.json", config_kind);
 }
 
+namespace {
+
+// All values of all profiles: the first command that reads the file reports a mistake, and not,
+// weeks later, the first one that uses the value.
+void check_values(const ConfigFile& config) {
+  for (const ConfigEntry& entry : config.entries) {
+    if (const Flag* flag = find_config_key(entry.key)) {
+      check_value(setting_of(config, entry), *flag);
+    }
+  }
+}
+
+}  // namespace
+
 std::optional<ConfigFile> load_config(const Settings& settings) {
   if (const Setting* named = settings.find("config")) to_text(*named);
   auto file = find_config(settings);
   if (!file) refuse_config(file.error().message);
+  if (*file) check_values(**file);
   return std::move(*file);
 }
 
@@ -64,8 +84,7 @@ void add_config(Settings& settings, const ConfigFile& config, std::string_view p
   for (const ConfigEntry& entry : config.entries) {
     const Flag* flag = find_config_key(entry.key);
     if (entry.profile != profile || flag == nullptr) continue;
-    settings.put(flag->name, {entry.values, profile.empty() ? Layer::file : Layer::profile,
-                              config.at(entry.line) + ": " + entry.key});
+    settings.put(flag->name, setting_of(config, entry));
   }
 }
 

@@ -68,6 +68,9 @@ Cell user(const LockRow& row) {
 Cell command(const LockRow& row) {
   return of_owner(row, [](const Owner& owner) { return text(owner.command); });
 }
+Cell ended(const LockRow& row) {
+  return row.holder != nullptr && row.holder->owner.ended ? Cell(true) : Cell(Absent());
+}
 Cell label(const LockRow& row) {
   return of_owner(row, [](const Owner& owner) { return text(owner.label); });
 }
@@ -96,6 +99,8 @@ Cell foreign(const LockRow& row) {
 }
 Cell what(const LockRow& row) {
   Cell own = command(row);
+  const bool ended = row.holder != nullptr && row.holder->owner.ended;
+  if (ended) return row.holder->owner.command + " (ended)";
   if (!std::holds_alternative<std::monostate>(own) || row.holder == nullptr) return own;
   if (!row.holder->foreign) return {};
   return row.holder->foreign == "unknown" ? "(another program)" : '(' + *row.holder->foreign + ')';
@@ -147,6 +152,12 @@ constexpr std::array kColumns{
                 .cell = command,
                 .brief = "name of the command, without its arguments",
                 .may_be_cut = true}},
+    LockColumn{kOfHolder,
+               {.heading = "ENDED",
+                .field = "ended",
+                .cell = ended,
+                .brief = "yes: the command has ended, and the lock is held until --min-hold is "
+                         "over; JSON: true, or no such field"}},
     LockColumn{kOfHolder,
                {.heading = "LABEL",
                 .field = "label",

@@ -19,7 +19,9 @@ LockService::LockService(const Invocation& invocation, std::span<const BackendEn
   selection_ = select_backend(settings_, config, backends);
   json_ = effective(settings_, flag("json")) != nullptr;
   if (const Setting* output = settings_.find("output")) columns_ = chosen_columns(*output);
-  if (const Setting* age = settings_.find("older-than")) older_than_ = to_duration(*age);
+  if (const Setting* age = settings_.find("older-than")) {
+    older_than_ = to_duration(*age, flag("older-than"));
+  }
 }
 
 Deadline LockService::patience() const {

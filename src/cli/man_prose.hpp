@@ -271,6 +271,8 @@ Ctrl\-Z and
 .B fg
 both go on.
 While they are stopped, a second process of dlock keeps the lock renewed.
+If dlock is suspended when the lock is granted to it, it releases the lock after
+5 seconds and exits with status 75.
 .BR ps (1)
 shows it as
 .RI \(lqlock\ supervisor\ for\ pid\  N \(rq,
@@ -318,7 +320,8 @@ user of the outer run or as root, and can connect to the address in
 .BR DLOCK_SUPERVISORS .
 If dlock cannot tell that, since
 .I /proc
-hides one of the processes, or if the outer run does not answer, the nested run
+hides one of the processes, or if the outer run does not answer, is not allowed to
+create Unix sockets, or the record of the lock was overwritten, the nested run
 fails with status 69.
 .PP
 Any other run waits for the lock like everybody else.
@@ -401,9 +404,13 @@ A lock file holds the fencing counter of its key: removed, it begins again at 1.
 Whoever holds the lock at that moment has lost it, and dlock ends the command.
 .TP
 .B \-\-min\-hold and nested runs
-leave a process behind that keeps the lock.
+can leave a process behind that keeps the lock: with a backend whose locks end
+with a process, a connection or a session (file, mysql\-row, zookeeper), and
+while a nested run uses the lock.
 A service manager or a container that ends everything when dlock exits ends that
 process, too, and the lock with it.
+Where a lock has a ttl, the server alone keeps it for
+.BR \-\-min\-hold .
 )";
 
 inline constexpr std::string_view kRedis = R"(.SH REDIS

@@ -81,28 +81,43 @@ const Flag* flag_named(std::string_view name, const Command& command) {
   return found == all.end() ? nullptr : &*found;
 }
 
-// The words that are options, with an "=" where there may be none.
+// Says what to write instead of an option with an "=" where there may be none.  Its value may be a
+// secret, and is not repeated.
+[[noreturn]] void refuse_equals(const std::string& before, const Flag& flag) {
+  const std::string letter = std::string("-") + flag.letter;
+  const std::string shown = util::in_quotes(before + "=...");
+  if (!flag.takes_value()) refuse_usage(shown + ": " + letter + " takes no value");
+  refuse_usage(shown + ": a short option takes its value without \"=\"; write " + letter +
+               " VALUE or --" + std::string(flag.name) + "=VALUE");
+}
+
+// True if the next word is a value of this one.
+bool check_letters(const std::string& word, const Command& command) {
+  for (std::size_t i = 1; i < word.size(); ++i) {
+    const Flag* flag = flag_with(word[i], command);
+    if (flag == nullptr) return false;
+    if (i + 1 < word.size() && word[i + 1] == '=') refuse_equals(word.substr(0, i + 1), *flag);
+    if (flag->takes_value()) return i + 1 == word.size();
+  }
+  return false;
+}
+
+bool check_name(const std::string& word, const Command& command) {
+  const auto equals = word.find('=');
+  const Flag* flag = flag_named(word.substr(2, equals - 2), command);
+  if (flag == nullptr) return false;
+  if (!flag->takes_value() && equals == word.size() - 1) {
+    refuse_usage(word + " has an empty value; write " + word.substr(0, equals));
+  }
+  return flag->takes_value() && equals == std::string::npos;
+}
+
 void refuse_misplaced_equals(std::span<char* const> words, const Command& command) {
   for (auto word = words.begin(); word != words.end(); ++word) {
     const std::string text = *word;
-    const bool is_long = text.starts_with("--");
-    if (text.size() < 2 || text[0] != '-') continue;
-    const auto equals = text.find('=');
-    const Flag* flag =
-        is_long ? flag_named(text.substr(2, equals - 2), command) : flag_with(text[1], command);
-    if (flag == nullptr) continue;
-    const std::string name = "--" + std::string(flag->name);
-    if (!is_long && equals == 2 && flag->takes_value()) {
-      const std::string value = text.substr(3);
-      refuse_usage(shown_word(text) + ": write " + text.substr(0, 2) + ' ' + value + " or " + name +
-                   '=' + value);
-    }
-    if (equals != std::string::npos && !flag->takes_value() &&
-        (!is_long || equals == text.size() - 1)) {
-      refuse_usage(shown_word(text) + ": write " + text.substr(0, equals));
-    }
-    const bool value_follows =
-        flag->takes_value() && (is_long ? equals == std::string::npos : text.size() == 2);
+    const bool value_follows = text.starts_with("--")  ? check_name(text, command)
+                               : text.starts_with('-') ? check_letters(text, command)
+                                                       : false;
     if (value_follows && word + 1 != words.end()) ++word;
   }
 }

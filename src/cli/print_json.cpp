@@ -10,11 +10,13 @@ using nlohmann::ordered_json;
 struct ToJson {
   ordered_json operator()(std::monostate) const { return nullptr; }
   ordered_json operator()(Never) const { return nullptr; }
+  ordered_json operator()(Absent) const { return nullptr; }
   ordered_json operator()(Millis duration) const { return duration.count(); }
   ordered_json operator()(const Cell& cell) const { return std::visit(*this, cell); }
   ordered_json operator()(const Object& object) const {
     auto out = ordered_json::object();
     for (const Object::Field& field : object.fields) {
+      if (std::holds_alternative<Absent>(field.cell)) continue;
       out[std::string(field.name)] = field.list ? (*this)(*field.list) : (*this)(field.cell);
     }
     return out;

@@ -35,6 +35,7 @@ constexpr std::size_t kNarrowest = 8;  // what a column is never cut below
 struct ToText {
   std::string operator()(std::monostate) const { return "-"; }
   std::string operator()(Never) const { return "never"; }
+  std::string operator()(Absent) const { return "-"; }
   std::string operator()(bool truth) const { return truth ? "yes" : "no"; }
   std::string operator()(std::uint64_t number) const { return std::to_string(number); }
   std::string operator()(Millis duration) const { return util::format_duration(duration); }

@@ -213,12 +213,15 @@ void check_target(const Settings& settings, const Setting& source, const Backend
   if (entry.check == nullptr) return;
   const auto ok = entry.check(target);
   if (ok) return;
-  // Which of them is at fault only the message knows; the one that counts most decides.
+  // What is fine without a setting is wrong because of it.
+  Target without_prefix = target;
+  without_prefix.prefix.reset();
+  Target without_servers = target;
+  without_servers.servers.clear();
   const Setting* blamed = &source;
-  for (const char* name : {"server", "prefix"}) {
-    const Setting* other = settings.find(name);
-    if (other != nullptr && other->layer > blamed->layer) blamed = other;
-  }
+  if (entry.check(without_prefix)) blamed = settings.find("prefix");
+  if (blamed == &source && entry.check(without_servers)) blamed = settings.find("server");
+  if (blamed == nullptr) blamed = &source;
   const bool from_file = blamed->from_file() && settings.find("backend") != nullptr;
   throw Refusal(from_file ? exit_status::kConfig : exit_status::kUsage,
                 blamed->where + ": " + ok.error().message);
@@ -250,9 +253,7 @@ Selection select_backend(Settings& settings, const std::optional<ConfigFile>& co
   }
   if (const Setting* prefix = settings.find("prefix")) target.prefix = prefix->text();
   if (const Setting* timeout = settings.find("connect-timeout")) {
-    using std::chrono::hours;
-    target.connect_timeout =
-        to_duration(*timeout, Millis{1}, hours{24}, "more than 0 and at most 24h");
+    target.connect_timeout = to_duration(*timeout, flag("connect-timeout"));
   }
   take_zookeeper(settings, entry, target);
   if (source.shards) {

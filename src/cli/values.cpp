@@ -48,31 +48,28 @@ int to_count(const Setting& setting, int most) {
   return std::min(sum, most);
 }
 
-int to_number(const Setting& setting, int low, int high) {
-  const auto value = util::parse_int(setting.text(), low, high);
+int to_number(const Setting& setting, const Flag& flag) {
+  const auto value = util::parse_int(setting.text(), flag.range.low, flag.range.high);
   if (!value) {
-    refuse(setting, shown_word(setting.text()) + " is not a number from " + std::to_string(low) +
-                        " to " + std::to_string(high));
+    refuse(setting,
+           shown_word(setting.text()) + " is not a number " + std::string(flag.range.words));
   }
   return static_cast<int>(*value);
 }
 
-Millis to_duration(const Setting& setting) {
+Millis to_duration(const Setting& setting, const Flag& flag) {
   const auto value = util::parse_duration(setting.text());
+  const Range& range = flag.range;
+  if (value && !range.words.empty() &&
+      (value->count() < range.low || value->count() > range.high)) {
+    refuse(setting,
+           shown_word(setting.text()) + " is out of range; it must be " + std::string(range.words));
+  }
   if (value) return *value;
   if (is_negative_number(setting.text())) {
     refuse(setting, shown_word(setting.text()) + " is negative; a duration cannot be");
   }
   refuse(setting, shown_word(setting.text()) + " is not a duration such as 90s, 0.5 or 1h30m");
-}
-
-Millis to_duration(const Setting& setting, Millis low, Millis high, std::string_view range) {
-  const Millis value = to_duration(setting);
-  if (value < low || value > high) {
-    refuse(setting,
-           shown_word(setting.text()) + " is out of range; it must be " + std::string(range));
-  }
-  return value;
 }
 
 std::size_t to_choice(const Setting& setting, const Flag& flag) {
@@ -97,6 +94,28 @@ const std::string& to_note(const Setting& setting) {
   if (!util::is_utf8(text)) refuse(setting, "is not valid UTF-8");
   if (util::has_control(text)) refuse(setting, "holds a control character");
   return text;
+}
+
+void check_value(const Setting& setting, const Flag& flag) {
+  switch (flag.kind) {
+    case ValueKind::number:
+      to_number(setting, flag);
+      break;
+    case ValueKind::duration:
+      to_duration(setting, flag);
+      break;
+    case ValueKind::boolean:
+      to_bool(setting);
+      break;
+    case ValueKind::count:
+      to_count(setting, 2);
+      break;
+    case ValueKind::text:
+      if (!flag.choices.front().empty()) to_choice(setting, flag);
+      break;
+    case ValueKind::list:
+      break;
+  }
 }
 
 const Setting* effective(const Settings& settings, const Flag& given) {

@@ -30,7 +30,7 @@ std::optional<Mode> parse_mode(std::string_view name);
 struct Owner {
   std::string id;  // 128 random bits in hex, new for every acquire; see Lease::owner_id()
   std::string host;
-  std::int64_t pid = 0;  // of the process that the user started; 0: there is none to be ended
+  std::int64_t pid = 0;  // of the process that the user started; 0: no process keeps the lock
   std::string user;
   std::string command;               // argv[0] only: the arguments may hold secrets
   std::optional<std::string> label;  // --label
@@ -130,12 +130,12 @@ class Lease {
   /// trip nor a thread.  -1: there is none; renew() is to be called each second instead.
   virtual int event_fd() { return -1; }
 
-  /// Reads what has made event_fd() readable, without waiting.  False: it was no news.
+  /// Reads what has made event_fd() readable, without waiting.  False: it was not about this lock.
   virtual bool has_news() { return true; }
 
-  /// Asks for the news that event_fd() has not been told so far, at a cost that a short job should
-  /// not pay.  The keeper calls it once the job has run for a second, and renew() next, for what
-  /// happened before.
+  /// Asks for the news that event_fd() does not report without that, at a cost that a short job
+  /// should not pay.  The keeper calls it once the job has run for a second, and renew() next, for
+  /// what happened before.
   virtual void subscribe() {}
 
   /// The command has ended, but the lock is to be held until `until`, and no longer.  Says so in

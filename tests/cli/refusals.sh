@@ -7,12 +7,14 @@
 : "${tmp:?lib.sh comes first}" "${product:?}"
 need python3
 
-# refuses STATUS TEXT URL [OPTIONS]: dlock run with this backend, and half a second to reach it.
+# refuses STATUS TEXT URL [OPTIONS]: dlock run with this backend, and half a second to reach it; of the key "job", unless
+# the options name another.
 refuses() {
-  local want=$1 text=$2 url=$3 got=0 begun=$EPOCHSECONDS
+  local want=$1 text=$2 url=$3 got=0 begun=$EPOCHSECONDS key=(-k job)
   shift 3
+  [[ " $* " != *' -k '* ]] || key=()
   DLOCK_BACKEND=$url timeout -s KILL 60 \
-    "$DLOCK" run -k job --connect-timeout 0.5 "$@" -- touch ran 2>err || got=$?
+    "$DLOCK" run "${key[@]}" --connect-timeout 0.5 "$@" -- touch ran 2>err || got=$?
   assert_equal "$want" "$got" "exit status for $url $* ($(<err))"
   lib_refusal "$text" "$url $*"
   ((EPOCHSECONDS - begun <= 10)) || fail "$url took $((EPOCHSECONDS - begun)) s to be refused"

@@ -86,9 +86,21 @@ bad "profile \"redis\" has the name of a backend" '{"backends": {"redis": {"url"
 bad "$config:1: ttl: \"0\" is out of range" "{\"ttl\": 0, $backend}"
 bad "$config:2: slots: \"1001\" is not a number from 1 to 1000" "{$backend," '"slots": 1001}'
 bad "conflict_exit_code: \"256\" is not a number" "{\"conflict_exit_code\": 256, $backend}"
-bad "kill_after: must be less than half of the ttl" "{\"kill_after\": \"20s\", $backend}"
+bad "kill_after: must be less than half of the ttl" '{"kill_after": "20s", "backend": "redis"}'
 bad "backend: there is no backend \"nope\"" '{"backend": "nope"}'
 bad "leftovers: \"x\" is none of: ignore, wait, kill" "{\"leftovers\": \"x\", $backend}"
+bad "$config:1: wait: \"soon\" is not a duration" "{\"wait\": \"soon\", \"backends\": {}, $backend}"
+bad "$config:2: ttl: \"1h1\" is not a duration" "{$backend, \"backends\":" '{"p": {"url": "file:///x", "ttl": "1h1"}}}'
+
+# Every command sees it, whether it needs the value or not.
+printf '%s\n' "{$backend, \"wait\": \"10x\"}" >"$config"
+for command in list 'show job' 'force-release --yes job' 'run -k job -- true' 'run -k job -w 5 -- true'; do
+  got=0
+  # shellcheck disable=SC2086  # words
+  "$DLOCK" ${command%% *} --config "$config" ${command#"${command%% *}"} >out 2>err || got=$?
+  assert_equal 78 "$got" "exit status of dlock $command with a bad value"
+  assert_equal "dlock: $config:1: wait: \"10x\" is not a duration such as 90s, 0.5 or 1h30m" "$(<err)" "stderr"
+done
 
 # Who else could have written it, or read the password in it.
 good "{$backend}"

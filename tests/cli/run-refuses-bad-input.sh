@@ -63,10 +63,30 @@ bad '--wait: "1e3" is not a duration' -w 1e3
 bad '--max-hold: "-1s" is negative' --max-hold -1s
 bad '--min-hold: "x" is not a duration' --min-hold x
 bad '--connect-timeout: "0" is out of range' --connect-timeout 0
-bad '--kill-after: must be less than half of the ttl, which is 30s' --kill-after 15
-bad 'must be less than half of the ttl, which is 10s (--ttl)' --ttl 10 --kill-after 5s
-bad 'must be less than half of the ttl' --ttl 10 --kill-after 1h
+bad '--kill-after: must be less than half of the ttl, which is 30s' -b redis --kill-after 15
+bad 'must be less than half of the ttl, which is 10s (--ttl)' -b redis --ttl 10 --kill-after 5s
+bad 'must be less than half of the ttl' -b redis --ttl 10 --kill-after 1h
+mkdir -m 0700 other
+other=file://$tmp/other
+expect_status 0 "$DLOCK" run -b "$other" -k job --kill-after 1h -- true  # there is no ttl
 bad '--kill-after: "-1" is negative' --kill-after -1
+
+# What looks like a value and is none.
+bad '"-k=...": a short option takes its value without "="; write -k VALUE or --key=VALUE' -k=x
+bad '"-w=...": a short option takes its value without "="; write -w VALUE or --wait=VALUE' -w=5
+bad '"-nw=...": a short option takes its value without "="; write -w VALUE' -nw=5
+bad '"-b=...": a short option' -b=redis://u:hunter2@h
+assert_lacks "$(<err)" hunter2 "the message about -b="
+bad '"-v=...": -v takes no value' -v=2
+bad '"-qn=...": -n takes no value' -qn=1
+bad '--nonblock= has an empty value; write --nonblock' --nonblock=
+refuses '--key is given 2 times, but a run takes one lock' run -k a -k b "${ran[@]}"
+refuses '--key is given 2 times, but a run takes one lock' run -k a --key=a "${ran[@]}"
+expect_status 0 "$DLOCK" run -b "$other" --label -k=x -k --label=y -- true  # values of options
+expect_status 0 "$DLOCK" run -b "$other" -qnkjob=1 -- true
+expect_status 0 "$DLOCK" run -b "$other" -k job -- test -k=x = -k=x         # arguments of the command
+
+bad '--backend: bad database "x"' -b redis://h/x --prefix ab
 
 # Numbers and choices.
 for number in 0 1001 x -1 1.5 '' 99999999999999999999 0x2; do
@@ -107,7 +127,8 @@ bad 'stands twice in the URL' -b 'redis://h?a=1&a=2'
 bad 'not a URL: it must begin with scheme://' -b ://host
 bad 'not a URL: it must begin with scheme://' -b 'a b://host'
 bad 'the file backend has no servers' -S host:1
-bad 'the file backend has no prefix' --prefix x
+bad '--prefix: file://' --prefix x
+assert_contains "$(<err)" 'the file backend has no prefix'
 bad 'the file backend has no password' --password-file "$tmp/password"
 # Named in the list, and told apart from what does not exist, where it is not built in.
 for backend in redis redlock zookeeper zk mysql-table mysql mysql-row mysql-version; do

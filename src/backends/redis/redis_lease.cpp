@@ -73,7 +73,8 @@ class RedisLease final : public Lease {
 
   bool single() const { return cluster_->size() == 1; }
   std::string record(Millis ttl) const;
-  Result<void> extend(Millis ttl, Deadline deadline, Cancel cancel);
+  enum class WaitFor { majority, all };
+  Result<void> extend(Millis ttl, WaitFor servers, Deadline deadline, Cancel cancel);
   void subscribe(Deadline deadline, Cancel cancel);
   Result<void> verdict(const Answers& answers) const;
   void warn_of_bad_list(const Answers& answers);
@@ -150,7 +151,7 @@ void RedisLease::Answers::put(unsigned node, bool ours, const std::string& its_w
 
 Result<void> RedisLease::renew(Deadline deadline, Cancel cancel) {
   ears_->drain();
-  if (auto ok = extend(request_.ttl, deadline, cancel); !ok) return ok;
+  if (auto ok = extend(request_.ttl, WaitFor::majority, deadline, cancel); !ok) return ok;
   if (ears_->fd() >= 0) subscribe(deadline, cancel);
   return {};
 }
@@ -158,10 +159,11 @@ Result<void> RedisLease::renew(Deadline deadline, Cancel cancel) {
 Result<void> RedisLease::end_command(Deadline until, Deadline deadline, Cancel cancel) {
   request_.owner.ended = true;
   request_.owner.pid = 0;
-  return extend(std::max(remaining(until), Millis{1}), deadline, cancel);
+  // Of all: a server that was left out would keep the lock for the whole ttl.
+  return extend(std::max(remaining(until), Millis{1}), WaitFor::all, deadline, cancel);
 }
 
-Result<void> RedisLease::extend(Millis ttl, Deadline deadline, Cancel cancel) {
+Result<void> RedisLease::extend(Millis ttl, WaitFor servers, Deadline deadline, Cancel cancel) {
   const Deadline asked = Clock::now();
   const Deadline until =
       single() ? deadline : std::min(deadline, after(Clock::now(), node_timeout(request_.ttl)));
@@ -191,7 +193,7 @@ Result<void> RedisLease::extend(Millis ttl, Deadline deadline, Cancel cancel) {
         } else {
           answers.put(node, answer.error());
         }
-        return answers.tally.reached() || answers.tally.denied();
+        return servers == WaitFor::majority && (answers.tally.reached() || answers.tally.denied());
       },
       [&] { return until; }, cancel);
   warn_of_bad_list(answers);
