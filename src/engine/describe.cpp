@@ -19,7 +19,7 @@ std::string holder_in_words(const LockInfo::Holder& holder) {
   if (owner.pid > 0) out += (out.empty() ? "pid " : " pid ") + std::to_string(owner.pid);
   std::string what = owner.command.empty() ? std::string() : clipped(owner.command);
   if (owner.label) what += (what.empty() ? "" : ", ") + clipped(*owner.label);
-  if (owner.ended) what += what.empty() ? "ended" : ", ended";
+  if (owner.ended) what += what.empty() ? "ended" : ", which has ended";
   if (holder.foreign && (out.empty() || what.empty())) {
     const bool unknown = *holder.foreign == "unknown";
     (out.empty() ? out : what) = unknown ? "another program" : clipped(*holder.foreign);

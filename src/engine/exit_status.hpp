@@ -27,7 +27,9 @@ struct Row {
 inline constexpr std::array kTable{
     Row{"the command's", "the command ran to its end under the lock"},
     Row{"128+N", "the command died of signal N, or dlock was ended by signal N while it waited"},
-    Row{"75 (or -E N)", "not acquired: the lock is busy, or the wait ran out"},
+    Row{"75 (or -E N)",
+        "not acquired: the lock is busy, the wait ran out, or dlock was suspended when it was "
+        "granted"},
     Row{"79",
         "the lock was lost while the command ran, and the command was ended; wins over the "
         "command's own status; in a nested run also: --max-hold of the outer run is over"},

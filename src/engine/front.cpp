@@ -36,7 +36,7 @@ constexpr Millis kImpatience{500};
 
 bool is_stop(int sig) { return sig == SIGTSTP || sig == SIGTTIN || sig == SIGTTOU; }
 
-// The terminal sends these to its whole foreground group, so the command has got them.  Other
+// The terminal sends these to its whole foreground group, so the command has received them.  Other
 // signals of the kernel have reached dlock alone: SIGHUP to a session leader whose terminal is
 // gone, SIGALRM of a timer set before exec, SIGXCPU.
 bool is_from_terminal(const signalfd_siginfo& info) {
@@ -45,9 +45,11 @@ bool is_from_terminal(const signalfd_siginfo& info) {
          (sig == SIGINT || sig == SIGQUIT || sig == SIGWINCH || is_stop(sig));
 }
 
-// A message of ours to a closed stderr raised it.
-bool is_our_own_pipe(const signalfd_siginfo& info) {
-  return info.ssi_signo == SIGPIPE && static_cast<pid_t>(info.ssi_pid) == getpid();
+// The kernel raises these in this process when a message of dlock is written to a closed pipe, or
+// to a file that has reached the limit of its size.
+bool is_from_our_write(const signalfd_siginfo& info) {
+  return (info.ssi_signo == SIGPIPE || info.ssi_signo == SIGXFSZ) &&
+         static_cast<pid_t>(info.ssi_pid) == getpid();
 }
 
 // Signals that do not end a process by default do not end its wait either.
@@ -56,11 +58,14 @@ bool ends_a_wait(int sig) {
 }
 
 // Stops this process as the signal would have, had it not been blocked; returns when continued.
-void stop_self(int sig) {
+// The end of the supervisor raises SIGCONT, which takes back a stop that is pending.  If it had
+// ended before, this process must not stop: no other process is left that ends the job.
+void stop_self(int sig, const Fd& life_of_supervisor) {
   sigset_t one;
   sigemptyset(&one);
   sigaddset(&one, sig);
   kill(getpid(), sig);
+  if (util::wait_readable(life_of_supervisor.get(), Deadline{})) kill(getpid(), SIGCONT);
   sigprocmask(SIG_UNBLOCK, &one, nullptr);
   sigprocmask(SIG_BLOCK, &one, nullptr);
 }
@@ -84,8 +89,11 @@ std::string end_in_words(int wait_status) {
 
 class Front {
  public:
-  Front(const RunContext& context, FrontEnd link, pid_t supervisor)
-      : context_(context), link_(std::move(link)), supervisor_(supervisor) {}
+  Front(const RunContext& context, FrontEnd link, pid_t supervisor, const Fd& life_of_supervisor)
+      : context_(context),
+        link_(std::move(link)),
+        supervisor_(supervisor),
+        life_of_supervisor_(life_of_supervisor) {}
 
   int run();
   /// Ends the supervisor and every process of the job; returns when they are gone.
@@ -109,6 +117,7 @@ class Front {
   const RunContext& context_;
   FrontEnd link_;
   const pid_t supervisor_;
+  const Fd& life_of_supervisor_;
   Fd signals_;
   Fd witness_;
 
@@ -161,14 +170,14 @@ void Front::on_signal(const signalfd_siginfo& info) {
     }
     return;
   }
-  if (is_our_own_pipe(info)) return;
+  if (is_from_our_write(info)) return;
   if (sig == SIGINT && from_terminal) terminal_interrupt_ = true;
   if (is_stop(sig)) {
     // A job that stops its whole group, as editors do, has stopped itself already.
     const bool from_job =
         !from_terminal && below_us(static_cast<pid_t>(info.ssi_pid)) == Below::yes;
     if (!from_terminal && !from_job && !waiting_) tell({ToSupervisor::Kind::signal, sig, false});
-    stop_self(sig);
+    stop_self(sig, life_of_supervisor_);
   } else if (waiting_) {
     on_signal_while_waiting(sig);
   } else {
@@ -186,8 +195,8 @@ void Front::read_signals() {
 // If the message cannot be sent, the end of the link tells the supervisor to end the run.
 void Front::tell(const ToSupervisor& message) {
   if (link_.send(message)) return;
-  util::log(Level::error,
-            std::string("cannot send a message to the supervisor: ") + strerror(errno));
+  util::log(Level::error, std::string("cannot send a message to the supervisor: ") +
+                              strerror(errno) + "; ending " + context_.spec.argv.front());
   link_.close();
 }
 
@@ -330,8 +339,9 @@ int Front::run() {
 
 }  // namespace
 
-int attend(const RunContext& context, FrontEnd link, pid_t supervisor) {
-  Front front(context, std::move(link), supervisor);
+int attend(const RunContext& context, FrontEnd link, pid_t supervisor,
+           const Fd& life_of_supervisor) {
+  Front front(context, std::move(link), supervisor, life_of_supervisor);
   try {
     return front.run();
   } catch (const std::exception&) {  // no memory: the job must not outlive the front

@@ -9,6 +9,9 @@
 //   ends its job before the lease is over if the lender does not answer.  So a stopped lender is
 //   noticed, too.  An answer names the time that is left; the borrower counts from the instant at
 //   which it asked, which comes back with the answer, so a late one is not taken for a new one.
+// Without a socket.  A service manager may forbid local sockets (RestrictAddressFamilies).  A run
+//   that cannot listen leaves its owner id instead of an address: it holds the lock and cannot lend
+//   it, and a nested run that finds this id on the lock fails.
 // End of the borrower.  Its front has a copy of the connection, as it has of a witness: a borrower
 //   whose supervisor is killed has ended when its front has killed the job.
 // Death of the lender.  Where the kernel keeps the lock, the borrower gets a copy of the witness:
@@ -41,7 +44,9 @@ constexpr char kSeparator = ':';
 constexpr std::size_t kAddressLength = 32;
 constexpr std::size_t kMostConnections = 512;  // what a job can take of our descriptors
 constexpr int kBacklog = 64;
+constexpr char kCannotLend = '-';  // before an owner id, instead of an address
 constexpr int kAgainMs = 20;
+constexpr Millis kListensAgain{500};
 constexpr int kMostAtOnce = 16;  // so that nobody keeps the supervisor from its other work
 
 struct Question {
@@ -113,20 +118,23 @@ Answer make_answer(int socket, const Question& question, const Loan* loan) {
 
 }  // namespace
 
-bool Lender::open() {
+bool Lender::open(std::string_view owner_id) {
   const std::string id = util::random_id();
   const Address address = address_of(id);
   listener_ = make_socket(SOCK_NONBLOCK);
+  if (!listener_ && (errno == EAFNOSUPPORT || errno == EPERM || errno == EACCES)) {
+    address_ = kCannotLend + std::string(owner_id);
+    return true;
+  }
   events_.reset(epoll_create1(EPOLL_CLOEXEC));
   epoll_event event{.events = EPOLLIN, .data = {.fd = listener_.get()}};
   if (!listener_ || !events_ ||
       bind(listener_.get(), reinterpret_cast<const sockaddr*>(&address.name), address.length) !=
           0 ||
-      listen(listener_.get(), kBacklog) != 0 ||
+      ::listen(listener_.get(), kBacklog) != 0 ||
       epoll_ctl(events_.get(), EPOLL_CTL_ADD, listener_.get(), &event) != 0) {
     return false;
   }
-  listening_ = true;
   address_ = id;
   return true;
 }
@@ -149,7 +157,8 @@ void Lender::recall() {
 
 // While there is no descriptor for another connection, those that want one wait in the backlog, and
 // must not keep us awake.
-void Lender::listen_again(bool on) {
+void Lender::listen(bool on) {
+  if (!on) listens_at_ = after(Clock::now(), kListensAgain);
   if (std::exchange(listening_, on) == on) return;
   epoll_event event{.events = on ? std::uint32_t{EPOLLIN} : 0, .data = {.fd = listener_.get()}};
   epoll_ctl(events_.get(), EPOLL_CTL_MOD, listener_.get(), &event);
@@ -157,10 +166,10 @@ void Lender::listen_again(bool on) {
 
 void Lender::accept_some() {
   for (int i = 0; i < kMostAtOnce; ++i) {
-    if (connections_.size() >= kMostConnections) return listen_again(false);
+    if (connections_.size() >= kMostConnections) return listen(false);
     Fd socket(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket && (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)) return;
-    if (!socket) return listen_again(false);
+    if (!socket) return listen(false);
     if (!is_of_our_user_or_root(socket.get())) {
       const Answer no;
       (void)util::send_datagram(socket.get(), &no, sizeof(no));
@@ -189,6 +198,7 @@ bool Lender::answer(Connection& connection, const Loan* loan) const {
 }
 
 bool Lender::serve(const Loan* loan) {
+  if (Clock::now() >= next_deadline()) listen(true);
   std::array<epoll_event, kMostAtOnce> events{};
   const int count = events_ ? epoll_wait(events_.get(), events.data(), kMostAtOnce, 0) : 0;
   for (int i = 0; i < count; ++i) {
@@ -200,7 +210,7 @@ bool Lender::serve(const Loan* loan) {
     const auto ended = std::erase_if(connections_, [&](Connection& connection) {
       return connection.socket.get() == fd && !answer(connection, loan);
     });
-    if (ended > 0) listen_again(true);
+    if (ended > 0) listen(true);
   }
   return count > 0;
 }
@@ -311,6 +321,11 @@ Error would_wait_for_itself(const Request& request, const LockInfo& lock) {
                               " would wait for ever; use the same mode in both"};
 }
 
+// Of a lock file that was written over, or locked by flock(1), only the process is known.
+bool is_above_us(const LockInfo::Holder& holder) {
+  return holder.owner.id.empty() && above_us(static_cast<pid_t>(holder.owner.pid)) == Below::yes;
+}
+
 // Waits for a place in the backlog, if need be.  Errc::lost: nobody listens there any more.
 Result<Fd> connect_to(std::string_view id, Deadline deadline) {
   if (id.size() != kAddressLength) return Error{Errc::lost, "no address"};
@@ -330,6 +345,16 @@ Result<Fd> connect_to(std::string_view id, Deadline deadline) {
 Result<std::unique_ptr<BorrowedLease>> borrow_from(std::string_view id, const LockInfo& lock,
                                                    Deadline deadline) {
   std::unique_ptr<BorrowedLease> none;
+  if (id.starts_with(kCannotLend)) {
+    if (std::none_of(lock.holders.begin(), lock.holders.end(),
+                     [&](const auto& holder) { return id.substr(1) == holder.owner.id; })) {
+      return none;
+    }
+    return cannot_borrow(
+        lock,
+        "the outer run is not allowed to create Unix sockets (in a systemd unit, add "
+        "AF_UNIX to RestrictAddressFamilies=)");
+  }
   for (;;) {
     auto lender = connect_to(id, deadline);
     if (!lender && lender.error().code == Errc::lost) return none;
@@ -353,7 +378,7 @@ Result<std::unique_ptr<BorrowedLease>> borrow_from(std::string_view id, const Lo
 
 }  // namespace
 
-Result<std::unique_ptr<Lease>> borrow_lease(Backend& backend, const Request& request,
+Result<std::unique_ptr<Lease>> borrow_lease(Backend& backend, const Request& request, bool waits,
                                             Deadline deadline) {
   const char* const variable = std::getenv(kVariable);
   std::string_view addresses = variable != nullptr ? variable : "";
@@ -373,6 +398,13 @@ Result<std::unique_ptr<Lease>> borrow_lease(Backend& backend, const Request& req
       return would_wait_for_itself(request, lock);
     }
     return std::unique_ptr<Lease>(std::move(*lease));
+  }
+  const bool excludes = lock.mode == Mode::exclusive || request.mode != lock.mode;
+  if (waits && excludes && std::any_of(lock.holders.begin(), lock.holders.end(), is_above_us)) {
+    return Error{Errc::unreachable,
+                 "cannot borrow " + util::in_quotes(lock.key) +
+                     ": a process above this one holds it, and there is no valid record that "
+                     "names its owner; waiting for it would never end"};
   }
   return std::unique_ptr<Lease>();
 }

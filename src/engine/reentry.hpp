@@ -28,12 +28,16 @@ struct Loan {
 /// Used by one thread.
 class Lender {
  public:
-  /// Starts to listen.  False, with errno set, if the system refuses.
-  bool open();
+  /// Starts to listen.  False, with errno set, if the system refuses.  Where it allows no local
+  /// sockets at all (a sandbox), true: a nested run then sees the owner id in addresses(), and
+  /// fails if it asks for this lock.
+  bool open(std::string_view owner_id);
   /// The value of DLOCK_SUPERVISORS for the command: the addresses above this run, and its own.
   std::string addresses() const;
   /// Readable when serve() has something to do; -1 before open().
   int fd() const { return events_.get(); }
+  /// Or at this time: there was no descriptor left for a connection, and none is accepted before.
+  Deadline next_deadline() const { return listening_ ? kNever : listens_at_; }
   /// Answers some of what has been asked; false if there was nothing.  Null: the lock is not lent
   /// any more.
   bool serve(const Loan* loan);
@@ -48,22 +52,24 @@ class Lender {
     bool borrows = false;
   };
   void accept_some();
-  void listen_again(bool on);
+  void listen(bool on);
   bool answer(Connection& connection, const Loan* loan) const;
 
   std::string address_;
   Fd events_;
   Fd listener_;
-  bool listening_ = false;
+  bool listening_ = true;
+  Deadline listens_at_ = kNever;
   std::vector<Connection> connections_;
 };
 
 /// A lease on the lock `request.key`, borrowed from the run above this one that holds it: renewed
 /// and released by that run.  Null if no run above holds the lock; Errc::conflict if one does in a
-/// mode in which the request would wait for ever.  Without DLOCK_SUPERVISORS it costs nothing, with
-/// it one inspect().  Errc::unreachable if a supervisor above does not answer until `deadline`: the
-/// request might wait for its own job.
-Result<std::unique_ptr<Lease>> borrow_lease(Backend& backend, const Request& request,
+/// mode in which the request would wait for ever.  `waits`: the request has no timeout; then a lock
+/// that is held by a process above this one, but not lent, is refused, too.  Without
+/// DLOCK_SUPERVISORS it costs nothing, with it one inspect().  Errc::unreachable if a supervisor
+/// above does not answer until `deadline`: the request might wait for its own job.
+Result<std::unique_ptr<Lease>> borrow_lease(Backend& backend, const Request& request, bool waits,
                                             Deadline deadline);
 
 }  // namespace dlock

@@ -42,8 +42,8 @@ std::optional<int> descriptor_named_by(std::string path) {
   return std::nullopt;
 }
 
-// A new file beside `path`, to be renamed to it.  Its name is random: one that a dlock with the
-// same pid has left, in another container, is not in the way.
+// A new file beside `path`, to be renamed to it.  Its name is random: a dlock in another container
+// can have the same pid, and the file that it has left must not make this open fail.
 struct Temporary {
   explicit Temporary(const std::string& path)
       : name(path + ".dlock-" + util::random_id().substr(0, 12)),

@@ -37,6 +37,8 @@ using util::Level;
 
 // The front reads at its leisure; a stopped one must not find its socket full.
 constexpr unsigned kMostBlockedMessages = 64;
+// Until the front has answered a grant.  It does not while it is stopped; others wait meanwhile.
+constexpr Millis kFrontAnswers{5'000};
 constexpr int kMostRounds = 64;  // of answers to runs below, before anything else is looked at
 
 Millis since(Deadline instant) {
@@ -90,6 +92,7 @@ class Supervisor {
   void lend();
   void start_command();
   void fail(const char* what);
+  Deadline front_answers_by() const;
   void lose(const Error& error, Deadline now);
 
   Outcome run_under_lock();
@@ -119,8 +122,8 @@ class Supervisor {
   std::optional<HeldLock> lock_;
   Job job_{spec_.leftovers, spec_.kill_after, context_.tree};
   bool stuck_said_ = false;
-  int refused_by_ = 0;   // a signal that came before the command was started
-  std::string failure_;  // why the command was not started; empty: nothing failed
+  int refused_by_ = 0;              // a signal that came before the command was started
+  std::optional<Outcome> failure_;  // why else the command was not started
   std::optional<Error> loss_;
   bool max_hold_over_ = false;
   bool front_gone_ = false;
@@ -171,7 +174,7 @@ Result<std::unique_ptr<Lease>> Supervisor::open_and_acquire() {
   backend_ = std::move(*backend);
 
   const Request request = make_request();
-  auto borrowed = borrow_lease(*backend_, request, network_deadline());
+  auto borrowed = borrow_lease(*backend_, request, !spec_.wait, network_deadline());
   if (!borrowed) return borrowed.error();
   if (*borrowed) {
     borrowed_ = true;
@@ -221,11 +224,15 @@ std::optional<Error> Supervisor::acquire() {
   context_.page.granted = true;
   context_.page.kill_after = margins_.kill_after.count();
   context_.page.guarded = spec_.on_lost != OnLost::ignore;
-  if (!link_.send({ToFront::Kind::granted}, witness_)) fail("cannot send a message");
+  if (!link_.send({ToFront::Kind::granted}, witness_))
+    fail("cannot pass a descriptor to the other process of dlock");
   return std::nullopt;
 }
 
-void Supervisor::fail(const char* what) { failure_ = std::string(what) + ": " + strerror(errno); }
+void Supervisor::fail(const char* what) {
+  failure_ = Outcome{.name = "error", .exit_status = exit_status::kInternal};
+  failure_->reason = std::string(what) + ": " + strerror(errno);
+}
 
 void Supervisor::lose(const Error& error, Deadline now) {
   loss_ = error;
@@ -258,7 +265,7 @@ void Supervisor::look_at_clock(Deadline now) {
 
 void Supervisor::start_command() {
   // A run that borrows lends nothing: those below it find the holder above by themselves.
-  if (!borrowed_ && !lender_.open()) return fail("cannot listen on a local socket");
+  if (!borrowed_ && !lender_.open(owner_id_)) return fail("cannot listen on a local socket");
   const auto fence = lock_->fence();
   CommandSpec command;
   command.argv = spec_.argv;
@@ -304,15 +311,19 @@ void Supervisor::say_stuck() {
 
 void Supervisor::lend() {
   const Loan loan{owner_id_, context_.page.lease_end(), lock_->ttl(), witness_};
-  for (int i = 0; i < kMostRounds && lender_.serve(loss_ || max_hold_over_ ? nullptr : &loan);
-       ++i) {
+  const Loan* const lent = loss_ || max_hold_over_ ? nullptr : &loan;
+  for (int i = 0; i < kMostRounds && lender_.serve(lent); ++i) {
   }
 }
 
 bool Supervisor::finished(Deadline now) {
   if (job_.started()) return job_.finished(now) && (!staying_ || !lender_.has_borrowers());
-  return refused_by_ != 0 || loss_ || max_hold_over_ || front_gone_ || !failure_.empty() ||
+  return refused_by_ != 0 || loss_ || max_hold_over_ || front_gone_ || failure_ ||
          job_.start_error() != 0;
+}
+
+Deadline Supervisor::front_answers_by() const {
+  return job_.started() ? kNever : after(lock_->granted_at(), kFrontAnswers);
 }
 
 void Supervisor::watch() {
@@ -325,7 +336,8 @@ void Supervisor::watch() {
                                {link_.fd(), POLLIN, 0},
                                {lender_.fd(), POLLIN, 0},
                                {lock_->lost_fd(), POLLIN, 0}}};
-    Deadline next = std::min(lock_->next_deadline(), job_.next_deadline(now));
+    Deadline next = std::min({lock_->next_deadline(), job_.next_deadline(now),
+                              lender_.next_deadline(), front_answers_by()});
     if (spec_.max_hold && !max_hold_over_ && !loss_) {
       next = std::min(next, after(lock_->granted_at(), *spec_.max_hold));
     }
@@ -336,7 +348,16 @@ void Supervisor::watch() {
       (void)!read(children_.get(), &info, sizeof(info));
     }
     if (fds[1].revents != 0) read_link();
-    if (fds[2].revents != 0) lend();
+    if (Clock::now() >= front_answers_by()) {
+      failure_ = not_acquired(
+          {Errc::busy, "released " + in_quotes(spec_.key) + " without running " +
+                           spec_.argv.front() +
+                           ": this dlock was suspended (Ctrl-Z, SIGSTOP) when the lock was "
+                           "granted, and did not resume within " +
+                           util::format_duration(kFrontAnswers)},
+          spec_.conflict_status);
+    }
+    if (fds[2].revents != 0 || Clock::now() >= lender_.next_deadline()) lend();
   }
 }
 
@@ -369,7 +390,7 @@ Outcome Supervisor::outcome() const {
     return make("signalled", exit_status::kSignalBase + refused_by_,
                 "ended by signal " + std::to_string(refused_by_) + " before the command started");
   }
-  if (!failure_.empty()) return make("error", exit_status::kInternal, failure_);
+  if (failure_) return *failure_;
   if (job_.start_error() != 0) return not_started(job_.start_error());
   if (max_hold_over_) {
     return make("max-hold", exit_status::kMaxHold, "the command ran for longer than --max-hold");

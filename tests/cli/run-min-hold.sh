@@ -17,6 +17,17 @@ expect_status 0 "$DLOCK" run -q -k job -w 60 -- true
 took=$(($(now_ms) - started))
 ((took >= 3000)) || fail "the lock was free after $took ms, with --min-hold 3"
 
+# Others see that the command has ended, and no process to be killed.
+"$DLOCK" run -k job --min-hold 4 -- true
+shown=$("$DLOCK" show job --output what,pid,ended)
+assert_contains "$shown" 'true (ended)' "show"
+"$DLOCK" show --json job >shown
+pid=$(sed -n 's/.*"pid": \([0-9]*\).*/\1/p' shown)
+assert_contains "$(<shown)" '"ended": true' "show --json"
+[[ -z $pid ]] || ! gone "$pid" || fail "show names process $pid, which has ended"
+"$DLOCK" run -k job -- true 2>waiting
+assert_contains "$(<waiting)" '(true, which has ended)' "the message of a waiter"
+
 # Other descriptors come back as well, and who reads them sees their end; the caller's group does
 # not matter.
 mkfifo pipe

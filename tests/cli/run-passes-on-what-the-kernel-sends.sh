@@ -12,8 +12,8 @@ import signal, sys
 names = sys.argv[1:]
 numbers = {getattr(signal, name) for name in names}
 signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
-open("ready", "w").close()
 with open("caught", "w", buffering=1) as caught:
+    open("ready", "w").close()
     while True:
         got = signal.sigtimedwait(numbers, 30)
         print(signal.Signals(got.si_signo).name if got else "nothing", file=caught)
@@ -24,7 +24,7 @@ PYTHON
 # A timer that is set before exec.
 cat >alarm.py <<'PYTHON'
 import os, signal
-signal.alarm(1)
+signal.alarm(3)
 dlock = os.environ["DLOCK"]
 os.execv(dlock, [dlock, "run", "-q", "-k", "job", "--", "python3", "catch.py", "SIGALRM"])
 PYTHON

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# While a lease is renewed in time only the thread that renews it wakes up, three times per ttl;
-# the one that watches over the command does not, nor does the process that the user started.
+# While a lease is renewed in time, the thread that renews it wakes up three times per ttl.  The two that watch the end of the
+# lease, one in each process, look at the time that it had when they fell asleep: about once per ttl.
 . "$(dirname "$0")/lib.sh"
 
 wakes() { # TASK...: how often these threads, as /proc/PID/task/TID, have been put to sleep
@@ -29,7 +29,8 @@ watchers=("/proc/$front/task/$front" "/proc/$supervisor/task/$supervisor")
 before=$(wakes "${watchers[@]}")
 keeper_before=$(wakes "$keeper")
 sleep 6  # two ttls
-assert_equal 0 $(($(wakes "${watchers[@]}") - before)) "wake-ups of those who watch, in two ttls"
+watches=$(($(wakes "${watchers[@]}") - before))
+((watches <= 6)) || fail "those who watch woke up $watches times in two ttls"
 renewals=$(($(wakes "$keeper") - keeper_before))
 # A busy machine may interrupt it, and what it writes to may make it wait.
 ((renewals >= 5 && renewals <= 8)) || fail "the keeper woke up $renewals times in two ttls"

@@ -124,6 +124,13 @@ touch enough
 wait "$reader" || fail "somebody who reads the status file while runs replace it finds half of it, or an empty one"
 assert_equal status "$(ls -A dir)" "what is in the directory of the status file after 100 runs"
 
+# What an earlier run that was killed has left beside it is not in the way: in a container dlock has the same pid each time.
+if unshare --pid --fork true 2>unshare.err; then
+  for i in {1..50}; do echo left >"dir/status.dlock-$i"; done
+  expect_status 0 unshare --pid --fork "$DLOCK" run -k job --status-file dir/status -- true
+  assert_contains "$(<dir/status)" '"outcome":"completed"' "the status file beside leftovers"
+fi
+
 # Where it cannot be written, nothing is started.
 for target in missing/status dir open/held/x ''; do
   try 64 -k job --status-file "$target" -- touch started >out
