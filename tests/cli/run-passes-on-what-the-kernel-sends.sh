@@ -67,6 +67,7 @@ timeout -k 1 60 python3 terminal.py resize python3 catch.py SIGWINCH SIGUSR1 >/d
 assert_equal $'SIGWINCH\nSIGUSR1' "$(<caught)" "what the command got when the terminal got another size"
 
 # stderr is a pipe that nobody reads any more.
+# shellcheck disable=SC2119  # no arguments
 hold
 "$DLOCK" run -v -k job -w 60 -- touch has-run 2> >(exec true) &
 waiter=$!
