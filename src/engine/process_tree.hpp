@@ -101,7 +101,7 @@ class ProcessTree {
 
   std::array<Fd, 3> reserved_;  // given up for the time of a walk
   std::vector<Found> found_ = std::vector<Found>(8'192);
-  std::size_t found_count_ = 0;
+  std::uint16_t found_count_ = 0;
   bool ready_ = true;
   std::vector<pid_t> spared_;
   std::size_t spared_seen_ = 0;  // in this walk
