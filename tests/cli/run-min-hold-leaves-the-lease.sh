@@ -9,6 +9,11 @@
 mark=dlock-min-hold-$$
 none_left() { [[ -z $(grep -lzsxF "MARK=$mark" /proc/[0-9]*/environ || true) ]]; }
 
+# Soon after the caller is back.
+is_shown_as_ended() {
+  "$DLOCK" show --json job >shown
+  grep -q '"ended": true' shown
+}
 # held OPTIONS: the caller is back before the lock is free, which it is 3 s after the start; others see that the command has
 # ended, and no process to be killed.
 held() {
@@ -16,8 +21,7 @@ held() {
   begun=$(now_ms)
   env MARK="$mark" "$DLOCK" run -k job --min-hold 3 "$@" -- sh -c 'exit 7' || got=$?
   assert_equal 7 "$got" "exit status with $*"
-  "$DLOCK" show --json job >shown
-  assert_contains "$(<shown)" '"ended": true' "show --json with $*"
+  wait_until 2 is_shown_as_ended
   pid=$(sed -n 's/^ *"pid": \([0-9]*\).*/\1/p' shown)
   [[ -z $pid ]] || ! gone "$pid" || fail "show names process $pid, which has ended, with $*"
   if [[ ${trait[ends_on]} == ttl ]]; then wait_until 2 none_left; fi

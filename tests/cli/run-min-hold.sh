@@ -19,8 +19,8 @@ took=$(($(now_ms) - started))
 
 # Others see that the command has ended, and no process to be killed.
 "$DLOCK" run -k job --min-hold 4 -- true
-shown=$("$DLOCK" show job --output what,pid,ended)
-assert_contains "$shown" 'true (ended)' "show"
+is_shown_as_ended() { [[ $("$DLOCK" show job --output what,pid,ended) == *'true (ended)'* ]]; }
+wait_until 2 is_shown_as_ended
 "$DLOCK" show --json job >shown
 pid=$(sed -n 's/.*"pid": \([0-9]*\).*/\1/p' shown)
 assert_contains "$(<shown)" '"ended": true' "show --json"
