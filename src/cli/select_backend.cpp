@@ -213,15 +213,18 @@ void check_target(const Settings& settings, const Setting& source, const Backend
   if (entry.check == nullptr) return;
   const auto ok = entry.check(target);
   if (ok) return;
-  // What is fine without a setting is wrong because of it.
+  // What is fine without a setting that counts more is wrong because of it.
+  const auto is_wrong = [&](const char* name, const Target& without) {
+    const Setting* setting = settings.find(name);
+    return setting != nullptr && setting->layer > source.layer && entry.check(without);
+  };
   Target without_prefix = target;
   without_prefix.prefix.reset();
   Target without_servers = target;
   without_servers.servers.clear();
-  const Setting* blamed = &source;
-  if (entry.check(without_prefix)) blamed = settings.find("prefix");
-  if (blamed == &source && entry.check(without_servers)) blamed = settings.find("server");
-  if (blamed == nullptr) blamed = &source;
+  const Setting* const blamed = is_wrong("prefix", without_prefix)    ? settings.find("prefix")
+                                : is_wrong("server", without_servers) ? settings.find("server")
+                                                                      : &source;
   const bool from_file = blamed->from_file() && settings.find("backend") != nullptr;
   throw Refusal(from_file ? exit_status::kConfig : exit_status::kUsage,
                 blamed->where + ": " + ok.error().message);

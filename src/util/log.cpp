@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -27,6 +28,8 @@ constexpr std::size_t kMostKept = 64 * 1024;
 constexpr Millis kFlushes{1'000};
 // A pipe that polls writable takes this much without blocking.
 constexpr std::size_t kPipe = 4'096;
+// With fewer, a run needs them all.
+constexpr rlim_t kManyDescriptors = 64;
 // A terminal may take less.
 constexpr std::size_t kChunk = 512;
 constexpr std::array kNames{"error", "warning", "note", "detail", "trace"};
@@ -60,7 +63,10 @@ Output::Kind Output::kind() {
 }
 
 void Output::open() {
-  if (own_ || kind() != Kind::stream) return;
+  rlimit limit{};
+  const bool are_scarce =
+      getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur < kManyDescriptors;
+  if (own_ || are_scarce || kind() != Kind::stream) return;
   const bool is_for_reading = (fcntl(STDERR_FILENO, F_GETFL) & O_ACCMODE) == O_RDONLY;
   unsigned number = 0;
   const bool is_master = ioctl(STDERR_FILENO, TIOCGPTN, &number) == 0;  // an open makes another one
