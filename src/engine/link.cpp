@@ -10,7 +10,7 @@
 #include <new>
 #include <type_traits>
 
-#include "util/datagram.hpp"
+#include "util/local_socket.hpp"
 
 namespace dlock {
 

@@ -21,7 +21,6 @@
 
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -31,7 +30,7 @@
 #include <cstring>
 
 #include "engine/process_tree.hpp"
-#include "util/datagram.hpp"
+#include "util/local_socket.hpp"
 #include "util/poll.hpp"
 #include "util/random_id.hpp"
 #include "util/text.hpp"
@@ -62,23 +61,6 @@ struct Answer {
   Millis::rep left_ms = kNotHeld;
   Millis::rep ttl_ms = 0;
 };
-
-struct Address {
-  sockaddr_un name{};
-  socklen_t length = 0;
-};
-
-// In the abstract namespace: nothing to remove, and nothing that a killed process leaves.
-Address address_of(std::string_view id) {
-  const std::string name = std::string(1, '\0') + "dlock-" + std::string(id);
-  Address out;
-  out.name.sun_family = AF_UNIX;
-  std::memcpy(out.name.sun_path, name.data(), name.size());
-  out.length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size());
-  return out;
-}
-
-Fd make_socket(int flags) { return Fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | flags, 0)); }
 
 std::optional<ucred> peer_of(int socket) {
   ucred out{};
@@ -120,8 +102,7 @@ Answer make_answer(int socket, const Question& question, const Loan* loan) {
 
 bool Lender::open(std::string_view owner_id) {
   const std::string id = util::random_id();
-  const Address address = address_of(id);
-  listener_ = make_socket(SOCK_NONBLOCK);
+  listener_ = util::listen_locally(id, kBacklog);
   if (!listener_ && (errno == EAFNOSUPPORT || errno == EPERM || errno == EACCES)) {
     address_ = kCannotLend + std::string(owner_id);
     return true;
@@ -129,9 +110,6 @@ bool Lender::open(std::string_view owner_id) {
   events_.reset(epoll_create1(EPOLL_CLOEXEC));
   epoll_event event{.events = EPOLLIN, .data = {.fd = listener_.get()}};
   if (!listener_ || !events_ ||
-      bind(listener_.get(), reinterpret_cast<const sockaddr*>(&address.name), address.length) !=
-          0 ||
-      ::listen(listener_.get(), kBacklog) != 0 ||
       epoll_ctl(events_.get(), EPOLL_CTL_ADD, listener_.get(), &event) != 0) {
     return false;
   }
@@ -326,21 +304,6 @@ bool is_above_us(const LockInfo::Holder& holder) {
   return holder.owner.id.empty() && above_us(static_cast<pid_t>(holder.owner.pid)) == Below::yes;
 }
 
-// Waits for a place in the backlog, if need be.  Errc::lost: nobody listens there any more.
-Result<Fd> connect_to(std::string_view id, Deadline deadline) {
-  if (id.size() != kAddressLength) return Error{Errc::lost, "no address"};
-  const Address address = address_of(id);
-  Fd out = make_socket(0);
-  if (!out) return Error{Errc::unreachable, std::strerror(errno)};
-  const Millis left = std::max(remaining(deadline), Millis{1});
-  const timeval patience{.tv_sec = left.count() / 1'000, .tv_usec = left.count() % 1'000 * 1'000};
-  setsockopt(out.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-  if (connect(out.get(), reinterpret_cast<const sockaddr*>(&address.name), address.length) == 0) {
-    return out;
-  }
-  return Error{errno == ECONNREFUSED ? Errc::lost : Errc::unreachable, std::strerror(errno)};
-}
-
 // Null: that supervisor holds none of them, or has no right to lend.
 Result<std::unique_ptr<BorrowedLease>> borrow_from(std::string_view id, const LockInfo& lock,
                                                    Deadline deadline) {
@@ -355,13 +318,14 @@ Result<std::unique_ptr<BorrowedLease>> borrow_from(std::string_view id, const Lo
         "the outer run is not allowed to create Unix sockets (in a systemd unit, add "
         "AF_UNIX to RestrictAddressFamilies=)");
   }
+  if (id.size() != kAddressLength) return none;
   for (;;) {
-    auto lender = connect_to(id, deadline);
-    if (!lender && lender.error().code == Errc::lost) return none;
-    if (!lender) return cannot_borrow(lock, lender.error().message);
-    const Below above = is_lender_above_us(lender.value().get());
-    if (!is_of_our_user_or_root(lender.value().get()) && above != Below::yes) return none;
-    auto out = std::make_unique<BorrowedLease>(std::move(*lender));
+    Fd lender = util::connect_locally(id, deadline);
+    if (!lender && errno == ECONNREFUSED) return none;
+    if (!lender) return cannot_borrow(lock, std::strerror(errno));
+    const Below above = is_lender_above_us(lender.get());
+    if (!is_of_our_user_or_root(lender.get()) && above != Below::yes) return none;
+    auto out = std::make_unique<BorrowedLease>(std::move(lender));
     Result<bool> lent = false;
     for (const LockInfo::Holder& holder : lock.holders) {
       lent = out->ask_for(holder, deadline);

@@ -28,10 +28,10 @@
 #include <cstring>
 
 #include "backends/file/acquisition.hpp"
-#include "backends/file/boot.hpp"
 #include "backends/file/file_lease.hpp"
 #include "backends/file/name.hpp"
 #include "backends/file/record.hpp"
+#include "util/boot.hpp"
 #include "util/host.hpp"
 #include "util/log.hpp"
 #include "util/text.hpp"
@@ -103,9 +103,9 @@ std::string Acquisition::record_line(std::optional<std::uint64_t> fence, pid_t l
   Record record{.owner = request_.owner, .mode = request_.mode, .slots = request_.slots};
   record.acquired_at = util::utc_now();
   record.fence = fence;
-  record.boot = boot_id();
+  record.boot = util::boot_id();
   record.acquired_ns = Clock::now().time_since_epoch().count();
-  record.pid_namespace = pid_namespace();
+  record.pid_namespace = util::pid_namespace();
   record.lock_pid = lock_pid;
   record.main_pid = main_pid;
   return format_record(record);
@@ -121,7 +121,7 @@ Result<std::optional<std::uint64_t>> Acquisition::write_grant(const Content& las
                   "and its holder is not shown; remove the file while nobody holds it");
     return std::optional<std::uint64_t>();
   }
-  const NextGrant next = next_grant(last.header, boot_id(), request_.mode, request_.slots);
+  const NextGrant next = next_grant(last.header, util::boot_id(), request_.mode, request_.slots);
   std::string text = format_header(next.header);
   if (record != nullptr) {
     *record = record_line(next.header.fence, main_->locked_by, main_->locked_by);

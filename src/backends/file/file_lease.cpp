@@ -17,8 +17,8 @@
 #include <cerrno>
 #include <cstring>
 
-#include "backends/file/boot.hpp"
 #include "backends/file/name.hpp"
+#include "util/boot.hpp"
 #include "util/text.hpp"
 
 namespace dlock::file {

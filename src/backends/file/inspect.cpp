@@ -18,8 +18,8 @@
 #include <cerrno>
 #include <charconv>
 
-#include "backends/file/boot.hpp"
 #include "backends/file/name.hpp"
+#include "util/boot.hpp"
 #include "util/host.hpp"
 #include "util/log.hpp"
 #include "util/process_title.hpp"
@@ -39,7 +39,7 @@ std::string of_process(pid_t pid, const char* file) {
 }
 
 std::string process_name(pid_t pid) {
-  std::string name = read_small_file(of_process(pid, "comm"), 64);
+  std::string name = util::read_small_file(of_process(pid, "comm"), 64);
   if (name.ends_with('\n')) name.pop_back();
   return name;
 }
@@ -47,7 +47,7 @@ std::string process_name(pid_t pid) {
 // A field of the process' stat file.  The name in field 2 may hold anything, so count from its
 // closing bracket.
 std::optional<std::int64_t> stat_field(pid_t pid, int number) {
-  const std::string text = read_small_file(of_process(pid, "stat"), 1'024);
+  const std::string text = util::read_small_file(of_process(pid, "stat"), 1'024);
   auto at = text.rfind(')');
   for (int field = 2; field < number && at != std::string::npos; ++field) {
     at = text.find(' ', at + 1);
@@ -82,7 +82,7 @@ Owner owner_of_process(pid_t pid) {
 
 // What a dlock is to run: the word behind "--", and no more, since arguments may hold secrets.
 std::string wrapped_command(pid_t pid) {
-  const std::string words = read_small_file(of_process(pid, "cmdline"), 4'096);
+  const std::string words = util::read_small_file(of_process(pid, "cmdline"), 4'096);
   constexpr std::string_view kMark("\0--\0", 4);
   const auto mark = words.find(kMark);
   if (mark == std::string::npos) return process_name(pid);
@@ -134,7 +134,7 @@ LockInfo::Holder holder_of(const Record& record) {
   holder.acquired_at = record.acquired_at;
   holder.fence = record.fence;
   const auto held = Clock::now().time_since_epoch() - std::chrono::nanoseconds(record.acquired_ns);
-  if (record.boot == boot_id() && held.count() >= 0) {
+  if (record.boot == util::boot_id() && held.count() >= 0) {
     holder.held = std::chrono::duration_cast<Millis>(held);
   }
   return holder;
@@ -326,7 +326,7 @@ bool is_live(const LockFile& file, const Record& record, const std::vector<Flock
   for (const FlockLine& line : lines_of(locks, file.device, file.inode)) {
     if (line.waiting) continue;
     // Numbers of another namespace cannot be compared.
-    if (record.pid_namespace != pid_namespace() || line.pid == record.lock_pid) return true;
+    if (record.pid_namespace != util::pid_namespace() || line.pid == record.lock_pid) return true;
     locked = true;
   }
   return !locked && !probe_is_granted(file.fd.get());

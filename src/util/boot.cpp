@@ -1,4 +1,4 @@
-#include "backends/file/boot.hpp"
+#include "util/boot.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -6,7 +6,15 @@
 
 #include "util/fd.hpp"
 
-namespace dlock::file {
+namespace dlock::util {
+namespace {
+
+std::uint64_t inode_of(const char* path) {
+  struct stat st {};
+  return ::stat(path, &st) == 0 ? std::uint64_t{st.st_ino} : 0;
+}
+
+}  // namespace
 
 std::string read_small_file(const std::string& path, std::size_t most) {
   const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
@@ -25,11 +33,13 @@ const std::string& boot_id() {
 }
 
 std::uint64_t pid_namespace() {
-  static const std::uint64_t inode = [] {
-    struct stat st {};
-    return ::stat("/proc/self/ns/pid", &st) == 0 ? std::uint64_t{st.st_ino} : 0;
-  }();
+  static const std::uint64_t inode = inode_of("/proc/self/ns/pid");
   return inode;
 }
 
-}  // namespace dlock::file
+std::uint64_t net_namespace() {
+  static const std::uint64_t inode = inode_of("/proc/self/ns/net");
+  return inode;
+}
+
+}  // namespace dlock::util

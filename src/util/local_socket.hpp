@@ -1,11 +1,24 @@
-// Messages over a SOCK_SEQPACKET socket between two processes of this machine.
+// SOCK_SEQPACKET sockets between processes of this machine: listening, connecting, messages.
+//
+// Their names are in the kernel's abstract namespace, which each network namespace has of its own:
+// there is nothing to remove, and a killed process leaves nothing behind.
 #pragma once
 
 #include <cstddef>
+#include <string_view>
 
+#include "util/clock.hpp"
 #include "util/fd.hpp"
 
 namespace dlock::util {
+
+/// `id` is at most 64 bytes.  The socket does not block.  None, with errno set, if the name is in
+/// use (EADDRINUSE) or the process may have no such socket.
+Fd listen_locally(std::string_view id, int backlog);
+
+/// None, with errno set: ECONNREFUSED if nobody listens, EAGAIN if the backlog was full until
+/// `until`.  The socket blocks.
+Fd connect_locally(std::string_view id, Deadline until);
 
 /// Sends one message, and a copy of the descriptor `passed` if that is not -1.  Never blocks and
 /// never raises SIGPIPE.  False, with errno set, if the message will not arrive.

@@ -1,10 +1,14 @@
-#include "util/datagram.hpp"
+#include "util/local_socket.hpp"
 
 #include <sys/socket.h>
+#include <sys/un.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
+#include <string>
 
 namespace dlock::util {
 namespace {
@@ -14,7 +18,52 @@ union Control {
   cmsghdr align;
 };
 
+struct Address {
+  sockaddr_un name{};
+  socklen_t length = 0;
+};
+
+Address address_of(std::string_view id) {
+  const std::string name = std::string(1, '\0') + "dlock-" + std::string(id);
+  Address out;
+  out.name.sun_family = AF_UNIX;
+  std::memcpy(out.name.sun_path, name.data(), std::min(name.size(), sizeof(out.name.sun_path)));
+  out.length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size());
+  return out;
+}
+
+Fd make_socket(int flags) { return Fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | flags, 0)); }
+
+// `fd`, or none if the call with it has failed; errno stays that of the call.
+Fd if_ok(Fd fd, bool ok) {
+  const int error = errno;
+  if (!ok) fd.reset();
+  errno = error;
+  return fd;
+}
+
 }  // namespace
+
+Fd listen_locally(std::string_view id, int backlog) {
+  const Address address = address_of(id);
+  Fd out = make_socket(SOCK_NONBLOCK);
+  const bool ok =
+      out &&
+      bind(out.get(), reinterpret_cast<const sockaddr*>(&address.name), address.length) == 0 &&
+      ::listen(out.get(), backlog) == 0;
+  return if_ok(std::move(out), ok);
+}
+
+Fd connect_locally(std::string_view id, Deadline until) {
+  const Address address = address_of(id);
+  Fd out = make_socket(0);
+  const Millis left = std::max(remaining(until), Millis{1});
+  const timeval patience{.tv_sec = left.count() / 1'000, .tv_usec = left.count() % 1'000 * 1'000};
+  const bool ok =
+      out && setsockopt(out.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) == 0 &&
+      connect(out.get(), reinterpret_cast<const sockaddr*>(&address.name), address.length) == 0;
+  return if_ok(std::move(out), ok);
+}
 
 bool send_datagram(int socket, const void* message, std::size_t size, int passed) {
   iovec part{const_cast<void*>(message), size};
