@@ -79,7 +79,10 @@ ENDS ON: what frees the lock of a holder that dies: its
 .IR exit ,
 at once; its
 .IR disconnect ,
-when the server finds the connection gone; its
+when the server finds the connection gone, and the next holder then starts its
+command when that of the dead holder cannot run any more (see
+.BR MYSQL );
+its
 .IR session ,
 when the server has not heard of it for a ttl; or its
 .IR ttl ,
@@ -672,9 +675,10 @@ Take it on a Galera cluster, where row locks are known to one server only.
 .TP
 .B mysql\-row
 is a row that is locked in a transaction for as long as the job runs.
-When the holder dies, the next one has the lock at once.
-But when the connection breaks, or somebody kills it, or the server is
-restarted, the lock is lost and the job is ended, with status 79.
+When the connection breaks, or somebody kills it, or the server is restarted,
+the lock is lost, and dlock ends the job, with status 79.
+The next holder does not start its job before that: see
+.IR "Lock delay" .
 A transaction that is open for long keeps the server from cleaning up old
 versions of all rows; and
 .B ALTER TABLE
@@ -784,6 +788,25 @@ the ttl is the
 of the connection, and the holder sends something three times in it: the server
 ends the transaction of a holder whose machine has gone silent.
 In each case a job whose server does not answer is ended before its lease is over.
+.SS Lock delay
+A
+.B mysql\-row
+lock ends with its connection, and the job of the holder may need a moment to end.
+So each holder has a record in the table of locks.
+The holder removes it when its job has ended.
+If the connection of a holder has ended and its record is still there, the next
+holder waits until the record is removed, or for the ttl of that holder, counted
+from its own grant; only then it starts its command.
+Until then it is waiting, for
+.B \-\-wait
+and
+.B \-\-nonblock
+too.
+It does not wait for a holder on the same machine whose processes have all ended.
+Machines count as the same if they have one kernel and one network namespace, so
+two containers usually do not.
+If a machine with a holder fails, the next holder on another machine thus waits
+until the server notices (a ttl at most) and for a ttl after that.
 .SS What it cannot promise
 .TP
 .B The clock of the server.

@@ -145,13 +145,15 @@ class Lease {
   /// called again, or release().
   virtual Result<void> end_command(Deadline until, Deadline deadline, Cancel cancel) = 0;
 
-  /// A descriptor that keeps the lock from everybody else for as long as any process has it open.
-  /// The front keeps a copy, so that the sudden death of the process that acquired frees nothing
-  /// before the job is dead.  -1: there is none, the lease outlives the process by itself.
+  /// While any process on this machine has this descriptor open, no acquire() on this machine gets
+  /// the lock before its ttl is over; without a ttl, none gets it at all.  The front keeps a copy,
+  /// so that the sudden death of the process that acquired frees nothing before the job is dead.
+  /// -1: there is none.
   virtual int witness_fd() const { return -1; }
 
   /// Gives the lock up and wakes whoever waits for it; frees it in spite of copies of witness_fd().
-  /// Errc::lost if it was no longer ours: that must never take it from the next holder.
+  /// Errc::lost if it was no longer ours: that must never take it from the next holder.  Where
+  /// Traits::ends_on is disconnect, it is called after a loss, too: see there.
   /// Errc::unreachable if that cannot be told: may be called again, until valid_until().  Otherwise
   /// only destroy afterwards.
   virtual Result<void> release(Deadline deadline, Cancel cancel) = 0;
@@ -162,6 +164,11 @@ class Lease {
 struct Traits {
   enum class Reach { host, network };
   /// session: as ttl, but who looks cannot tell when that will be.
+  /// disconnect: the service frees the lock before its holder knows of that.  So the next acquire()
+  /// returns no lease before the earlier holder has called release(), which it does after a loss,
+  /// too, when its command has ended; or before the ttl of that holder is over, counted from the
+  /// new grant; or, on the machine of the earlier holder, before all copies of witness_fd() are
+  /// closed (lock delay).
   enum class EndsOn { process_exit, disconnect, session, ttl };
   enum class Order { none, kernel, fifo };
 

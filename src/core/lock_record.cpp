@@ -5,26 +5,30 @@
 namespace dlock {
 namespace {
 
-constexpr std::size_t kMostRead = 64 * 1024;  // whatever is longer was not written by us
+constexpr std::size_t kMostRead = 64 * 1024;   // whatever is longer was not written by us
+constexpr Millis kLongestTtl{24 * 3'600'000};  // as --ttl has it
 
 }  // namespace
 
-std::string format_lock_record(const Request& request) {
+std::string format_lock_record(const Request& request, std::string_view life) {
   nlohmann::json object = owner_to_json(request.owner);
   object.update({{"mode", mode_name(request.mode)},
                  {"slots", request.slots},
                  {"ttl_ms", request.ttl.count()},
                  {"dlock", DLOCK_VERSION}});
+  if (!life.empty()) object["life"] = life;
   return one_line(object);
 }
 
-std::optional<Owner> parse_lock_record(std::string_view text) {
+std::optional<LockRecord> parse_lock_record(std::string_view text) {
   if (text.empty() || text.size() > kMostRead) return std::nullopt;
   const auto object = parse_object(text);
   if (!object || text_of(*object, "dlock").empty()) return std::nullopt;
-  Owner owner = owner_from_json(*object);
-  if (owner.id.empty()) return std::nullopt;
-  return owner;
+  LockRecord record{owner_from_json(*object), std::nullopt, text_of(*object, "life")};
+  if (record.owner.id.empty()) return std::nullopt;
+  const std::int64_t ttl = number_of(*object, "ttl_ms");
+  if (ttl > 0 && Millis{ttl} <= kLongestTtl) record.ttl = Millis{ttl};
+  return record;
 }
 
 }  // namespace dlock

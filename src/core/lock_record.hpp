@@ -9,9 +9,15 @@
 
 namespace dlock {
 
-std::string format_lock_record(const Request& request);
+struct LockRecord {
+  Owner owner;
+  std::optional<Millis> ttl;  // that the holder asked for
+  std::string life;           // util::LifeToken::mark of the holder; "": it has none
+};
+
+std::string format_lock_record(const Request& request, std::string_view life = {});
 
 /// None for anything that format_lock_record() did not write.
-std::optional<Owner> parse_lock_record(std::string_view text);
+std::optional<LockRecord> parse_lock_record(std::string_view text);
 
 }  // namespace dlock

@@ -17,6 +17,7 @@ using util::Level;
 constexpr Millis kKeeperStarts{1'000};
 constexpr Millis kReleaseAgain{500};
 constexpr Millis kKeeperStops{2'000};
+constexpr Millis kRecordIsRemoved{2'000};  // the service may be restarting
 
 }  // namespace
 
@@ -75,10 +76,11 @@ std::unique_ptr<Lease> HeldLock::take_lease() {
 
 Result<void> HeldLock::release(Cancel impatience) {
   const std::unique_ptr<Lease> lease = take_lease();
-  if (loss_is_certain_) return {};
+  // With a lock that ends with its connection, the record of the holder is still to be removed.
+  if (loss_is_certain_ && spec_.ends_on != Traits::EndsOn::disconnect) return {};
   const Deadline lease_end = page_.lease_end();
-  const Deadline until =
-      lease_end == kNever ? after(Clock::now(), spec_.network_timeout) : lease_end;
+  Deadline until = lease_end == kNever ? after(Clock::now(), spec_.network_timeout) : lease_end;
+  if (loss_is_certain_) until = std::min(until, after(Clock::now(), kRecordIsRemoved));
   for (bool first = true; lease && Clock::now() < until; first = false) {
     const Cancel cancel = first ? Cancel() : impatience;
     const auto released = lease->release(answered_by(until), cancel);
@@ -87,7 +89,7 @@ Result<void> HeldLock::release(Cancel impatience) {
       // Not found after a try whose answer got lost: that try did it.
       return first && !loss_ ? released : Result<void>();
     }
-    if (first) {
+    if (first && !loss_) {
       util::log(Level::warning,
                 "cannot release " + in_quotes(spec_.key) + ": " + released.error().message);
     }
@@ -109,7 +111,7 @@ void HeldLock::release_at(Deadline until) {
     keeper_.reset();
     if (!lease_) return;
     const auto told = lease_->end_command(until, answered_by(page_.lease_end()), Cancel());
-    if (told && spec_.expires) return;
+    if (told && spec_.ends_on == Traits::EndsOn::ttl) return;
   }
   for (Deadline now = Clock::now(); now < until && !look(now); now = Clock::now()) {
     std::array<pollfd, 1> fds{{{lost_fd(), POLLIN, 0}}};

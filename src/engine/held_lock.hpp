@@ -18,7 +18,7 @@ class HeldLock {
     Millis ttl;
     Margins margins;
     Millis network_timeout;
-    bool expires = false;  // the lock by itself, also if it is not released: Traits::EndsOn::ttl
+    Traits::EndsOn ends_on;
   };
   HeldLock(std::unique_ptr<Lease> lease, Spec spec, SharedPage& page);
 

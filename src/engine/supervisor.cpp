@@ -217,9 +217,10 @@ std::optional<Error> Supervisor::acquire() {
   owner_id_ = (*lease)->owner_id();
   witness_ = (*lease)->witness_fd();
   const Millis ttl = (*lease)->granted_ttl().value_or(spec_.ttl);
-  const bool expires = !borrowed_ && context_.entry.traits.ends_on == Traits::EndsOn::ttl;
+  const auto ends_on =
+      borrowed_ ? Traits::EndsOn::process_exit : context_.entry.traits.ends_on;  // of the lender
   lock_.emplace(std::move(*lease),
-                HeldLock::Spec{spec_.key, ttl, margins_, context_.target.connect_timeout, expires},
+                HeldLock::Spec{spec_.key, ttl, margins_, context_.target.connect_timeout, ends_on},
                 context_.page);
   context_.page.granted = true;
   context_.page.kill_after = margins_.kill_after.count();
@@ -477,7 +478,6 @@ void Supervisor::stay_behind() {
   signal(SIGTERM, SIG_DFL);  // there is no front to pass it on to
   staying_ = true;
   if (lender_.has_borrowers()) watch();
-  if (loss_) _exit(0);
   lender_ = Lender();
   lock_->release_at(after(lock_->granted_at(), spec_.min_hold));
   _exit(0);
@@ -509,9 +509,10 @@ void Supervisor::run() {
   const bool stays =
       lock_ && job_.status() && job_.start_error() == 0 && !loss_ &&
       (lender_.has_borrowers() || Clock::now() < after(lock_->granted_at(), spec_.min_hold));
-  // After a loss, runs that borrowed the lock are still ending their jobs: it is left to expire.
-  const bool expires = loss_ && lender_.has_borrowers();
-  if (lock_ && !stays && !expires) release(result);
+  // After a loss, what still runs (also of runs that borrowed the lock) delays the next holder
+  // where that can be: nothing is removed that it may wait for.
+  const bool still_runs = loss_ && (lender_.has_borrowers() || !job_.stuck().empty());
+  if (lock_ && !stays && !still_runs) release(result);
 
   result.backend = backend_ ? backend_->location_of(spec_.key) : context_.target.url.redacted();
   result.waited = waited;

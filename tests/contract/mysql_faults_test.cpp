@@ -66,6 +66,9 @@ TEST_P(MysqlFaults, AServerThatComesBackWithItsDataKnowsTheLeaseButNoRowLock) {
   server->start_again();
   if (is_row()) {
     EXPECT_EQ(code_of(renew(*lease)), Errc::lost);
+    // The command may still run: the next holder waits until that has ended.
+    EXPECT_EQ(code_of(try_once(*b, request("job"))), Errc::busy);
+    EXPECT_EQ(code_of(release(*lease)), Errc::lost);
     lease = hold(*b, request("job"));
     EXPECT_GT(*lease->fence(), fence);
   } else {
@@ -256,6 +259,8 @@ TEST_P(MysqlFaults, ARenewalWhoseReplyIsLostKeepsTheLeaseAndEndsTheRowLock) {
     EXPECT_EQ(proxy->lost_replies() > 0, true);
     if (is_row()) {
       EXPECT_EQ(code_of(renewed), Errc::lost);
+      EXPECT_EQ(code_of(try_once(*b, mysql_rival_of(wanted))), Errc::busy);
+      EXPECT_EQ(code_of(release(*lease)), Errc::lost);
     } else {
       EXPECT_TRUE(renewed) << renewed.error().message;
       EXPECT_TRUE(release(*lease));

@@ -129,8 +129,48 @@ TEST(MysqlState, ABrokenGrantHoldsNothing) {
   EXPECT_EQ(decide({party(1, Kind::broken, kExclusive)}, kExclusive), (Decided{Is::take, 0, 0}));
 }
 
+// For the holder with row 9, which has locked `slot`.
+std::vector<std::uint64_t> earlier(const std::vector<Party>& parties, Mode mode, unsigned slots = 1,
+                                   unsigned slot = 1) {
+  Request request;
+  request.mode = mode;
+  request.slots = slots;
+  std::vector<std::uint64_t> out;
+  for (const Party& party : State(Method::row, parties).earlier(request, 9, slot)) {
+    out.push_back(party.id);
+  }
+  return out;
+}
+
+TEST(MysqlState, AnEarlierHolderOfTheSameRowDelaysTheNext) {
+  using Ids = std::vector<std::uint64_t>;
+  Party ended = holder(1, kExclusive);
+  ended.present = false;
+  const Party bell_is_left = holder(2, kExclusive);
+  const std::vector<Party> exclusive{ended, bell_is_left, holder(9, kExclusive),
+                                     waiter(3, kShared)};
+  EXPECT_EQ(earlier(exclusive, kExclusive), (Ids{2, 1}));
+  EXPECT_EQ(earlier(exclusive, kShared), (Ids{2, 1}));
+
+  Party reader = holder(1, kShared);
+  reader.present = false;
+  EXPECT_EQ(earlier({reader}, kExclusive), (Ids{1}));
+  EXPECT_EQ(earlier({reader}, kShared), (Ids{}));
+
+  Party second = holder(1, kSlots, 3);
+  second.slot = 2;
+  second.present = false;
+  EXPECT_EQ(earlier({second}, kSlots, 3, 2), (Ids{1}));
+  EXPECT_EQ(earlier({second}, kSlots, 3, 1), (Ids{}));
+  EXPECT_EQ(earlier({second}, kSlots, 2, 1), (Ids{1})) << "another number of slots";
+  EXPECT_EQ(earlier({second}, kExclusive), (Ids{1}));
+
+  EXPECT_EQ(earlier({party(1, Kind::broken, kExclusive)}, kExclusive), (Ids{}));
+  EXPECT_EQ(earlier({holder(10, kExclusive)}, kExclusive), (Ids{})) << "a later one";
+}
+
 TEST(MysqlState, RowsAreReadWithCare) {
-  const Row good{"7", "0", "job", "id", "1", "1", "42", "1500", "999", "12", "{}"};
+  const Row good{"7", "0", "job", "id", "1", "1", "42", "1500", "999", "12", "3", "{}"};
   const auto read = parse_party(good);
   ASSERT_TRUE(read);
   EXPECT_EQ(read->id, 7U);
@@ -140,6 +180,7 @@ TEST(MysqlState, RowsAreReadWithCare) {
   EXPECT_EQ(read->age, Millis{1});
   EXPECT_EQ(read->left, Millis{1}) << "rounded up: it has not expired yet";
   EXPECT_TRUE(read->present);
+  EXPECT_EQ(read->slot, 3U);
 
   Row bad = good;
   bad[4] = "9";

@@ -29,10 +29,11 @@ TEST(MysqlStatements, WhatIsNotOursGoesInAsLiteralsOnly) {
     const Request request = hostile();
     for (const std::string& text :
          {say.look(true), say.attempt(request, 3), say.lock_row(request, true, false),
-          say.note_holder(request, 3, 1), say.create_rows({0, 1}), say.survey(), say.join(request),
-          say.leave(kHostile), say.release(3, kHostile, true), say.break_grant(kHostile, kHostile),
-          say.mend_grant(kHostile), say.list(kHostile),
-          wait_for_bell(holder_bell(kHostile), Millis{5}), take_bell(waiter_bell(kHostile))}) {
+          say.note_holder(request, 3, 1, kHostile), say.create_rows({0, 1}), say.survey(),
+          say.join(request), say.leave(kHostile), say.release(3, kHostile, true),
+          say.break_grant(kHostile, kHostile), say.mend_grant(kHostile), say.forget_ended({1, 2}),
+          say.list(kHostile), wait_for_bell(holder_bell(kHostile), Millis{5}),
+          take_bell(waiter_bell(kHostile))}) {
       EXPECT_EQ(text.find("DROP"), std::string::npos) << text;
       EXPECT_EQ(text.find('\\'), std::string::npos) << text;
       EXPECT_EQ(text.find('"'), std::string::npos) << text;

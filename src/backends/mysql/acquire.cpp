@@ -79,8 +79,10 @@ Result<void> Acquisition::rest(Millis time) {
   return {};
 }
 
-std::unique_ptr<Lease> Acquisition::lease(std::uint64_t row, std::uint64_t fence, Deadline asked) {
-  return make_lease(place_, method_, std::move(connection_), {request_, row, fence, asked});
+std::unique_ptr<Lease> Acquisition::lease(const Outcome& out, Deadline asked,
+                                          util::LifeToken life) {
+  return make_lease(place_, method_, std::move(connection_),
+                    {request_, out.won, out.fence, asked, std::move(life)});
 }
 
 // For a key that is new, or after they were not as they must be: perhaps only because somebody was
@@ -110,7 +112,7 @@ Result<Acquisition::Tried> Acquisition::attempt() {
       continue;
     }
     Tried tried{nullptr, state_of(answers.back())};
-    if (out.won != 0) tried.lease = lease(out.won, out.fence, asked);
+    if (out.won != 0) tried.lease = lease(out, asked);
     return tried;
   }
 }
@@ -133,13 +135,13 @@ Result<void> Acquisition::sweep(const State& state) {
   return {};
 }
 
-void Acquisition::tell(const State& state) {
-  if (!wait_.on_blocked || state.holders().empty()) return;
-  std::string holders;
-  for (const Party& holder : state.holders()) holders += std::to_string(holder.id) + '/';
-  if (holders == told_) return;
-  told_ = holders;
-  LockInfo info = state.info(request_.key);
+void Acquisition::tell(const State& state, const std::vector<Party>& holders) {
+  if (!wait_.on_blocked || holders.empty()) return;
+  std::string ids;
+  for (const Party& holder : holders) ids += std::to_string(holder.id) + '/';
+  if (ids == told_) return;
+  told_ = ids;
+  LockInfo info = state.info(request_.key, holders);
   std::erase_if(*info.waiters, [&](const LockInfo::Waiter& waiter) {
     return waiter.owner.id == request_.owner.id;
   });

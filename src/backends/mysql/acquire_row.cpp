@@ -1,14 +1,38 @@
-// The tries of mysql-row.  The row lock is taken on the connection that keeps it; then, on another
-// one, it is noted who has it, with the number of the grant: what the transaction that holds the
-// lock writes would be undone if the server crashed, and the number given twice.
+// Trying.   The row lock is taken on the connection that keeps it.  Then, on another one, a row of
+//           the table of locks records the holder and the number of the grant: what the transaction
+//           that holds the row lock writes would be undone if the server crashed, and the number
+//           given twice.
+// Delay.    (Chubby calls it lock delay.)  The row lock ends with its connection.  Then the next
+//           holder can have it before the earlier one knows of its loss and has ended its command:
+//             1. A holds the row lock; its command runs.  The server is killed and restarted.
+//             2. B connects and locks the row.  A reads that its connection is gone.
+//             3. A sends SIGTERM to its command, which takes a second to end.
+//           So A removes its own record once its command has ended, on a new connection.  B keeps
+//           its own row lock renewed, and its acquire() returns when no record of an earlier
+//           holder is left, or when the ttl in that record is over, counted from B's grant: A's
+//           session had ended by then, so A's last renewal was before that, and A ends its command
+//           within a ttl of its last renewal.  A record of this machine is ignored once the kernel
+//           says that no process of that holder is left (util/life.hpp).
+#include <algorithm>
+#include <array>
 #include <numeric>
 #include <utility>
 #include <vector>
 
 #include "backends/mysql/acquisition.hpp"
 #include "backends/mysql/errors.hpp"
+#include "core/lock_record.hpp"
+#include "util/poll.hpp"
+#include "util/random_id.hpp"
 
 namespace dlock::mysql {
+namespace {
+
+// Between two looks whether an earlier holder has removed its record.  No lock of the server can
+// tell it: those of that holder have ended.
+constexpr Millis kLookForRecord{250};
+
+}  // namespace
 
 // Whether this server can do it at all, which rows there are, and who is in the way.
 Result<Reply> Acquisition::survey() {
@@ -84,7 +108,8 @@ Result<Acquisition::Tried> Acquisition::take_row(unsigned slot, Deadline asked) 
   auto other = own_ == 0 ? Connection::open(place_, patience(), wait_.cancel) : connect_again();
   if (!other) return other.error();
   std::swap(connection_, *other);  // connection_ is who is asked
-  auto reply = ask(statements_.note_holder(request_, own_, slot));
+  util::LifeToken life = util::make_life_token();
+  auto reply = ask(statements_.note_holder(request_, own_, slot, life.mark));
   std::swap(connection_, *other);
   if (!reply) {
     if ((*other)->broken()) noting_ = (*other)->id();
@@ -104,8 +129,67 @@ Result<Acquisition::Tried> Acquisition::take_row(unsigned slot, Deadline asked) 
     auto said = ask(drop_bell(waiter_bell(request_.owner.id)) + "DO 0");
     if (!said) return said.error();
   }
-  tried.lease = lease(out.won, out.fence, asked);
+  tried.lease = lease(out, asked, std::move(life));
+  connection_ = std::move(*other);
+  if (auto ok = outwait_earlier(*tried.lease, tried.state, out.won, slot); !ok) {
+    (void)tried.lease->release(patience(), Cancel());
+    return ok.error();
+  }
   return tried;
+}
+
+// Until somebody wants something, or the lease has news.  `ends`: of a LifeWatch, or -1.
+Result<void> Acquisition::pause_until(Deadline until, Lease& lease, int ends) {
+  std::array<pollfd, 3> fds{
+      {{wait_.cancel.fd(), POLLIN, 0}, {lease.event_fd(), POLLIN, 0}, {ends, POLLIN, 0}}};
+  util::poll(fds, std::min(until, wait_.until));
+  if (fds[0].revents != 0) return Error{Errc::cancelled, "stopped waiting"};
+  return {};
+}
+
+// With the lease of the row lock, which has the row `row`; connection_ is another one.
+Result<void> Acquisition::outwait_earlier(Lease& lease, State state, std::uint64_t row,
+                                          unsigned slot) {
+  const Deadline granted = Clock::now();
+  for (Deadline renewal = after(granted, request_.ttl / 3);;) {
+    std::vector<std::uint64_t> over;
+    std::vector<Party> running;
+    Deadline until = kNever;
+    Fd ends;
+    for (Party& party : state.earlier(request_, row, slot)) {
+      // What dlock did not write names no ttl, and stands for no command.
+      const LockRecord record = parse_lock_record(party.record).value_or(LockRecord{});
+      util::LifeWatch watch = util::watch_life(record.life);
+      const Deadline delay = after(granted, record.ttl.value_or(Millis{0}));
+      if (watch.life == util::Life::ended || delay <= Clock::now()) {
+        over.push_back(party.id);
+        continue;
+      }
+      until = std::min(until, delay);
+      if (watch.ends) ends = std::move(watch.ends);
+      running.push_back(std::move(party));
+    }
+    if (!over.empty()) {
+      if (auto gone = ask(statements_.forget_ended(over)); !gone) return gone.error();
+    }
+    if (running.empty()) return {};
+    tell(state, running);
+    if (time_is_up()) return busy();
+    until = std::min({until, renewal, after(Clock::now(), kLookForRecord)});
+    if (auto ok = pause_until(until, lease, ends.get()); !ok) return ok;
+    const bool news = util::wait_readable(lease.event_fd(), Deadline{});
+    if (news || Clock::now() >= renewal) {
+      renewal = after(Clock::now(), request_.ttl / 3);
+      const auto renewed = lease.renew(patience(), wait_.cancel);
+      if (!renewed && renewed.error().code == Errc::lost) {
+        connection_->close();  // all begins anew
+        return Error{Errc::unreachable, renewed.error().message};
+      }
+    }
+    const auto looked = ask(statements_.look(false));
+    if (!looked) return looked.error();
+    state = state_of(looked.value().answers.back());
+  }
 }
 
 }  // namespace dlock::mysql

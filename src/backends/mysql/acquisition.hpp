@@ -14,6 +14,7 @@
 #include "backends/mysql/state.hpp"
 #include "backends/mysql/statements.hpp"
 #include "core/backend.hpp"
+#include "util/life.hpp"
 #include "util/text.hpp"
 
 namespace dlock::mysql {
@@ -44,6 +45,8 @@ class Acquisition {
   Result<Reply> survey();
   Result<unsigned> lock_row(bool wait);
   Result<Tried> take_row(unsigned slot, Deadline asked);
+  Result<void> outwait_earlier(Lease& lease, State state, std::uint64_t row, unsigned slot);
+  Result<void> pause_until(Deadline until, Lease& lease, int ends);
 
   // acquire.cpp
   Result<std::unique_ptr<Lease>> get();
@@ -56,7 +59,8 @@ class Acquisition {
   Result<void> await_room(std::optional<Millis> soonest);
   Result<void> listen_for(const std::string& bell, Millis time);
   Result<void> rest(Millis time);
-  void tell(const State& state);
+  void tell(const State& state) { tell(state, state.holders()); }
+  void tell(const State& state, const std::vector<Party>& holders);
   void leave();
   Result<std::unique_ptr<Connection>> connect_again();
   Result<void> reopen(Error why);
@@ -64,7 +68,7 @@ class Acquisition {
   Result<Reply> ask(const std::string& text) { return ask_until(text, patience()); }
   Result<Reply> ask_until(const std::string& text, Deadline deadline);
   State state_of(const Answer& rows) const { return {method_, parties_of(rows)}; }
-  std::unique_ptr<Lease> lease(std::uint64_t row, std::uint64_t fence, Deadline asked);
+  std::unique_ptr<Lease> lease(const Outcome& out, Deadline asked, util::LifeToken life = {});
 
   Deadline patience() const { return after(Clock::now(), place_->connect_timeout); }
   bool time_is_up() const { return wait_.until <= Clock::now(); }

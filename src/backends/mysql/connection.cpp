@@ -225,20 +225,6 @@ std::uint64_t Connection::id() const { return state_->greeting.id; }
 bool Connection::mariadb() const { return state_->greeting.mariadb; }
 bool Connection::broken() const { return !state_->worker; }
 
-// What the library says from now on, it says to nobody.  While it waits for an answer the socket is
-// its own: then it is left to its thread, and both to the end of the process.
-void Connection::abandon() {
-  if (broken()) return;
-  if (under_way()) {
-    state_->worker.reset();
-    state_->why_broken = state_->server + ": the connection was abandoned";
-    return;
-  }
-  const Fd nobody(::open("/dev/null", O_RDWR | O_CLOEXEC));
-  if (nobody) ::dup3(nobody.get(), state_->greeting.fd, O_CLOEXEC);
-  close();
-}
-
 void Connection::close() {
   const auto worker = std::move(state_->worker);
   if (!worker) return;

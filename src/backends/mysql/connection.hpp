@@ -63,10 +63,6 @@ class Connection {
   /// Closed; every later ask fails at once.
   bool broken() const;
 
-  /// As if this process died: not a word.  The server notices once the last copy of the socket, in
-  /// whichever process, is closed.
-  void abandon();
-
   /// Says goodbye to the server, unless something is under way.  Never blocks.
   void close();
 

@@ -2,7 +2,8 @@
 //           has.  mysql-row has nothing to extend: that the connection answers is the proof, and
 //           the server starts to count its silence (wait_timeout = ttl) anew with each statement.
 // Loss of the connection.  The row outlives it, and the lease goes on over another one.  With
-//           mysql-row the lock has ended with it.
+//           mysql-row the lock has ended with it, and the row keeps the next holder waiting until
+//           release() removes it, when the command has ended.
 // News.     While nothing is asked the connection can only be closed: by somebody who breaks the
 //           lock, or by a server that stops.
 #include "backends/mysql/lease.hpp"
@@ -42,13 +43,9 @@ class MysqlLease final : public Lease {
         request_(std::move(grant.request)),
         row_(grant.row),
         fence_(grant.fence),
+        life_(std::move(grant.life)),
         connection_(std::move(connection)),
         valid_until_(trusted_until(grant.asked, request_.ttl)) {}
-
-  // A goodbye would end the transaction in spite of the copies of its socket.
-  ~MysqlLease() override {
-    if (method_ == Method::row) connection_->abandon();
-  }
 
   const std::string& owner_id() const override { return request_.owner.id; }
   std::optional<std::uint64_t> fence() const override { return fence_; }
@@ -56,10 +53,7 @@ class MysqlLease final : public Lease {
   Result<void> renew(Deadline deadline, Cancel cancel) override;
   Result<void> end_command(Deadline until, Deadline deadline, Cancel cancel) override;
   int event_fd() override;
-  /// Of mysql-row: the server ends the transaction when the last copy of the socket is closed.
-  int witness_fd() const override {
-    return method_ == Method::row && !connection_->broken() ? connection_->fd() : -1;
-  }
+  int witness_fd() const override { return life_.fd.get(); }
   Result<void> release(Deadline deadline, Cancel cancel) override;
 
  private:
@@ -68,6 +62,7 @@ class MysqlLease final : public Lease {
   Result<void> prove_row(Deadline deadline, Cancel cancel);
   Result<void> give_up(Deadline deadline, Cancel cancel);
   Result<void> give_up_row(Deadline deadline, Cancel cancel);
+  Result<void> remove_record(Deadline deadline, Cancel cancel);
   Result<void> released(const Reply& reply, bool again);
   Error lost(const Answer& found);
   bool may_repeat(const Reply& reply, unsigned tries, Deadline deadline,
@@ -89,6 +84,7 @@ class MysqlLease final : public Lease {
   Request request_;
   const std::uint64_t row_;
   const std::uint64_t fence_;
+  const util::LifeToken life_;
   std::unique_ptr<Connection> connection_;
   Deadline valid_until_;
   std::optional<Error> loss_;
@@ -105,7 +101,7 @@ Error not_told(Error error) {
   return error;
 }
 
-// Not for mysql-row, where there is nothing that a second connection could go on with.
+// With mysql-row, no second connection has the lock.
 Result<void> MysqlLease::connect(Deadline deadline, Cancel cancel) {
   if (!connection_->broken()) return {};
   auto again = Connection::open(place_, deadline, cancel);
@@ -148,9 +144,6 @@ std::optional<Answer> MysqlLease::find_out(Deadline deadline, Cancel cancel) {
 // The connection of mysql-row is gone, and the lock with it: perhaps there is a note why.
 Error MysqlLease::lost_with_connection(const Answer& found, const Error& why) {
   if (!found.rows.empty() && is_kind(found.rows.front(), Kind::broken)) return lost(found);
-  if (!found.rows.empty() && !connection_->broken()) {  // it would only be in the way of who looks
-    (void)connection_->ask(statements_.leave(request_.owner.id), soon(), Cancel());
-  }
   return lose({Errc::lost, why.message + "; the row lock ended with the connection"});
 }
 
@@ -230,7 +223,7 @@ Result<void> MysqlLease::end_command(Deadline until, Deadline deadline, Cancel c
   request_.owner.ended = true;
   request_.owner.pid = expires ? 0 : getpid();
   const std::string text = statements_.end_command(row_, std::max(remaining(until), Millis{1}),
-                                                   format_lock_record(request_));
+                                                   format_lock_record(request_, life_.mark));
   std::unique_ptr<Connection> other;
   if (expires) {
     if (auto ok = connect(deadline, cancel); !ok) return ok;
@@ -254,8 +247,7 @@ int MysqlLease::event_fd() {
   return events_.get();
 }
 
-// A descriptor that is closed leaves the set by itself; one of which the front has a copy stays,
-// and tells of a loss that renew() has told already.
+// A descriptor that is closed leaves the set by itself.
 void MysqlLease::listen() {
   if (!events_ || loss_ || connection_->broken() || listens_to_ == connection_->fd()) return;
   epoll_event event{};
@@ -266,7 +258,7 @@ void MysqlLease::listen() {
 }
 
 Result<void> MysqlLease::release(Deadline deadline, Cancel cancel) {
-  if (loss_) return *loss_;
+  if (loss_ && method_ != Method::row) return *loss_;
   auto done = give_up(deadline, cancel);
   if (done) connection_->close();
   return done;
@@ -287,6 +279,7 @@ Result<void> MysqlLease::give_up(Deadline deadline, Cancel cancel) {
 // The transaction ends with its connection, whether or not it was heard what became of the release:
 // if the row is gone, it was carried out.
 Result<void> MysqlLease::give_up_row(Deadline deadline, Cancel cancel) {
+  if (loss_) return remove_record(deadline, cancel);
   if (connection_->under_way() && !releasing_) {  // a proof that nobody waits for any more
     const Reply proof = connection_->receive(deadline, cancel);
     if (!proof.ok() && !connection_->broken()) return not_told(*proof.error);
@@ -301,7 +294,18 @@ Result<void> MysqlLease::give_up_row(Deadline deadline, Cancel cancel) {
   if (!connection_->broken()) return not_told(*reply.error);
   const auto found = find_out(deadline, cancel);
   if (found && found->rows.empty()) return {};
-  return found ? lost_with_connection(*found, *reply.error) : not_told(*reply.error);
+  if (!found) return not_told(*reply.error);
+  (void)lost_with_connection(*found, *reply.error);
+  return remove_record(deadline, cancel);
+}
+
+// On a connection without the transaction: what that removes, the next holder does not see.
+Result<void> MysqlLease::remove_record(Deadline deadline, Cancel cancel) {
+  connection_->close();
+  if (auto ok = connect(deadline, cancel); !ok) return ok;
+  const Reply reply = connection_->ask(statements_.leave(request_.owner.id), deadline, cancel);
+  if (!reply.ok()) return not_told(*reply.error);
+  return *loss_;
 }
 
 // `again`: what is gone may have been removed the first time.

@@ -8,6 +8,7 @@
 #include "backends/mysql/connection.hpp"
 #include "backends/mysql/schema.hpp"
 #include "core/backend.hpp"
+#include "util/life.hpp"
 
 namespace dlock::mysql {
 
@@ -15,7 +16,8 @@ struct Grant {
   Request request;  // with the id that the lock was granted to
   std::uint64_t row = 0;
   std::uint64_t fence = 0;
-  Deadline asked{};  // before the server began to count the ttl
+  Deadline asked{};           // before the server began to count the ttl
+  util::LifeToken life = {};  // with mysql-row; its mark is in the record
 };
 
 /// `connection` is the one that has the holder's bell; with mysql-row, the row lock.

@@ -1,12 +1,14 @@
 // A holder counts as long as its connection is there, and, but with mysql-row, until it expires by
-// the server's clock, for ever if it does not.  A waiter counts as long as its connection is there:
-// its row may be left over.
+// the server's clock, for ever if it does not.  With mysql-row it also counts while its processes
+// are seen to live on this machine.  A waiter counts as long as its connection is there: its row
+// may be left over.
 #include "backends/mysql/state.hpp"
 
 #include <algorithm>
 
 #include "core/lock_record.hpp"
 #include "util/host.hpp"
+#include "util/life.hpp"
 
 namespace dlock::mysql {
 namespace {
@@ -19,15 +21,27 @@ std::string text(const Row& row, std::size_t column) {
 Millis left_of(long long micros) { return Millis{(micros + (micros > 0 ? 999 : 0)) / 1'000}; }
 
 Owner owner_of(const Party& party) {
-  Owner owner = parse_lock_record(party.record).value_or(Owner{});
+  Owner owner = parse_lock_record(party.record).value_or(LockRecord{}).owner;
   owner.id = party.owner;
   return owner;
+}
+
+bool lives_here(const Party& party) {
+  const auto record = parse_lock_record(party.record);
+  return record && util::watch_life(record->life).life == util::Life::alive;
+}
+
+// Of a holder that has locked `slot`, with one that may still run.
+bool conflict(const Request& request, unsigned slot, const Party& party) {
+  if (!modes_mix(party.mode, party.slots, request.mode, request.slots)) return true;
+  if (request.mode == Mode::slots) return party.slot == slot;
+  return request.mode == Mode::exclusive || party.mode == Mode::exclusive;
 }
 
 }  // namespace
 
 std::optional<Party> parse_party(const Row& row) {
-  if (row.size() != 11) return std::nullopt;
+  if (row.size() != 12) return std::nullopt;
   const long long kind = signed_number(row, 1);
   const long long mode = signed_number(row, 4);
   if (kind < 0 || kind > 2) return std::nullopt;
@@ -43,7 +57,8 @@ std::optional<Party> parse_party(const Row& row) {
   party.age = std::max(Millis{signed_number(row, 7) / 1'000}, Millis{0});
   if (row[8]) party.left = left_of(signed_number(row, 8));
   party.present = row[9].has_value();
-  party.record = text(row, 10);
+  party.slot = static_cast<unsigned>(std::min<std::uint64_t>(number(row, 10), 65'535));
+  party.record = text(row, 11);
   return party;
 }
 
@@ -60,19 +75,30 @@ State::State(Method method, std::vector<Party> parties) : method_(method) {
     if (party.kind == Kind::waiter) {
       (party.present ? waiters_ : departed_).push_back(std::move(party));
     } else if (party.kind == Kind::holder) {
-      const bool runs = method != Method::row && party.left.value_or(Millis{1}) > Millis{0};
-      if (runs || party.present) holders_.push_back(std::move(party));
+      const bool runs = method == Method::row ? !party.present && lives_here(party)
+                                              : party.left.value_or(Millis{1}) > Millis{0};
+      (runs || party.present ? holders_ : ended_).push_back(std::move(party));
     }
   }
 }
 
-LockInfo State::info(const std::string& key) const {
-  LockInfo info{.key = key};
-  if (!holders_.empty()) {
-    info.mode = holders_.front().mode;
-    info.slots = holders_.front().slots;
+std::vector<Party> State::earlier(const Request& request, std::uint64_t own, unsigned slot) const {
+  std::vector<Party> out;
+  for (const auto* parties : {&holders_, &ended_}) {
+    std::copy_if(
+        parties->begin(), parties->end(), std::back_inserter(out),
+        [&](const Party& party) { return party.id < own && conflict(request, slot, party); });
   }
-  for (const Party& party : holders_) {
+  return out;
+}
+
+LockInfo State::info(const std::string& key, const std::vector<Party>& holders) const {
+  LockInfo info{.key = key};
+  if (!holders.empty()) {
+    info.mode = holders.front().mode;
+    info.slots = holders.front().slots;
+  }
+  for (const Party& party : holders) {
     LockInfo::Holder holder;
     holder.owner = owner_of(party);
     holder.acquired_at = util::utc_in(-party.age);

@@ -25,6 +25,7 @@ struct Party {
   Millis age{0};
   std::optional<Millis> left;  // until it expires; none: with its connection
   bool present = false;        // its connection is there
+  unsigned slot = 0;           // of a holder with mysql-row: which row it has locked
   std::string record;          // empty if it was not asked for
 };
 
@@ -43,7 +44,13 @@ class State {
   /// Waiters whose connection has gone.
   const std::vector<Party>& departed() const { return departed_; }
 
-  LockInfo info(const std::string& key) const;
+  LockInfo info(const std::string& key) const { return info(key, holders_); }
+  LockInfo info(const std::string& key, const std::vector<Party>& holders) const;
+
+  /// mysql-row, for the holder with the row `own` of the table of locks, which has locked `slot`:
+  /// the earlier holders that conflict with it.  It has their row lock, so their sessions have
+  /// ended, but their commands may still run.
+  std::vector<Party> earlier(const Request& request, std::uint64_t own, unsigned slot) const;
 
   struct Decision {
     enum class Kind {
@@ -65,6 +72,7 @@ class State {
   std::vector<Party> holders_;
   std::vector<Party> waiters_;
   std::vector<Party> departed_;
+  std::vector<Party> ended_;  // holders whose sessions have ended
 };
 
 }  // namespace dlock::mysql

@@ -11,7 +11,10 @@
 //           that nobody sets (wait_timeout), and which is told by its bell.
 // Sole.     An exclusive holder's row has sole = 1, and the unique key allows one such row.
 // Bells.    (GET_LOCK) are for waking and to tell who is there.  They can keep others out, but
-//           they let nobody in, but for mysql-row, where they tell whether a row is left over.
+//           they let nobody in, but for mysql-row, where they tell whether the session of a holder
+//           has ended.
+// Ended.    With mysql-row the lock of a session that has ended is free, and its command may still
+//           run.  Its row stays until the command has ended: see acquire_row.cpp.
 #include "backends/mysql/statements.hpp"
 
 #include <algorithm>
@@ -54,6 +57,12 @@ std::string kind_is(Kind kind) { return "kind = " + std::to_string(static_cast<i
 constexpr const char* kColumns =
     " (method, name, kind, sole, slot, owner, mode, slots, fence, beats, since, expires_at, "
     "record)";
+
+std::string list_of(const std::vector<std::uint64_t>& ids) {
+  std::string list;
+  for (const std::uint64_t id : ids) list += (list.empty() ? "" : ", ") + std::to_string(id);
+  return list;
+}
 
 std::string mode_number(Mode mode) { return std::to_string(static_cast<int>(mode)); }
 
@@ -100,7 +109,7 @@ std::string Statements::columns(bool records) const {
   return "SELECT id, kind, name, owner, mode, slots, fence, TIMESTAMPDIFF(MICROSECOND, since, " +
          std::string(kNow) + "), TIMESTAMPDIFF(MICROSECOND, " + std::string(kNow) +
          ", expires_at), IF(" + kind_is(Kind::waiter) + ", " + bell_of_row(kWaiterBell) + ", " +
-         bell_of_row(kHolderBell) + "), " +
+         bell_of_row(kHolderBell) + "), slot, " +
          (records ? "record" : "IF(" + kind_is(Kind::holder) + ", record, '')") + " FROM " +
          tables_.locks;
 }
@@ -142,7 +151,8 @@ std::string Statements::in_way(const Request& request, std::uint64_t own, bool e
 
 // Whoever comes through the gate has @dlock_gate = 1 and the number of the grant in @dlock_fence.
 std::string Statements::grant(const Request& request, std::uint64_t own, const std::string& gate,
-                              const std::string& condition, unsigned slot) const {
+                              const std::string& condition, unsigned slot,
+                              std::string_view life) const {
   const std::string& owner = request.owner.id;
   const std::string id = std::to_string(own);
   const std::string sole = request.mode == Mode::exclusive && method_ != Method::row ? "1" : "NULL";
@@ -153,7 +163,7 @@ std::string Statements::grant(const Request& request, std::uint64_t own, const s
          ", " + std::to_string(static_cast<int>(Kind::holder)) + ", " + sole + ", " +
          std::to_string(slot) + ", " + literal(owner) + ", " + mode_number(request.mode) + ", " +
          std::to_string(request.slots) + ", @dlock_fence, 0, " + std::string(kNow) + ", " +
-         expires + ", " + literal(format_lock_record(request)) +
+         expires + ", " + literal(format_lock_record(request, life)) +
          " FROM DUAL WHERE @dlock_fit AND @dlock_gate = 1 AND NOT " + condition +
          "; SET @dlock_won = IF(ROW_COUNT() = 1, LAST_INSERT_ID(), 0); DELETE FROM " +
          tables_.locks + " WHERE id = " + id + " AND " + kind_is(Kind::waiter) +
@@ -180,7 +190,7 @@ std::string Statements::attempt(const Request& request, std::uint64_t own) const
             "@dlock_version + 1; " +
             clear + "@dlock_gate = 1; ";
   }
-  std::string text = grant(request, own, gate, in_way(request, own, true), 0);
+  std::string text = grant(request, own, gate, in_way(request, own, true), 0, {});
   if (method_ == Method::table) text += raise + "@dlock_won > 0; ";
   return text + "COMMIT; DO IF(@dlock_won > 0, RELEASE_LOCK(" +
          literal(waiter_bell(request.owner.id)) +
@@ -209,30 +219,30 @@ std::string Statements::unlock_row() const {
   return std::string("SET SESSION wait_timeout = ") + kIdleLimit + "; ROLLBACK";
 }
 
-// Whoever has the row lock knows that the rows of earlier holders of it are left over, even where
-// the server has not taken their bells away yet.
-std::string Statements::note_holder(const Request& request, std::uint64_t own,
-                                    unsigned slot) const {
-  const std::string slot_text = std::to_string(slot);
-  std::string over = "slot = " + slot_text;
-  if (request.mode == Mode::shared) over += " AND mode <> " + mode_number(Mode::shared);
+// The rows of earlier holders stay: their sessions have ended, but their commands may still run.
+std::string Statements::note_holder(const Request& request, std::uint64_t own, unsigned slot,
+                                    std::string_view life) const {
   const std::string row = tables_.keys + " WHERE " + of_key() + " AND slot = 0";
   const std::string gate =
       "START TRANSACTION; SELECT version INTO @dlock_version FROM " + row +
       " FOR UPDATE; SET @dlock_gate = @dlock_version IS NOT NULL, @dlock_fence = @dlock_version + "
       "1; DELETE FROM " +
-      tables_.locks + " WHERE " + of_key() + " AND @dlock_fit AND ((" + kind_is(Kind::holder) +
-      " AND ((" + over + ") OR " + bell_of_row(kHolderBell) + " IS NULL)) OR (" +
-      kind_is(Kind::broken) + " AND expires_at <= " + std::string(kNow) + ")); ";
+      tables_.locks + " WHERE " + of_key() + " AND @dlock_fit AND " + kind_is(Kind::broken) +
+      " AND expires_at <= " + std::string(kNow) + "; ";
   const bool slots = request.mode == Mode::slots;
   const std::string other = "EXISTS (SELECT 1 FROM " + tables_.locks + " WHERE " + of_key() +
                             " AND " + kind_is(Kind::holder) + " AND " + bell_of_row(kHolderBell) +
                             " IS NOT NULL AND (mode " + (slots ? "<> " : "= ") +
                             mode_number(Mode::slots) +
                             (slots ? " OR slots <> " + std::to_string(request.slots) : "") + "))";
-  return grant(request, own, gate, other, slot) + "UPDATE " + tables_.keys +
+  return grant(request, own, gate, other, slot, life) + "UPDATE " + tables_.keys +
          " SET version = version + 1 WHERE " + of_key() +
          " AND slot = 0 AND @dlock_won > 0; COMMIT; " + kOutcome + look(false);
+}
+
+std::string Statements::forget_ended(const std::vector<std::uint64_t>& ids) const {
+  return "DELETE FROM " + tables_.locks + " WHERE id IN (" + list_of(ids) + ") AND " +
+         kind_is(Kind::holder);
 }
 
 std::string Statements::create_rows(const std::vector<unsigned>& slots) const {
@@ -267,9 +277,7 @@ std::string Statements::leave(std::string_view owner) const {
 }
 
 std::string Statements::sweep(const std::vector<std::uint64_t>& ids) const {
-  std::string list;
-  for (const std::uint64_t id : ids) list += (list.empty() ? "" : ", ") + std::to_string(id);
-  return "DELETE FROM " + tables_.locks + " WHERE id IN (" + list + ") AND " +
+  return "DELETE FROM " + tables_.locks + " WHERE id IN (" + list_of(ids) + ") AND " +
          kind_is(Kind::waiter) + " AND " + bell_of_row(kWaiterBell) + " IS NULL";
 }
 
@@ -336,8 +344,8 @@ std::string Statements::forget(std::uint64_t id) const {
 
 std::string Statements::break_grant(std::string_view owner, std::string_view why) const {
   constexpr Millis kKept{3'600'000};
-  const std::string alive =
-      method_ == Method::row ? bell_of_row(kHolderBell) + " IS NOT NULL" : lives();
+  // With mysql-row a holder whose session has ended may still delay the next one.
+  const std::string alive = method_ == Method::row ? "TRUE" : lives();
   return "UPDATE " + tables_.locks +
          " SET kind = " + std::to_string(static_cast<int>(Kind::broken)) +
          ", sole = NULL, why = " + literal(why) + ", expires_at = " + in(kKept) + " WHERE " +

@@ -46,8 +46,12 @@ class Statements {
   std::string lock_row(const Request& request, bool mariadb, bool wait) const;
   /// Ends that transaction.
   std::string unlock_row() const;
-  /// mysql-row, on another connection, once the row is locked: as attempt().
-  std::string note_holder(const Request& request, std::uint64_t own, unsigned slot) const;
+  /// mysql-row, on another connection, once the row is locked: as attempt().  `life`: of the
+  /// holder's LifeToken.
+  std::string note_holder(const Request& request, std::uint64_t own, unsigned slot,
+                          std::string_view life) const;
+  /// Removes the rows of holders whose commands have ended.
+  std::string forget_ended(const std::vector<std::uint64_t>& ids) const;
 
   /// Creates these rows of the table of keys: 0, which counts the grants, and those to be locked.
   std::string create_rows(const std::vector<unsigned>& slots) const;
@@ -99,7 +103,7 @@ class Statements {
   std::string columns(bool records) const;
   std::string in_way(const Request& request, std::uint64_t own, bool expired_too) const;
   std::string grant(const Request& request, std::uint64_t own, const std::string& gate,
-                    const std::string& condition, unsigned slot) const;
+                    const std::string& condition, unsigned slot, std::string_view life) const;
 
   const Method method_;
   const Tables tables_;

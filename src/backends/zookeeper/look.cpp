@@ -32,7 +32,7 @@ LockInfo::Waiter waiter_of(const NodeName& node, const Reply* data) {
   LockInfo::Waiter waiter;
   waiter.mode = node.mode;
   if (data == nullptr || !data->ok()) return waiter;
-  if (auto owner = parse_lock_record(data->text)) waiter.owner = std::move(*owner);
+  if (auto record = parse_lock_record(data->text)) waiter.owner = std::move(record->owner);
   waiter.waiting = since(data->stat.ctime);
   return waiter;
 }
@@ -50,8 +50,8 @@ LockInfo::Holder holder_of(const NodeName& node, const Reply& data) {
   }
   holder.fence = static_cast<std::uint64_t>(data.stat.czxid);
   holder.endless = data.stat.ephemeralOwner == 0;
-  if (auto owner = parse_lock_record(data.text)) {
-    holder.owner = std::move(*owner);
+  if (auto record = parse_lock_record(data.text)) {
+    holder.owner = std::move(record->owner);
     holder.held = since(data.stat.mtime);
     holder.acquired_at = util::utc_in(-*holder.held);
     return holder;
