@@ -280,6 +280,22 @@ TEST_F(RedlockFaults, ARenewalWhoseAnswersAreLostByTheMajorityFailsAndKeepsTheLo
   EXPECT_TRUE(only_counters_are_left());
 }
 
+// The waiters are in the queue of one server: they would sleep there for the whole ttl.
+TEST_F(RedlockFaults, AShortenedLeaseThatOneServerHasNotHeardOfIsToldAndCanBeRenewed) {
+  auto a = ready_client();
+  auto lease = hold(*a, request("job", Mode::exclusive, 1, Millis{60'000}));
+  proxies[2].blackhole();
+  const Deadline until = in(20'000);
+  EXPECT_EQ(code_of(lease->end_command(until, soon(), Cancel())), Errc::unreachable);
+  EXPECT_LE(lease->valid_until(), until) << "most of them have heard of it";
+  EXPECT_TRUE(renew(*lease));
+  EXPECT_GT(lease->valid_until(), until);
+  proxies[2].cut();
+  proxies[2].pass();
+  EXPECT_TRUE(eventually([&] { return lease->end_command(until, soon(), Cancel()).has_value(); }));
+  EXPECT_LE(lease->valid_until(), until);
+}
+
 TEST_F(RedlockFaults, AReleaseWhoseAnswersAreLostByTheMajorityFreesTheLockAllTheSame) {
   auto a = ready_client();
   auto lease = hold(*a, request("job"));

@@ -110,7 +110,8 @@ bool Acquisition::read_calls(Turn& turn) {
     return true;
   }
   for (const std::string& call : calls.value()) {
-    constexpr std::string_view kPrefix = "look ";
+    constexpr std::string_view kLookIn = "look ";
+    constexpr std::string_view kEndsIn = "ends ";
     if (call == "go") {
       turn = Turn::called;
       return true;
@@ -119,11 +120,18 @@ bool Acquisition::read_calls(Turn& turn) {
       turn = Turn::wait;
       return true;
     }
-    if (!call.starts_with(kPrefix)) continue;
-    const auto ms = util::parse_int(std::string_view(call).substr(kPrefix.size()), 0, 86'400'000);
-    deputy_ = true;
-    place_ = 0;
-    look_at_ = std::min(look_at_, after(Clock::now(), Millis{ms.value_or(0)}));
+    const bool ends = call.starts_with(kEndsIn);
+    if (!ends && !call.starts_with(kLookIn)) continue;
+    const auto ms = util::parse_int(std::string_view(call).substr(kLookIn.size()), 0, 86'400'000);
+    const Deadline before = look_at_;
+    if (ends) {
+      look_again_in(Millis{ms.value_or(0)});
+    } else {
+      deputy_ = true;
+      place_ = 0;
+      look_at_ = after(Clock::now(), Millis{ms.value_or(0)});
+    }
+    look_at_ = std::min(look_at_, before);
   }
   return false;
 }

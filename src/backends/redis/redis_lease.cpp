@@ -159,7 +159,7 @@ Result<void> RedisLease::renew(Deadline deadline, Cancel cancel) {
 Result<void> RedisLease::end_command(Deadline until, Deadline deadline, Cancel cancel) {
   request_.owner.ended = true;
   request_.owner.pid = 0;
-  // Of all: a server that was left out would keep the lock for the whole ttl.
+  // A server that is left out keeps the lock for the whole ttl, and its waiters sleep for as long.
   return extend(std::max(remaining(until), Millis{1}), WaitFor::all, deadline, cancel);
 }
 
@@ -199,6 +199,9 @@ Result<void> RedisLease::extend(Millis ttl, WaitFor servers, Deadline deadline, 
   warn_of_bad_list(answers);
   if (auto ok = verdict(answers); !ok) return ok;
   valid_until_ = trusted_until(asked, ttl);
+  if (servers == WaitFor::all && answers.tally.count(Tally::Answer::yes) < cluster_->size()) {
+    return Error{Errc::unreachable, "not all servers have answered"};
+  }
   if (was_endless) {
     util::log(util::Level::warning, cluster_->address(0).shown + ": somebody made " +
                                         util::in_quotes(request_.key) +

@@ -73,13 +73,19 @@ local function call_next()
   end
 end
 
--- Has the waiter that is next look in `ms`: the end may be nearer than it thinks.
-local function look_in(ms)
-  while true do
-    local first = redis.pcall('ZRANGE', queue, 0, 0)[1]
-    if not first or tell(first, 'look ' .. whole(ms + 2)) then return end
-    redis.call('ZREM', queue, first)
-  end
+-- The lock ends in `ms`, which may be sooner than its waiters think.  The first four hear of that:
+-- those that look for themselves when it ends, so that one of them may leave or die (acquire_wait.cpp).
+local function ends_in(ms)
+  local somebody_dead
+  repeat
+    somebody_dead = false
+    for _, entry in ipairs(redis.pcall('ZRANGE', queue, 0, 3)) do
+      if not tell(entry, 'ends ' .. whole(ms)) then
+        redis.call('ZREM', queue, entry)
+        somebody_dead = true
+      end
+    end
+  until not somebody_dead
 end
 
 -- Forgets the shared or slots holders whose time is over; the last one takes the lock with it.
@@ -107,7 +113,7 @@ local function settle(now)
   if letter(first) == letter(held_mode() or 'x') then
     call_next()
   else
-    look_in(last[2] - now)
+    ends_in(last[2] - now)
   end
 end
 

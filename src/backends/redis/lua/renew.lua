@@ -20,7 +20,7 @@ if mode == 'x' then
     local left = redis.call('PTTL', lock)
     redis.call('PEXPIRE', lock, ttl)
     if not keep('SET', owner, record, 'PX', ttl) then redis.call('PEXPIRE', owner, ttl) end
-    if left > tonumber(ttl) then look_in(tonumber(ttl)) end
+    if left > tonumber(ttl) then ends_in(tonumber(ttl)) end
     return {1, left}
   end
 else
