@@ -35,7 +35,6 @@ std::string headline(const LockInfo& lock, const Backend& backend) {
            " servers agree)";
   }
   out += '\n';
-  if (lock.nodes_total == 1) return out;
   for (const std::string& remark : lock.remarks) out += "  " + util::printable(remark) + '\n';
   return out;
 }

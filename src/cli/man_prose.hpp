@@ -801,12 +801,17 @@ Until then it is waiting, for
 .B \-\-wait
 and
 .B \-\-nonblock
-too.
+too, and
+.B "dlock show"
+says for whom.
 It does not wait for a holder on the same machine whose processes have all ended.
 Machines count as the same if they have one kernel and one network namespace, so
 two containers usually do not.
 If a machine with a holder fails, the next holder on another machine thus waits
 until the server notices (a ttl at most) and for a ttl after that.
+If the first one to wait gives up, the server counts on for those after it.
+.B "dlock force\-release"
+ends the wait.
 .SS What it cannot promise
 .TP
 .B The clock of the server.
@@ -821,7 +826,8 @@ holder's next renewal, two jobs may run.
 The fencing token tells them apart.
 Set back, it makes the lock of a dead holder last longer by as much.
 .B mysql\-row
-does not look at the clock.
+looks at the clock only where a waiter has given up during a lock delay: set
+forward then, it ends the delay early.
 .TP
 .B Failover with asynchronous replication.
 The standby that becomes the primary may not have heard of the latest grants: the
@@ -829,6 +835,9 @@ lock is then granted twice, and fencing tokens are given again.
 Semi\-synchronous replication
 .RB ( AFTER_SYNC ,
 with a timeout that never lets it go on alone) avoids it.
+A server that crashes before its latest commits are on disk
+.RB ( innodb_flush_log_at_trx_commit=0 )
+forgets them in the same way.
 .TP
 .B "A proxy that shares connections"
 between its clients, such as ProxySQL or MaxScale, takes from dlock what it needs:

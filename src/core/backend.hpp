@@ -168,7 +168,7 @@ struct Traits {
   /// returns no lease before the earlier holder has called release(), which it does after a loss,
   /// too, when its command has ended; or before the ttl of that holder is over, counted from the
   /// new grant; or, on the machine of the earlier holder, before all copies of witness_fd() are
-  /// closed (lock delay).
+  /// closed (lock delay).  After a force_release() it does not wait.
   enum class EndsOn { process_exit, disconnect, session, ttl };
   enum class Order { none, kernel, fifo };
 

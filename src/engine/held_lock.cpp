@@ -16,8 +16,7 @@ using util::Level;
 
 constexpr Millis kKeeperStarts{1'000};
 constexpr Millis kReleaseAgain{500};
-constexpr Millis kKeeperStops{2'000};
-constexpr Millis kRecordIsRemoved{2'000};  // the service may be restarting
+constexpr Millis kSoon{2'000};  // a keeper stops, and a service restarts
 
 }  // namespace
 
@@ -69,18 +68,20 @@ Deadline HeldLock::answered_by(Deadline latest) const {
   return std::min(latest, after(Clock::now(), spec_.network_timeout));
 }
 
-std::unique_ptr<Lease> HeldLock::take_lease() {
-  if (!keeper_) return std::move(lease_);
-  return keeper_->stop(std::min(page_.lease_end(), after(Clock::now(), kKeeperStops)));
+std::unique_ptr<Lease> HeldLock::take_lease(Deadline until) {
+  return keeper_ ? keeper_->stop(until) : std::move(lease_);
 }
 
 Result<void> HeldLock::release(Cancel impatience) {
-  const std::unique_ptr<Lease> lease = take_lease();
-  // With a lock that ends with its connection, the record of the holder is still to be removed.
-  if (loss_is_certain_ && spec_.ends_on != Traits::EndsOn::disconnect) return {};
+  // After a loss of a lock that ends with its connection, the holder's record is to be removed.
+  const bool leaves_record = loss_ && spec_.ends_on == Traits::EndsOn::disconnect;
   const Deadline lease_end = page_.lease_end();
-  Deadline until = lease_end == kNever ? after(Clock::now(), spec_.network_timeout) : lease_end;
-  if (loss_is_certain_) until = std::min(until, after(Clock::now(), kRecordIsRemoved));
+  const Deadline soon = after(Clock::now(), kSoon);
+  const std::unique_ptr<Lease> lease = take_lease(leaves_record ? soon : std::min(lease_end, soon));
+  if (loss_is_certain_ && !leaves_record) return {};
+  const Deadline until = leaves_record         ? soon
+                         : lease_end == kNever ? after(Clock::now(), spec_.network_timeout)
+                                               : lease_end;
   for (bool first = true; lease && Clock::now() < until; first = false) {
     const Cancel cancel = first ? Cancel() : impatience;
     const auto released = lease->release(answered_by(until), cancel);
@@ -107,7 +108,8 @@ Result<void> HeldLock::release(Cancel impatience) {
 
 void HeldLock::release_at(Deadline until) {
   if (Clock::now() < until) {
-    lease_ = take_lease();
+    const Deadline end = page_.lease_end();
+    lease_ = take_lease(end == kNever ? after(Clock::now(), kSoon) : end);
     keeper_.reset();
     if (!lease_) return;
     const auto told = lease_->end_command(until, answered_by(page_.lease_end()), Cancel());

@@ -48,7 +48,7 @@ class HeldLock {
   Deadline keeper_starts_at() const;
   Deadline answered_by(Deadline latest) const;
   bool has_news() const;
-  std::unique_ptr<Lease> take_lease();
+  std::unique_ptr<Lease> take_lease(Deadline until);
 
   const Spec spec_;
   const Deadline granted_at_ = Clock::now();

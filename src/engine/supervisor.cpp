@@ -509,10 +509,9 @@ void Supervisor::run() {
   const bool stays =
       lock_ && job_.status() && job_.start_error() == 0 && !loss_ &&
       (lender_.has_borrowers() || Clock::now() < after(lock_->granted_at(), spec_.min_hold));
-  // After a loss, what still runs (also of runs that borrowed the lock) delays the next holder
-  // where that can be: nothing is removed that it may wait for.
-  const bool still_runs = loss_ && (lender_.has_borrowers() || !job_.stuck().empty());
-  if (lock_ && !stays && !still_runs) release(result);
+  // After a loss, runs that borrowed the lock are still ending their jobs: it is left to expire.
+  const bool expires = loss_ && lender_.has_borrowers();
+  if (lock_ && !stays && !expires) release(result);
 
   result.backend = backend_ ? backend_->location_of(spec_.key) : context_.target.url.redacted();
   result.waited = waited;

@@ -24,47 +24,63 @@ kill_holder() {
   wait "$holder" 2>/dev/null || true
 }
 
-# For SIGTERM it takes a second and a half.
+# killed_elsewhere TTL: a holder on another machine is killed with all its processes, at $begun.
+killed_elsewhere() {
+  rm -f started
+  "${elsewhere[@]}" -q -k job --ttl "$1" -- ./job.sh 2>err &
+  holder=$!
+  wait_until 20 test -e started
+  kill_holder
+  begun=$(now_ms)
+}
+
+# After SIGTERM it goes on until ./end is there.
 cat >slow.sh <<'SH'
 #!/bin/sh
 exec 9<>oracle
 flock -n 9 || exit 99
-trap 'sleep 1.5; exit 1' TERM
+trap 'until test -e end; do sleep 0.02; done; exit 1' TERM
 touch started
 while :; do sleep 0.01; done
 SH
 chmod +x slow.sh
 
-# first MODE JOB...: a holder on another machine, whose job takes the oracle.
+# first MODE: a holder on another machine, whose job, ./slow.sh, takes the oracle.
 first() {
-  local mode=$1
-  shift
-  rm -f started oracle
+  rm -f started end oracle
   touch oracle
   # shellcheck disable=SC2086  # no word or two
-  "${elsewhere[@]}" -k job --ttl 60s --kill-after 5s $mode -- "$@" 2>err &
+  "${elsewhere[@]}" -k job --ttl 60s --kill-after 25s $1 -- ./slow.sh 2>err &
   holder=$!
   wait_until 20 test -e started
 }
-# The next one starts after that job has ended, and long before the ttl of the holder is over.
+# next_starts_after_it MODE WHEN: the next one waits for that job, and starts when it has ended, long before the ttl of
+# the holder is over.
 next_starts_after_it() {
-  local begun took
-  begun=$(now_ms)
+  local begun took next
+  wait_until 20 grep -q 'lost "job"' err
+  rm -f waits
   # shellcheck disable=SC2086
-  expect_status 0 "${elsewhere[@]}" -q -k job --ttl 60s -w 40 $1 -- flock -n oracle true
+  "${elsewhere[@]}" -k job --ttl 60s $1 -- flock -n oracle true 2>waits &
+  next=$!
+  wait_until 20 grep -q 'waiting for "job".*slow.sh' waits
+  ! flock -n oracle true || fail "the job had ended before ($2)"
+  begun=$(now_ms)
+  touch end
+  expect_status 0 wait $next
   took=$(($(now_ms) - begun))
-  echo "$2: the next one waited $took ms"
-  ((took < 20000)) || fail "the next one waited $took ms when $2"
+  echo "$2: the next one started $took ms after the job had ended"
+  ((took < 15000)) || fail "the next one waited $took ms when $2"
   expect_status 79 wait "$holder"
   wait_until 20 no_row
 }
 
 for modes in '/' '--shared/' '/--shared' '--slots 2/--slots 2'; do
-  first "${modes%/*}" ./slow.sh
+  first "${modes%/*}"
   stop_mysql server
   restart_mysql server
   if [[ $modes == '/' ]]; then
-    ! flock -n oracle true || fail "the job had ended before the next one tried"
+    wait_until 20 grep -q 'lost "job"' err
     expect_status 75 "${elsewhere[@]}" -q -n -k job -- flock -n oracle true
     expect_status 75 "${elsewhere[@]}" -q -w 0.3 -k job -- flock -n oracle true
     # It says for whom it waits, and leaves nothing when it gives up.
@@ -74,11 +90,11 @@ for modes in '/' '--shared/' '/--shared' '--slots 2/--slots 2'; do
     kill -TERM $waiter
     expect_status 143 wait $waiter
   fi
-  next_starts_after_it "${modes#*/}" "the server was killed${modes:+ ($modes)}"
+  next_starts_after_it "${modes#*/}" "the server was killed ($modes)"
 done
 
 # The connection alone is killed.
-first '' ./slow.sh
+first ''
 sql server "KILL $(sql server "SELECT IS_USED_LOCK(CONCAT('dlock.h.', owner)) FROM dlock_locks")"
 next_starts_after_it '' 'the connection was killed'
 
@@ -102,16 +118,23 @@ proxy far pass
 wait_until 20 no_row
 
 # Killed on another machine, with all its processes: its ttl is over after the next one's grant, not before.
-rm -f started
-"${elsewhere[@]}" -q -k job --ttl 3s -- ./job.sh 2>err &
-holder=$!
-wait_until 20 test -e started
-kill_holder
-begun=$(now_ms)
+killed_elsewhere 3s
 expect_status 0 "${elsewhere[@]}" -q -k job -w 40 -- true
 took=$(($(now_ms) - begun))
 ((took >= 2900)) || fail "the next one did not wait for a holder of whose end nobody knows: $took ms"
 wait_until 20 no_row
+
+# Those that do not wait get it, too, although none of them waits for a ttl.  What they wait for is shown meanwhile.
+killed_elsewhere 6s
+shows_the_end() { "$DLOCK" show job | grep -q 'the connection of .* has ended'; }
+wait_until 20 shows_the_end
+expect_status 75 "${elsewhere[@]}" -q -n -k job -- true
+assert_contains "$("$DLOCK" list)" job.sh
+wait_until 20 "${elsewhere[@]}" -q -n -k job -- true
+took=$(($(now_ms) - begun))
+((took >= 5900)) || fail "those that do not wait got it after $took ms"
+wait_until 20 no_row
+expect_status 1 "$DLOCK" show job >shown
 
 # On the same machine the kernel says that nothing of the holder is left.
 run_job 60s ./job.sh

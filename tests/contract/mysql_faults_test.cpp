@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "backends/mysql/lease.hpp"
+#include "backends/mysql/statements.hpp"
 #include "mysql_fixture.hpp"
 
 namespace dlock::test {
@@ -157,6 +158,29 @@ TEST_P(MysqlFaults, AHolderThatIsCutOffFreesTheLockWithItsTtl) {
     EXPECT_TRUE(release(*next));
     EXPECT_TRUE(rows_become(0));
   }
+}
+
+// As if our own session had ended unheard, and somebody else had the row lock since.
+TEST_P(MysqlFaults, AHolderThatIsThereIsNotWaitedOutOrRemoved) {
+  if (!is_row()) return;
+  make_tables();
+  const auto place = std::make_shared<const mysql::Place>(
+      mysql::make_place({.url = parse_url(server->url("row")).value()}).value());
+  auto other = mysql::Connection::open(place, soon(), Cancel());
+  ASSERT_TRUE(other) << other.error().message;
+  const mysql::Statements say(mysql::Method::row, "dlock_", "job");
+  const Request its = brief(1'000);
+  ASSERT_TRUE((*other)->ask(say.create_rows({0, 1}), soon(), Cancel()).ok());
+  ASSERT_TRUE(
+      (*other)
+          ->ask(mysql::take_bell(mysql::holder_bell(its.owner.id)) + say.note_holder(its, 0, 1, ""),
+                soon(), Cancel())
+          .ok());
+  Waiting waiting(client(), brief(60'000), in(3'000));
+  EXPECT_EQ(code_of(waiting.result()), Errc::busy);
+  EXPECT_EQ(number("SELECT COUNT(*) FROM dlock_locks WHERE kind = 0"), 1);
+  (*other)->close();
+  EXPECT_TRUE(eventually([&] { return is_free_for(*a, request("job")); }));
 }
 
 // As behind a proxy, or with a library, that connects again in silence.

@@ -17,6 +17,8 @@ struct Service {
   bool has_event = true;
   std::atomic<bool> held{true};
   std::atomic<int> renewals{0};
+  Deadline valid_until = kNever;
+  int releases = 0;
 };
 
 class FakeLease final : public Lease {
@@ -25,7 +27,7 @@ class FakeLease final : public Lease {
 
   const std::string& owner_id() const override { return id_; }
   std::optional<std::uint64_t> fence() const override { return std::nullopt; }
-  Deadline valid_until() const override { return kNever; }
+  Deadline valid_until() const override { return service_.valid_until; }
   Result<void> renew(Deadline, Cancel) override {
     ++service_.renewals;
     eventfd_t drained = 0;
@@ -36,7 +38,10 @@ class FakeLease final : public Lease {
   int event_fd() override { return service_.has_event ? service_.event.get() : -1; }
   bool has_news() override { return !service_.held; }
   Result<void> end_command(Deadline, Deadline, Cancel) override { return {}; }
-  Result<void> release(Deadline, Cancel) override { return {}; }
+  Result<void> release(Deadline, Cancel) override {
+    ++service_.releases;
+    return {};
+  }
 
  private:
   Service& service_;
@@ -45,9 +50,13 @@ class FakeLease final : public Lease {
 
 class HeldLockTest : public testing::Test {
  protected:
-  HeldLock hold() {
+  HeldLock hold(Traits::EndsOn ends_on = Traits::EndsOn::ttl) {
     return HeldLock(std::make_unique<FakeLease>(service_),
-                    {.key = "job", .ttl = Millis{30'000}, .margins = {}, .network_timeout = {}},
+                    {.key = "job",
+                     .ttl = Millis{30'000},
+                     .margins = {},
+                     .network_timeout = {},
+                     .ends_on = ends_on},
                     page_);
   }
   Service service_;
@@ -79,6 +88,19 @@ TEST_F(HeldLockTest, AServiceThatCannotTellIsAskedEachSecond) {
   service_.held = false;
   EXPECT_TRUE(util::wait_readable(lock.lost_fd(), give_up));
   EXPECT_TRUE(lock.look(Clock::now()));
+}
+
+// The record of the holder delays the next one.
+TEST_F(HeldLockTest, ALockThatEndsWithItsConnectionIsReleasedAfterALossToo) {
+  using EndsOn = Traits::EndsOn;
+  service_.valid_until = after(Clock::now(), Millis{-1});
+  for (const EndsOn ends_on : {EndsOn::ttl, EndsOn::session, EndsOn::disconnect}) {
+    service_.releases = 0;
+    HeldLock lock = hold(ends_on);
+    EXPECT_TRUE(lock.look(Clock::now()));
+    (void)lock.release(Cancel());
+    EXPECT_EQ(service_.releases, ends_on == EndsOn::disconnect ? 1 : 0);
+  }
 }
 
 }  // namespace

@@ -32,8 +32,8 @@ TEST(MysqlStatements, WhatIsNotOursGoesInAsLiteralsOnly) {
           say.note_holder(request, 3, 1, kHostile), say.create_rows({0, 1}), say.survey(),
           say.join(request), say.leave(kHostile), say.release(3, kHostile, true),
           say.break_grant(kHostile, kHostile), say.mend_grant(kHostile), say.forget_ended({1, 2}),
-          say.list(kHostile), wait_for_bell(holder_bell(kHostile), Millis{5}),
-          take_bell(waiter_bell(kHostile))}) {
+          say.delay(1, Millis{5}), say.list(kHostile),
+          wait_for_bell(holder_bell(kHostile), Millis{5}), take_bell(waiter_bell(kHostile))}) {
       EXPECT_EQ(text.find("DROP"), std::string::npos) << text;
       EXPECT_EQ(text.find('\\'), std::string::npos) << text;
       EXPECT_EQ(text.find('"'), std::string::npos) << text;

@@ -25,6 +25,7 @@
 #include "backends/mysql/errors.hpp"
 #include "backends/mysql/kill.hpp"
 #include "backends/mysql/lease.hpp"
+#include "core/lock_record.hpp"
 #include "util/log.hpp"
 #include "util/poll.hpp"
 #include "util/random_id.hpp"
@@ -218,6 +219,10 @@ Result<void> Acquisition::sleep(const State& state, const Decision& decision) {
     case Is::held: {
       if (method_ == Method::row) return {};  // the next try waits for the row lock
       const Party& holder = *decision.party;
+      const auto record = parse_lock_record(holder.record);
+      if (!holder.present && holder.left && record && record->owner.ended) {
+        return rest(std::min(*holder.left + Millis{1}, kSecondLooks));  // it does not come back
+      }
       // It may have expired, and its session not ended yet.
       const Millis left = std::clamp(holder.left.value_or(kLongest), Millis{1'000}, kLongest);
       if (!holder.present) {  // it may be connecting again
@@ -303,11 +308,13 @@ Result<void> Acquisition::reopen(Error why) {
   if (++losses_ > kMostLosses) return why;
   util::log(util::Level::detail, why.message + "; connecting again");
   leave();
-  request_.owner.id = util::random_id();
+  const std::string before = std::exchange(request_.owner.id, util::random_id());
   own_ = 0;
   auto again = connect_again();
   if (!again) return again.error();
   connection_ = std::move(*again);
+  // If leave() found no server: what is left would be in our own way.
+  (void)connection_->ask(statements_.leave(before), patience(), wait_.cancel);
   return {};
 }
 

@@ -13,8 +13,13 @@
 //           session had ended by then, so A's last renewal was before that, and A ends its command
 //           within a ttl of its last renewal.  A record of this machine is ignored once the kernel
 //           says that no process of that holder is left (util/life.hpp).
+// Giving up. With --nonblock each try gives up at once, and none would ever wait for a whole ttl.
+//           So the first one that finds the record writes into it when it is over, by the server's
+//           clock.  Only later ones go by that: who has waited for a ttl needs no clock but its
+//           own.
 #include <algorithm>
 #include <array>
+#include <map>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -131,10 +136,8 @@ Result<Acquisition::Tried> Acquisition::take_row(unsigned slot, Deadline asked) 
   }
   tried.lease = lease(out, asked, std::move(life));
   connection_ = std::move(*other);
-  if (auto ok = outwait_earlier(*tried.lease, tried.state, out.won, slot); !ok) {
-    (void)tried.lease->release(patience(), Cancel());
-    return ok.error();
-  }
+  own_ = out.won;  // what leave() removes
+  if (auto ok = outwait_earlier(*tried.lease, tried.state, out.won, slot); !ok) return ok.error();
   return tried;
 }
 
@@ -150,38 +153,53 @@ Result<void> Acquisition::pause_until(Deadline until, Lease& lease, int ends) {
 // With the lease of the row lock, which has the row `row`; connection_ is another one.
 Result<void> Acquisition::outwait_earlier(Lease& lease, State state, std::uint64_t row,
                                           unsigned slot) {
-  const Deadline granted = Clock::now();
-  for (Deadline renewal = after(granted, request_.ttl / 3);;) {
+  struct Delay {
+    Deadline until;
+    util::LifeWatch watch;
+    bool has_ended() const {
+      return watch.life == util::Life::ended ||
+             (watch.ends && util::wait_readable(watch.ends.get(), Deadline{}));
+    }
+  };
+  std::map<std::uint64_t, Delay> delays;
+  for (Deadline renewal = after(Clock::now(), request_.ttl / 3);;) {
     std::vector<std::uint64_t> over;
     std::vector<Party> running;
-    Deadline until = kNever;
-    Fd ends;
+    std::string changes;
+    Deadline until = std::min(renewal, after(Clock::now(), kLookForRecord));
+    int ends = -1;
     for (Party& party : state.earlier(request_, row, slot)) {
       // What dlock did not write names no ttl, and stands for no command.
       const LockRecord record = parse_lock_record(party.record).value_or(LockRecord{});
-      util::LifeWatch watch = util::watch_life(record.life);
-      const Deadline delay = after(granted, record.ttl.value_or(Millis{0}));
-      if (watch.life == util::Life::ended || delay <= Clock::now()) {
+      const Millis ttl = record.ttl.value_or(Millis{0});
+      if (!delays.contains(party.id)) {
+        const Millis left = std::clamp(party.left.value_or(ttl), Millis{0}, ttl);
+        delays[party.id] = {after(Clock::now(), left), util::watch_life(record.life)};
+      }
+      const Delay& delay = delays[party.id];
+      // Of one whose session is there, ours has ended, and we have not heard of it yet.
+      if (!party.present &&
+          (record.owner.ended || delay.has_ended() || delay.until <= Clock::now())) {
         over.push_back(party.id);
         continue;
       }
-      until = std::min(until, delay);
-      if (watch.ends) ends = std::move(watch.ends);
+      if (!party.present && !party.left) changes += statements_.delay(party.id, ttl);
+      if (delay.watch.ends) ends = delay.watch.ends.get();
+      if (!party.present) until = std::min(until, delay.until);
       running.push_back(std::move(party));
     }
-    if (!over.empty()) {
-      if (auto gone = ask(statements_.forget_ended(over)); !gone) return gone.error();
+    if (!over.empty()) changes += statements_.forget_ended(over) + "; ";
+    if (!changes.empty()) {
+      if (auto said = ask(changes + "DO 0"); !said) return said.error();
     }
     if (running.empty()) return {};
     tell(state, running);
     if (time_is_up()) return busy();
-    until = std::min({until, renewal, after(Clock::now(), kLookForRecord)});
-    if (auto ok = pause_until(until, lease, ends.get()); !ok) return ok;
-    const bool news = util::wait_readable(lease.event_fd(), Deadline{});
-    if (news || Clock::now() >= renewal) {
+    if (auto ok = pause_until(until, lease, ends); !ok) return ok;
+    if (Clock::now() >= renewal || util::wait_readable(lease.event_fd(), Deadline{})) {
       renewal = after(Clock::now(), request_.ttl / 3);
       const auto renewed = lease.renew(patience(), wait_.cancel);
-      if (!renewed && renewed.error().code == Errc::lost) {
+      if (!renewed && (renewed.error().code == Errc::lost || Clock::now() >= lease.valid_until())) {
         connection_->close();  // all begins anew
         return Error{Errc::unreachable, renewed.error().message};
       }

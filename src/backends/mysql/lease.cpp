@@ -222,8 +222,9 @@ Result<void> MysqlLease::end_command(Deadline until, Deadline deadline, Cancel c
   const bool expires = method_ != Method::row;
   request_.owner.ended = true;
   request_.owner.pid = expires ? 0 : getpid();
-  const std::string text = statements_.end_command(row_, std::max(remaining(until), Millis{1}),
-                                                   format_lock_record(request_, life_.mark));
+  const std::string text =
+      statements_.end_command(row_, std::max(remaining(until), Millis{1}),
+                              format_lock_record(request_, life_.mark), expires && slots());
   std::unique_ptr<Connection> other;
   if (expires) {
     if (auto ok = connect(deadline, cancel); !ok) return ok;
@@ -235,7 +236,9 @@ Result<void> MysqlLease::end_command(Deadline until, Deadline deadline, Cancel c
   const Reply reply = (expires ? connection_ : other)->ask(text, deadline, cancel);
   if (!reply.ok()) return not_told(*reply.error);
   if (reply.answers.at(0).affected != 1) return lost(reply.answers.at(1));
-  if (expires) connection_->close();
+  if (!expires) return {};
+  if (slots()) (void)end_session(*connection_, number_in(reply.answers.back()), soon());
+  connection_->close();
   return {};
 }
 

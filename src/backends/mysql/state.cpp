@@ -26,10 +26,13 @@ Owner owner_of(const Party& party) {
   return owner;
 }
 
-bool lives_here(const Party& party) {
+// Of the holder whose session has ended.  What dlock did not write stands for no command.
+util::Life life_of(const Party& party) {
   const auto record = parse_lock_record(party.record);
-  return record && util::watch_life(record->life).life == util::Life::alive;
+  return record ? util::watch_life(record->life).life : util::Life::ended;
 }
+
+bool has_expired(const Party& party) { return party.left.value_or(Millis{1}) <= Millis{0}; }
 
 // Of a holder that has locked `slot`, with one that may still run.
 bool conflict(const Request& request, unsigned slot, const Party& party) {
@@ -75,8 +78,9 @@ State::State(Method method, std::vector<Party> parties) : method_(method) {
     if (party.kind == Kind::waiter) {
       (party.present ? waiters_ : departed_).push_back(std::move(party));
     } else if (party.kind == Kind::holder) {
-      const bool runs = method == Method::row ? !party.present && lives_here(party)
-                                              : party.left.value_or(Millis{1}) > Millis{0};
+      const bool runs = method == Method::row
+                            ? !party.present && life_of(party) == util::Life::alive
+                            : !has_expired(party);
       (runs || party.present ? holders_ : ended_).push_back(std::move(party));
     }
   }
@@ -89,6 +93,23 @@ std::vector<Party> State::earlier(const Request& request, std::uint64_t own, uns
         parties->begin(), parties->end(), std::back_inserter(out),
         [&](const Party& party) { return party.id < own && conflict(request, slot, party); });
   }
+  return out;
+}
+
+LockInfo State::info(const std::string& key) const {
+  if (method_ != Method::row) return info(key, holders_);
+  std::vector<Party> holders = holders_;
+  std::vector<std::string> remarks;
+  for (const Party& party : ended_) {
+    if (has_expired(party) || life_of(party) == util::Life::ended) continue;
+    const Owner owner = owner_of(party);
+    remarks.push_back("the connection of " + owner.host + " pid " + std::to_string(owner.pid) +
+                      " has ended, and its command may still run: the next holder waits for "
+                      "that, at most for its ttl");
+    holders.push_back(party);
+  }
+  LockInfo out = info(key, holders);
+  out.remarks = std::move(remarks);
   return out;
 }
 

@@ -44,7 +44,8 @@ class State {
   /// Waiters whose connection has gone.
   const std::vector<Party>& departed() const { return departed_; }
 
-  LockInfo info(const std::string& key) const { return info(key, holders_); }
+  /// With mysql-row also the holders whose sessions have ended and whose commands may still run.
+  LockInfo info(const std::string& key) const;
   LockInfo info(const std::string& key, const std::vector<Party>& holders) const;
 
   /// mysql-row, for the holder with the row `own` of the table of locks, which has locked `slot`:
@@ -72,7 +73,7 @@ class State {
   std::vector<Party> holders_;
   std::vector<Party> waiters_;
   std::vector<Party> departed_;
-  std::vector<Party> ended_;  // holders whose sessions have ended
+  std::vector<Party> ended_;  // holders that are not there; with mysql-row, their commands may be
 };
 
 }  // namespace dlock::mysql

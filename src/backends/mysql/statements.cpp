@@ -240,6 +240,12 @@ std::string Statements::note_holder(const Request& request, std::uint64_t own, u
          " AND slot = 0 AND @dlock_won > 0; COMMIT; " + kOutcome + look(false);
 }
 
+std::string Statements::delay(std::uint64_t id, Millis time) const {
+  return "UPDATE " + tables_.locks + " SET expires_at = " + in(time) +
+         " WHERE id = " + std::to_string(id) + " AND " + kind_is(Kind::holder) +
+         " AND expires_at IS NULL; ";
+}
+
 std::string Statements::forget_ended(const std::vector<std::uint64_t>& ids) const {
   return "DELETE FROM " + tables_.locks + " WHERE id IN (" + list_of(ids) + ") AND " +
          kind_is(Kind::holder);
@@ -307,10 +313,11 @@ std::string Statements::renew(std::uint64_t id, Millis ttl) const {
   return change_holder(id, "expires_at = " + in(ttl));
 }
 
-std::string Statements::end_command(std::uint64_t id, Millis left,
-                                    const std::string& record) const {
+std::string Statements::end_command(std::uint64_t id, Millis left, const std::string& record,
+                                    bool slots) const {
   return change_holder(id, "record = " + literal(record) +
-                               (method_ == Method::row ? "" : ", expires_at = " + in(left)));
+                               (method_ == Method::row ? "" : ", expires_at = " + in(left))) +
+         (slots ? "; " + first_gong() : "");
 }
 
 std::string Statements::confirm(std::uint64_t id) const {

@@ -50,6 +50,9 @@ class Statements {
   /// holder's LifeToken.
   std::string note_holder(const Request& request, std::uint64_t own, unsigned slot,
                           std::string_view life) const;
+  /// mysql-row: the command of this earlier holder may run so long from now.  Changes nothing if
+  /// that was said before.
+  std::string delay(std::uint64_t id, Millis time) const;
   /// Removes the rows of holders whose commands have ended.
   std::string forget_ended(const std::vector<std::uint64_t>& ids) const;
 
@@ -77,7 +80,9 @@ class Statements {
   /// the row: kind, why.
   std::string renew(std::uint64_t id, Millis ttl) const;
   /// The same, for a command that has ended: shortens the lease to `left`, and writes a new record.
-  std::string end_command(std::uint64_t id, Millis left, const std::string& record) const;
+  /// `slots`: as with release().
+  std::string end_command(std::uint64_t id, Millis left, const std::string& record,
+                          bool slots) const;
   /// mysql-row: the same, without extending anything; and whether this is the session that has the
   /// bell of the holder, and so the row lock.
   std::string confirm(std::uint64_t id) const;
