@@ -545,11 +545,11 @@ All who share a lock must name the same servers, by the same names, in any order
 Who meets a holder that has another list is told; where no server is in both, nobody
 can tell.
 They wait in a queue at one of the servers, the first by its name; if that stops
-answering without closing its connections, they notice it after half a minute at
+answering without closing its connections, they notice it after ten seconds at
 most.
-A server that is listed twice is refused, and so is a replica; one that answers so
-late that the lock is held without it does not count, and a warning says so when
-the lock is renewed.
+A replica does not count, and a warning says so.
+A server that is listed twice is refused; if it answers so late that the lock is
+held without it, it counts once, and a warning says so when the lock is renewed.
 .PP
 All servers are asked at once, and each has 5 % of the ttl, at most 200 ms, to
 answer; the first answers that decide are enough.
@@ -561,7 +561,9 @@ For
 .I N
 more than a majority must agree:
 .I servers\(muN/(N+1)
-rounded down, plus one; with 2 slots that is 3 of 3, or 4 of 5.
+rounded down, plus one; with 2 slots that is 4 of 5.
+On three servers it is all three, for any number of slots but one: the failure of
+one of them stops everything, and a warning says so.
 .PP
 The fencing token is agreed on in a second round, so that it grows whichever
 majority grants the lock.

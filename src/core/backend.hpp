@@ -73,6 +73,7 @@ struct LockInfo {
   unsigned slots = 1;
   std::vector<Holder> holders;                 // none: it is free
   std::optional<std::vector<Waiter>> waiters;  // none: the service cannot tell; else in their order
+  std::optional<unsigned> waiter_count;        // where only that was asked for (on_blocked)
   unsigned nodes_agreeing = 1;                 // Redlock: how many servers tell this
   unsigned nodes_total = 1;
   std::vector<std::string> remarks;  // Redlock: who tells otherwise or nothing, a line each
@@ -245,6 +246,7 @@ struct BackendEntry {
   std::string_view usual_path = {};     // the same are known to be (core/shards.hpp)
   std::string_view brief;
   Traits traits;
+  std::string_view caveat = {};     // what the traits do not say
   std::string_view own_flags = {};  // what the names of flags begin with that only it has
   std::string_view url_example;
   /// Says what is wrong with a target, before anything is started; no network.

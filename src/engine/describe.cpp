@@ -45,6 +45,7 @@ std::string held_in_words(const std::string& holder, std::optional<Millis> held,
 }
 
 std::optional<unsigned> count_waiters(const LockInfo& info) {
+  if (info.waiter_count) return info.waiter_count;
   if (!info.waiters) return std::nullopt;
   return static_cast<unsigned>(info.waiters->size());
 }

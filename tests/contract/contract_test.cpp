@@ -515,7 +515,7 @@ TEST_P(Contract, AForceReleaseReachesTheHolderWithItsReason) {
     EXPECT_EQ(outcome.error().code, Errc::lost);
     EXPECT_NE(outcome.error().message.find("disk is full; ask ops"), std::string::npos)
         << outcome.error().message;
-    EXPECT_TRUE(is_free_for(*b, broken));
+    EXPECT_TRUE(is_free_for(*b, request("job", broken.mode, broken.slots)));
     EXPECT_TRUE(is_free_for(*b, request("job")));
     EXPECT_EQ(renew(*lease).error().code, Errc::lost);
     EXPECT_EQ(release(*lease).error().code, Errc::lost);

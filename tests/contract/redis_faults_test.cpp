@@ -146,6 +146,24 @@ TEST_F(RedisNetwork, WhoeverGivesAStoppedServerUpHoldsNothingWhenItGoesOn) {
   EXPECT_TRUE(only_the_counter_is_left());
 }
 
+// A request that is held up on its way must not take the lock when nobody wants it any more.
+TEST_F(RedisNetwork, ARequestThatComesAfterItWasGivenUpTakesNothing) {
+  for (const Request& wanted : {request("job"), shared("job"), slots("job", 1)}) {
+    auto client = through_proxy(1'000);
+    EXPECT_TRUE(inspect(*client, "job").holders.empty());  // it is connected
+    proxy->delay_requests(Millis{3'000});
+    Waiting waiting(std::move(client), wanted, in(0));
+    util::wait_readable(-1, in(300));
+    proxy->pass();
+    EXPECT_EQ(code_of(waiting.result()), Errc::unreachable);
+    const Deadline until = in(4'000);
+    while (Clock::now() < until) {
+      ASSERT_FALSE(is_held()) << mode_name(wanted.mode);
+      util::wait_readable(-1, in(20));
+    }
+  }
+}
+
 // --- late
 
 TEST_F(RedisNetwork, ALateReplyIsNeverTakenForAnother) {
@@ -236,7 +254,8 @@ TEST_F(RedisNetwork, AHolderWhoseConnectionsAreKilledRenewsSilently) {
 
 TEST_F(RedisNetwork, AWaiterWhoseConnectionsAreKilledKeepsItsPlace) {
   auto lease = hold(*a, request("job"));
-  const Request first = request("job");
+  Request first = request("job");
+  first.owner.label = "first";
   Waiting one(through_proxy(), first);
   ASSERT_TRUE(waiters_are(1));
   Waiting two(client(), request("job"));
@@ -244,11 +263,11 @@ TEST_F(RedisNetwork, AWaiterWhoseConnectionsAreKilledKeepsItsPlace) {
   proxy->cut();
   ASSERT_TRUE(eventually([&] { return proxy->open_connections() == 2; }));
   ASSERT_TRUE(waiters_are(2));
-  EXPECT_EQ(inspect(*b, "job").waiters->at(0).owner.id, first.owner.id);
+  EXPECT_EQ(inspect(*b, "job").waiters->at(0).owner.label, "first");
   server->command("CLIENT", "KILL", "TYPE", "pubsub");
   server->command("CLIENT", "KILL", "TYPE", "normal");
   ASSERT_TRUE(waiters_are(2));
-  EXPECT_EQ(inspect(*b, "job").waiters->at(0).owner.id, first.owner.id);
+  EXPECT_EQ(inspect(*b, "job").waiters->at(0).owner.label, "first");
   EXPECT_TRUE(release(*lease));
   lease = one.lease();
   ASSERT_TRUE(lease);

@@ -9,6 +9,7 @@
 #include <array>
 #include <memory>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -110,19 +111,68 @@ class Monitor {
 class Sleeper {
  public:
   Sleeper(const RedisServer& server, const std::string& key, const std::string& letter,
-          const std::string& lives_ms = "60000")
+          const std::string& lives_ms = "60000", const std::string& id = "sleeper")
       : client_(server) {
     const auto names = redis::names_of(redis::kDefaultPrefix, key);
-    client_.send("SUBSCRIBE " + names.channels + "sleeper");
+    client_.send("SUBSCRIBE " + names.channels + id);
     client_.read_until(":1\r\n");
-    server.command("SET", names.waiter + "sleeper", "{}", "PX", lives_ms);
-    server.command("ZADD", names.queue, "1", letter + ":sleeper");
+    server.command("SET", names.waiter + id, "{}", "PX", lives_ms);
+    server.command("ZADD", names.queue, "1", letter + ":" + id);
   }
   void wait_for_call() { client_.read_until("go\r\n"); }
 
  private:
   RawClient client_;
 };
+
+/// The least that the man page may tell an administrator to allow.
+inline constexpr std::array kRights{"on",
+                                    ">pw",
+                                    "~dlock:*",
+                                    "~{dlock:*",
+                                    "resetchannels",
+                                    "&{dlock:*",
+                                    "&__redis__:invalidate",
+                                    "-@all",
+                                    "+eval",
+                                    "+evalsha",
+                                    "+time",
+                                    "+type",
+                                    "+get",
+                                    "+set",
+                                    "+del",
+                                    "+incr",
+                                    "+exists",
+                                    "+pttl",
+                                    "+pexpire",
+                                    "+pexpireat",
+                                    "+zadd",
+                                    "+zrem",
+                                    "+zrange",
+                                    "+zrank",
+                                    "+zscore",
+                                    "+zcard",
+                                    "+zrangebyscore",
+                                    "+zremrangebyscore",
+                                    "+hset",
+                                    "+hget",
+                                    "+hdel",
+                                    "+hexists",
+                                    "+hscan",
+                                    "+getrange",
+                                    "+scan",
+                                    "+publish",
+                                    "+subscribe",
+                                    "+pubsub|numsub",
+                                    "+client|id",
+                                    "+client|tracking"};
+
+/// ACL SETUSER with no more than that.
+inline std::vector<std::string> user_with_few_rights(const std::string& name) {
+  std::vector<std::string> words{"ACL", "SETUSER", name};
+  words.insert(words.end(), kRights.begin(), kRights.end());
+  return words;
+}
 
 /// A request that has to wait while `held` is granted.
 inline Request rival_of(const Request& held) {
@@ -159,10 +209,22 @@ class RedisTest : public testing::Test {
   bool waiters_are(std::size_t count, const std::string& key = "job") {
     return eventually([&] { return inspect(*b, key).waiters->size() == count; });
   }
-  /// Of all that may be left of a lock, the counter alone.
+  /// Of all that may be left of a lock, the counter alone, and marks of requests that were given
+  /// up.
   bool only_the_counter_is_left(const std::string& key = "job") {
-    const std::string left = redis::names_of(redis::kDefaultPrefix, key).counter;
-    return eventually([&] { return server->command("KEYS", "*") == left; });
+    const auto names = redis::names_of(redis::kDefaultPrefix, key);
+    return eventually([&] {
+      std::istringstream there(server->command("KEYS", "*"));
+      bool counter = false;
+      for (std::string name; std::getline(there, name);) {
+        if (name == names.counter) {
+          counter = true;
+        } else if (!name.starts_with(names.revoked)) {
+          return false;
+        }
+      }
+      return counter;
+    });
   }
 
   std::optional<RedisServer> server;

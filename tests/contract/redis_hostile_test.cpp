@@ -260,8 +260,9 @@ TEST(RedisImpostor, RepliesOfTheWrongShapeAreErrors) {
 
 TEST(RedisImpostor, AScanWhoseCursorsRepeatIsAnError) {
   if (find_backend("redis")->open == nullptr) GTEST_SKIP() << "built without redis";
-  const auto page = [](const std::string& cursor) {
-    return "*2\r\n$1\r\n" + cursor + "\r\n*1\r\n$9\r\ndlock:job\r\n";
+  const auto page = [](const std::string& cursor) {  // of the locks, and of the queues
+    const std::string one = "*2\r\n$1\r\n" + cursor + "\r\n*1\r\n$9\r\ndlock:job\r\n";
+    return one + one;
   };
   for (const auto& pages : {std::vector{page("1")}, std::vector{page("1"), page("2")},
                             std::vector{page("1"), page("2"), page("3")}}) {

@@ -189,6 +189,59 @@ TEST_F(RedisTrouble, AReplicaIsNamedAsOne) {
   EXPECT_TRUE(renew(*lease));
 }
 
+// A name that leads to another server after a failover: the old one still answers, as a replica.
+TEST_F(RedisTrouble, AFailoverBehindANameIsFollowed) {
+  for (const bool detached : {false, true}) {
+    SCOPED_TRACE(detached ? "the replica serves no stale data" : "a replica");
+    RedisServer second;
+    Proxy name("127.0.0.1", server->port());
+    server->command("CONFIG", "SET", "repl-diskless-sync-delay", "0");
+    second.command("REPLICAOF", "127.0.0.1", std::to_string(server->port()));
+    auto lease =
+        hold(*connect_redis(name.port()), request("job", Mode::exclusive, 1, Millis{4'000}));
+    Waiting waiting(connect_redis(name.port()), request("job"));
+    ASSERT_TRUE(waiters_are(1));
+    ASSERT_TRUE(eventually([&] { return second.command("EXISTS", "dlock:job") == "1"; }));
+    second.command("REPLICAOF", "NO", "ONE");
+    if (detached) server->command("CONFIG", "SET", "replica-serve-stale-data", "no");
+    server->command("REPLICAOF", "127.0.0.1", detached ? "1" : std::to_string(second.port()));
+    name.forward_to(second.port());
+    lease.reset();  // it is killed
+    lease = waiting.lease();
+    ASSERT_TRUE(lease);
+    EXPECT_EQ(second.command("GET", "dlock:job"), lease->owner_id());
+    const auto renewed = renew(*lease);
+    EXPECT_TRUE(renewed) << renewed.error().message;
+    // The next waiter is called there, too.
+    Waiting next(connect_redis(name.port()), request("job"));
+    ASSERT_TRUE(next.blocked());
+    ASSERT_TRUE(eventually(
+        [&] { return second.command("EXISTS", redis::names_of("dlock:", "job").queue) == "1"; }));
+    EXPECT_TRUE(release(*lease));
+    EXPECT_TRUE(next.lease());
+    start();
+  }
+}
+
+// The same for a holder, whose lock has gone with it to the new master.
+TEST_F(RedisTrouble, AHolderFollowsAFailoverBehindAName) {
+  RedisServer second;
+  Proxy name("127.0.0.1", server->port());
+  server->command("CONFIG", "SET", "repl-diskless-sync-delay", "0");
+  second.command("REPLICAOF", "127.0.0.1", std::to_string(server->port()));
+  auto client = connect_redis(name.port());
+  auto lease = hold(*client, request("job"));
+  ASSERT_TRUE(lease);
+  ASSERT_TRUE(eventually([&] { return second.command("EXISTS", "dlock:job") == "1"; }));
+  second.command("REPLICAOF", "NO", "ONE");
+  server->command("REPLICAOF", "127.0.0.1", std::to_string(second.port()));
+  name.forward_to(second.port());
+  EXPECT_FALSE(renew(*lease));
+  EXPECT_TRUE(renew(*lease));
+  EXPECT_TRUE(release(*lease));
+  EXPECT_EQ(second.command("EXISTS", "dlock:job"), "0");
+}
+
 TEST_F(RedisTrouble, AServerThatCannotSaveIsNamedAsOne) {
   auto lease = hold(*a, request("job"));
   const std::string dir = server->command("CONFIG", "GET", "dir").substr(4);

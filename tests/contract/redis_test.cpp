@@ -127,48 +127,6 @@ TEST_F(RedisTraffic, AHolderThatWaitedIsNotWokenByItsOwnRenewals) {
   }
 }
 
-// The least that the man page may tell an administrator to allow.
-constexpr std::array kRights{"on",
-                             ">pw",
-                             "~dlock:*",
-                             "~{dlock:*",
-                             "resetchannels",
-                             "&{dlock:*",
-                             "&__redis__:invalidate",
-                             "-@all",
-                             "+eval",
-                             "+evalsha",
-                             "+time",
-                             "+type",
-                             "+get",
-                             "+set",
-                             "+del",
-                             "+incr",
-                             "+exists",
-                             "+pttl",
-                             "+pexpire",
-                             "+pexpireat",
-                             "+zadd",
-                             "+zrem",
-                             "+zrange",
-                             "+zrank",
-                             "+zscore",
-                             "+zcard",
-                             "+zrangebyscore",
-                             "+zremrangebyscore",
-                             "+hset",
-                             "+hget",
-                             "+hdel",
-                             "+hexists",
-                             "+hscan",
-                             "+getrange",
-                             "+scan",
-                             "+publish",
-                             "+subscribe",
-                             "+pubsub|numsub",
-                             "+client|id",
-                             "+client|tracking"};
-
 class RedisRights : public RedisTest {
  protected:
   void give(const std::vector<std::string>& rights) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <deque>
 #include <random>
 #include <thread>
 
@@ -22,6 +23,13 @@ class RedisWaiting : public RedisTest {
       EXPECT_TRUE(waiters_are(before + out.size(), like.key));
     }
     return out;
+  }
+  /// How often the server has carried it out, in scripts too.
+  std::size_t calls_of(const std::string& command) const {
+    const std::string text = server->command("INFO", "commandstats");
+    const std::string mark = "cmdstat_" + command + ":calls=";
+    const auto at = text.find(mark);
+    return at == std::string::npos ? 0 : std::stoul(text.substr(at + mark.size()));
   }
 };
 
@@ -96,6 +104,87 @@ TEST_F(RedisWaiting, AWaiterThatIsCalledAndDoesNotComeHoldsTheOthersUpForASecond
     EXPECT_TRUE(release(*lease));
     server->command("DEL", redis::names_of("dlock:", "job").waiter + "sleeper");
     EXPECT_TRUE(only_the_counter_is_left());
+  }
+}
+
+// Stopped, or on a machine that has vanished: their sockets look open.
+TEST_F(RedisWaiting, HoweverManyDoNotComeTheLivingOneBehindThemIsServed) {
+  for (const Request& wanted : {request("job"), shared("job"), slots("job", 1)}) {
+    for (const int count : {5, 40}) {
+      auto lease = hold(*a, wanted.mode == Mode::slots ? wanted : request("job"));
+      std::deque<Sleeper> sleepers;
+      const std::string letter(1, "xsn"[static_cast<int>(wanted.mode)]);
+      for (int i = 0; i < count; ++i) {
+        sleepers.emplace_back(*server, "job", letter, "60000", "sleeper" + std::to_string(i));
+      }
+      auto waiting = queue(1, wanted);
+      EXPECT_TRUE(release(*lease));
+      const auto took = time_of([&] { lease = waiting[0]->lease(); });
+      EXPECT_LT(took, here(Millis{10'000})) << mode_name(wanted.mode) << ' ' << count;
+      ASSERT_TRUE(lease);
+      EXPECT_TRUE(release(*lease));
+      server->command("FLUSHALL");
+    }
+  }
+}
+
+// It is alive who keeps its record and listens: in the same way whoever asks.
+TEST_F(RedisWaiting, WhoseRecordHasRunOutIsPassedOverAtOnce) {
+  for (const Request& wanted : {request("job"), shared("job"), slots("job", 1)}) {
+    auto lease = hold(*a, wanted.mode == Mode::slots ? wanted : request("job"));
+    std::deque<Sleeper> sleepers;
+    const std::string letter(1, "xsn"[static_cast<int>(wanted.mode)]);
+    for (int i = 0; i < 5; ++i) {
+      sleepers.emplace_back(*server, "job", letter, "1", "sleeper" + std::to_string(i));
+    }
+    ASSERT_TRUE(waiters_are(0));
+    auto waiting = queue(2, wanted);
+    EXPECT_TRUE(release(*lease));
+    const auto took = time_of([&] { lease = waiting[0]->lease(); });
+    EXPECT_LT(took, Millis{400}) << mode_name(wanted.mode);
+    ASSERT_TRUE(lease);
+    EXPECT_TRUE(release(*lease));
+    lease = waiting[1]->lease();
+    ASSERT_TRUE(lease);
+    EXPECT_TRUE(release(*lease));
+    EXPECT_TRUE(only_the_counter_is_left());
+  }
+}
+
+// To say how many wait, their records need not be read.
+TEST_F(RedisWaiting, AnArrivalCostsTheSameHoweverManyWait) {
+  auto lease = hold(*a, request("job"));
+  const auto names = redis::names_of("dlock:", "job");
+  const auto gets_of_an_arrival = [&] {
+    const std::size_t before = calls_of("get");
+    Waiting waiting(client(), request("job"), in(60'000));
+    EXPECT_TRUE(waiting.blocked());
+    EXPECT_TRUE(eventually([&] { return server->command("EXISTS", names.queue) == "1"; }));
+    waiting.cancel();
+    EXPECT_EQ(code_of(waiting.result()), Errc::cancelled);
+    return calls_of("get") - before;
+  };
+  const std::size_t alone = gets_of_an_arrival();
+  for (int i = 0; i < 300; ++i) {
+    const std::string id = "other" + std::to_string(i);
+    server->command("SET", names.waiter + id, "{}", "PX", "60000");
+    server->command("ZADD", names.queue, "1", "x:" + id);
+  }
+  EXPECT_LE(gets_of_an_arrival(), alone + 5);
+  EXPECT_TRUE(release(*lease));
+}
+
+TEST_F(RedisWaiting, AKeyThatIsOnlyWaitedForIsListed) {
+  for (const std::string key : {"job", "a{tag}b"}) {
+    const Sleeper sleeper(*server, key, "x");
+    const auto locks = b->list("", soon());
+    ASSERT_TRUE(locks);
+    ASSERT_EQ(locks.value().size(), 1u) << key;
+    EXPECT_EQ(locks.value()[0].key, key);
+    EXPECT_TRUE(locks.value()[0].holders.empty());
+    EXPECT_EQ(locks.value()[0].waiters->size(), 1u);
+    EXPECT_TRUE(b->list("other", soon()).value().empty());
+    server->command("FLUSHALL");
   }
 }
 

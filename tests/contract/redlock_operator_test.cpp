@@ -41,7 +41,7 @@ class RedlockOperator : public RedlockTest {
     return false;
   }
 
-  const Request held = request("job");
+  Request held = request("job");
   std::unique_ptr<Backend> a;
   std::unique_ptr<Backend> b;
   std::unique_ptr<Lease> lease;
@@ -121,6 +121,7 @@ TEST_F(RedlockOperator, AMinorityThatCouldBeReachedIsSaidPlainly) {
     if (death == Death::stopped) break;
     // All have forgotten it now, or it was broken there.
     EXPECT_EQ(renew(*lease).error().code, Errc::lost);
+    held = request("job");
     lease = hold(*a, held);
     ASSERT_TRUE(lease);
     ASSERT_TRUE(is_held_by(kEach, "job"));

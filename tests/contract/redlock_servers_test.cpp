@@ -24,6 +24,14 @@ class RedlockServers : public RedlockTest {
   std::string of_socket(unsigned node) const {
     return "redis+unix://" + servers[node].socket_path();
   }
+  void make_replica(unsigned node) {
+    servers[0].command("CONFIG", "SET", "repl-diskless-sync-delay", "0");
+    servers[node].command("REPLICAOF", "127.0.0.1", std::to_string(servers[0].port()));
+    ASSERT_TRUE(eventually([&] {
+      return servers[node].command("INFO", "replication").find("master_link_status:up") !=
+             std::string::npos;
+    }));
+  }
   static void expect_invalid(Backend& client, const std::vector<std::string>& said) {
     const auto lease = try_once(client, request("job"));
     ASSERT_FALSE(lease);
@@ -131,6 +139,19 @@ TEST_F(RedlockServers, TheSameServerByTwoNamesIsNoMajority) {
   EXPECT_EQ(servers[0].command("EXISTS", lock_of("job")), "0");
 }
 
+// Also for a user with no more rights than the man page asks for, and in each mode.
+TEST_F(RedlockServers, TheSameServerByTwoNamesIsNoMajorityForAUserWithFewRights) {
+  start(2);
+  for (const RedisServer& server : servers) server.run(user_with_few_rights("dlock"));
+  servers[1].kill();
+  auto doubled = connect("dlock:pw@" + host(0) + ',' + host(1) + ',' + host(0, "localhost"));
+  for (const Request& wanted : {request("job"), shared("job"), slots("job", 1)}) {
+    auto lease = try_once(*doubled, wanted);
+    EXPECT_EQ(code_of(lease), Errc::invalid) << mode_name(wanted.mode);
+    EXPECT_EQ(servers[0].command("EXISTS", lock_of("job")), "0");
+  }
+}
+
 // It was granted by two of three, and one of those is gone: the other, asked twice, is no majority.
 TEST_F(RedlockServers, TheSameServerByTwoNamesIsNoMajorityForARenewal) {
   start(3);
@@ -144,39 +165,37 @@ TEST_F(RedlockServers, TheSameServerByTwoNamesIsNoMajorityForARenewal) {
 
 // --- a replica
 
-TEST_F(RedlockServers, AReplicaIsRefused) {
+TEST_F(RedlockServers, AReplicaDoesNotCount) {
   start(3);
-  servers[0].command("CONFIG", "SET", "repl-diskless-sync-delay", "0");
-  servers[2].command("REPLICAOF", "127.0.0.1", std::to_string(servers[0].port()));
-  ASSERT_TRUE(eventually([&] {
-    return servers[2].command("INFO", "replication").find("master_link_status:up") !=
-           std::string::npos;
-  }));
-  servers[1].kill();  // so that it is needed
-  expect_invalid(*client(), {host(2), "replica"});
-  EXPECT_EQ(servers[0].command("EXISTS", lock_of("job")), "0");
-}
-
-TEST_F(RedlockServers, AReplicaIsRefusedAlsoWhereAMajorityIsThereWithoutIt) {
-  start(3);
-  servers[0].command("CONFIG", "SET", "repl-diskless-sync-delay", "0");
-  servers[2].command("REPLICAOF", "127.0.0.1", std::to_string(servers[0].port()));
-  ASSERT_TRUE(eventually([&] {
-    return servers[2].command("INFO", "replication").find("master_link_status:up") !=
-           std::string::npos;
-  }));
-  int refused = 0;
+  make_replica(2);
   for (int i = 0; i < 20; ++i) {
     auto client = connect(addresses_of(servers));
+    testing::internal::CaptureStderr();
     auto lease = try_once(*client, request("job" + std::to_string(i)));
-    if (lease) {  // the others were faster
+    ASSERT_TRUE(lease) << lease.error().message;
+    for (int k = 0; k < 3; ++k) {
       EXPECT_TRUE(renew(**lease));
-      continue;
     }
-    ++refused;
-    EXPECT_EQ(lease.error().code, Errc::invalid) << lease.error().message;
+    EXPECT_TRUE(release(**lease));
+    let_finish(*client);
+    const std::string said = testing::internal::GetCapturedStderr();
+    EXPECT_NE(said.find(host(2)), std::string::npos) << said;
+    EXPECT_NE(said.find("replica"), std::string::npos) << said;
+    EXPECT_EQ(said.find("replica"), said.rfind("replica")) << "more than once: " << said;
   }
-  EXPECT_GT(refused, 0);
+}
+
+TEST_F(RedlockServers, AReplicaThatIsNeededIsNamed) {
+  start(3);
+  make_replica(2);
+  servers[1].kill();
+  auto lease = try_once(*client(), request("job"));
+  ASSERT_EQ(code_of(lease), Errc::unreachable) << lease.error().message;
+  EXPECT_NE(lease.error().message.find("1 of 3 servers answered"), std::string::npos)
+      << lease.error().message;
+  EXPECT_NE(lease.error().message.find(host(2) + ": is a replica"), std::string::npos)
+      << lease.error().message;
+  EXPECT_EQ(servers[0].command("EXISTS", lock_of("job")), "0");
 }
 
 // --- how to get in

@@ -7,15 +7,16 @@
 //          holder dies, all look when its lease would run out, one after another.
 // Foreign  locks are not released by a script of ours: the server is asked to tell when the key
 //          changes (client-side caching); where it cannot (Redis < 6), we look twice a second.
-// Lost     answers.  The same id asks again, and the script knows that it is granted already.  Who
-//          gives up with an answer outstanding undoes what may have been done.
 // Several  servers.  All are asked at once.  Whoever is refused waits in the queue of one of them,
 //          the head, where somebody else was granted the lock; when it is called it asks the head
 //          first, and the others only when it has that.  So those that wait do not split the votes,
 //          and those whose votes were split meet at the first server that answers.  What is there
 //          without a token may be left of an attempt that failed: then all are asked again.
-// Ids      change when a server did not answer to an undo: that may come to it later, and must not
-//          undo what was granted meanwhile.
+// Lost     answers.  Nobody knows whether a request that was not answered was carried out, or when
+// it
+//          will be.  So its id is used no more: it is taken back wherever that request may come to,
+//          which also leaves a mark there by which what comes later gets nothing (release.lua).  So
+//          nothing that is under way, be it a request or an undo, ever names an id that is in use.
 #include "backends/redis/acquire.hpp"
 
 #include <algorithm>
@@ -33,7 +34,11 @@ namespace dlock::redis {
 namespace {
 
 constexpr Millis kUndoPatience{1'000};
-constexpr std::ptrdiff_t kMostLeftovers = 8;
+constexpr std::size_t kMostLeftovers = 8;
+
+Removing given_up(const Outstanding& outstanding, unsigned node) {
+  return {.was_waiting = true, .in_doubt = outstanding[node], .unheard = true};
+}
 constexpr unsigned kMostSplits = 12;  // then somebody has left something behind, and we wait for it
 
 }  // namespace
@@ -78,10 +83,9 @@ Result<RoundResult> Acquisition::attempt(Turn turn) {
                             .meets = splits_ < kMostSplits,
                             .how = {.turn = turn, .join = subscription_ != nullptr, .came = came_},
                             .traces = traces};
-    undo_again();
+    if (auto ok = undo_leftovers(give_up); !ok) return Result<RoundResult>(ok.error());
     auto result = ask_for_lock(*cluster_, question, give_up, wait_.cancel);
-    in_doubt_ = single() && !result && cluster_->node(0).ever_connected();
-    if (!traces.in_doubt.empty()) take_another_id(traces.in_doubt);
+    if (traces.id_is_spent) take_another_id(traces);
     was_sent_ = traces.was_sent;
     if (!result) {
       head_first_ = false;  // perhaps it is the head that is down
@@ -120,39 +124,43 @@ void Acquisition::move_to(unsigned head) {
   place_ = 0;
 }
 
-// What is under way under this one may undo what is granted to it from now on.
-void Acquisition::take_another_id(const std::vector<unsigned>& in_doubt) {
-  for (const unsigned node : in_doubt) {
-    leftovers_.push_back({request_, node, std::make_shared<std::atomic<bool>>(false)});
+// In the queue, too: `came_` keeps our place.
+void Acquisition::take_another_id(const Traces& traces) {
+  auto nodes = traces.in_doubt;
+  if (joined_ && std::find(nodes.begin(), nodes.end(), head_) == nodes.end()) {
+    nodes.push_back(head_);
   }
+  for (const unsigned node : nodes) leftovers_.push_back({request_, node, traces.outstanding});
   if (leftovers_.size() > kMostLeftovers) {
-    leftovers_.erase(leftovers_.begin(), leftovers_.end() - kMostLeftovers);
+    leftovers_.erase(leftovers_.begin(), leftovers_.end() - std::ptrdiff_t{kMostLeftovers});
   }
-  if (subscription_) leave_queue();
+  subscription_.reset();
+  joined_ = false;
   request_.owner.id = util::random_id();
 }
 
-// Nobody waits for the answer.  `came_` keeps our place for another id.
-void Acquisition::leave_queue() {
-  subscription_.reset();
-  undo_leftover({request_, head_, std::make_shared<std::atomic<bool>>(false)});
-}
-
-void Acquisition::undo_leftover(const Leftover& leftover) {
-  if (cluster_->is_behind(leftover.node)) return;
-  Cluster::Answers<Removal> answers(*cluster_, Cancel());
-  answers.ask(leftover.node, [leftover, timeout = node_timeout(request_.ttl)](Node& node, unsigned,
-                                                                              Cancel stop) {
-    auto removal = node.remove(leftover.request, true, after(Clock::now(), timeout), stop);
-    if (removal) *leftover.undone = true;
-    return removal;
-  });
-}
-
-// Before we ask again, or they could be in our own way.
-void Acquisition::undo_again() {
+// Before we ask again, or they could be in our own way.  Of several servers nobody waits for the
+// answer: a minority of them does no harm.
+Result<void> Acquisition::undo_leftovers(Deadline give_up) {
   std::erase_if(leftovers_, [](const Leftover& leftover) { return leftover.undone->load(); });
-  for (const Leftover& leftover : leftovers_) undo_leftover(leftover);
+  for (const Leftover& leftover : leftovers_) {
+    if (single()) {
+      const auto removal = cluster_->node(0).remove(
+          leftover.request, given_up(*leftover.outstanding, 0), give_up, wait_.cancel);
+      if (!removal) return removal.error();
+      *leftover.undone = true;
+    } else if (!cluster_->is_behind(leftover.node)) {
+      Cluster::Answers<Removal> answers(*cluster_, Cancel());
+      answers.ask(leftover.node, [leftover, timeout = node_timeout(request_.ttl)](
+                                     Node& node, unsigned number, Cancel stop) {
+        auto removal = node.remove(leftover.request, given_up(*leftover.outstanding, number),
+                                   after(Clock::now(), timeout), stop);
+        if (removal) *leftover.undone = true;
+        return removal;
+      });
+    }
+  }
+  return {};
 }
 
 void Acquisition::warn_of_other_list() {
@@ -183,7 +191,10 @@ Result<std::unique_ptr<Lease>> Acquisition::get() {
     if (!result) return result.error();
     const RoundResult& round = result.value();
     if (round.kind == RoundResult::Kind::held) {
-      if (subscription_ && round.vote.kind != Vote::Kind::granted) leave_queue();
+      // The server of our queue is silent: who does not hear counts as dead there.  Nothing is sent
+      // that names this id.
+      const bool is_queued = joined_ && round.vote.kind != Vote::Kind::granted;
+      if (is_queued) subscription_.reset();
       foreign_ = false;
       watch_foreign();  // no more: that others join the queue is no news for a holder
       return make_lease(cluster_, {.request = request_,
@@ -191,6 +202,8 @@ Result<std::unique_ptr<Lease>> Acquisition::get() {
                                    .fence = round.fence,
                                    .asked = round.asked,
                                    .head = head_,
+                                   .is_queued = is_queued,
+                                   .outstanding = round.outstanding,
                                    .subscription = std::move(subscription_)});
     }
     if (round.other_list) warn_of_other_list();
@@ -242,26 +255,27 @@ Result<std::unique_ptr<Lease>> Acquisition::get() {
 // The queue must not wait for us, and what was perhaps granted must not wait for its end.  Those
 // that are known to be slow are only told.
 void Acquisition::undo() {
-  undo_again();
-  if (!joined_ && !in_doubt_ && leftovers_.empty()) return;
   const Deadline deadline =
       after(Clock::now(), std::min(cluster_->address(head_).patience, kUndoPatience));
-  std::vector<unsigned> nodes;
-  if (joined_ || in_doubt_) nodes.push_back(head_);
-  // Behind those that were just sent again.
-  for (const Leftover& leftover : leftovers_) nodes.push_back(leftover.node);
-  auto awaited = nodes;
-  std::erase_if(awaited, [&](unsigned node) { return !cluster_->is_prompt(node); });
-  cluster_->gather<Removal>(
-      nodes,
-      [request = request_, deadline](Node& node, unsigned, Cancel stop) {
-        return node.remove(request, true, deadline, stop);
-      },
-      [&](unsigned node, const Result<Removal>&) {
-        std::erase(awaited, node);
-        return false;
-      },
-      [&] { return awaited.empty() ? Deadline() : deadline; }, Cancel());
+  std::vector<unsigned> awaited;
+  Cluster::Answers<Removal> answers(*cluster_, Cancel());
+  const auto remove = [&](const Leftover& leftover) {
+    if (cluster_->is_prompt(leftover.node)) awaited.push_back(leftover.node);
+    answers.ask(leftover.node, [leftover, deadline](Node& node, unsigned number, Cancel stop) {
+      return node.remove(leftover.request, given_up(*leftover.outstanding, number), deadline, stop);
+    });
+  };
+  for (const Leftover& leftover : leftovers_) {
+    if (!leftover.undone->load()) remove(leftover);
+  }
+  if (joined_) remove({request_, head_, std::make_shared<Outstanding>(cluster_->size())});
+  while (!awaited.empty()) {
+    while (const auto letter = answers.take()) {
+      const auto it = std::find(awaited.begin(), awaited.end(), letter->first);
+      if (it != awaited.end()) awaited.erase(it);
+    }
+    if (awaited.empty() || cluster_->wait(deadline, Cancel()) == Cluster::End::deadline) return;
+  }
 }
 
 Result<std::unique_ptr<Lease>> Acquisition::run() {

@@ -11,13 +11,14 @@
 namespace dlock::redis {
 namespace {
 
-constexpr Millis kLookAtLeast{25'000};  // to stay in the queue: a waiter's record lasts 60 s
-constexpr Millis kLookAtMost{15'000};   // by those with more than `kFront` others before them
+// To stay in the queue, where a waiter's record lasts for 20 s; and so that a lock that was freed
+// is not lost on the living, however many of those that were to be called before them are not.
+constexpr Millis kLookAtLeast{7'000};
 constexpr int kFront = 3;  // these many can all die, and still somebody looks when a lease runs out
 constexpr Millis kForeignLook{500};
 constexpr Millis kStagger{4};  // between the looks of two waiters
 constexpr Millis kMostStagger{800};
-constexpr const char* kWaiterLives = "60000";
+constexpr const char* kWaiterLives = "20000";
 
 }  // namespace
 
@@ -46,7 +47,7 @@ bool Acquisition::tell() {
   const auto info = cluster_->call<LockInfo>(
       head_,
       [key = request_.key, deadline = patience_with_head()](Node& node, Cancel cancel) {
-        return node.look(key, deadline, cancel);
+        return node.glance(key, deadline, cancel);
       },
       wait_.cancel);
   if (!info) return true;
@@ -88,8 +89,8 @@ void Acquisition::watch_foreign() {
 
 void Acquisition::look_again_in(std::optional<Millis> time) {
   Millis pause = std::min(time.value_or(kLookAtLeast), kLookAtLeast) + Millis{2};
-  if (place_ > kFront) {
-    pause = std::max(pause, kLookAtMost);
+  if (place_ > kFront && !deputy_) {
+    pause = kLookAtLeast;
   } else if ((foreign_ && !is_watched()) || may_be_leftover()) {
     pause = std::min(pause, kForeignLook);
   }
@@ -97,7 +98,7 @@ void Acquisition::look_again_in(std::optional<Millis> time) {
 }
 
 void Acquisition::plan(const Vote& vote) {
-  deputy_ = vote.kind == Vote::Kind::other_turn && place_ <= kFront;
+  deputy_ = vote.kind == Vote::Kind::other_turn;
   look_again_in(vote.look_in);
 }
 

@@ -29,11 +29,12 @@ class Acquisition {
   Result<std::unique_ptr<Lease>> run();
 
  private:
-  // What an earlier id of ours may have left on a server that did not answer when it was undone.
+  // What an earlier id of ours may have left on a server, or may still come to leave there.
   struct Leftover {
     Request request;
     unsigned node = 0;
-    std::shared_ptr<std::atomic<bool>> undone;
+    std::shared_ptr<const Outstanding> outstanding;
+    std::shared_ptr<std::atomic<bool>> undone = std::make_shared<std::atomic<bool>>(false);
   };
 
   static unsigned first_of(const Cluster& cluster) {
@@ -46,10 +47,8 @@ class Acquisition {
   Result<RoundResult> attempt(Turn turn);
   Result<void> join();
   void move_to(unsigned head);
-  void take_another_id(const std::vector<unsigned>& in_doubt);
-  void leave_queue();
-  void undo_again();
-  void undo_leftover(const Leftover& leftover);
+  void take_another_id(const Traces& traces);
+  Result<void> undo_leftovers(Deadline give_up);
   Result<std::vector<Reply>> ask(std::vector<Command> commands);
   void warn_of_other_list();
   bool pause_after_split();
@@ -115,12 +114,11 @@ class Acquisition {
   std::string came_;  // since when we wait, by the server
   int place_ = 0;     // in the queue, when last heard of
   Deadline look_at_ = kNever;
-  bool deputy_ = false;    // somebody else was called: at look_at_ it must have come
-  bool foreign_ = false;   // held by another program
-  unsigned watched_ = 0;   // the connection of whose keys the server tells us; 0: of none
-  bool joined_ = false;    // the queue has us, or may have
-  bool in_doubt_ = false;  // an attempt may have been done without an answer
-  std::string told_;       // the holders that on_blocked was last called with
+  bool deputy_ = false;   // somebody else was called: at look_at_ it must have come
+  bool foreign_ = false;  // held by another program
+  unsigned watched_ = 0;  // the connection of whose keys the server tells us; 0: of none
+  bool joined_ = false;   // the queue has this id, or may have
+  std::string told_;      // the holders that on_blocked was last called with
 
   // What was last seen at the head.
   std::string holders_;

@@ -4,6 +4,11 @@
 
 namespace dlock::redis {
 
+unsigned Ballot::count(Vote::Kind kind) const {
+  return static_cast<unsigned>(std::count_if(
+      votes_.begin(), votes_.end(), [&](const auto& vote) { return vote && vote->kind == kind; }));
+}
+
 Ballot::Refusal Ballot::common_refusal() const {
   Refusal best{.head = head_};
   for (unsigned node = 0; node < votes_.size(); ++node) {

@@ -23,6 +23,7 @@ class Ballot {
   bool grants(unsigned node) const {
     return votes_[node] && votes_[node]->kind == Vote::Kind::granted;
   }
+  unsigned count(Vote::Kind kind) const;
   bool refuses(unsigned node) const { return votes_[node] && !grants(node); }
 
   struct Refusal {

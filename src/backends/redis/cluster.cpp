@@ -9,6 +9,8 @@
 #include <cstdio>
 #include <set>
 
+#include "backends/redis/reply.hpp"
+#include "util/log.hpp"
 #include "util/poll.hpp"
 
 namespace dlock::redis {
@@ -81,6 +83,13 @@ bool Cluster::is_behind(unsigned node) const {
   const Worker& worker = *workers_[node];
   const std::lock_guard lock(worker.mutex);
   return worker.busy && !worker.tasks.empty();
+}
+
+// Whoever runs these servers must hear of it, also where a majority is there without it.
+void Cluster::note(unsigned node, const Error& error) {
+  if (!is_replica(error) || workers_[node]->is_known_replica.exchange(true)) return;
+  util::log(util::Level::warning,
+            error.message + "; redlock needs independent masters, so it does not count");
 }
 
 void Cluster::post(unsigned node, Task task) {

@@ -70,6 +70,7 @@ class Cluster {
       cluster_.post(
           number, [&cluster = cluster_, box = box_, ask = std::move(ask), number](Node& node) {
             auto answer = ask(node, number, Cancel(cluster.stop_.get()));
+            if (!answer) cluster.note(number, answer.error());
             cluster.workers_[number]->silent = !answer && answer.error().code == Errc::unreachable;
             box->put(number, std::move(answer));
             cluster.ring();
@@ -138,9 +139,11 @@ class Cluster {
     bool busy = false;
     bool stopping = false;
     std::atomic<bool> silent = false;
+    std::atomic<bool> is_known_replica = false;
     std::thread thread;
   };
 
+  void note(unsigned node, const Error& error);
   void post(unsigned node, Task task);
   static void work(Worker& worker);
   void ring() const;

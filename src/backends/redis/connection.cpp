@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -243,6 +244,7 @@ Result<void> Connection::introduce(Deadline deadline, Cancel cancel) {
 
 // The password is part of this and is not shown.
 Result<void> Connection::connect(Deadline deadline, Cancel cancel) {
+  if (socket_ && is_stale()) drop();
   if (socket_) return {};
   const Deadline begun = Clock::now();
   auto ok = open(deadline, cancel);
@@ -271,7 +273,6 @@ Result<void> Connection::open(Deadline deadline, Cancel cancel) {
 
 Result<std::vector<Reply>> Connection::ask(std::span<const Command> commands, Deadline deadline,
                                            Cancel cancel) {
-  if (socket_ && is_stale()) drop();
   if (auto ok = connect(deadline, cancel); !ok) return ok.error();
   const Deadline sent = Clock::now();
   auto replies = exchange(commands, deadline, cancel);
@@ -291,6 +292,8 @@ Result<std::vector<Reply>> Connection::exchange(std::span<const Command> command
     if (!reply) return reply.error();
     replies.push_back(std::move(*reply));
   }
+  // After a failover the same name may lead to the new master.
+  if (std::any_of(replies.begin(), replies.end(), comes_from_replica)) drop();
   return replies;
 }
 

@@ -35,7 +35,8 @@ class Connection {
   /// database, or no such certificates).
   Result<void> connect(Deadline deadline, Cancel cancel);
 
-  /// Sends all commands at once and waits for all replies; errors of the server are replies.
+  /// Sends all commands at once and waits for all replies; errors of the server are replies.  That
+  /// of a replica ends the connection: the next one may lead to its master.
   /// Errc::unreachable when the connection could not be made, was lost, or `deadline` came: the
   /// commands may have been executed all the same.
   Result<std::vector<Reply>> ask(std::span<const Command> commands, Deadline deadline,

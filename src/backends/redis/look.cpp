@@ -93,6 +93,11 @@ LockInfo lock_info(std::string_view key, const Reply& answer) {
     info.slots = held.slots;
     for (const Reply& holder : found) info.holders.push_back(holder_of(holder, type));
   }
+  if (answer.at(4).kind == Reply::Kind::integer) {
+    info.waiter_count =
+        static_cast<unsigned>(std::clamp<std::int64_t>(answer.at(4).integer, 0, UINT32_MAX));
+    return info;
+  }
   info.waiters.emplace();
   for (const Reply& waiter : answer.at(4).items) info.waiters->push_back(waiter_of(waiter));
   return info;

@@ -57,6 +57,17 @@ bool belongs_to_a_lock(std::string_view name, std::string_view prefix) {
   });
 }
 
+std::string lock_of_queue(std::string_view name) {
+  constexpr std::string_view kMark = "}:queue";
+  if (!name.starts_with('{')) return {};
+  for (auto at = name.find(kMark); at != std::string_view::npos; at = name.find(kMark, at + 1)) {
+    const std::string_view rest = name.substr(at + kMark.size());
+    const std::string_view lock = rest.starts_with(':') ? rest.substr(1) : name.substr(1, at - 1);
+    if (part_of(lock, "queue") == name) return std::string(lock);
+  }
+  return {};
+}
+
 std::string glob_escape(std::string_view text) {
   std::string out;
   for (const char c : text) {

@@ -21,6 +21,9 @@ struct Names {
 };
 Names names_of(std::string_view prefix, std::string_view key);
 
+/// The lock whose queue has this name; "" if it is no queue.
+std::string lock_of_queue(std::string_view name);
+
 /// True for the names that are not locks but belong to one whose name begins with `prefix`.
 bool belongs_to_a_lock(std::string_view name, std::string_view prefix);
 

@@ -1,6 +1,7 @@
 #include "backends/redis/node.hpp"
 
 #include <algorithm>
+#include <array>
 #include <set>
 #include <utility>
 
@@ -15,6 +16,7 @@ namespace {
 constexpr std::size_t kPortion = 100;
 constexpr Millis kAgain{50};
 constexpr std::string_view kLookShape = "*$:$**";
+constexpr std::string_view kGlanceShape = "*$:$*:";
 
 std::string ms(Millis duration) { return std::to_string(duration.count()); }
 
@@ -32,14 +34,21 @@ std::string_view turn_text(Turn turn) {
   return "late";
 }
 
-Command script_command(const char* command, std::string_view script, const Names& names,
+// `arguments`: id, mode, and what only this script takes.
+Command script_command(bool by_text, const Script& script, const Names& names,
                        const std::vector<std::string>& more_keys,
                        const std::vector<std::string>& arguments) {
-  Command out{command,    std::string(script), std::to_string(4 + more_keys.size()),
-              names.lock, names.counter,       names.owner,
-              names.queue};
-  out.insert(out.end(), more_keys.begin(), more_keys.end());
-  out.insert(out.end(), arguments.begin(), arguments.end());
+  Command out{by_text ? "EVAL" : "EVALSHA", std::string(by_text ? script.text : script.sha1),
+              std::to_string(4 + more_keys.size())};
+  const auto add = [&](auto begin, auto end) { out.insert(out.end(), begin, end); };
+  const std::array keys{names.lock, names.counter, names.owner, names.queue};
+  const std::array prefixes{names.channels, names.waiter};
+  const auto own = arguments.begin() + 2;
+  add(keys.begin(), keys.end());
+  add(more_keys.begin(), more_keys.end());
+  add(arguments.begin(), own);
+  add(prefixes.begin(), prefixes.end());
+  add(own, arguments.end());
   return out;
 }
 
@@ -63,17 +72,28 @@ std::string Node::seated(std::string record, std::uint64_t token) const {
 // A server that is loading its data, or busy with a script, is asked again: it has done nothing.
 Result<Reply> Node::run(const Script& script, std::string_view shape, const Names& names,
                         const std::vector<std::string>& more_keys,
-                        const std::vector<std::string>& arguments, Deadline deadline,
-                        Cancel cancel) {
-  Command command = script_command("EVALSHA", script.sha1, names, more_keys, arguments);
+                        const std::vector<std::string>& arguments, Deadline deadline, Cancel cancel,
+                        bool by_text) {
+  const Millis to_answer = std::max(remaining(deadline), Millis{1});
+  const auto start_to_count = [&] {
+    if (seat_) deadline = after(Clock::now(), to_answer);
+  };
+  if (seat_) {
+    const Deadline connected = after(Clock::now(), std::max(address().patience, to_answer));
+    if (auto ok = connection_.connect(connected, cancel); !ok) return ok.error();
+    start_to_count();
+  }
+  Command command = script_command(by_text, script, names, more_keys, arguments);
   std::optional<Error> passing;
   for (Millis pause = kAgain;; pause *= 2) {
     auto reply = connection_.ask(command, deadline, cancel);
     if (!reply && passing && reply.error().code == Errc::unreachable) return *passing;
     if (!reply || reply->is(shape)) return reply;
     if (!reply->is_error()) return connection_.unexpected_reply();
-    if (reply->text.starts_with("NOSCRIPT")) {
-      command = script_command("EVAL", script.text, names, more_keys, arguments);
+    if (!by_text && reply->text.starts_with("NOSCRIPT")) {
+      by_text = true;
+      command = script_command(by_text, script, names, more_keys, arguments);
+      start_to_count();
       continue;
     }
     passing = server_error(address().shown, reply->text);
@@ -88,9 +108,9 @@ Result<Vote> Node::try_acquire(const Request& request, const std::string& record
                                Deadline deadline, Cancel cancel) {
   const Names its = names(request.key);
   const auto reply = run(
-      kAcquire, "*:$", its, {its.waiter + request.owner.id},
-      {request.owner.id, mode_text(request.mode, request.slots), its.channels, ms(request.ttl),
-       seated(record), std::string(turn_text(how.turn)), how.join ? "1" : "0", how.came, number_},
+      kAcquire, "*:$", its, {its.waiter + request.owner.id, its.revoked + request.owner.id},
+      {request.owner.id, mode_text(request.mode, request.slots), ms(request.ttl), seated(record),
+       std::string(turn_text(how.turn)), how.join ? "1" : "0", how.came, number_},
       deadline, cancel);
   if (!reply) return reply.error();
   const Reply& answer = reply.value();
@@ -124,7 +144,7 @@ Result<Written> Node::write_fence(const Request& request, const std::string& rec
                                   std::uint64_t token, Deadline deadline, Cancel cancel) {
   const Names its = names(request.key);
   const auto reply = run(kFence, "*:", its, {},
-                         {request.owner.id, mode_text(request.mode, request.slots), its.channels,
+                         {request.owner.id, mode_text(request.mode, request.slots),
                           std::to_string(token), seated(record)},
                          deadline, cancel);
   if (!reply) return reply.error();
@@ -140,8 +160,8 @@ Result<Extension> Node::extend(const Request& request, const std::string& record
                                std::uint64_t token, Deadline deadline, Cancel cancel) {
   const Names its = names(request.key);
   const auto reply = run(kRenew, "*:", its, {its.revoked + request.owner.id},
-                         {request.owner.id, mode_text(request.mode, request.slots), its.channels,
-                          ms(request.ttl), seated(record, token), number_},
+                         {request.owner.id, mode_text(request.mode, request.slots), ms(request.ttl),
+                          seated(record, token), number_},
                          deadline, cancel);
   if (!reply) return reply.error();
   const Reply& answer = reply.value();
@@ -159,14 +179,14 @@ Result<Extension> Node::extend(const Request& request, const std::string& record
   return out;
 }
 
-Result<Removal> Node::remove(const Request& request, bool was_waiting, Deadline deadline,
+Result<Removal> Node::remove(const Request& request, Removing how, Deadline deadline,
                              Cancel cancel) {
   const Names its = names(request.key);
   const auto reply =
       run(kRelease, "*:", its, {its.waiter + request.owner.id, its.revoked + request.owner.id},
-          {request.owner.id, mode_text(request.mode, request.slots), its.channels,
-           was_waiting ? "1" : "0"},
-          deadline, cancel);
+          {request.owner.id, mode_text(request.mode, request.slots), how.was_waiting ? "1" : "0",
+           how.in_doubt ? "1" : "0"},
+          deadline, cancel, how.unheard);
   if (!reply) return reply.error();
   return Removal{reply.value().at(0).number() == 1, reply.value().at(1).text};
 }
@@ -176,15 +196,21 @@ Result<bool> Node::break_lock(std::string_view key, std::string_view owner_id, s
   const Names its = names(key);
   const std::string id(owner_id);
   const auto reply = run(kBreak, ":", its, {its.waiter + id, its.revoked + id},
-                         {id, "", its.channels, std::string(why)}, deadline, cancel);
+                         {id, "", std::string(why)}, deadline, cancel);
   if (!reply) return reply.error();
   return reply.value().number() == 1;
 }
 
 Result<LockInfo> Node::look(std::string_view key, Deadline deadline, Cancel cancel) {
   const Names its = names(key);
-  const auto reply =
-      run(kLook, kLookShape, its, {}, {"", "", its.channels, its.waiter}, deadline, cancel);
+  const auto reply = run(kLook, kLookShape, its, {}, {"", ""}, deadline, cancel);
+  if (!reply) return reply.error();
+  return lock_info(key, reply.value());
+}
+
+Result<LockInfo> Node::glance(std::string_view key, Deadline deadline, Cancel cancel) {
+  const Names its = names(key);
+  const auto reply = run(kLook, kGlanceShape, its, {}, {"", "", "1"}, deadline, cancel);
   if (!reply) return reply.error();
   return lock_info(key, reply.value());
 }
@@ -195,26 +221,47 @@ Deadline Node::patience(Deadline deadline) const {
   return std::min(deadline, after(Clock::now(), address().patience));
 }
 
+// The locks, and the queues of those that may only be waited for.
 Result<std::vector<std::string>> Node::scan(std::string_view key_prefix, Deadline deadline,
                                             Cancel cancel) {
-  const std::string pattern = glob_escape(prefix_ + std::string(key_prefix)) + '*';
+  struct Scan {
+    std::string pattern;
+    std::string cursor = "0";
+    std::set<std::string> seen = {};
+    bool done = false;
+  };
+  const std::string start = prefix_ + std::string(key_prefix);
+  std::array<Scan, 2> scans{{{.pattern = glob_escape(start) + '*'}, {.pattern = "{*}:queue*"}}};
   std::vector<std::string> keys;
-  // No server gives a cursor twice in one scan. If we followed one again, we might never end.
-  std::set<std::string> seen;
-  std::string cursor = "0";
-  do {
-    const auto reply = connection_.ask({"SCAN", cursor, "MATCH", pattern, "COUNT", "1000"},
-                                       patience(deadline), cancel);
-    if (!reply) return reply.error();
-    if (reply.value().is_error()) return server_error(address().shown, reply.value().text);
-    if (!reply.value().is("*$*")) return connection_.unexpected_reply();
-    cursor = reply.value().at(0).text;
-    if (!seen.insert(cursor).second) return connection_.unexpected_reply();
-    for (const Reply& name : reply.value().at(1).items) {
-      if (!name.text.starts_with(prefix_)) return connection_.unexpected_reply();
-      if (!belongs_to_a_lock(name.text, prefix_)) keys.push_back(name.text.substr(prefix_.size()));
+  const auto add = [&](std::string_view lock) {
+    if (!lock.starts_with(start) || belongs_to_a_lock(lock, prefix_)) return;
+    keys.emplace_back(lock.substr(prefix_.size()));
+  };
+  while (!scans[0].done || !scans[1].done) {
+    std::vector<Command> commands;
+    for (const Scan& scan : scans) {
+      if (scan.done) continue;
+      commands.push_back({"SCAN", scan.cursor, "MATCH", scan.pattern, "COUNT", "1000"});
     }
-  } while (cursor != "0");
+    const auto replies = connection_.ask(commands, patience(deadline), cancel);
+    if (!replies) return replies.error();
+    std::size_t number = 0;
+    for (Scan& scan : scans) {
+      if (scan.done) continue;
+      const Reply& reply = replies.value()[number++];
+      if (reply.is_error()) return server_error(address().shown, reply.text);
+      if (!reply.is("*$*")) return connection_.unexpected_reply();
+      scan.cursor = reply.at(0).text;
+      scan.done = scan.cursor == "0";
+      // No server gives a cursor twice in one scan. If we followed one again, we might never end.
+      if (!scan.seen.insert(scan.cursor).second) return connection_.unexpected_reply();
+      for (const Reply& name : reply.at(1).items) {
+        const bool is_lock = &scan == &scans[0];
+        if (is_lock && !name.text.starts_with(prefix_)) return connection_.unexpected_reply();
+        add(is_lock ? name.text : lock_of_queue(name.text));
+      }
+    }
+  }
   std::sort(keys.begin(), keys.end());
   keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
   return keys;
@@ -232,8 +279,7 @@ Result<std::vector<LockInfo>> Node::list(std::string_view key_prefix, Deadline d
       const Names its = names(keys.value()[i]);
       // The first one brings the script; the others know it by then.
       const bool first = commands.empty();
-      commands.push_back(script_command(first ? "EVAL" : "EVALSHA", first ? kLook.text : kLook.sha1,
-                                        its, {}, {"", "", its.channels, its.waiter}));
+      commands.push_back(script_command(first, kLook, its, {}, {"", ""}));
     }
     const auto replies = connection_.ask(commands, patience(deadline), cancel);
     if (!replies) return replies.error();
@@ -243,8 +289,9 @@ Result<std::vector<LockInfo>> Node::list(std::string_view key_prefix, Deadline d
       if (!reply.is(kLookShape)) return connection_.unexpected_reply();
       LockInfo info = lock_info(keys.value()[i], reply);
       // Without a prefix anything may stand there: only what is known to be a lock is shown.
-      const bool ours = !info.holders.empty() && !info.holders.front().foreign;
-      if (!info.holders.empty() && (ours || !prefix_.empty())) out.push_back(std::move(info));
+      const bool is_held = !info.holders.empty();
+      const bool ours = is_held ? !info.holders.front().foreign : !info.waiters->empty();
+      if (ours || (is_held && !prefix_.empty())) out.push_back(std::move(info));
     }
   }
   return out;

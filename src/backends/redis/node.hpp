@@ -82,6 +82,13 @@ struct Removal {
   std::string why;  // not ours: what a force-release said
 };
 
+/// What a removal is to do besides.
+struct Removing {
+  bool was_waiting = false;  // leave the queue, and pass a call on
+  bool in_doubt = false;  // an attempt may still be under way: it shall get nothing when it comes
+  bool unheard = false;   // nobody may be there to send it again if the script is not known
+};
+
 class Node {
  public:
   Node(Address address, std::string prefix, std::optional<Seat> seat = {});
@@ -92,6 +99,9 @@ class Node {
   bool ever_connected() const { return connection_.ever_connected(); }
 
   // In all that follows: Errc::unreachable (it may have been done all the same), denied, cancelled.
+  // What one of several servers is asked it may take until `deadline` to answer, and so much longer
+  // as it takes to connect, or to send a script that it has forgotten: these are no sign that it is
+  // slow.
 
   /// Nothing to do if it is connected.
   Result<void> connect(Deadline deadline, Cancel cancel) {
@@ -106,11 +116,11 @@ class Node {
   /// `token`: to be added to the record of one of several servers.
   Result<Extension> extend(const Request& request, const std::string& record, std::uint64_t token,
                            Deadline deadline, Cancel cancel);
-  /// `was_waiting`: also leaves the queue, and passes a call on.
-  Result<Removal> remove(const Request& request, bool was_waiting, Deadline deadline,
-                         Cancel cancel);
+  Result<Removal> remove(const Request& request, Removing how, Deadline deadline, Cancel cancel);
 
   Result<LockInfo> look(std::string_view key, Deadline deadline, Cancel cancel);
+  /// The same, but of the waiters their number only: it costs the same however many they are.
+  Result<LockInfo> glance(std::string_view key, Deadline deadline, Cancel cancel);
   Result<std::vector<LockInfo>> list(std::string_view key_prefix, Deadline deadline, Cancel cancel);
   Result<bool> break_lock(std::string_view key, std::string_view owner_id, std::string_view why,
                           Deadline deadline, Cancel cancel);
@@ -129,7 +139,8 @@ class Node {
  private:
   Result<Reply> run(const Script& script, std::string_view shape, const Names& names,
                     const std::vector<std::string>& more_keys,
-                    const std::vector<std::string>& arguments, Deadline deadline, Cancel cancel);
+                    const std::vector<std::string>& arguments, Deadline deadline, Cancel cancel,
+                    bool by_text = false);
   std::string seated(std::string record, std::uint64_t token = 0) const;
   Deadline patience(Deadline deadline) const;
   Result<std::vector<std::string>> scan(std::string_view key_prefix, Deadline deadline,

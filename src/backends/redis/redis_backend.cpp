@@ -25,6 +25,11 @@ class RedisBackend final : public Backend {
   std::string location() const override { return location_; }
 
   Result<std::unique_ptr<Lease>> acquire(const Request& request, const Wait& wait) override {
+    if (cluster_->size() > 1 && request.mode == Mode::slots) {
+      if (const auto text = advice_on_slots(cluster_->size(), request.slots)) {
+        util::log(util::Level::warning, *text);
+      }
+    }
     return redis::acquire(cluster_, request, wait);
   }
 

@@ -42,6 +42,8 @@ class RedisLease final : public Lease {
         valid_until_(trusted_until(grant.asked, request_.ttl)),
         ears_(std::make_shared<Ears>(cluster_->size())),
         head_(grant.head),
+        is_queued_(grant.is_queued),
+        outstanding_(std::move(grant.outstanding)),
         waiters_subscription_(std::move(grant.subscription)) {}
 
   const std::string& owner_id() const override { return request_.owner.id; }
@@ -89,6 +91,8 @@ class RedisLease final : public Lease {
   bool has_warned_ = false;
   const std::shared_ptr<Ears> ears_;
   const unsigned head_;
+  const bool is_queued_;
+  const std::shared_ptr<const Outstanding> outstanding_;
   std::unique_ptr<Subscription> waiters_subscription_;
 };
 
@@ -165,8 +169,7 @@ Result<void> RedisLease::end_command(Deadline until, Deadline deadline, Cancel c
 
 Result<void> RedisLease::extend(Millis ttl, WaitFor servers, Deadline deadline, Cancel cancel) {
   const Deadline asked = Clock::now();
-  const Deadline until =
-      single() ? deadline : std::min(deadline, after(Clock::now(), node_timeout(request_.ttl)));
+  const Millis timeout = node_timeout(request_.ttl);
   Answers answers(cluster_->size(), needed_);
   std::vector<unsigned> nodes;
   for (const unsigned node : cluster_->all()) {
@@ -181,7 +184,9 @@ Result<void> RedisLease::extend(Millis ttl, WaitFor servers, Deadline deadline, 
   request.ttl = ttl;
   answers.end = cluster_->gather<Extension>(
       nodes,
-      [request, record = record(ttl), token = fence_, until](Node& node, unsigned, Cancel stop) {
+      [request, record = record(ttl), token = fence_, deadline, single = single(), timeout](
+          Node& node, unsigned, Cancel stop) {
+        const Deadline until = single ? deadline : after(Clock::now(), timeout);
         return node.extend(request, record, token, until, stop);
       },
       [&](unsigned node, const Result<Extension>& answer) {
@@ -195,7 +200,11 @@ Result<void> RedisLease::extend(Millis ttl, WaitFor servers, Deadline deadline, 
         }
         return servers == WaitFor::majority && (answers.tally.reached() || answers.tally.denied());
       },
-      [&] { return until; }, cancel);
+      // Who is slow is waited for, or who has to be connected again, only as long as they are needed.
+      [&] {
+        return answers.tally.reached() ? std::min(deadline, after(asked, timeout)) : deadline;
+      },
+      cancel);
   warn_of_bad_list(answers);
   if (auto ok = verdict(answers); !ok) return ok;
   valid_until_ = trusted_until(asked, ttl);
@@ -214,11 +223,9 @@ Result<void> RedisLease::extend(Millis ttl, WaitFor servers, Deadline deadline, 
 void RedisLease::warn_of_bad_list(const Answers& answers) {
   if (single() || has_warned_) return;
   for (const auto& error : answers.errors) {
-    if (!error || (error->code != Errc::invalid && !is_replica(*error))) continue;
+    if (!error || error->code != Errc::invalid) continue;
     has_warned_ = true;
-    const std::string what =
-        error->code == Errc::invalid ? error->message : replica_error(*error).message;
-    return util::log(util::Level::warning, what + "; it does not count");
+    return util::log(util::Level::warning, error->message + "; it does not count");
   }
 }
 
@@ -271,10 +278,15 @@ Result<void> RedisLease::release(Deadline deadline, Cancel cancel) {
       cluster_->all(),
       // Behind a server that is slow, a thread may come to it when `until` is over: it is sent all
       // the same, or a grant that came late would stay.
-      [request = request_, until, timeout = node_timeout(request_.ttl), single = single()](
-          Node& node, unsigned, Cancel stop) {
+      [request = request_, until, timeout = node_timeout(request_.ttl), single = single(), prompt,
+       queue = is_queued_ ? std::optional(head_) : std::nullopt,
+       outstanding = outstanding_](Node& node, unsigned number, Cancel stop) {
         const Deadline at_least = single ? Deadline() : after(Clock::now(), timeout);
-        return node.remove(request, false, std::max(until, at_least), stop);
+        const bool is_prompt = std::find(prompt.begin(), prompt.end(), number) != prompt.end();
+        const Removing how{.was_waiting = queue == number,
+                           .in_doubt = (*outstanding)[number],
+                           .unheard = !single && !is_prompt};
+        return node.remove(request, how, std::max(until, at_least), stop);
       },
       [&](unsigned node, const Result<Removal>& answer) {
         std::erase(prompt, node);

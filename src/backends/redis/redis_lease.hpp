@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "backends/redis/cluster.hpp"
+#include "backends/redis/round.hpp"
 #include "backends/redis/subscription.hpp"
 
 namespace dlock::redis {
@@ -11,9 +12,11 @@ namespace dlock::redis {
 struct Grant {
   Request request;
   std::string acquired_at;
-  std::uint64_t fence = 0;                     // 0: there is none
-  Deadline asked;                              // when the attempt was sent that was granted
-  unsigned head = 0;                           // where the waiter was subscribed
+  std::uint64_t fence = 0;  // 0: there is none
+  Deadline asked;           // when the attempt was sent that was granted
+  unsigned head = 0;        // where the waiter was subscribed
+  bool is_queued = false;   // there still
+  std::shared_ptr<const Outstanding> outstanding;
   std::unique_ptr<Subscription> subscription;  // if it had to wait
 };
 

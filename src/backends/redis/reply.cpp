@@ -16,6 +16,7 @@ struct Meaning {
 
 constexpr std::string_view kNoRights = "the user may not do this (see REDIS in the man page)";
 constexpr std::string_view kIsReplica = "is a replica; name its master";
+constexpr std::string_view kIsLostReplica = "is a replica that has lost its master";
 
 // The first that fits.  Inside a script the server wraps the code in other text, each version
 // differently, so a mark may stand anywhere as a word.
@@ -38,7 +39,7 @@ constexpr std::array kMeanings{
     Meaning{"LOADING", Errc::unreachable, "is still loading its data; try again"},
     Meaning{"BUSY", Errc::unreachable, "is busy with a script of somebody else"},
     Meaning{"READONLY", Errc::unreachable, kIsReplica},
-    Meaning{"MASTERDOWN", Errc::unreachable, "is a replica that has lost its master"},
+    Meaning{"MASTERDOWN", Errc::unreachable, kIsLostReplica},
     Meaning{"OOM", Errc::unreachable, "is out of memory (maxmemory)"},
     Meaning{"MISCONF", Errc::unreachable,
             "takes no writes, because it cannot save its data to disk (see its log)"},
@@ -114,7 +115,14 @@ Error server_error(const std::string& shown, const std::string& text) {
   return {Errc::unreachable, shown + " refuses: " + util::in_quotes(text, 160)};
 }
 
-bool is_replica(const Error& error) { return error.message.ends_with(kIsReplica); }
+bool is_replica(const Error& error) {
+  return error.message.ends_with(kIsReplica) || error.message.ends_with(kIsLostReplica);
+}
+
+bool comes_from_replica(const Reply& reply) {
+  return reply.is_error() &&
+         (has_word(reply.text, "READONLY") || has_word(reply.text, "MASTERDOWN"));
+}
 
 bool is_passing(const Reply& reply) {
   if (!reply.is_error()) return false;

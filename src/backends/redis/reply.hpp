@@ -33,7 +33,9 @@ struct Reply {
 /// What the error `text` of the server `shown` means to a user, and what to do.
 Error server_error(const std::string& shown, const std::string& text);
 
-/// True for what server_error() made of the answer of a replica.
+/// What a server says that is no master, or not any more.
+bool comes_from_replica(const Reply& reply);
+/// True for what server_error() made of that.
 bool is_replica(const Error& error);
 
 /// True for errors that are over in a moment: a server that is loading its data, or busy.

@@ -44,7 +44,10 @@ class Round {
   Cluster::End write_token();
   void note_write(unsigned node, std::uint64_t token, Result<Written>& answer);
   void undo();
+  void leave_traces();
   std::optional<Error> refusal() const;
+  bool is_left_in_other_mode(unsigned unknown) const;
+  bool head_keeps_us_out() const;
   bool is_settled() const;
   bool is_decided() const;
   RoundResult not_held() const;
@@ -61,8 +64,9 @@ class Round {
   std::vector<std::optional<Error>> errors_;
   // Shared with the threads of the servers, which may get to the request when all is over here.
   struct Flags {
-    explicit Flags(unsigned nodes) : sent(nodes) {}
+    explicit Flags(unsigned nodes) : sent(nodes), outstanding(nodes) {}
     std::vector<std::atomic<bool>> sent;   // this server may have got the request
+    Outstanding outstanding;               // and has not answered
     std::atomic<std::uint64_t> token = 0;  // that is being written
     std::atomic<bool> over = false;
   };
@@ -88,12 +92,15 @@ Cluster::End Round::ask(const std::vector<unsigned>& nodes) {
                         flags = flags_](Node& node, unsigned number, Cancel stop) {
     Try its = how;
     if (number != head) its = {.turn = Turn::once, .came = {}};
-    if (single) return node.try_acquire(request, record, its, give_up, stop);
     if (auto ok = node.connect(give_up, stop); !ok) return Result<Vote>(ok.error());
     // In this order: so either we see that nobody wants it any more, or are told to undo it.
     flags->sent[number] = true;
     if (flags->over) return Result<Vote>(Error{Errc::cancelled, node.address().shown + ": late"});
-    auto vote = node.try_acquire(request, record, its, after(Clock::now(), timeout), stop);
+    flags->outstanding[number] = true;
+    const Deadline until = single ? give_up : after(Clock::now(), timeout);
+    auto vote = node.try_acquire(request, record, its, until, stop);
+    // An error that was answered leaves the connection; that of a replica may be of a failover.
+    if (vote || node.connection() != 0) flags->outstanding[number] = false;
     // Nobody waits for it any more, but the larger tokens must be, the more servers have this one.
     const std::uint64_t token = flags->token;
     if (vote && vote->kind == Vote::Kind::granted && token != 0) {
@@ -204,8 +211,8 @@ Cluster::End Round::write_token() {
   return Cluster::End::enough;
 }
 
-// On all that may have granted it, also those that gave no answer: behind the request, on the same
-// connection if that still stands.
+// On all that may have granted it.  Where the request was not answered, the connection has ended:
+// it may come after this, and must take nothing then.
 void Round::undo() {
   flags_->over = true;
   std::vector<unsigned> nodes;
@@ -219,8 +226,12 @@ void Round::undo() {
   const Deadline deadline = after(Clock::now(), timeout());
   cluster_.gather<Removal>(
       nodes,
-      [request = question_.request, timeout = timeout()](Node& node, unsigned, Cancel stop) {
-        return node.remove(request, false, after(Clock::now(), timeout), stop);
+      [request = question_.request, timeout = timeout(), flags = flags_, prompt = awaited](
+          Node& node, unsigned number, Cancel stop) {
+        const Removing how{
+            .in_doubt = flags->outstanding[number],
+            .unheard = std::find(prompt.begin(), prompt.end(), number) == prompt.end()};
+        return node.remove(request, how, after(Clock::now(), timeout), stop);
       },
       [&](unsigned node, Result<Removal>& answer) {
         std::erase(awaited, node);
@@ -230,12 +241,27 @@ void Round::undo() {
       [&] { return awaited.empty() ? Deadline() : deadline; }, Cancel());
 }
 
+// What nobody can tell is undone when there is an answer again (acquire.cpp).
+void Round::leave_traces() {
+  Traces& traces = question_.traces;
+  if (single()) {
+    if (flags_->sent[0] && !ballot_.at(0)) traces.in_doubt = cluster_.all();
+  } else {
+    undo();
+  }
+  traces.outstanding = {flags_, &flags_->outstanding};
+  traces.id_is_spent = !traces.in_doubt.empty() ||
+                       std::any_of(flags_->outstanding.begin(), flags_->outstanding.end(),
+                                   [](const auto& one) { return one.load(); });
+  const auto sent = std::count(flags_->sent.begin(), flags_->sent.end(), true);
+  traces.was_sent = static_cast<unsigned>(sent) >= attempt_.grants().needed();
+}
+
 // What makes the whole list of servers a bad one.
 std::optional<Error> Round::refusal() const {
   for (const unsigned node : cluster_.all()) {
     const auto& vote = ballot_.at(node);
     if (vote && vote->kind == Vote::Kind::twin) return twin_error(cluster_, node, vote->twin);
-    if (errors_[node] && is_replica(*errors_[node])) return replica_error(*errors_[node]);
   }
   const auto other = ballot_.with_another_list(cluster_.list());
   if (other && state() == State::held) {
@@ -247,10 +273,25 @@ std::optional<Error> Round::refusal() const {
   return std::nullopt;
 }
 
-// Others have the lock, or come first.
+// Held in another mode, but by fewer than could hold it so: somebody is about to give it back, or
+// has left it there.
+bool Round::is_left_in_other_mode(unsigned unknown) const {
+  return ballot_.count(Vote::Kind::other_mode) + unknown < quorum(cluster_.size(), 1);
+}
+
+bool Round::head_keeps_us_out() const {
+  return ballot_.refuses(question_.head) &&
+         ballot_.at(question_.head)->kind != Vote::Kind::other_mode;
+}
+
+// Others have the lock, or come first.  That it is held in another mode ends the wait, so more must
+// say it than are needed to refuse.
 bool Round::is_settled() const {
-  return yields_ || (question_.head_alone && ballot_.refuses(question_.head)) ||
-         ballot_.common_refusal().denies;
+  if (yields_ || (question_.head_alone && head_keeps_us_out())) return true;
+  const Ballot::Refusal refusal = ballot_.common_refusal();
+  if (!refusal.denies) return false;
+  const auto& vote = ballot_.at(refusal.head);
+  return vote->kind != Vote::Kind::other_mode || !is_left_in_other_mode(0);
 }
 
 RoundResult Round::not_held() const {
@@ -269,6 +310,12 @@ RoundResult Round::not_held() const {
     out.head = refusal.head;
   }
   if (const auto& vote = ballot_.at(out.head)) out.vote = *vote;
+  unsigned unknown = 0;
+  for (const unsigned node : cluster_.all()) unknown += ballot_.at(node) ? 0 : 1;
+  if (out.vote.kind == Vote::Kind::other_mode && is_left_in_other_mode(unknown)) {
+    out.vote.kind = Vote::Kind::held;
+    if (question_.meets) out.kind = RoundResult::Kind::split;
+  }
   return out;
 }
 
@@ -277,7 +324,7 @@ Result<RoundResult> Round::run() {
   std::vector<unsigned> nodes = cluster_.all();
   if (question_.head_alone && cluster_.is_prompt(question_.head)) {
     end = ask({question_.head});
-    if (ballot_.refuses(question_.head)) nodes.clear();
+    if (head_keeps_us_out()) nodes.clear();
     std::erase(nodes, question_.head);
     if (!ballot_.at(question_.head) && !errors_[question_.head]) attempt_.silent(question_.head);
   }
@@ -292,13 +339,12 @@ Result<RoundResult> Round::run() {
     out.fence = attempt_.token();
     out.asked = asked_;
     out.head = question_.head;
+    out.outstanding = {flags_, &flags_->outstanding};
     if (const auto& vote = ballot_.at(out.head)) out.vote = *vote;
     return out;
   }
-  if (!single()) undo();
+  leave_traces();
   const Tally& grants = attempt_.grants();
-  const auto sent = std::count(flags_->sent.begin(), flags_->sent.end(), true);
-  question_.traces.was_sent = static_cast<unsigned>(sent) >= grants.needed();
   const unsigned granted = grants.count(Tally::Answer::yes);
   const unsigned refused = grants.count(Tally::Answer::no);
   util::log(util::Level::trace, "asked for " + util::in_quotes(question_.request.key) + ": " +
@@ -334,10 +380,6 @@ Millis node_timeout(Millis ttl) { return std::min(ttl / 20, Millis{200}); }
 Error twin_error(const Cluster& cluster, unsigned node, unsigned other) {
   return {Errc::invalid, cluster.address(std::min(other, cluster.size() - 1)).shown + " and " +
                              cluster.address(node).shown + " are the same server: list it once"};
-}
-
-Error replica_error(const Error& error) {
-  return {Errc::invalid, error.message + ": redlock needs independent masters"};
 }
 
 Error too_few(unsigned needed, const std::vector<std::optional<Error>>& errors) {

@@ -1,6 +1,8 @@
 // One attempt to get the lock, driven over the network: the same for one server and for several.
 #pragma once
 
+#include <atomic>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,13 +12,20 @@
 
 namespace dlock::redis {
 
-/// What an attempt leaves behind, also one that fails.
+/// For each server: it was sent the request, and has not answered.
+using Outstanding = std::vector<std::atomic<bool>>;
+
+/// What an attempt that fails leaves behind.
 struct Traces {
-  /// The servers that did not answer when they were to undo a grant.  That request may still be
-  /// under way, and would undo a later grant of this id: the next attempt needs another one.
+  /// The servers that may have something of it, or may still get it.
   std::vector<unsigned> in_doubt;
-  /// Of several servers as many were sent the request as must agree: who gets no answer is slow,
-  /// or they are, or the network.
+  /// Those of which nobody knows whether the request has come to them.
+  std::shared_ptr<const Outstanding> outstanding;
+  /// A request that names this id may be under way, or it is marked as given up: whatever is asked
+  /// next needs another one.
+  bool id_is_spent = false;
+  /// As many were sent the request as must agree: who gets no answer is slow, or they are, or the
+  /// network.
   bool was_sent = false;
 };
 
@@ -44,12 +53,13 @@ struct RoundResult {
   unsigned head = 0;
   std::uint64_t fence = 0;
   Deadline asked;
+  std::shared_ptr<const Outstanding> outstanding;  // held
 };
 
 /// Unless the lock is held now, what other servers than a single one have granted is undone.
-/// Errc::unreachable when too few answered by `give_up`, denied, invalid (a server is a replica, or
-/// listed twice, or somebody holds the lock by another list of servers, if that is known before it
-/// is granted), cancelled.
+/// Errc::unreachable when too few answered by `give_up`, denied, invalid (a server is listed twice,
+/// or somebody holds the lock by another list of servers, if that is known before it is granted),
+/// cancelled.
 Result<RoundResult> ask_for_lock(Cluster& cluster, const Question& question, Deadline give_up,
                                  Cancel cancel);
 
@@ -61,7 +71,6 @@ Millis node_timeout(Millis ttl);
 
 /// Of a server that answers as that other one of the list.
 Error twin_error(const Cluster& cluster, unsigned node, unsigned other);
-Error replica_error(const Error& error);
 
 /// "2 of 5 servers answered, 3 are needed: ...", with the errors of those that did not.  Of a
 /// single server its error as it is.

@@ -115,6 +115,10 @@ bool Proxy::answer_call() {
   return true;
 }
 
+void Proxy::forward_to(int port) {
+  call([&] { server_.sin_port = htons(static_cast<in_port_t>(port)); });
+}
+
 void Proxy::delay_requests(Millis delay) {
   call([&] { faults_.delay_requests = delay; });
 }

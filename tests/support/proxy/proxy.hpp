@@ -45,6 +45,8 @@ class Proxy {
   void blackhole();
   /// New connections are refused.
   void refuse();
+  /// New connections go to another server of the same host, as a name does after a failover.
+  void forward_to(int port);
   /// Ends all connections there are, for the client by RST or FIN; for the server it is a FIN.
   void cut(Cut how = Cut::rst);
   /// Cuts fifty times, each 50 ms or so, at random; and then on, less and less often, until there

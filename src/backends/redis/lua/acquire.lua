@@ -1,11 +1,12 @@
 -- Takes the lock if it is free and it is our turn; else says what is in the way.
 --   KEYS[5]  our record as a waiter
---   ARGV[4]  ttl, ms       ARGV[5] record, a JSON object
---   ARGV[6]  'once' takes what is free; 'wait' not before those that came earlier; 'go' has been
+--   KEYS[6]  there if this id was given up: see release.lua
+--   ARGV[5]  ttl, ms       ARGV[6] record, a JSON object
+--   ARGV[7]  'once' takes what is free; 'wait' not before those that came earlier; 'go' has been
 --            called; 'late' has seen that the first in the queue was called and did not come
---   ARGV[7]  '1': join the queue if it is not ours now
---   ARGV[8]  when we came, us; '' the first time
---   ARGV[9]  '' where this is the only server; else its number in the client's list: then the token
+--   ARGV[8]  '1': join the queue if it is not ours now
+--   ARGV[9]  when we came, us; '' the first time
+--   ARGV[10] '' where this is the only server; else its number in the client's list: then the token
 --            is agreed on with the others and written by fence.lua.  The record ends with a hash
 --            of that list, and the number
 -- Returns {1, fence}                    granted; fence 0: the counter is not one.  One of several
@@ -16,9 +17,9 @@
 --         {0, 'turn', ms, came, place, '', ''}  free, but somebody else was called and has until then
 --         {0, 'mode', mode}             held in a mode that cannot be mixed with ours
 --         {0, 'twin', number}           ours already, under another number: it is listed twice
-local ttl, record, turn, join, came = ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8]
+local ttl, record, turn, join, came = ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9]
 local entry = letter(mode) .. ':' .. id
-local node = ARGV[9]
+local node = ARGV[10]
 
 local function append(name, value)
   record = string.sub(record, 1, -2) .. ',"' .. name .. '":' .. value .. '}'
@@ -72,23 +73,17 @@ local function refused(why, ms, holder)
   if join == '1' then
     redis.call('ZADD', queue, 'NX', came, entry)
     redis.call('PEXPIRE', queue, 86400000)
-    redis.call('SET', KEYS[5], record, 'PX', 60000)
+    redis.call('SET', KEYS[5], record, 'PX', 20000)
     place = redis.call('ZRANK', queue, entry)
   end
   return {0, why, ms, came, place, holder or '', why == 'held' and list_of_holder() or ''}
 end
 
--- The first in the queue that is alive, without calling it.  The record of a waiter whose machine
--- has died runs out long before the server finds its connection dead.
+-- The first in the queue that is alive, without calling it.
 local function first_alive()
-  local records = string.sub(KEYS[5], 1, -#id - 1)
   while true do
     local first = redis.call('ZRANGE', queue, 0, 0)[1]
-    if not first or first == entry then return first end
-    local its_id = string.sub(first, 3)
-    local subscribed = redis.pcall('PUBSUB', 'NUMSUB', channels .. its_id)
-    local hears = subscribed.err or subscribed[2] > 0
-    if hears and redis.call('EXISTS', records .. its_id) == 1 then return first end
+    if not first or first == entry or is_alive(first) then return first end
     redis.call('ZREM', queue, first)
   end
 end
@@ -185,5 +180,7 @@ local function take_part()
   return answer
 end
 
+-- A request that comes late: nobody waits for what it would get.
+if redis.call('EXISTS', KEYS[6]) == 1 then return {0, 'held', -1, '', -1, '', ''} end
 if mode == 'x' then return take_exclusive() end
 return take_part()

@@ -2,7 +2,7 @@
 -- it takes only what look.lua has shown.
 --   KEYS[5]  the record that it may still have as a waiter
 --   KEYS[6]  where a holder of ours finds the reason
---   ARGV[4]  the reason
+--   ARGV[5]  the reason
 -- Returns 1, or 0: it holds nothing any more
 local kind = redis.call('TYPE', lock).ok
 local left = redis.call('PTTL', lock)
@@ -73,6 +73,6 @@ if not is_ours() then
   return 0
 end
 if not remove(id, KEYS[5]) then return 0 end
-redis.call('SET', KEYS[6], ARGV[4], 'PX', whole(math.max(left, 0) + 60000))
+redis.call('SET', KEYS[6], ARGV[5], 'PX', whole(math.max(left, 0) + 60000))
 redis.pcall('PUBLISH', channels .. id, 'revoked')
 return 1

@@ -5,10 +5,10 @@
 --   KEYS[3] who holds    a STRING, the record of the exclusive holder; or a HASH, id -> record, and
 --                        '@mode' -> 's' or 'n3'.  A lock without it was taken by another program.
 --   KEYS[4] the queue    a ZSET, mode letter and id of a waiter ('x:0f3a...') -> when it came, in us
---   ARGV[1] own id   ARGV[2] mode: 'x' exclusive, 's' shared, 'n3' slots   ARGV[3] what stands before
---                        an id in the name of its channel
+--   ARGV[1] own id   ARGV[2] mode: 'x' exclusive, 's' shared, 'n3' slots
+--   ARGV[3] what stands before an id in the name of its channel   ARGV[4] in that of a waiter's record
 local lock, counter, owner, queue = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local id, mode, channels = ARGV[1], ARGV[2], ARGV[3]
+local id, mode, channels, records = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
 local function now_ms()
   local time = redis.call('TIME')
@@ -24,11 +24,32 @@ local function held_mode()
   return type(held) == 'string' and held or nil
 end
 
--- Whether the waiter hears: it does not if it is dead, since its connection is then closed.  Where
--- we may not publish it must help itself, and counts as alive.
+-- A waiter is alive that keeps its record from running out and listens.  Either says little alone: the
+-- sockets of a process that is stopped, or of a machine that has vanished, look open for long, and a
+-- record outlives who is killed.  Where we may not speak to it, it must help itself.
+local function is_alive(entry, what)
+  local its_id = string.sub(entry, 3)
+  if redis.call('EXISTS', records .. its_id) == 0 then return false end
+  if what then
+    local heard = redis.pcall('PUBLISH', channels .. its_id, what)
+    return type(heard) ~= 'number' or heard > 0
+  end
+  local listen = redis.pcall('PUBSUB', 'NUMSUB', channels .. its_id)
+  return listen.err ~= nil or listen[2] > 0
+end
+
+-- False: it is dead, and out of the queue.
 local function tell(entry, what)
-  local heard = redis.pcall('PUBLISH', channels .. string.sub(entry, 3), what)
-  return type(heard) ~= 'number' or heard > 0
+  if is_alive(entry, what) then return true end
+  redis.call('ZREM', queue, entry)
+  return false
+end
+
+-- As pcall, of what others may have written at a name of ours; but a right that is missing is an error.
+local function try(...)
+  local got = redis.pcall(...)
+  if type(got) ~= 'table' or not got.err or string.find(got.err, 'WRONGTYPE', 1, true) then return got end
+  return redis.call(...)
 end
 
 -- The end of the record of the exclusive holder, or of ours as one of several: whoever wrote there,
@@ -36,10 +57,9 @@ end
 local function end_of_record()
   local record
   if mode == 'x' then
-    record = redis.pcall('GETRANGE', owner, -200, -1)
+    record = try('GETRANGE', owner, -200, -1)
   else
-    local length = redis.pcall('HSTRLEN', owner, id)
-    record = type(length) == 'number' and length < 65536 and redis.call('HGET', owner, id)
+    record = try('HGET', owner, id)
   end
   return type(record) == 'string' and record or ''
 end
@@ -64,28 +84,23 @@ local function call_next()
     if tell(line[1], 'go') then
       local deputy = line[2]
       while deputy and not tell(deputy, 'look 500') do
-        redis.call('ZREM', queue, deputy)
         deputy = redis.call('ZRANGE', queue, 1, 1)[1]
       end
       return line[1]
     end
-    redis.call('ZREM', queue, line[1])
   end
 end
 
 -- The lock ends in `ms`, which may be sooner than its waiters think.  The first four hear of that:
 -- those that look for themselves when it ends, so that one of them may leave or die (acquire_wait.cpp).
 local function ends_in(ms)
-  local somebody_dead
+  local all_alive
   repeat
-    somebody_dead = false
+    all_alive = true
     for _, entry in ipairs(redis.pcall('ZRANGE', queue, 0, 3)) do
-      if not tell(entry, 'ends ' .. whole(ms)) then
-        redis.call('ZREM', queue, entry)
-        somebody_dead = true
-      end
+      all_alive = tell(entry, 'ends ' .. whole(ms)) and all_alive
     end
-  until not somebody_dead
+  until all_alive
 end
 
 -- Forgets the shared or slots holders whose time is over; the last one takes the lock with it.

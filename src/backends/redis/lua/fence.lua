@@ -1,12 +1,12 @@
 -- Writes a fencing token that was agreed on with other servers, if the lock is still ours and nobody
 -- else has this token or a larger one.
---   ARGV[4]  the token     ARGV[5] record, without a token
+--   ARGV[5]  the token     ARGV[6] record, without a token
 -- Returns {1}                      written
 --         {0, 'gone'}              the lock is not ours any more
 --         {0, 'overtaken', token}  that is the counter here
-local token = ARGV[4]
+local token = ARGV[5]
 local mark = ',"fence":' .. token .. '}'
-local record = string.sub(ARGV[5], 1, -2) .. mark
+local record = string.sub(ARGV[6], 1, -2) .. mark
 
 local function is_written_in(stored)
   return type(stored) == 'string' and string.sub(stored, -#mark) == mark

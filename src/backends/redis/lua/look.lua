@@ -1,6 +1,6 @@
 -- Who holds the lock and who waits.  Writes nothing.
---   ARGV[4]  what stands before an id in the name of a waiter's record
--- Returns {type, ms left, mode, {holder...}, {waiter...}}
+--   ARGV[5]  '1': of those that wait only their number, also of the dead
+-- Returns {type, ms left, mode, {holder...}, {waiter...}}, or with a number in place of the waiters
 --   mode:   of shared or slots holders of ours; of a hash, what Redisson has under "mode"; or ''
 --   holder: {id, ms left, record or ''}       of a hash {field, ms left, what is under it}
 --           Of another program the id is its value (as much of it as break.lua compares), field or
@@ -56,12 +56,14 @@ end
 local ours = kind == 'zset' and held ~= ''
 if kind ~= 'none' and not ours and not holders[1] then holders[1] = {'', left, ''} end
 
+if ARGV[5] == '1' then
+  local number = redis.pcall('ZCARD', queue)
+  return {kind, left, held, holders, type(number) == 'number' and number or 0}
+end
 local line = redis.pcall('ZRANGE', queue, 0, most - 1, 'WITHSCORES')
 for i = 1, #line, 2 do
-  local waiter = string.sub(line[i], 3)
-  local record = redis.pcall('GET', ARGV[4] .. waiter)
-  local subscribed = redis.pcall('PUBSUB', 'NUMSUB', channels .. waiter)
-  if type(record) == 'string' and (subscribed.err or subscribed[2] > 0) then
+  local record = redis.pcall('GET', records .. string.sub(line[i], 3))
+  if type(record) == 'string' and is_alive(line[i]) then
     local waiting = math.max(now - math.floor(line[i + 1] / 1000), 0)
     waiters[#waiters + 1] = {letter(line[i]), waiting, record_in(record)}
   end

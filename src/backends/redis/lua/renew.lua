@@ -1,11 +1,11 @@
 -- Extends the lock, or shortens it, if it is still ours.  Never takes it again.
 --   KEYS[5]  why we have lost it, if somebody said
---   ARGV[4]  ttl, ms       ARGV[5] record, with the fence and how long it was held
---   ARGV[6]  our number in the client's list; '' where this is the only server
+--   ARGV[5]  ttl, ms       ARGV[6] record, with the fence and how long it was held
+--   ARGV[7]  our number in the client's list; '' where this is the only server
 -- Returns {1, ms}        ours; what was left of it, -1: somebody had made it endless
 --         {0, why, what} lost; why: of a force-release, or ''; what stands at the lock: its type
 --         {2, number}    ours, but under another number: it is listed twice
-local ttl, record, node = ARGV[4], ARGV[5], ARGV[6]
+local ttl, record, node = ARGV[5], ARGV[6], ARGV[7]
 
 -- A server that is out of memory takes no record, but it may keep the lock.
 local function keep(command, ...)

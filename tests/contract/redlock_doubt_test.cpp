@@ -1,0 +1,108 @@
+// Requests of which nobody knows what became of them: what they do when they arrive after all.
+#include <gtest/gtest.h>
+
+#include "redlock_fixture.hpp"
+
+namespace dlock::test {
+namespace {
+
+class RedlockDoubt : public RedlockTest {
+ protected:
+  void SetUp() override {
+    if (!RedisServer::available()) GTEST_SKIP() << "redis-server is not installed";
+    start(3);
+    put_proxies();
+    direct = client();
+    EXPECT_TRUE(release(*hold(*direct, request("teach"))));  // by EVALSHA only, from now on
+    let_finish(*direct);
+  }
+  Mask having_the_lock() const { return having(lock_of("job"), kAll); }
+
+  static constexpr Mask kAll = 0b111;
+  std::unique_ptr<Backend> direct;
+};
+
+// A waiter that gets its majority while the server of its queue is silent: what it has sent there
+// comes late, and gives it one more vote.  Nothing that it sends may take that from it again: with
+// one other server cut off, a renewal that counted this vote would be worth nothing.
+TEST_F(RedlockDoubt, AVoteThatCameLateIsNotTakenBackWhileTheLockIsHeld) {
+  auto held = hold(*direct, request("job"));
+  Waiting waiting(through_proxies(), request("job"));
+  ASSERT_TRUE(waiting.blocked());
+  ASSERT_TRUE(eventually([&] { return having(names("job").queue, kAll) != 0; }));
+  const Mask head = having(names("job").queue, kAll);
+  for (const unsigned node : members(head)) proxies[node].delay_requests(Millis{2'000});
+  EXPECT_TRUE(release(*held));
+  auto lease = waiting.lease();
+  ASSERT_TRUE(lease);
+  EXPECT_TRUE(is_held_by(kAll, "job", kAll));
+  const Deadline until = in(1'500);
+  while (Clock::now() < until) {
+    ASSERT_EQ(having_the_lock(), kAll);
+    util::wait_readable(-1, in(20));
+  }
+  EXPECT_TRUE(renew(*lease));
+  for (Proxy& proxy : proxies) proxy.pass();
+  EXPECT_TRUE(release(*lease));
+  EXPECT_TRUE(is_held_by(0, "job", kAll));
+}
+
+// What was asked of a server that was silent comes when the lock was given back.
+TEST_F(RedlockDoubt, AVoteThatComesAfterTheLockWasGivenBackIsNotGiven) {
+  for (const Request& wanted : {request("job"), shared("job")}) {
+    auto client = through_proxies();
+    let_finish(*client);
+    proxies[1].delay_requests(Millis{2'000});
+    auto lease = hold(*client, wanted);
+    ASSERT_TRUE(lease);
+    util::wait_readable(-1, in(100));  // so that it is on its way
+    proxies[1].pass();
+    EXPECT_TRUE(release(*lease));
+    const Deadline until = in(4'000);
+    while (Clock::now() < until) {
+      ASSERT_EQ(having_the_lock() & 0b010, 0U);
+      util::wait_readable(-1, in(20));
+    }
+    client.reset();
+  }
+}
+
+// --- a server that is far away
+
+// Connecting, with a password, takes two round trips more than asking.
+TEST_F(RedlockDoubt, ALeaseIsRenewedOverNewConnectionsAlsoWhereServersAreFarAway) {
+  for (const RedisServer& server : servers) server.command("CONFIG", "SET", "requirepass", "pw");
+  auto client = connect(":pw@" + addresses_of(proxies));
+  auto lease = hold(*client, request("job"));
+  ASSERT_TRUE(lease);
+  for (Proxy& proxy : proxies) {
+    proxy.delay_replies(Millis{120});
+    proxy.cut();
+  }
+  EXPECT_TRUE(renew(*lease));
+  EXPECT_TRUE(renew(*lease));
+}
+
+// The scripts are sent once more, which takes as long as asking, and nobody may wait for itself.
+TEST_F(RedlockDoubt, AServerThatHasForgottenTheScriptsIsAskedAgainInTime) {
+  auto client = through_proxies();
+  const auto brief = [](const std::string& key) {
+    return request(key, Mode::exclusive, 1, Millis{2'000});
+  };
+  EXPECT_TRUE(release(*hold(*client, brief("job"))));
+  let_finish(*client);
+  for (Proxy& proxy : proxies) proxy.delay_replies(Millis{60});
+  for (int i = 0; i < 3; ++i) {
+    for (const RedisServer& server : servers) server.command("SCRIPT", "FLUSH");
+    std::unique_ptr<Lease> lease;
+    EXPECT_LT(time_of([&] { lease = hold(*client, brief("job")); }), here(Millis{1'000}));
+    ASSERT_TRUE(lease);
+    for (const RedisServer& server : servers) server.command("SCRIPT", "FLUSH");
+    EXPECT_TRUE(renew(*lease));
+    for (const RedisServer& server : servers) server.command("SCRIPT", "FLUSH");
+    EXPECT_TRUE(release(*lease));
+  }
+}
+
+}  // namespace
+}  // namespace dlock::test
