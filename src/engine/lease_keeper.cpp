@@ -19,6 +19,7 @@
 namespace dlock {
 namespace {
 
+constexpr Millis kBetweenNews{20};     // at least
 constexpr Millis kWithoutNews{1'000};  // between two renewals, if the service cannot tell of a loss
 
 void ring(const Fd& event) { eventfd_write(event.get(), 1); }
@@ -114,6 +115,10 @@ void LeaseKeeper::State::keep() {
     util::poll(fds, next);
     if (fds[0].revents != 0) break;
     if (!renew()) break;
+    // However often the service has something to tell, it costs no more than this.
+    if (fds[1].revents != 0 && util::wait_readable(stop.get(), after(Clock::now(), kBetweenNews))) {
+      break;
+    }
     next = schedule.next_attempt();
     if (event < 0) next = std::min(next, after(Clock::now(), kWithoutNews));
   }

@@ -121,6 +121,41 @@ TEST_F(RedisTrouble, ADeletedLockIsLostAndNotMadeAgain) {
   }
 }
 
+// What an operator does who has only redis-cli.  At the next renewal it would be up to ttl/3 late, and
+// the next one runs already.
+TEST_F(RedisTrouble, AHolderHearsAtOnceOfALockThatIsDeletedByHand) {
+  for (const char* how : {"DEL", "UNLINK", "FLUSHALL", "SET", "RENAME"}) {
+    SCOPED_TRACE(how);
+    auto lease = hold(*a, request("job"));
+    ASSERT_TRUE(lease);
+    const int events = listen_to(*lease);
+    ASSERT_TRUE(renew(*lease));
+    // Nobody else's doings are news, and its own are none either.
+    Waiting waiting(client(), request("job"));
+    ASSERT_TRUE(waiters_are(1));
+    ASSERT_TRUE(renew(*lease));
+    EXPECT_FALSE(util::wait_readable(events, in(300)));
+    waiting.cancel();
+    (void)waiting.result();
+    // Also after it had to connect again.
+    server->command("CLIENT", "KILL", "TYPE", "normal");
+    ASSERT_TRUE(eventually([&] { return renew(*lease).has_value(); }));
+    EXPECT_FALSE(util::wait_readable(events, in(100)));
+    if (how == std::string("SET")) {
+      server->command("SET", "dlock:job", "other");
+    } else if (how == std::string("RENAME")) {
+      server->command("RENAME", "dlock:job", "elsewhere");
+    } else if (how == std::string("FLUSHALL")) {
+      server->command("FLUSHALL");
+    } else {
+      server->command(how, "dlock:job");
+    }
+    EXPECT_TRUE(util::wait_readable(events, in(1'000)));
+    EXPECT_EQ(renew(*lease).error().code, Errc::lost);
+    server->command("FLUSHALL");
+  }
+}
+
 TEST_F(RedisTrouble, AnOverwrittenLockIsLostAndLeftAlone) {
   for (const Request& wanted : {request("job"), shared("job"), slots("job", 2)}) {
     auto lease = hold(*a, wanted);

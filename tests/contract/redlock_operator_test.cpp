@@ -128,6 +128,15 @@ TEST_F(RedlockOperator, AMinorityThatCouldBeReachedIsSaidPlainly) {
   }
 }
 
+TEST_F(RedlockOperator, AHolderHearsAtOnceOfALockThatIsDeletedByHandOnAMajority) {
+  const int events = listen_to(*lease);
+  ASSERT_TRUE(eventually([&] { return renew(*lease).has_value(); }));
+  for (const unsigned node : members(0b00111)) servers[node].command("DEL", lock_of("job"));
+  EXPECT_TRUE(eventually([&] {
+    return util::wait_readable(events, in(2'000)) && code_of(renew(*lease)) == Errc::lost;
+  }));
+}
+
 TEST_F(RedlockOperator, WhoComesNextIsNotBroken) {
   EXPECT_TRUE(release(*lease));
   lease = hold(*a, request("job"));

@@ -3,6 +3,7 @@
 
 #include <sys/epoll.h>
 
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -15,7 +16,7 @@ namespace dlock::redis {
 /// The threads of the servers add to it, and the holder listens.
 class Ears {
  public:
-  explicit Ears(unsigned nodes) : subscriptions_(nodes) {}
+  explicit Ears(unsigned nodes) : subscriptions_(nodes), watches_(nodes) {}
 
   int fd() const { return events_.get(); }
   bool open() {
@@ -25,6 +26,17 @@ class Ears {
   bool hears(unsigned node) {
     const std::lock_guard lock(mutex_);
     return subscriptions_[node] != nullptr;
+  }
+  /// What CLIENT TRACKING ... REDIRECT needs, so that this node's subscription hears when a key
+  /// changes that the node's connection of this number has read; 0: it cannot, or was told so.
+  std::int64_t to_be_told(unsigned node, unsigned connection) {
+    const std::lock_guard lock(mutex_);
+    const auto& subscription = subscriptions_[node];
+    if (!subscription || connection == 0) return 0;
+    const Watch watch{connection, subscription->redirect_id()};
+    if (watches_[node] == watch) return 0;
+    watches_[node] = watch;
+    return watch.redirect_id;
   }
   void add(unsigned node, std::unique_ptr<Subscription> subscription) {
     const std::lock_guard lock(mutex_);
@@ -41,9 +53,16 @@ class Ears {
   }
 
  private:
+  struct Watch {
+    unsigned connection = 0;
+    std::int64_t redirect_id = 0;
+    bool operator==(const Watch&) const = default;
+  };
+
   std::mutex mutex_;
   Fd events_;  // an epoll instance: stays the same when a subscription's socket is another
   std::vector<std::unique_ptr<Subscription>> subscriptions_;
+  std::vector<Watch> watches_;
 };
 
 }  // namespace dlock::redis

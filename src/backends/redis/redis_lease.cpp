@@ -2,7 +2,10 @@
 //           more: it may have granted it to somebody else.  The first answers that decide are
 //           enough; who is slow answers to nobody.
 // News.     Once the job has run for a while we listen at every server, since a force-release may
-//           reach any majority of them.  Subscriptions are opened by the servers' own threads: one
+//           reach any majority of them.  The server also tells when the key is changed by others, as
+//           by an operator who deletes it (client-side caching, Redis 6): what a renewal reads it
+//           watches.  Not of a lock that is shared: there each that comes or goes would be news for
+//           all.  Subscriptions are opened by the servers' own threads: one
 //           that cannot be reached must not hold up the renewals.
 #include "backends/redis/redis_lease.hpp"
 
@@ -28,6 +31,16 @@ constexpr Millis kSubscribing{1'000};
 Error not_told(Error error) {
   if (error.code != Errc::cancelled) error.code = Errc::unreachable;
   return error;
+}
+
+// A convenience as well: what cannot be watched is seen at the next renewal.
+void watch(Ears& ears, Node& node, unsigned number, Deadline until, Cancel cancel) {
+  if (!ears.hears(number) || !node.connect(until, cancel)) return;
+  const std::int64_t id = ears.to_be_told(number, node.connection());
+  if (id == 0) return;
+  const std::vector<Command> commands{
+      {"CLIENT", "TRACKING", "ON", "REDIRECT", std::to_string(id), "NOLOOP"}};
+  (void)node.ask(commands, until, cancel);
 }
 
 class RedisLease final : public Lease {
@@ -184,8 +197,12 @@ Result<void> RedisLease::extend(Millis ttl, WaitFor servers, Deadline deadline, 
   request.ttl = ttl;
   answers.end = cluster_->gather<Extension>(
       nodes,
-      [request, record = record(ttl), token = fence_, deadline, single = single(), timeout](
-          Node& node, unsigned, Cancel stop) {
+      [request, record = record(ttl), token = fence_, deadline, single = single(), timeout,
+       ears = ears_](Node& node, unsigned number, Cancel stop) {
+        if (request.mode == Mode::exclusive) {
+          const Deadline patience = after(Clock::now(), node.address().patience);
+          watch(*ears, node, number, std::min(deadline, patience), stop);
+        }
         const Deadline until = single ? deadline : after(Clock::now(), timeout);
         return node.extend(request, record, token, until, stop);
       },

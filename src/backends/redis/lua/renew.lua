@@ -21,6 +21,7 @@ if mode == 'x' then
     redis.call('PEXPIRE', lock, ttl)
     if not keep('SET', owner, record, 'PX', ttl) then redis.call('PEXPIRE', owner, ttl) end
     if left > tonumber(ttl) then ends_in(tonumber(ttl)) end
+    redis.call('EXISTS', lock)  -- if this connection is told of changes: of those from now on
     return {1, left}
   end
 else
