@@ -121,8 +121,8 @@ TEST_F(RedisTrouble, ADeletedLockIsLostAndNotMadeAgain) {
   }
 }
 
-// What an operator does who has only redis-cli.  At the next renewal it would be up to ttl/3 late, and
-// the next one runs already.
+// What an operator does who has only redis-cli.  At the next renewal it would be up to ttl/3 late,
+// and the next one runs already.
 TEST_F(RedisTrouble, AHolderHearsAtOnceOfALockThatIsDeletedByHand) {
   for (const char* how : {"DEL", "UNLINK", "FLUSHALL", "SET", "RENAME"}) {
     SCOPED_TRACE(how);

@@ -72,6 +72,19 @@ bool Node::remove(Id id, Deadline now) {
   return std::erase_if(holders_, [&](const Holder& holder) { return holder.id == id; }) > 0;
 }
 
+bool Node::give_again(Id id, Mode mode, std::uint64_t token, Millis rest, Deadline now) {
+  if (bugs.gives_again_what_is_taken && find(id) == nullptr && !holders_.empty()) {
+    changed_foreign_ = true;
+    holders_.clear();
+  }
+  if ((counter_ >= token && !bugs.gives_again_what_is_taken) || !grant(id, mode, now)) return false;
+  Holder& ours = *find(id);
+  ours.expires -= ttl_ - rest;
+  ours.token = token;
+  counter_ = std::max(counter_, token);
+  return true;
+}
+
 void Node::forget() {
   holders_.clear();
   counter_ = 0;

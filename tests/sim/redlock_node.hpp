@@ -25,6 +25,8 @@ class Node {
   Written write(Id id, std::uint64_t token, Deadline now);
   bool renew(Id id, Deadline now);
   bool remove(Id id, Deadline now);
+  /// A server that has lost its data is given the rest of a lease; see again.lua.
+  bool give_again(Id id, Mode mode, std::uint64_t token, Millis rest, Deadline now);
 
   std::uint64_t counter() const { return counter_; }
   /// As a single server does with each grant.
@@ -37,6 +39,7 @@ class Node {
     bool removes_any = false;
     bool renews_any = false;
     bool any_token_ties = false;
+    bool gives_again_what_is_taken = false;
   };
   Bugs bugs;
 

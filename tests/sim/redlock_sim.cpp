@@ -46,6 +46,7 @@ void add(Verdict& sum, const Verdict& one) {
   sum.stuck += one.stuck;
   sum.overtaken += one.overtaken;
   sum.doubts += one.doubts;
+  sum.agains += one.agains;
   sum.front_kills += one.front_kills;
   sum.longest_wait = std::max(sum.longest_wait, one.longest_wait);
 }
@@ -125,6 +126,19 @@ INSTANTIATE_TEST_SUITE_P(
          .crashes = Crashes::keep_data},
         {.name = "of_3_that_forget", .nodes = 3, .crashes = Crashes::forget_for_a_ttl},
         {.name = "of_5_that_forget", .nodes = 5, .crashes = Crashes::forget_for_a_ttl},
+        {.name = "of_3_slots_that_forget",
+         .nodes = 3,
+         .use = Use::slots,
+         .crashes = Crashes::forget_for_a_ttl},
+        {.name = "of_5_all_modes_that_forget",
+         .nodes = 5,
+         .use = Use::all_modes,
+         .crashes = Crashes::forget_for_a_ttl},
+        {.name = "of_5_that_forget_and_drift",
+         .nodes = 5,
+         .extreme_drift = true,
+         .far_away = true,
+         .crashes = Crashes::forget_for_a_ttl},
     }),
     row_name<Setting>);
 
@@ -185,6 +199,8 @@ TEST(RedlockWorld, MakesTrouble) {
   EXPECT_GT(sum.losses, kRuns / 2);
   EXPECT_GT(sum.front_kills, kRuns / 10);
   EXPECT_GT(sum.overtaken, kRuns / 10);
+  sum = run({.crashes = Crashes::forget_for_a_ttl}, kRuns, {.fences = false}).sum;
+  EXPECT_GT(sum.agains, kRuns);
 }
 
 // -------------------------------------------------------------------------- what must be found
@@ -240,6 +256,8 @@ INSTANTIATE_TEST_SUITE_P(
         {"majority_for_slots", Broken::jobs, with(Mutant::majority_for_slots, {.use = Use::slots})},
         // An undo that was given up lands later, and takes a grant that was counted.
         {"undo_in_doubt_forgotten", Broken::jobs, with(Mutant::undo_in_doubt_forgotten)},
+        {"again_whatever_is_there", Broken::foreign_key,
+         with(Mutant::again_whatever_is_there, {.crashes = Crashes::forget_for_a_ttl})},
         // Not mutants: what Redlock cannot stand, as CAVEATS in the man page says.
         {"undo_doubled_by_the_network", Broken::claims, {.nodes = 3, .undo_doubled = true}},
         {"nodes_that_forget_at_once", Broken::jobs, {.crashes = Crashes::forget_at_once}},

@@ -35,13 +35,14 @@ constexpr std::size_t kMostLeftovers = 8;
 constexpr Millis kNodeTimeout = std::min(kTtl / 20, Millis{200});
 
 struct Message {
-  enum class Op : std::uint8_t { grant, write, renew, undo, release };
+  enum class Op : std::uint8_t { grant, write, renew, again, undo, release };
   Op op = Op::grant;
   unsigned client = 0;
   unsigned node = 0;
   Id id = 0;
   std::uint64_t round = 0;  // of the client's requests: answers to another one are stale
   std::uint64_t token = 0;
+  Millis rest{0};
   // The answer.
   bool yes = false;
   bool overtaken = false;
@@ -132,6 +133,7 @@ struct Client {
   Deadline valid_until;
   std::uint64_t fence = 0;
   std::uint64_t lease = 0;  // counts the ends that it has had: timers for another one are stale
+  std::set<unsigned> forgetful;  // servers that did not have it when it was renewed
   bool lost = false;
   bool job_runs = false;
   Nanos job_obeys_in{0};  // how long the job takes over a SIGTERM
@@ -284,7 +286,8 @@ World::World(const Setting& setting, std::uint64_t seed, const Watch& watch)
     each.clock = {clock_rate(), millis(0, 1e9)};
     each.node.bugs = {.removes_any = mutant(Mutant::removes_without_comparing),
                       .renews_any = mutant(Mutant::renews_without_comparing),
-                      .any_token_ties = mutant(Mutant::fence_of_anybody_ties)};
+                      .any_token_ties = mutant(Mutant::fence_of_anybody_ties),
+                      .gives_again_what_is_taken = mutant(Mutant::again_whatever_is_there)};
   }
   for (unsigned node = 0; node < setting.dead; ++node) servers_[node].down = true;
   if (calm()) return;
@@ -424,7 +427,8 @@ void World::send(const Client& client, Message::Op op, unsigned node, std::uint6
                         .node = node,
                         .id = earlier_id.value_or(client.id),
                         .round = client.round,
-                        .token = token};
+                        .token = token,
+                        .rest = remaining(client.valid_until, local(client))};
   deliver(What::request, message);
   // As by a client that asks again over a new connection; no client does that with an undo.
   const bool may_double = op != Message::Op::undo || setting_.undo_doubled;
@@ -480,6 +484,11 @@ void World::serve(const Event& event) {
     case Message::Op::renew:
       op = "renew";
       message.yes = node.renew(message.id, now);
+      break;
+    case Message::Op::again:
+      op = "again";
+      message.yes = node.give_again(message.id, its.mode, message.token, message.rest, now);
+      if (message.yes) ++verdict_.agains;
       break;
     case Message::Op::undo:
       op = "undo";
@@ -599,7 +608,9 @@ void World::on_answer(Client& client, const Message& answer) {
     case Message::Op::renew:
       if (!client.renewal) return;
       client.renewal->put(node, answer.yes ? Answer::yes : Answer::no);
+      if (!answer.yes) client.forgetful.insert(node);
       return judge_renewal(client);
+    case Message::Op::again:
     case Message::Op::release:
       return;
   }
@@ -681,6 +692,7 @@ void World::hold(Client& client) {
   ++client.round;
   client.attempt.reset();
   client.holding = true;
+  client.forgetful.clear();
   client.lost = false;
   client.job_runs = false;
   client.valid_until = valid_until;
@@ -749,6 +761,10 @@ void World::judge_renewal(Client& client) {
     say(client, "has renewed");
     ++verdict_.renewals;
     client.valid_until = valid_until;
+    // Also those whose answer to an earlier renewal came too late to count.
+    for (const unsigned node : std::exchange(client.forgetful, {})) {
+      send(client, Message::Op::again, node, client.fence);
+    }
     check_claims();
     lease_moved(client);
     if (worst_moment()) cut_off(client);

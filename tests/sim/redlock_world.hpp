@@ -27,6 +27,7 @@ enum class Mutant {
   fence_of_anybody_ties,
   majority_for_slots,
   undo_in_doubt_forgotten,
+  again_whatever_is_there,
 };
 
 /// Which locks the clients ask for.
@@ -85,6 +86,7 @@ struct Verdict {
   std::uint64_t stuck = 0;      // attempts that failed though nobody was in the way
   std::uint64_t overtaken = 0;  // fencing tokens
   std::uint64_t doubts = 0;     // undos without an answer
+  std::uint64_t agains = 0;     // a server that had lost its data was given a lease again
   std::uint64_t front_kills = 0;
   Nanos longest_wait{0};  // in the calm
 };

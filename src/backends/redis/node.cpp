@@ -14,7 +14,7 @@ namespace {
 
 // So many locks are looked at in one request: a reply stays small, and a round trip is worth it.
 constexpr std::size_t kPortion = 100;
-constexpr Millis kAgain{50};
+constexpr Millis kPassingPause{50};
 constexpr std::string_view kLookShape = "*$:$**";
 constexpr std::string_view kGlanceShape = "*$:$*:";
 
@@ -85,7 +85,7 @@ Result<Reply> Node::run(const Script& script, std::string_view shape, const Name
   }
   Command command = script_command(by_text, script, names, more_keys, arguments);
   std::optional<Error> passing;
-  for (Millis pause = kAgain;; pause *= 2) {
+  for (Millis pause = kPassingPause;; pause *= 2) {
     auto reply = connection_.ask(command, deadline, cancel);
     if (!reply && passing && reply.error().code == Errc::unreachable) return *passing;
     if (!reply || reply->is(shape)) return reply;
@@ -177,6 +177,19 @@ Result<Extension> Node::extend(const Request& request, const std::string& record
     out.found = answer.at(2).text;
   }
   return out;
+}
+
+Result<bool> Node::give_again(const Request& request, const std::string& record,
+                              std::uint64_t token, Deadline valid_until, Deadline deadline,
+                              Cancel cancel) {
+  const Names its = names(request.key);
+  const Millis rest = std::max(remaining(valid_until), Millis{1});
+  const auto reply = run(kAgain, "*:", its, {its.revoked + request.owner.id},
+                         {request.owner.id, mode_text(request.mode, request.slots), ms(rest),
+                          seated(record, token), std::to_string(token)},
+                         deadline, cancel);
+  if (!reply) return reply.error();
+  return reply.value().at(0).number() == 1;
 }
 
 Result<Removal> Node::remove(const Request& request, Removing how, Deadline deadline,

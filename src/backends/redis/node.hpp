@@ -116,6 +116,10 @@ class Node {
   /// `token`: to be added to the record of one of several servers.
   Result<Extension> extend(const Request& request, const std::string& record, std::uint64_t token,
                            Deadline deadline, Cancel cancel);
+  /// Gives one of several servers that has lost its data what is left of the lease; false: it has
+  /// not lost them, or the lock is taken there.
+  Result<bool> give_again(const Request& request, const std::string& record, std::uint64_t token,
+                          Deadline valid_until, Deadline deadline, Cancel cancel);
   Result<Removal> remove(const Request& request, Removing how, Deadline deadline, Cancel cancel);
 
   Result<LockInfo> look(std::string_view key, Deadline deadline, Cancel cancel);

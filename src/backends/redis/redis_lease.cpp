@@ -1,12 +1,14 @@
-// Renewal.  Counts if a majority has extended the lock.  A server that has forgotten it gets it no
-//           more: it may have granted it to somebody else.  The first answers that decide are
-//           enough; who is slow answers to nobody.
+// Renewal.  Counts if a majority has extended the lock.  A server that has lost its data is given
+// the
+//           rest of the lease when such a renewal has succeeded without it, unless the lock is
+//           taken there (tests/sim has that): else a job would not outlive a restart of one after
+//           another. The first answers that decide are enough; who is slow answers to nobody.
 // News.     Once the job has run for a while we listen at every server, since a force-release may
-//           reach any majority of them.  The server also tells when the key is changed by others, as
-//           by an operator who deletes it (client-side caching, Redis 6): what a renewal reads it
-//           watches.  Not of a lock that is shared: there each that comes or goes would be news for
-//           all.  Subscriptions are opened by the servers' own threads: one
-//           that cannot be reached must not hold up the renewals.
+//           reach any majority of them.  The server also tells when the key is changed by others,
+//           as by an operator who deletes it (client-side caching, Redis 6): what a renewal reads
+//           it watches.  Not of a lock that is shared: there each that comes or goes would be news
+//           for all.  Subscriptions are opened by the servers' own threads: one that cannot be
+//           reached must not hold up the renewals.
 #include "backends/redis/redis_lease.hpp"
 
 #include <algorithm>
@@ -57,6 +59,7 @@ class RedisLease final : public Lease {
         head_(grant.head),
         is_queued_(grant.is_queued),
         outstanding_(std::move(grant.outstanding)),
+        forgetful_(std::make_shared<Outstanding>(cluster_->size())),
         waiters_subscription_(std::move(grant.subscription)) {}
 
   const std::string& owner_id() const override { return request_.owner.id; }
@@ -93,6 +96,7 @@ class RedisLease final : public Lease {
   void subscribe(Deadline deadline, Cancel cancel);
   Result<void> verdict(const Answers& answers) const;
   void warn_of_bad_list(const Answers& answers);
+  void give_again();
 
   const std::shared_ptr<Cluster> cluster_;
   Request request_;
@@ -105,7 +109,8 @@ class RedisLease final : public Lease {
   const std::shared_ptr<Ears> ears_;
   const unsigned head_;
   const bool is_queued_;
-  const std::shared_ptr<const Outstanding> outstanding_;
+  const std::shared_ptr<Outstanding> outstanding_;
+  const std::shared_ptr<Outstanding> forgetful_;  // servers that did not have it any more
   std::unique_ptr<Subscription> waiters_subscription_;
 };
 
@@ -198,13 +203,17 @@ Result<void> RedisLease::extend(Millis ttl, WaitFor servers, Deadline deadline, 
   answers.end = cluster_->gather<Extension>(
       nodes,
       [request, record = record(ttl), token = fence_, deadline, single = single(), timeout,
-       ears = ears_](Node& node, unsigned number, Cancel stop) {
+       ears = ears_, forgetful = forgetful_](Node& node, unsigned number, Cancel stop) {
         if (request.mode == Mode::exclusive) {
           const Deadline patience = after(Clock::now(), node.address().patience);
           watch(*ears, node, number, std::min(deadline, patience), stop);
         }
         const Deadline until = single ? deadline : after(Clock::now(), timeout);
-        return node.extend(request, record, token, until, stop);
+        auto answer = node.extend(request, record, token, until, stop);
+        const bool forgot =
+            answer && !answer->ours && answer->why.empty() && answer->found == "none";
+        (*forgetful)[number] = forgot && !answer->twin;
+        return answer;
       },
       [&](unsigned node, const Result<Extension>& answer) {
         if (answer && answer.value().twin) {
@@ -217,7 +226,8 @@ Result<void> RedisLease::extend(Millis ttl, WaitFor servers, Deadline deadline, 
         }
         return servers == WaitFor::majority && (answers.tally.reached() || answers.tally.denied());
       },
-      // Who is slow is waited for, or who has to be connected again, only as long as they are needed.
+      // Who is slow is waited for, or who has to be connected again, only as long as they are
+      // needed.
       [&] {
         return answers.tally.reached() ? std::min(deadline, after(asked, timeout)) : deadline;
       },
@@ -228,12 +238,30 @@ Result<void> RedisLease::extend(Millis ttl, WaitFor servers, Deadline deadline, 
   if (servers == WaitFor::all && answers.tally.count(Tally::Answer::yes) < cluster_->size()) {
     return Error{Errc::unreachable, "not all servers have answered"};
   }
+  if (!single() && servers == WaitFor::majority) give_again();
   if (was_endless) {
     util::log(util::Level::warning, cluster_->address(0).shown + ": somebody made " +
                                         util::in_quotes(request_.key) +
                                         " last for ever (PERSIST); it has its ttl again");
   }
   return {};
+}
+
+// Nobody waits for it; until it is answered a release has to leave a mark.
+void RedisLease::give_again() {
+  for (const unsigned number : cluster_->all()) {
+    if (cluster_->is_behind(number) || !(*forgetful_)[number].exchange(false)) continue;
+    Cluster::Answers<bool> answers(*cluster_, Cancel());
+    answers.ask(number, [request = request_, record = record(request_.ttl), token = fence_,
+                         valid_until = valid_until_, timeout = node_timeout(request_.ttl),
+                         outstanding = outstanding_](Node& node, unsigned its, Cancel stop) {
+      const bool was_outstanding = (*outstanding)[its].exchange(true);
+      auto given =
+          node.give_again(request, record, token, valid_until, after(Clock::now(), timeout), stop);
+      if (given) (*outstanding)[its] = was_outstanding;
+      return given;
+    });
+  }
 }
 
 // A majority was there without the server in question, so it was not noticed before.

@@ -16,7 +16,7 @@ struct Grant {
   Deadline asked;           // when the attempt was sent that was granted
   unsigned head = 0;        // where the waiter was subscribed
   bool is_queued = false;   // there still
-  std::shared_ptr<const Outstanding> outstanding;
+  std::shared_ptr<Outstanding> outstanding;
   std::unique_ptr<Subscription> subscription;  // if it had to wait
 };
 

@@ -27,7 +27,8 @@ class Round {
         answers_(cluster, cancel),
         ballot_(cluster.ranks(), needed_for(cluster, question.request), question.head),
         errors_(cluster.size()),
-        flags_(std::make_shared<Flags>(cluster.size())) {}
+        flags_(std::make_shared<Flags>(cluster.size())),
+        asked_to_write_(cluster.size()) {}
 
   Result<RoundResult> run();
 
@@ -42,6 +43,9 @@ class Round {
   void note(unsigned node, Result<Vote>& answer);
   void note_votes();
   Cluster::End write_token();
+  void ask_to_write(Cluster::Answers<Written>& written, unsigned node, std::uint64_t token,
+                    Deadline deadline);
+  void spread_token();
   void note_write(unsigned node, std::uint64_t token, Result<Written>& answer);
   void undo();
   void leave_traces();
@@ -64,14 +68,16 @@ class Round {
   std::vector<std::optional<Error>> errors_;
   // Shared with the threads of the servers, which may get to the request when all is over here.
   struct Flags {
-    explicit Flags(unsigned nodes) : sent(nodes), outstanding(nodes) {}
-    std::vector<std::atomic<bool>> sent;   // this server may have got the request
-    Outstanding outstanding;               // and has not answered
+    explicit Flags(unsigned nodes) : sent(nodes), outstanding(nodes), granted(nodes) {}
+    std::vector<std::atomic<bool>> sent;  // this server may have got the request
+    Outstanding outstanding;              // and has not answered
+    std::vector<std::atomic<bool>> granted;
     std::atomic<std::uint64_t> token = 0;  // that is being written
     std::atomic<bool> over = false;
   };
   const std::shared_ptr<Flags> flags_;
-  bool yields_ = false;  // to a waiter that was called
+  std::vector<std::uint64_t> asked_to_write_;  // the token, of each server
+  bool yields_ = false;                        // to a waiter that was called
   std::minstd_rand random_{std::random_device{}()};
 };
 
@@ -101,9 +107,11 @@ Cluster::End Round::ask(const std::vector<unsigned>& nodes) {
     auto vote = node.try_acquire(request, record, its, until, stop);
     // An error that was answered leaves the connection; that of a replica may be of a failover.
     if (vote || node.connection() != 0) flags->outstanding[number] = false;
-    // Nobody waits for it any more, but the larger tokens must be, the more servers have this one.
-    const std::uint64_t token = flags->token;
-    if (vote && vote->kind == Vote::Kind::granted && token != 0) {
+    if (!vote || vote->kind != Vote::Kind::granted) return vote;
+    // If nobody waits for it any more; the more servers have this token, the larger the next one
+    // is. In this order: either we see the token, or it is seen that we have granted.
+    flags->granted[number] = true;
+    if (const std::uint64_t token = flags->token; token != 0) {
       (void)node.write_fence(request, record, token, after(Clock::now(), timeout), stop);
     }
     return vote;
@@ -184,6 +192,24 @@ void Round::note_write(unsigned node, std::uint64_t token, Result<Written>& answ
   }
 }
 
+void Round::ask_to_write(Cluster::Answers<Written>& written, unsigned node, std::uint64_t token,
+                         Deadline deadline) {
+  asked_to_write_[node] = token;
+  written.ask(node, [request = question_.request, record = question_.record, token, deadline](
+                        Node& its, unsigned, Cancel stop) {
+    return its.write_fence(request, record, token, deadline, stop);
+  });
+}
+
+// Those that have granted it just when the majority was there.  Nobody waits for their answers.
+void Round::spread_token() {
+  Cluster::Answers<Written> written(cluster_, cancel_);
+  for (const unsigned node : cluster_.all()) {
+    if (!flags_->granted[node] || asked_to_write_[node] == attempt_.token()) continue;
+    ask_to_write(written, node, attempt_.token(), after(Clock::now(), timeout()));
+  }
+}
+
 // To all that have granted it, also while this goes on.
 Cluster::End Round::write_token() {
   while (state() == State::writing) {
@@ -192,12 +218,7 @@ Cluster::End Round::write_token() {
     flags_->token = token;
     const Deadline deadline = after(Clock::now(), timeout());
     while (state() == State::writing && attempt_.token() == token) {
-      for (const unsigned node : attempt_.writers()) {
-        written.ask(node, [request = question_.request, record = question_.record, token, deadline](
-                              Node& its, unsigned, Cancel stop) {
-          return its.write_fence(request, record, token, deadline, stop);
-        });
-      }
+      for (const unsigned node : attempt_.writers()) ask_to_write(written, node, token, deadline);
       const auto end = cluster_.wait(deadline, cancel_);
       if (end == Cluster::End::cancelled) return end;
       while (auto letter = written.take()) note_write(letter->first, token, letter->second);
@@ -334,6 +355,7 @@ Result<RoundResult> Round::run() {
   const bool held = state() == State::held && end != Cluster::End::cancelled && !yields_;
   const auto why = single() ? std::nullopt : refusal();
   if (held && !why) {
+    if (!single()) spread_token();
     RoundResult out;
     out.kind = RoundResult::Kind::held;
     out.fence = attempt_.token();

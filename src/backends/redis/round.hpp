@@ -53,7 +53,7 @@ struct RoundResult {
   unsigned head = 0;
   std::uint64_t fence = 0;
   Deadline asked;
-  std::shared_ptr<const Outstanding> outstanding;  // held
+  std::shared_ptr<Outstanding> outstanding;  // held
 };
 
 /// Unless the lock is held now, what other servers than a single one have granted is undone.

@@ -4,7 +4,7 @@ function(dlock_redis_scripts out)
   set(folder ${CMAKE_CURRENT_SOURCE_DIR}/lua)
   file(READ ${folder}/common.lua common)
   set(code "#include \"backends/redis/scripts.hpp\"\n\nnamespace dlock::redis {\n")
-  foreach(name acquire break fence look release renew)
+  foreach(name acquire again break fence look release renew)
     file(READ ${folder}/${name}.lua text)
     set(text "${common}${text}")
     # Comments are for us; the server need not keep them.

@@ -12,6 +12,7 @@ struct Script {
 };
 
 extern const Script kAcquire;
+extern const Script kAgain;
 extern const Script kBreak;
 extern const Script kFence;
 extern const Script kLook;

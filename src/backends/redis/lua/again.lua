@@ -1,0 +1,28 @@
+-- Gives the rest of a lease to a server that has lost its data, once a majority of the others has
+-- renewed it.  That it has lost them all, and somebody has not deleted this lock, shows in the counter.
+--   KEYS[5]  there if the lock was broken, or this id is given up
+--   ARGV[5]  the rest, ms       ARGV[6] record, with the token       ARGV[7] the token
+-- Returns {1}, or {0}: no
+local rest, record, token = tonumber(ARGV[5]), ARGV[6], ARGV[7]
+
+if redis.call('EXISTS', KEYS[5]) == 1 then return {0} end
+local count = tonumber(redis.pcall('GET', counter) or 0) or 0
+if count >= tonumber(token) then return {0} end
+if mode == 'x' then
+  if not redis.call('SET', lock, id, 'NX', 'PX', rest) then return {0} end
+  redis.call('SET', owner, record, 'PX', rest)
+else
+  local now = now_ms()
+  if redis.call('TYPE', lock).ok == 'zset' and held_mode() then purge(now) end
+  if redis.call('TYPE', lock).ok ~= 'none' then
+    local slots = tonumber(string.sub(mode, 2)) or math.huge
+    if held_mode() ~= mode or redis.call('ZCARD', lock) >= slots then return {0} end
+  end
+  redis.call('ZADD', lock, whole(now + rest), id)
+  redis.call('HSET', owner, '@mode', mode, id, record)
+  local left = math.max(redis.call('PTTL', lock), rest)
+  redis.call('PEXPIRE', lock, left)
+  redis.call('PEXPIRE', owner, left)
+end
+redis.call('SET', counter, token)
+return {1}
