@@ -448,11 +448,29 @@ the fencing counter, which stays,
 .I {K}:owner
 and
 .IR {K}:queue ,
-which expire.
+which expire, and while somebody waits
+.IR {K}:waiter:ID .
+.I {K}:revoked:ID
+says for a minute why a lock was taken away, or for twenty that a request of that
+ID was given up without an answer, so that it gets nothing if it comes late.
 All of them are in one slot of a cluster, but dlock talks to one server and does
 not follow to another.
 Redis 5 or later is needed, and 6 to be woken by the release of another
 program's lock; before, dlock looks twice a second.
+.PP
+A waiter is called when it is its turn.
+One that does not come, because it is stopped or its machine has vanished, holds
+up the others for half a second, and any number of them for ten seconds at most:
+every seven seconds each waiter looks for itself, which costs the server four
+small commands.
+.PP
+If somebody deletes
+.IR K ,
+or overwrites it, the server tells an exclusive holder at once, which ends its
+command with status 79; in the first second, with other modes, and before Redis 6
+it hears at its next renewal.
+.B force\-release
+is the better way: it tells every holder, and why.
 .SS TLS
 .B rediss://
 verifies the certificate of the server: that it is trusted, valid, and for the
@@ -580,6 +598,10 @@ Let it save every write
 or stay away for one ttl.
 With its data it loses its fencing counters, too: a later token can then be
 smaller than an earlier one.
+.IP
+A lock that is held when such a server comes back is given to it again at the next
+renewal, with its token, so a long job outlives a restart of one server after
+another: let a third of the ttl go by in between.
 )";
 
 inline constexpr std::string_view kZookeeper = R"(.SH ZOOKEEPER

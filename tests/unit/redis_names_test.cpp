@@ -81,6 +81,17 @@ TEST(RedisNames, WhatBelongsToALockIsKnownAndALockIsNotTakenForIt) {
   }
 }
 
+TEST(RedisNames, AQueueNamesItsLock) {
+  for (const std::string key : {"job", "a{b}c", "{}", "{}job", "a}:queue", "{x}:queue:y"}) {
+    const Names names = names_of("dlock:", key);
+    EXPECT_EQ(lock_of_queue(names.queue), names.lock);
+    EXPECT_EQ(lock_of_queue(names.owner), "");
+  }
+  for (const char* name : {"", "{", "{}", "}:queue", "{a}:queues", "{a}:queue:b"}) {
+    EXPECT_EQ(lock_of_queue(name), "") << name;
+  }
+}
+
 TEST(RedisNames, BelowAHashTagAKeyMayBeCalledLikeAPart) {
   for (const std::string key : {"fence", "owner", "owner:job", "to:x"}) {
     const Names names = names_of("{app}:", key);

@@ -66,6 +66,7 @@ bool Acquisition::may_be_leftover() const {
 // False: it is worth to ask for the lock, and if something is left behind at the head, all servers.
 bool Acquisition::is_still_held() {
   const std::string before = holders_;
+  (void)ask({{"PEXPIRE", names_.waiter + request_.owner.id, kWaiterLives}});
   if (!tell()) return false;
   if (holders_ != before || !may_be_leftover()) return true;
   head_first_ = false;
