@@ -21,12 +21,7 @@ use_redis() {
 }
 use_redlock() {
   . "${BASH_SOURCE[0]%/*}/redis.sh"
-  local name
-  local servers=
-  for name in server second third; do
-    start_redis "$name"
-    servers+=${servers:+,}127.0.0.1:${redis_port[$name]}
-  done
+  start_redlock server second third
   DLOCK_BACKEND=redlock://$servers
   location=$DLOCK_BACKEND/0
   agree=' (3 of 3 servers agree)'

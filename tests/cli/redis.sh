@@ -5,6 +5,7 @@
 # ends.  With new_clock (clock.sh) and start_proxy (proxy.sh).  Not from within $( ) or ( ).
 #
 #   ${redis_port[NAME]}  ${redis_pid[NAME]}  ${redis_url[NAME]}  ${redis_dir[NAME]}  of start_redis
+#   $servers  of start_redlock
 : "${tmp:?lib.sh comes first}"
 need redis-server redis-cli setpriv
 . "${BASH_SOURCE[0]%/*}/clock.sh"
@@ -32,6 +33,16 @@ start_redis() {
   reserve_port "redis_port[$name]"
   redis_url[$name]=redis://127.0.0.1:${redis_port[$name]}
   lib_redis_run "$name" || fail "redis-server does not run: $(lib_redis_log "$name")"
+}
+
+# start_redlock NAME...: these servers, each by start_redis; $servers is what --servers takes.
+start_redlock() {
+  local name
+  servers=
+  for name; do
+    start_redis "$name"
+    servers+=${servers:+,}127.0.0.1:${redis_port[$name]}
+  done
 }
 
 # stop_redis NAME: kills it, as a power failure would, but for the FIN that the kernel sends.

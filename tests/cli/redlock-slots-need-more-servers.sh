@@ -5,11 +5,7 @@
 . "$(dirname "$0")/redis.sh"
 
 cd "$tmp"
-servers=
-for name in a b c d e; do
-  start_redis "$name"
-  servers+=${servers:+,}127.0.0.1:${redis_port[$name]}
-done
+start_redlock a b c d e
 three=${servers%,*,*}
 said='2 slots need all of 3 servers, and survive the failure of none; with 5 servers they survive that of 1'
 

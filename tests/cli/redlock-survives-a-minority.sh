@@ -5,15 +5,10 @@
 . "$(dirname "$0")/redis.sh"
 
 cd "$tmp"
-servers=
-for name in a b c d e; do
-  start_redis "$name"
-  servers+=${servers:+,}127.0.0.1:${redis_port[$name]}
-done
+start_redlock a b c d e
 export DLOCK_BACKEND=redlock DLOCK_SERVERS=$servers
 value() { rcli "$1" get dlock:job; }
 has_lock() { [[ -n $(value "$1") ]]; }
-lacks_lock() { ! has_lock "$1"; }
 
 # --- at the start
 
