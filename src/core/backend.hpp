@@ -202,7 +202,8 @@ class Backend {
   virtual Result<std::unique_ptr<Lease>> acquire(const Request& request, const Wait& wait) = 0;
 
   /// The locks that are held or waited for and whose keys start with `prefix`, sorted by key. Takes
-  /// no lock and blocks nobody.
+  /// no lock and blocks nobody.  This and what follows: no answer is waited for longer than the
+  /// connect timeout, also if the deadline is later.
   virtual Result<std::vector<LockInfo>> list(std::string_view prefix, Deadline deadline) = 0;
 
   /// The same, but a part of the service that does not answer hides the rest no more: for people,

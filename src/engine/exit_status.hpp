@@ -28,15 +28,15 @@ inline constexpr std::array kTable{
     Row{"the command's", "the command ran to its end under the lock"},
     Row{"128+N", "the command died of signal N, or dlock was ended by signal N while it waited"},
     Row{"75 (or -E N)",
-        "not acquired: the lock is busy, the wait ran out, or dlock was suspended when it was "
-        "granted"},
+        "not acquired: the lock was held until the wait was over, or dlock was suspended when "
+        "it was granted"},
     Row{"79",
         "the lock was lost while the command ran, and the command was ended; wins over the "
         "command's own status; in a nested run also: --max-hold of the outer run is over"},
     Row{"124", "--max-hold ended the command"},
     Row{"69",
-        "the backend is unreachable, too few of its servers answer, or the outer run does not "
-        "answer a nested one"},
+        "the backend did not answer at the start, or when the wait was over (-E does not change "
+        "that); too few of its servers answer; or the outer run does not answer a nested one"},
     Row{"77", "the backend refused us: credentials, ACL, grants, file permissions"},
     Row{"64", "bad command line, or the key is in use in another mode"},
     Row{"78", "bad config file"},

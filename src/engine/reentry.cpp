@@ -29,6 +29,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "core/patience.hpp"
 #include "engine/process_tree.hpp"
 #include "util/local_socket.hpp"
 #include "util/poll.hpp"
@@ -342,14 +343,19 @@ Result<std::unique_ptr<BorrowedLease>> borrow_from(std::string_view id, const Lo
 
 }  // namespace
 
-Result<std::unique_ptr<Lease>> borrow_lease(Backend& backend, const Request& request, bool waits,
-                                            Deadline deadline) {
+Result<std::unique_ptr<Lease>> borrow_lease(Backend& backend, const Request& request,
+                                            const Wait& wait, Millis connect_timeout) {
   const char* const variable = std::getenv(kVariable);
   std::string_view addresses = variable != nullptr ? variable : "";
   if (addresses.empty()) return std::unique_ptr<Lease>();
-  const auto info = backend.inspect(request.key, deadline);
-  if (!info) return info.error();
+  Patience patience(wait, connect_timeout, request.key);
+  auto info = backend.inspect(request.key, patience.call_until());
+  while (!info) {
+    if (const auto again = patience.pause(info.error()); !again) return again.error();
+    info = backend.inspect(request.key, patience.call_until());
+  }
   const LockInfo& lock = info.value();
+  const Deadline deadline = after(Clock::now(), connect_timeout);
   while (!addresses.empty()) {
     const auto at = addresses.rfind(kSeparator);  // the nearest one is the last
     const std::string_view last =
@@ -364,7 +370,8 @@ Result<std::unique_ptr<Lease>> borrow_lease(Backend& backend, const Request& req
     return std::unique_ptr<Lease>(std::move(*lease));
   }
   const bool excludes = lock.mode == Mode::exclusive || request.mode != lock.mode;
-  if (waits && excludes && std::any_of(lock.holders.begin(), lock.holders.end(), is_above_us)) {
+  if (wait.until == kNever && excludes &&
+      std::any_of(lock.holders.begin(), lock.holders.end(), is_above_us)) {
     return Error{Errc::unreachable,
                  "cannot borrow " + util::in_quotes(lock.key) +
                      ": a process above this one holds it, and there is no valid record that "

@@ -150,16 +150,23 @@ void Supervisor::tell_blocked(const LockInfo& info) {
 }
 
 Error Supervisor::explain(Error error) const {
-  if (error.code != Errc::busy) return error;
-  error.message = in_quotes(spec_.key) + " is busy";
-  if (blocker_) {
-    auto held = blocker_->held();
-    if (held) *held += since(blocker_seen_);
-    error.message =
-        in_quotes(spec_.key) + " is " + held_in_words(blocker_->holder.data(), held, std::nullopt);
+  constexpr Millis kRounding{50};
+  const bool waits = spec_.wait && *spec_.wait > Millis{0};
+  const bool waited = waits && Clock::now() + kRounding >= after(context_.started, *spec_.wait);
+  if (error.code != Errc::busy && !(error.code == Errc::unreachable && waited)) return error;
+  if (error.code == Errc::busy) {
+    error.message = in_quotes(spec_.key) + " is busy";
+    if (blocker_) {
+      auto held = blocker_->held();
+      if (held) *held += since(blocker_seen_);
+      error.message = in_quotes(spec_.key) + " is " +
+                      held_in_words(blocker_->holder.data(), held, std::nullopt);
+    }
   }
-  if (spec_.wait && *spec_.wait > Millis{0}) {
-    error.message = "gave up after " + util::format_duration(*spec_.wait) + ": " + error.message;
+  if (waits) {
+    const Millis tenths = (since(context_.started) + kRounding) / 100 * 100;
+    error.message = "gave up after " + util::format_duration(std::max(*spec_.wait, tenths)) + ": " +
+                    error.message;
   }
   return error;
 }
@@ -174,17 +181,15 @@ Result<std::unique_ptr<Lease>> Supervisor::open_and_acquire() {
   backend_ = std::move(*backend);
 
   const Request request = make_request();
-  auto borrowed = borrow_lease(*backend_, request, !spec_.wait, network_deadline());
-  if (!borrowed) return borrowed.error();
-  if (*borrowed) {
-    borrowed_ = true;
-    return std::move(*borrowed);
-  }
   Wait wait;
   wait.until = spec_.wait ? after(context_.started, *spec_.wait) : kNever;
   wait.cancel = Cancel(link_.fd());
   wait.on_blocked = [this](const LockInfo& info) { tell_blocked(info); };
-  return backend_->acquire(request, wait);
+  auto borrowed = borrow_lease(*backend_, request, wait, context_.target.connect_timeout);
+  if (!borrowed) return borrowed.error();
+  if (!*borrowed) return backend_->acquire(request, wait);
+  borrowed_ = true;
+  return std::move(*borrowed);
 }
 
 // To a ttl that is not the one that was asked for.

@@ -3,6 +3,7 @@
 #include <pwd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdio>
@@ -27,6 +28,12 @@ std::string user_name(uid_t uid) {
     return found->pw_name;
   }
   return std::to_string(uid);
+}
+
+std::uint64_t utc_now_ms() {
+  using namespace std::chrono;
+  const auto now = floor<milliseconds>(system_clock::now()).time_since_epoch().count();
+  return static_cast<std::uint64_t>(std::max<milliseconds::rep>(now, 0));
 }
 
 std::string utc_now() { return utc_in(Millis{0}); }

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <string>
 
 #include "util/clock.hpp"
@@ -14,6 +15,10 @@ std::string host_name();
 /// The name of the effective user, or its number where it has no name.
 std::string user_name();
 std::string user_name(uid_t uid);
+
+/// Milliseconds since 1970 by the wall clock; 0 if it is set to an earlier time.  For fencing
+/// tokens.
+std::uint64_t utc_now_ms();
 
 /// The wall clock's time as RFC 3339 in UTC with milliseconds: for showing, never for deciding.
 std::string utc_now();
