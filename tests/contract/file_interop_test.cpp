@@ -437,18 +437,34 @@ TEST_F(FileBackend, AHostileRecordIsNoHolder) {
   }
 }
 
-TEST_F(FileBackend, TheFenceOutlivesACrashOfTheMachine) {
+TEST_F(FileBackend, TheFenceGrowsAlsoIfTheFileIsLost) {
+  const auto fence = [&](const Request& wanted) {
+    const auto lease = hold(*a, wanted);
+    EXPECT_TRUE(release(*lease));
+    return lease->fence().value_or(0);
+  };
+  std::uint64_t last = fence(request("job"));
+  const auto grows = [&](const Request& wanted) {
+    std::this_thread::sleep_for(Millis{2});  // by a clock of milliseconds
+    const std::uint64_t next = fence(wanted);
+    EXPECT_GT(next, last);
+    last = next;
+  };
+  { std::ofstream(path("job")) << std::string(200, '\0'); }  // as after a power failure
+  grows(request("job"));
+  { std::ofstream(path("job"), std::ios::trunc); }
+  grows(shared("job"));
+  ::unlink(path("job").c_str());
+  grows(request("job"));
+}
+
+TEST_F(FileBackend, TheFenceGrowsWhenTheClockIsSetBack) {
   EXPECT_TRUE(release(*hold(*a, request("job"))));
   auto header = file::parse_header(content("job"));
   ASSERT_TRUE(header);
-  EXPECT_EQ(header->fence, 1u);
-  EXPECT_EQ(header->reserved, 1'000u);
-  header->boot = std::string(36, 'f');  // as if another boot had written it
+  header->fence += 3'600'000;  // of an hour later
   { std::ofstream(path("job")) << file::format_header(*header); }
-  auto lease = hold(*a, request("job"));
-  EXPECT_EQ(lease->fence(), 1'001u);
-  EXPECT_TRUE(release(*lease));
-  EXPECT_EQ(hold(*a, shared("job"))->fence(), 1'002u);
+  EXPECT_EQ(hold(*a, request("job"))->fence(), header->fence + 1);
 }
 
 // --- disks

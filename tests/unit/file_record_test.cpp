@@ -8,64 +8,69 @@ namespace {
 const std::string kBoot = "0c1d8a52-3f0e-4d2b-9a57-5a2c1f6e7b90";
 
 TEST(FileHeader, ComesBackAndHasAFixedWidth) {
-  for (const Header& header : {Header{1, 1'000, kBoot, Mode::exclusive, 1},
-                               Header{0, 0, std::string(36, '-'), Mode::slots, 4'294'967'295}}) {
+  for (const Header& header :
+       {Header{1'000, Mode::exclusive, 1}, Header{0, Mode::slots, 4'294'967'295}}) {
     const std::string text = format_header(header);
     EXPECT_EQ(text.size(), kHeaderSize);
     EXPECT_EQ(text.back(), '\n');
     const auto read = parse_header(text + "more");
     ASSERT_TRUE(read);
     EXPECT_EQ(read->fence, header.fence);
-    EXPECT_EQ(read->reserved, header.reserved);
-    EXPECT_EQ(read->boot, header.boot);
     EXPECT_EQ(read->mode, header.mode);
     EXPECT_EQ(read->slots, header.slots);
   }
 }
 
 TEST(FileHeader, OfSomebodyElseIsNone) {
-  const std::string good = format_header({5, 1'000, kBoot, Mode::shared, 1});
+  const std::string good = format_header({1'000, Mode::shared, 1});
   EXPECT_FALSE(parse_header(""));
   EXPECT_FALSE(parse_header("4121\n"));
   EXPECT_FALSE(parse_header(good.substr(0, kHeaderSize - 1)));
   EXPECT_FALSE(parse_header(std::string(1'000, '\0')));
-  for (std::size_t at = 0; at < 48; ++at) {
+  for (std::size_t at = 0; at < kHeaderSize; ++at) {
+    if (at == 49) at += 36;  // the boot: anything
     std::string bad = good;
     bad[at] = 'x';
     EXPECT_FALSE(parse_header(bad)) << at;
   }
-  EXPECT_FALSE(parse_header(format_header({6, 5, kBoot, Mode::shared, 1})));
-  EXPECT_FALSE(parse_header(format_header({1, UINT64_MAX, kBoot, Mode::shared, 1})));
-  EXPECT_FALSE(parse_header(format_header({1, 1, kBoot, Mode::slots, 0})));
+  EXPECT_FALSE(parse_header(format_header({UINT64_MAX, Mode::shared, 1})));
+  EXPECT_FALSE(parse_header(format_header({1, Mode::slots, 0})));
 }
 
-TEST(FileFence, GrowsByOneAndIsSyncedOnceInABlock) {
-  NextGrant next = next_grant(std::nullopt, kBoot, Mode::exclusive, 1);
-  EXPECT_EQ(next.header.fence, 1u);
-  EXPECT_TRUE(next.sync);
-  int syncs = 1;
-  for (std::uint64_t fence = 2; fence <= 3'000; ++fence) {
-    next = next_grant(next.header, kBoot, Mode::slots, 2);
-    EXPECT_EQ(next.header.fence, fence);
-    EXPECT_GE(next.header.reserved, fence);
-    syncs += next.sync ? 1 : 0;
-  }
-  EXPECT_EQ(syncs, 3);
+// As they were written by versions that reserved numbers in blocks.
+TEST(FileHeader, OfAnEarlierVersionIsUnderstood) {
+  std::string text = format_header({1'000, Mode::shared, 1});
+  text.replace(7, 20, "00000000000000000017");
+  text.replace(49, 36, kBoot);
+  const auto read = parse_header(text);
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->fence, 1'000u);
+  EXPECT_EQ(read->mode, Mode::shared);
+  text.replace(7, 20, "00000000000000001001");  // more than was reserved
+  EXPECT_FALSE(parse_header(text));
+}
+
+constexpr std::uint64_t kNow = 1'790'000'000'000;
+
+TEST(FileFence, IsTheTimeAndGrowsWithEachGrant) {
+  NextGrant next = next_grant(std::nullopt, kNow, Mode::exclusive, 1);
+  EXPECT_EQ(next.header.fence, kNow);
+  next = next_grant(next.header, kNow, Mode::slots, 2);
+  EXPECT_EQ(next.header.fence, kNow + 1);
   EXPECT_EQ(next.header.mode, Mode::slots);
   EXPECT_EQ(next.header.slots, 2u);
+  EXPECT_EQ(next_grant(Header{17, Mode::shared, 1}, kNow, Mode::shared, 1).header.fence, kNow);
 }
 
-TEST(FileFence, GoesOnAboveWhatWasReservedAfterABoot) {
-  const Header before{17, 1'000, kBoot, Mode::exclusive, 1};
-  const NextGrant next = next_grant(before, std::string(36, 'b'), Mode::exclusive, 1);
-  EXPECT_EQ(next.header.fence, 1'001u);
+// While it is not ahead of the clock, the next boot gives larger ones anyway.
+TEST(FileFence, IsSyncedOnlyWhenItIsAheadOfTheClock) {
+  NextGrant next = next_grant(std::nullopt, kNow, Mode::exclusive, 1);
+  EXPECT_FALSE(next.sync);
+  next = next_grant(next.header, kNow, Mode::exclusive, 1);
+  EXPECT_FALSE(next.sync);
+  next = next_grant(next.header, kNow - 3'600'000, Mode::exclusive, 1);
+  EXPECT_EQ(next.header.fence, kNow + 2);
   EXPECT_TRUE(next.sync);
-  // Where boots have no names, every grant is the first of its boot.
-  const std::string nameless(36, '-');
-  const NextGrant one = next_grant(next.header, nameless, Mode::exclusive, 1);
-  const NextGrant two = next_grant(one.header, nameless, Mode::exclusive, 1);
-  EXPECT_GT(one.header.fence, next.header.reserved);
-  EXPECT_GT(two.header.fence, one.header.reserved);
 }
 
 Record sample() {

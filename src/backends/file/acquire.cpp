@@ -121,7 +121,7 @@ Result<std::optional<std::uint64_t>> Acquisition::write_grant(const Content& las
                   "and its holder is not shown; remove the file while nobody holds it");
     return std::optional<std::uint64_t>();
   }
-  const NextGrant next = next_grant(last.header, util::boot_id(), request_.mode, request_.slots);
+  const NextGrant next = next_grant(last.header, util::utc_now_ms(), request_.mode, request_.slots);
   std::string text = format_header(next.header);
   if (record != nullptr) {
     *record = record_line(next.header.fence, main_->locked_by, main_->locked_by);

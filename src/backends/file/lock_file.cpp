@@ -129,7 +129,10 @@ bool set_mark(const LockFile& file, bool on) {
 Content read_lock_file(int fd) {
   const std::string text = read_some(fd);
   Content content{.header = parse_header(text)};
-  content.foreign = !text.empty() && !content.header;
+  // After a power failure a file that was never synced may hold nothing but zeros.
+  const bool was_written =
+      text.size() > kMostRead || text.find_first_not_of('\0') != std::string::npos;
+  content.foreign = was_written && !content.header;
   if (content.header) {
     content.record = parse_record(std::string_view(text).substr(kHeaderSize));
   }

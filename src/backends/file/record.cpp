@@ -1,8 +1,7 @@
-// The fence.  A number once given must never come again, also not after a power failure, and a sync
-// for each grant would cost a job more than everything else here.  So numbers are reserved in
-// blocks: `reserved` is on the disk before a number above the old one is given, and `fence`, which
-// is not synced, counts inside the block.  After a crash the boot id differs, and counting goes on
-// above `reserved`.
+// The fence.  It is one more than the last one, and at least the milliseconds since 1970.  So it
+// also grows if the file is deleted, or if its content is lost in a power failure: by then the
+// clock is ahead of every number that was given.  The file is synced only if its number is ahead of
+// the clock, which was set back.
 //
 // Records come from files that others may have written: sizes are capped, wrong types are ignored.
 #include "backends/file/record.hpp"
@@ -20,9 +19,13 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view kMagic = "dlock1 ";
-constexpr std::uint64_t kBlock = 1'000;
+// A machine that fails is not back within this time, in milliseconds.
+constexpr std::uint64_t kReboot = 1'000;
+// Where the header once named the boot.
+constexpr std::string_view kNoBoot = "------------------------------------";
 // Above this somebody else has written the number: leave room to count.
 constexpr std::uint64_t kMostFence = std::uint64_t{1} << 62;
+
 std::optional<std::uint64_t> parse_number(std::string_view digits) {
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
@@ -46,51 +49,43 @@ std::optional<json> object_of(std::string_view text) {
 
 }  // namespace
 
+// Earlier versions counted in the first number up to the second one, which was on the disk, and
+// after another boot went on above the second.
 std::string format_header(const Header& header) {
   std::array<char, kHeaderSize + 1> out{};
-  std::snprintf(out.data(), out.size(), "dlock1 %020llu %020llu %36.36s %-9.9s %010u\n",
-                static_cast<unsigned long long>(header.fence),
-                static_cast<unsigned long long>(header.reserved), header.boot.c_str(),
-                std::string(mode_name(header.mode)).c_str(), header.slots);
+  const auto fence = static_cast<unsigned long long>(header.fence);
+  std::snprintf(out.data(), out.size(), "dlock1 %020llu %020llu %s %-9.9s %010u\n", fence, fence,
+                kNoBoot.data(), std::string(mode_name(header.mode)).c_str(), header.slots);
   return {out.data(), kHeaderSize};
 }
 
 std::optional<Header> parse_header(std::string_view text) {
   if (text.size() < kHeaderSize || !text.starts_with(kMagic)) return std::nullopt;
-  const std::string whole(text.substr(0, kHeaderSize));
+  std::string whole(text.substr(0, kHeaderSize));
   text = text.substr(0, kHeaderSize);
   text.remove_prefix(kMagic.size());
+  const auto counted = parse_number(take(text, 20));
   const auto fence = parse_number(take(text, 20));
-  const auto reserved = parse_number(take(text, 20));
-  const std::string_view boot = take(text, 36);
+  text.remove_prefix(37);  // the boot
   std::string_view mode_text = take(text, 9);
   const auto slots = parse_number(text.substr(0, 10));
   while (mode_text.ends_with(' ')) mode_text.remove_suffix(1);
   const auto mode = parse_mode(mode_text);
-  if (!fence || !reserved || !mode || !slots) return std::nullopt;
-  if (*fence > *reserved || *reserved > kMostFence || *slots == 0 || *slots > UINT32_MAX) {
+  if (!counted || !fence || !mode || !slots) return std::nullopt;
+  if (*counted > *fence || *fence > kMostFence || *slots == 0 || *slots > UINT32_MAX) {
     return std::nullopt;
   }
-  Header header{*fence, *reserved, std::string(boot), *mode, static_cast<unsigned>(*slots)};
+  const Header header{*fence, *mode, static_cast<unsigned>(*slots)};
+  whole.replace(kMagic.size(), 20, whole.substr(kMagic.size() + 21, 20));
+  whole.replace(kMagic.size() + 42, kNoBoot.size(), kNoBoot);
   if (format_header(header) != whole) return std::nullopt;
   return header;
 }
 
-NextGrant next_grant(const std::optional<Header>& last, const std::string& boot, Mode mode,
+NextGrant next_grant(const std::optional<Header>& last, std::uint64_t now_ms, Mode mode,
                      unsigned slots) {
-  NextGrant next{.header = last.value_or(Header{})};
-  Header& header = next.header;
-  // A boot without a name (all dashes) is never the same one.
-  if (header.boot != boot || boot.starts_with('-')) header.fence = header.reserved;
-  ++header.fence;
-  if (header.fence > header.reserved) {
-    header.reserved = header.fence - 1 + kBlock;
-    next.sync = true;
-  }
-  header.boot = boot;
-  header.mode = mode;
-  header.slots = slots;
-  return next;
+  const std::uint64_t fence = std::max((last ? last->fence : 0) + 1, now_ms);
+  return {.header = {fence, mode, slots}, .sync = fence > now_ms + kReboot};
 }
 
 std::string format_record(const Record& record) {

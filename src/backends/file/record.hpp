@@ -14,9 +14,7 @@ namespace dlock::file {
 
 /// The first line of a lock file, of fixed width so that one small write replaces it.
 struct Header {
-  std::uint64_t fence = 0;     // the last one given
-  std::uint64_t reserved = 0;  // none above it was given; this much is on the disk
-  std::string boot;            // the boot in which `fence` is exact
+  std::uint64_t fence = 0;  // no larger one was given
   Mode mode = Mode::exclusive;
   unsigned slots = 1;
 };
@@ -34,8 +32,8 @@ struct NextGrant {
   Header header;
   bool sync = false;
 };
-/// `last` is none for a file that was never used.
-NextGrant next_grant(const std::optional<Header>& last, const std::string& boot, Mode mode,
+/// `last` is none for a file that was never used.  `now_ms`: milliseconds since 1970.
+NextGrant next_grant(const std::optional<Header>& last, std::uint64_t now_ms, Mode mode,
                      unsigned slots);
 
 /// The line about one holder: behind the header in the lock file (exclusive), or at the start of a
