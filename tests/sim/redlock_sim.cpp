@@ -89,8 +89,7 @@ class Redlock : public testing::TestWithParam<Setting> {};
 TEST_P(Redlock, NothingOverlaps) {
   const Setting& setting = GetParam();
   Watch watch;
-  // Tokens need servers that keep the counter; leases need clocks that do not drift too far.
-  watch.fences = setting.crashes != Crashes::forget_for_a_ttl;
+  // Leases need clocks that do not drift too far.
   watch.claims = setting.drift <= 0.01;
   const Series series = run(setting, seeds(2'000), watch);
   EXPECT_EQ(series.broken_by, 0) << series.how;
@@ -166,9 +165,7 @@ TEST_P(RedlockCalm, EverybodyGetsInOnceTheFaultsEnd) {
   Setting setting = GetParam();
   setting.calm_from = Millis{60'000};
   setting.length = Millis{110'000};
-  Watch watch;
-  watch.fences = setting.crashes != Crashes::forget_for_a_ttl;
-  const Series series = run(setting, seeds(1'000), watch);
+  const Series series = run(setting, seeds(1'000), {});
   EXPECT_EQ(series.broken_by, 0) << series.how;
 }
 
@@ -199,7 +196,7 @@ TEST(RedlockWorld, MakesTrouble) {
   EXPECT_GT(sum.losses, kRuns / 2);
   EXPECT_GT(sum.front_kills, kRuns / 10);
   EXPECT_GT(sum.overtaken, kRuns / 10);
-  sum = run({.crashes = Crashes::forget_for_a_ttl}, kRuns, {.fences = false}).sum;
+  sum = run({.crashes = Crashes::forget_for_a_ttl}, kRuns, {}).sum;
   EXPECT_GT(sum.agains, kRuns);
 }
 
@@ -263,7 +260,7 @@ INSTANTIATE_TEST_SUITE_P(
         {"nodes_that_forget_at_once", Broken::jobs, {.crashes = Crashes::forget_at_once}},
         {"counters_that_are_forgotten",
          Broken::falling_fence,
-         {.crashes = Crashes::forget_for_a_ttl}},
+         {.crashes = Crashes::forget_for_a_ttl, .tokens_know_the_time = false}},
         {"node_clocks_jump", Broken::jobs, {.node_clocks_jump = true}},
         {"clocks_drift_too_far", Broken::claims, {.drift = 0.02, .extreme_drift = true}},
     }),

@@ -47,6 +47,7 @@ struct Message {
   bool yes = false;
   bool overtaken = false;
   std::uint64_t counter = 0;
+  std::uint64_t clock_ms = 0;
 };
 
 enum class What : std::uint8_t {
@@ -472,6 +473,9 @@ void World::serve(const Event& event) {
       message.yes = node.grant(message.id, static_cast<Mode>(message.token), now);
       if (message.yes && (setting_.nodes == 1 || mutant(Mutant::fence_not_written))) node.count();
       message.counter = node.counter();
+      if (setting_.crashes == Crashes::forget_for_a_ttl && setting_.tokens_know_the_time) {
+        message.clock_ms = static_cast<std::uint64_t>(now_ / Millis{1});
+      }
       break;
     case Message::Op::write: {
       op = "write";
@@ -585,7 +589,7 @@ void World::on_answer(Client& client, const Message& answer) {
         if (!client.rest_asked) return undo(client);
       } else {
         const bool counted = mutant(Mutant::fence_not_written);
-        client.attempt->granted(node, answer.counter - (counted ? 1 : 0));
+        client.attempt->granted(node, answer.counter - (counted ? 1 : 0), answer.clock_ms);
       }
       if (!client.rest_asked) return ask_rest(client);
       return advance(client);

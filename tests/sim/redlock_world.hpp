@@ -52,7 +52,8 @@ struct Setting {
   bool far_away = false;       // every message takes its time
   Crashes crashes = Crashes::none;
   bool node_clocks_jump = false;
-  bool undo_doubled = false;  // by the network, as TCP does not
+  bool tokens_know_the_time = true;  // where servers forget; else their counters must be enough
+  bool undo_doubled = false;         // by the network, as TCP does not
   Mutant mutant = Mutant::none;
   /// From here on nothing fails, and each client goes once more.  All must be served by the end.
   Millis calm_from = kNoCalm;

@@ -124,16 +124,5 @@ TEST(RedisReply, ACodeIsAWordAndNotPartOfAnother) {
   }
 }
 
-TEST(RedisReply, OnlyWhatIsOverInAMomentPasses) {
-  for (const char* passing : {"LOADING Redis is loading", "BUSY Redis is busy", "TRYAGAIN Multi",
-                              "ERR max number of clients reached"}) {
-    EXPECT_TRUE(is_passing(error(passing))) << passing;
-    EXPECT_FALSE(is_passing(text_reply(passing)));
-  }
-  for (const char* lasting : {"READONLY x", "OOM x", "NOAUTH x", "NOSCRIPT x", "ERR x", ""}) {
-    EXPECT_FALSE(is_passing(error(lasting))) << lasting;
-  }
-}
-
 }  // namespace
 }  // namespace dlock::redis

@@ -21,7 +21,6 @@
 
 #include <algorithm>
 #include <random>
-#include <type_traits>
 
 #include "backends/redis/acquisition.hpp"
 #include "backends/redis/redis_lease.hpp"
@@ -33,7 +32,6 @@
 namespace dlock::redis {
 namespace {
 
-constexpr Millis kUndoPatience{1'000};
 constexpr std::size_t kMostLeftovers = 8;
 
 Removing given_up(const Outstanding& outstanding, unsigned node) {
@@ -53,60 +51,36 @@ std::string Acquisition::record() const {
   return format_record(out);
 }
 
-// What fails once the server has answered may pass: it is being restarted, or the network hangs.
-// So may what most of several servers were asked, if somebody waits for it: they have little time
-// to answer, and this machine may be the slow one.  A last try that is cut short says less than the
-// one before.
-template <class Try>
-std::invoke_result_t<Try, Deadline> Acquisition::persist(Try once) {
-  const Deadline give_up = patience();
-  std::optional<Error> before;
-  for (Millis pause{50};; pause = std::min(pause * 2, Millis{1'000})) {
-    auto result = once(give_up);
-    if (result) return result;
-    const bool passes = may_pass(result.error());
-    if (passes && before && Clock::now() >= give_up) return *before;
-    if (!passes || after(Clock::now(), pause) >= give_up) return result;
-    before = result.error();
-    if (util::wait_readable(wait_.cancel.fd(), after(Clock::now(), pause))) return cancelled();
-  }
-}
-
 Result<RoundResult> Acquisition::attempt(Turn turn) {
-  return persist([&](Deadline give_up) {
-    acquired_at_ = util::utc_now();
-    Traces traces;
-    const Question question{.request = request_,
-                            .record = record(),
-                            .head = head_,
-                            .head_alone = head_first_,
-                            .meets = splits_ < kMostSplits,
-                            .how = {.turn = turn, .join = subscription_ != nullptr, .came = came_},
-                            .traces = traces};
-    if (auto ok = undo_leftovers(give_up); !ok) return Result<RoundResult>(ok.error());
-    auto result = ask_for_lock(*cluster_, question, give_up, wait_.cancel);
-    if (traces.id_is_spent) take_another_id(traces);
-    was_sent_ = traces.was_sent;
-    if (!result) {
-      head_first_ = false;  // perhaps it is the head that is down
-      return result;
-    }
-    had_answers_ = true;
-    if (result->kind == RoundResult::Kind::refused && result->head == head_) {
-      came_ = result->vote.came;
-      place_ = result->vote.place;
-    }
+  const Deadline give_up = patience_.call_until();
+  acquired_at_ = util::utc_now();
+  Traces traces;
+  const Question question{.request = request_,
+                          .record = record(),
+                          .head = head_,
+                          .head_alone = head_first_,
+                          .meets = splits_ < kMostSplits,
+                          .how = {.turn = turn, .join = subscription_ != nullptr, .came = came_},
+                          .traces = traces};
+  if (auto ok = undo_leftovers(give_up); !ok) return ok.error();
+  auto result = ask_for_lock(*cluster_, question, give_up, wait_.cancel);
+  if (traces.id_is_spent) take_another_id(traces);
+  if (!result) {
+    head_first_ = false;  // perhaps it is the head that is down
     return result;
-  });
+  }
+  patience_.answered();
+  if (result->kind == RoundResult::Kind::refused && result->head == head_) {
+    came_ = result->vote.came;
+    place_ = result->vote.place;
+  }
+  return result;
 }
 
-// At one of several servers only once: there are others.
 Result<void> Acquisition::join() {
-  const auto open = [&](Deadline give_up) {
-    return Subscription::open(cluster_->address(head_), names_.channels + request_.owner.id,
-                              give_up, wait_.cancel);
-  };
-  auto subscription = single() ? persist(open) : open(patience_with_head());
+  auto subscription =
+      Subscription::open(cluster_->address(head_), names_.channels + request_.owner.id,
+                         patience_with_head(), wait_.cancel);
   if (!subscription) return subscription.error();
   subscription_ = std::move(*subscription);
   joined_ = true;
@@ -183,8 +157,8 @@ bool Acquisition::pause_after_split() {
 }
 
 Result<std::unique_ptr<Lease>> Acquisition::get() {
-  const bool once = time_is_up();
-  Turn turn = once ? Turn::once : Turn::wait;
+  Turn turn = once_ ? Turn::once : Turn::wait;
+  moves_ = 0;
   for (;;) {
     watch_foreign();  // before the attempt: what that reads is watched from then on
     const auto result = attempt(turn);
@@ -193,6 +167,7 @@ Result<std::unique_ptr<Lease>> Acquisition::get() {
     if (round.kind == RoundResult::Kind::held) {
       // The server of our queue is silent: who does not hear counts as dead there.  Nothing is sent
       // that names this id.
+      patience_.recovered();
       const bool is_queued = joined_ && round.vote.kind != Vote::Kind::granted;
       if (is_queued) subscription_.reset();
       foreign_ = false;
@@ -217,7 +192,7 @@ Result<std::unique_ptr<Lease>> Acquisition::get() {
       move_to(round.head);
       head_first_ = true;
       if (pause_after_split()) return cancelled();
-      if (!once && time_is_up()) return busy();
+      if (!once_ && time_is_up()) return busy();
       continue;
     }
     const Vote& vote = round.vote;
@@ -253,10 +228,10 @@ Result<std::unique_ptr<Lease>> Acquisition::get() {
 }
 
 // The queue must not wait for us, and what was perhaps granted must not wait for its end.  Those
-// that are known to be slow are only told.
-void Acquisition::undo() {
+// that are known to be slow are only told.  An error: of the only server.
+Result<void> Acquisition::undo() {
   const Deadline deadline =
-      after(Clock::now(), std::min(cluster_->address(head_).patience, kUndoPatience));
+      after(Clock::now(), std::min(cluster_->address(head_).patience, kFarewell));
   std::vector<unsigned> awaited;
   Cluster::Answers<Removal> answers(*cluster_, Cancel());
   const auto remove = [&](const Leftover& leftover) {
@@ -269,19 +244,31 @@ void Acquisition::undo() {
     if (!leftover.undone->load()) remove(leftover);
   }
   if (joined_) remove({request_, head_, std::make_shared<Outstanding>(cluster_->size())});
+  Result<void> undone;
   while (!awaited.empty()) {
     while (const auto letter = answers.take()) {
+      if (single() && !letter->second) undone = letter->second.error();
       const auto it = std::find(awaited.begin(), awaited.end(), letter->first);
       if (it != awaited.end()) awaited.erase(it);
     }
-    if (awaited.empty() || cluster_->wait(deadline, Cancel()) == Cluster::End::deadline) return;
+    if (awaited.empty() || cluster_->wait(deadline, Cancel()) == Cluster::End::deadline) break;
   }
+  return undone;
 }
 
 Result<std::unique_ptr<Lease>> Acquisition::run() {
-  auto lease = get();
-  if (!lease) undo();
-  return lease;
+  for (unsigned tries = 1;; ++tries) {
+    auto lease = get();
+    if (lease) return lease;
+    // If only the reply was lost, a second try need not wait for the service to come back.
+    const bool in_time = Clock::now() < patience_.call_until();
+    if (once_ && tries == 1 && in_time && !leftovers_.empty()) continue;
+    if (const auto again = patience_.pause(lease.error()); !again) {
+      const auto left = undo();
+      return again.error().code == Errc::busy && !left ? left.error() : again.error();
+    }
+    subscription_.reset();  // it may be dead although nobody has told; came_ keeps our place
+  }
 }
 
 Result<std::unique_ptr<Lease>> acquire(const std::shared_ptr<Cluster>& cluster,

@@ -104,12 +104,11 @@ void Acquisition::plan(const Vote& vote) {
 }
 
 // True if the lock must be asked for now, with `turn`.
-bool Acquisition::read_calls(Turn& turn) {
+Result<bool> Acquisition::read_calls(Turn& turn) {
   const auto calls = subscription_->read(names_.lock);
   if (!calls) {
     subscription_.reset();
-    turn = Turn::wait;
-    return true;
+    return calls.error();
   }
   for (const std::string& call : calls.value()) {
     constexpr std::string_view kLookIn = "look ";
@@ -197,6 +196,7 @@ bool Acquisition::look() {
 }
 
 Result<Turn> Acquisition::wait_for_turn() {
+  patience_.recovered();
   for (;;) {
     std::array<pollfd, 3> fds{{{wait_.cancel.fd(), POLLIN, 0},
                                {subscription_->fd(), POLLIN, 0},
@@ -204,9 +204,16 @@ Result<Turn> Acquisition::wait_for_turn() {
     util::poll(fds, std::min(look_at_, wait_.until));
     if (fds[0].revents != 0) return cancelled();
     Turn turn = Turn::wait;
-    if (fds[1].revents != 0 && read_calls(turn)) return turn;
+    if (fds[1].revents != 0) {
+      const auto called = read_calls(turn);
+      if (!called) return called.error();
+      if (called.value()) return turn;
+    }
     if (time_is_up()) return busy();
-    if (fds[2].revents != 0) return Turn::wait;  // the connection has ended, and the watch with it
+    if (fds[2].revents != 0) {
+      watched_ = 0;
+      return Error{Errc::unreachable, cluster_->address(head_).shown + ": the connection was lost"};
+    }
     if (Clock::now() < look_at_) continue;
     if (deputy_) {
       if (look_as_deputy()) return Turn::late;

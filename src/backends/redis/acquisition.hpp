@@ -13,6 +13,7 @@
 #include "backends/redis/round.hpp"
 #include "backends/redis/subscription.hpp"
 #include "core/backend.hpp"
+#include "core/patience.hpp"
 #include "util/text.hpp"
 
 namespace dlock::redis {
@@ -24,7 +25,9 @@ class Acquisition {
         request_(request),
         wait_(wait),
         names_(cluster_->names(request.key)),
-        head_(first_of(*cluster_)) {}
+        once_(wait.until <= Clock::now()),
+        head_(first_of(*cluster_)),
+        patience_(wait_, cluster_->address(head_).patience, request.key) {}
 
   Result<std::unique_ptr<Lease>> run();
 
@@ -42,8 +45,6 @@ class Acquisition {
     return static_cast<unsigned>(std::min_element(ranks.begin(), ranks.end()) - ranks.begin());
   }
   Result<std::unique_ptr<Lease>> get();
-  template <class Try>
-  std::invoke_result_t<Try, Deadline> persist(Try once);
   Result<RoundResult> attempt(Turn turn);
   Result<void> join();
   void move_to(unsigned head);
@@ -54,7 +55,7 @@ class Acquisition {
   bool pause_after_split();
   void plan(const Vote& vote);
   Result<Turn> wait_for_turn();
-  bool read_calls(Turn& turn);
+  Result<bool> read_calls(Turn& turn);
   bool look();
   bool look_as_deputy();
   bool look_at_slots();
@@ -70,24 +71,19 @@ class Acquisition {
     return watched_ != 0 && cluster_->is_idle(head_) &&
            watched_ == cluster_->node(head_).connection();
   }
-  void undo();
+  Result<void> undo();
 
   std::string record() const;
   std::string entry() const {
     return mode_text(request_.mode, 0).substr(0, 1) + ':' + request_.owner.id;
   }
-  Deadline patience() const { return after(Clock::now(), cluster_->address(head_).patience); }
   // For one server of which there are others.
   Deadline patience_with_head() const {
     constexpr Millis kAmongOthers{1'000};
-    return single() ? patience() : std::min(patience(), after(Clock::now(), kAmongOthers));
+    const Deadline until = patience_.call_until();
+    return single() ? until : std::min(until, after(Clock::now(), kAmongOthers));
   }
   bool single() const { return cluster_->size() == 1; }
-  bool may_pass(const Error& error) const {
-    return error.code == Errc::unreachable &&
-           (had_answers_ || (single() && cluster_->node(0).ever_connected()) ||
-            (was_sent_ && !time_is_up()));
-  }
   bool time_is_up() const { return wait_.until <= Clock::now(); }
   Error busy() const { return {Errc::busy, util::in_quotes(request_.key) + " is busy"}; }
   Error cancelled() const {
@@ -98,14 +94,14 @@ class Acquisition {
   Request request_;
   const Wait& wait_;
   const Names names_;
+  const bool once_;  // whoever finds the lock held does not wait
 
   unsigned head_;            // the server in whose queue we wait
   bool head_first_ = false;  // since there was a split, or we wait
   unsigned splits_ = 0;      // in a row
   unsigned moves_ = 0;       // in a row, since the head could not be joined
   bool has_warned_ = false;
-  bool had_answers_ = false;  // of enough servers
-  bool was_sent_ = false;     // the last attempt: see Traces
+  Patience patience_;
 
   std::vector<Leftover> leftovers_;
 

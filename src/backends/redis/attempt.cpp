@@ -4,6 +4,10 @@
 //             counts only when a majority has it.  Whoever is granted later asks a majority, one of
 //             which has it, and takes a larger one.  Two that take the same number meet at a server
 //             that writes it for one of them only.
+//             A token is also no smaller than the time in milliseconds, so that tokens grow even if
+//             a majority has lost its counters, or forgotten them after a week.  The time is the
+//             median of the granting servers: one clock that is wrong moves it only to another
+//             server's time.
 // Time.       The grants run out one by one, the first of them no earlier than the ttl after
 //             `asked`: so from there, minus the drift, a majority is still there.
 #include "backends/redis/attempt.hpp"
@@ -23,12 +27,14 @@ Attempt::Attempt(unsigned nodes, unsigned needed, Deadline asked, Millis ttl)
       asked_(asked),
       ttl_(ttl) {}
 
-void Attempt::granted(unsigned node, std::uint64_t counter) {
+void Attempt::granted(unsigned node, std::uint64_t counter, std::uint64_t clock_ms) {
   grants_.put(node, Tally::Answer::yes);
   if (writes_itself()) {
     token_ = counter;
   } else if (!token_is_fixed_) {
-    token_ = std::max(token_, counter + 1);
+    clocks_.insert(std::upper_bound(clocks_.begin(), clocks_.end(), clock_ms), clock_ms);
+    highest_counter_ = std::max(highest_counter_, counter);
+    token_ = std::max(highest_counter_ + 1, clocks_[(clocks_.size() - 1) / 2]);
   }
 }
 

@@ -46,8 +46,8 @@ class Attempt {
   // --- the first round: is it free?
 
   /// `counter`: the largest token that this server knows of.  Where there is only one server, it
-  /// has counted already, and this is the token.
-  void granted(unsigned node, std::uint64_t counter);
+  /// has counted already, and this is the token.  `clock_ms`: its time in milliseconds since 1970.
+  void granted(unsigned node, std::uint64_t counter, std::uint64_t clock_ms);
   void refused(unsigned node) { grants_.put(node, Tally::Answer::no); }
   void silent(unsigned node) { grants_.put(node, Tally::Answer::silent); }
   void asked_again(unsigned node) { grants_.put(node, Tally::Answer::open); }
@@ -89,6 +89,8 @@ class Attempt {
   Tally grants_;
   Tally writes_;
   std::vector<bool> asked_to_write_;
+  std::vector<std::uint64_t> clocks_;  // of those that have granted it
+  std::uint64_t highest_counter_ = 0;
   std::uint64_t token_ = 0;
   bool token_is_fixed_ = false;  // since the second round has begun
   unsigned overtakings_ = 0;

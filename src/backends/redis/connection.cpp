@@ -266,9 +266,7 @@ Result<void> Connection::open(Deadline deadline, Cancel cancel) {
   if (address_.tls) {
     if (auto ok = shake_hands(deadline, cancel); !ok) return ok;
   }
-  auto ok = introduce(deadline, cancel);
-  if (ok) ever_connected_ = true;
-  return ok;
+  return introduce(deadline, cancel);
 }
 
 Result<std::vector<Reply>> Connection::ask(std::span<const Command> commands, Deadline deadline,

@@ -56,8 +56,6 @@ class Connection {
   void drop();
   /// Drops it because a reply is no answer to what was asked.
   Error unexpected_reply() { return lost("sent an unexpected reply; is it a Redis server?"); }
-  /// True once a connection was made, even if it was lost since.
-  bool ever_connected() const { return ever_connected_; }
 
  private:
   Result<void> open(Deadline deadline, Cancel cancel);
@@ -83,7 +81,6 @@ class Connection {
   std::unique_ptr<Reader> reader_;
   std::optional<char> first_byte_;  // that came on it
   unsigned number_ = 0;
-  bool ever_connected_ = false;
 };
 
 }  // namespace dlock::redis

@@ -7,14 +7,12 @@
 
 #include "backends/redis/look.hpp"
 #include "backends/redis/record.hpp"
-#include "util/poll.hpp"
 
 namespace dlock::redis {
 namespace {
 
 // So many locks are looked at in one request: a reply stays small, and a round trip is worth it.
 constexpr std::size_t kPortion = 100;
-constexpr Millis kPassingPause{50};
 constexpr std::string_view kLookShape = "*$:$**";
 constexpr std::string_view kGlanceShape = "*$:$*:";
 
@@ -69,7 +67,6 @@ std::string Node::seated(std::string record, std::uint64_t token) const {
   return record + '}';
 }
 
-// A server that is loading its data, or busy with a script, is asked again: it has done nothing.
 Result<Reply> Node::run(const Script& script, std::string_view shape, const Names& names,
                         const std::vector<std::string>& more_keys,
                         const std::vector<std::string>& arguments, Deadline deadline, Cancel cancel,
@@ -84,24 +81,15 @@ Result<Reply> Node::run(const Script& script, std::string_view shape, const Name
     start_to_count();
   }
   Command command = script_command(by_text, script, names, more_keys, arguments);
-  std::optional<Error> passing;
-  for (Millis pause = kPassingPause;; pause *= 2) {
-    auto reply = connection_.ask(command, deadline, cancel);
-    if (!reply && passing && reply.error().code == Errc::unreachable) return *passing;
-    if (!reply || reply->is(shape)) return reply;
-    if (!reply->is_error()) return connection_.unexpected_reply();
-    if (!by_text && reply->text.starts_with("NOSCRIPT")) {
-      by_text = true;
-      command = script_command(by_text, script, names, more_keys, arguments);
-      start_to_count();
-      continue;
-    }
-    passing = server_error(address().shown, reply->text);
-    if (!is_passing(*reply) || after(Clock::now(), pause) >= deadline) return *passing;
-    if (util::wait_readable(cancel.fd(), after(Clock::now(), pause))) {
-      return Error{Errc::cancelled, "stopped waiting for " + address().shown};
-    }
+  auto reply = connection_.ask(command, deadline, cancel);
+  if (!by_text && reply && reply->is_error() && reply->text.starts_with("NOSCRIPT")) {
+    start_to_count();
+    command = script_command(true, script, names, more_keys, arguments);
+    reply = connection_.ask(command, deadline, cancel);
   }
+  if (!reply || reply->is(shape)) return reply;
+  if (!reply->is_error()) return connection_.unexpected_reply();
+  return server_error(address().shown, reply->text);
 }
 
 Result<Vote> Node::try_acquire(const Request& request, const std::string& record, const Try& how,
@@ -116,8 +104,12 @@ Result<Vote> Node::try_acquire(const Request& request, const std::string& record
   const Reply& answer = reply.value();
   Vote vote;
   if (answer.at(0).number() == 1) {
+    const auto at = [&](std::size_t i) {
+      return static_cast<std::uint64_t>(std::max<std::int64_t>(answer.at(i).number(), 0));
+    };
     vote.kind = Vote::Kind::granted;
-    vote.fence = static_cast<std::uint64_t>(std::max<std::int64_t>(answer.at(1).number(), 0));
+    vote.fence = at(1);
+    if (seat_) vote.clock_ms = at(2);
     return vote;
   }
   const std::string& why = answer.at(1).text;

@@ -34,6 +34,7 @@ struct Vote {
   Kind kind = Kind::held;
   std::uint64_t fence = 0;  // granted: this server's counter, which has counted this grant if there
                             // is no other server; 0 if it is no number
+  std::uint64_t clock_ms = 0;     // granted by one of several servers: its time since 1970
   std::optional<Millis> look_in;  // none: what holds it never expires
   std::string came;               // since when we wait, by the server's clock; for the next attempt
   int place = 0;                  // in the queue
@@ -95,8 +96,6 @@ class Node {
 
   const Address& address() const { return connection_.address(); }
   Names names(std::string_view key) const { return names_of(prefix_, key); }
-  /// True once it has answered: what fails from then on may pass.
-  bool ever_connected() const { return connection_.ever_connected(); }
 
   // In all that follows: Errc::unreachable (it may have been done all the same), denied, cancelled.
   // What one of several servers is asked it may take until `deadline` to answer, and so much longer

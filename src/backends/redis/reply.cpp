@@ -36,7 +36,7 @@ constexpr std::array kMeanings{
     Meaning{"The user executing the script", Errc::denied, kNoRights},  // Redis 6
     Meaning{"DENIED", Errc::denied,
             "is in protected mode: it has no password and takes no connection from other hosts"},
-    Meaning{"LOADING", Errc::unreachable, "is still loading its data; try again"},
+    Meaning{"LOADING", Errc::unreachable, "is still loading its data"},
     Meaning{"BUSY", Errc::unreachable, "is busy with a script of somebody else"},
     Meaning{"READONLY", Errc::unreachable, kIsReplica},
     Meaning{"MASTERDOWN", Errc::unreachable, kIsLostReplica},
@@ -54,9 +54,6 @@ constexpr std::array kMeanings{
     Meaning{"DB index is out of range", Errc::invalid, "has no database of that number"},
     Meaning{"unknown command", Errc::unreachable, "lacks a command; dlock needs Redis 5 or later"},
 };
-
-constexpr std::array<std::string_view, 4> kPassing{"LOADING", "BUSY", "TRYAGAIN",
-                                                   "max number of clients"};
 
 bool has_word(std::string_view text, std::string_view word) {
   for (auto at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
@@ -122,14 +119,6 @@ bool is_replica(const Error& error) {
 bool comes_from_replica(const Reply& reply) {
   return reply.is_error() &&
          (has_word(reply.text, "READONLY") || has_word(reply.text, "MASTERDOWN"));
-}
-
-bool is_passing(const Reply& reply) {
-  if (!reply.is_error()) return false;
-  for (const std::string_view mark : kPassing) {
-    if (has_word(reply.text, mark)) return true;
-  }
-  return false;
 }
 
 }  // namespace dlock::redis

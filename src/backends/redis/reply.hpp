@@ -38,7 +38,4 @@ bool comes_from_replica(const Reply& reply);
 /// True for what server_error() made of that.
 bool is_replica(const Error& error);
 
-/// True for errors that are over in a moment: a server that is loading its data, or busy.
-bool is_passing(const Reply& reply);
-
 }  // namespace dlock::redis

@@ -172,7 +172,9 @@ void Round::note(unsigned node, Result<Vote>& answer) {
     return;
   }
   ballot_.put(node, *answer);
-  if (answer->kind == Vote::Kind::granted) return attempt_.granted(node, answer->fence);
+  if (answer->kind == Vote::Kind::granted) {
+    return attempt_.granted(node, answer->fence, answer->clock_ms);
+  }
   attempt_.refused(node);
   // What it has granted is counted under its other number.
   yields_ = yields_ || (node == question_.head && question_.how.turn == Turn::wait &&
@@ -274,8 +276,6 @@ void Round::leave_traces() {
   traces.id_is_spent = !traces.in_doubt.empty() ||
                        std::any_of(flags_->outstanding.begin(), flags_->outstanding.end(),
                                    [](const auto& one) { return one.load(); });
-  const auto sent = std::count(flags_->sent.begin(), flags_->sent.end(), true);
-  traces.was_sent = static_cast<unsigned>(sent) >= attempt_.grants().needed();
 }
 
 // What makes the whole list of servers a bad one.
@@ -409,13 +409,18 @@ Error too_few(unsigned needed, const std::vector<std::optional<Error>>& errors) 
   std::string why;
   std::size_t failed = 0;
   std::size_t denied = 0;
+  std::size_t invalid = 0;
   for (const auto& error : errors) {
     if (!error) continue;
     ++failed;
     if (error->code == Errc::denied) ++denied;
+    if (error->code == Errc::invalid) ++invalid;
     why += (why.empty() ? ": " : "; ") + error->message;
   }
-  return {errors.size() - denied < needed ? Errc::denied : Errc::unreachable,
+  const bool will_last = errors.size() - denied - invalid < needed;
+  return {!will_last   ? Errc::unreachable
+          : denied > 0 ? Errc::denied
+                       : Errc::invalid,
           std::to_string(errors.size() - failed) + " of " + std::to_string(errors.size()) +
               " servers answered, " + std::to_string(needed) + " are needed" + why};
 }

@@ -24,9 +24,6 @@ struct Traces {
   /// A request that names this id may be under way, or it is marked as given up: whatever is asked
   /// next needs another one.
   bool id_is_spent = false;
-  /// As many were sent the request as must agree: who gets no answer is slow, or they are, or the
-  /// network.
-  bool was_sent = false;
 };
 
 /// What is asked, and of whom.

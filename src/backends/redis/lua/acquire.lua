@@ -9,8 +9,8 @@
 --   ARGV[10] '' where this is the only server; else its number in the client's list: then the token
 --            is agreed on with the others and written by fence.lua.  The record ends with a hash
 --            of that list, and the number
--- Returns {1, fence}                    granted; fence 0: the counter is not one.  One of several
---                                       servers says how far it has counted
+-- Returns {1, fence}                    granted; fence 0: the counter is not one
+--         {1, count, ms}                granted by one of several servers: its counter, and its time
 --         {0, 'held', ms, came, place, id, list}  refused: look again in ms (-1: it never ends), our
 --                                       place in the queue (-1: not in it), who has it all ('':
 --                                       unknown), and by which list of servers
@@ -40,7 +40,16 @@ local function granted()
   if node == '' then
     fence = redis.pcall('INCR', counter)
     fence = type(fence) == 'number' and fence or 0
-    if fence > 0 then append('fence', whole(fence)) end
+    if fence > 0 then
+      local now = now_ms()
+      if fence < now then
+        fence = now
+        redis.call('SET', counter, whole(now), 'PX', kWeek)
+      else
+        keep_counter(fence, now)  -- not set: it may be more than Lua can count to
+      end
+      append('fence', whole(fence))
+    end
   else
     fence = redis.pcall('GET', counter)
     fence = type(fence) == 'string' and tonumber(fence) or 0
@@ -55,7 +64,8 @@ local function granted()
   end
   if turn == 'late' then pass_over_first() end
   if came ~= '' then redis.call('ZREM', queue, entry) end
-  return {1, whole(fence)}
+  if node == '' then return {1, whole(fence)} end
+  return {1, whole(fence), whole(now_ms())}
 end
 
 -- By which the holder has got it; not of an attempt without a token.

@@ -1,5 +1,6 @@
 -- Gives the rest of a lease to a server that has lost its data, once a majority of the others has
--- renewed it.  That it has lost them all, and somebody has not deleted this lock, shows in the counter.
+-- renewed it.  That it has lost them all, and somebody has not deleted this lock, shows in the counter,
+-- as long as that cannot have expired.
 --   KEYS[5]  there if the lock was broken, or this id is given up
 --   ARGV[5]  the rest, ms       ARGV[6] record, with the token       ARGV[7] the token
 -- Returns {1}, or {0}: no
@@ -7,7 +8,7 @@ local rest, record, token = tonumber(ARGV[5]), ARGV[6], ARGV[7]
 
 if redis.call('EXISTS', KEYS[5]) == 1 then return {0} end
 local count = tonumber(redis.pcall('GET', counter) or 0) or 0
-if count >= tonumber(token) then return {0} end
+if count >= tonumber(token) or now_ms() >= tonumber(token) + kWeek then return {0} end
 if mode == 'x' then
   if not redis.call('SET', lock, id, 'NX', 'PX', rest) then return {0} end
   redis.call('SET', owner, record, 'PX', rest)
@@ -24,5 +25,5 @@ else
   redis.call('PEXPIRE', lock, left)
   redis.call('PEXPIRE', owner, left)
 end
-redis.call('SET', counter, token)
+set_counter(token)
 return {1}

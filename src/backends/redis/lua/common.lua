@@ -1,7 +1,7 @@
 -- In front of every script.
 --   KEYS[1] the lock     a STRING, the id of an exclusive holder; or a ZSET, id of a shared or slots
 --                        holder -> when it expires, in ms of this server's clock
---   KEYS[2] the counter of grants, never expires
+--   KEYS[2] the counter of grants: the last fencing token
 --   KEYS[3] who holds    a STRING, the record of the exclusive holder; or a HASH, id -> record, and
 --                        '@mode' -> 's' or 'n3'.  A lock without it was taken by another program.
 --   KEYS[4] the queue    a ZSET, mode letter and id of a waiter ('x:0f3a...') -> when it came, in us
@@ -16,6 +16,19 @@ local function now_ms()
 end
 
 local function whole(number) return string.format('%.0f', number) end
+
+-- A token is at least the time in ms, so that it also grows if the counter is lost.  So the counter
+-- may be forgotten once this server's clock has passed it; it stays for a week more.  A number that
+-- somebody else has put there may be too large for an expiry.
+local kWeek = 604800000
+local function keep_counter(token, now)
+  redis.pcall('PEXPIRE', counter, whole(math.max(token - now, 0) + kWeek))
+end
+local function set_counter(token)
+  redis.call('SET', counter, token)
+  keep_counter(tonumber(token), now_ms())
+end
+
 local function letter(text) return string.sub(text, 1, 1) end
 
 -- The mode of shared or slots holders; nil where another program put what stands at the lock.

@@ -28,7 +28,7 @@ local count = tonumber(redis.pcall('GET', counter) or 0) or 0
 if count > tonumber(token) or count == tonumber(token) and not is_written_in(stored) then
   return {0, 'overtaken', whole(count)}
 end
-redis.call('SET', counter, token)
+set_counter(token)
 if mode == 'x' then
   redis.call('SET', owner, record, 'PX', math.max(redis.call('PTTL', lock), 1))
 else
