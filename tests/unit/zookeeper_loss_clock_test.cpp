@@ -13,10 +13,11 @@ Deadline at(int ms) { return Deadline{} + Millis{1'000'000 + ms}; }
 
 class ZookeeperLossClock : public testing::Test {
  protected:
-  void SetUp() override { clock.opened(at(0), kTimeout); }
+  void SetUp() override { clock.opened(at(0), at(0), kTimeout); }
   Millis left(int ms) const {
     return std::chrono::duration_cast<Millis>(clock.valid_until() - at(ms));
   }
+  void answered(int ms) { clock.answered(at(ms), at(ms)); }
   LossClock clock;
 };
 
@@ -27,30 +28,39 @@ TEST_F(ZookeeperLossClock, AConnectionIsGoodForAlmostTheWholeTimeout) {
 
 TEST_F(ZookeeperLossClock, AnAnswerMovesTheEnd) {
   const Deadline before = clock.valid_until();
-  clock.answered(at(1));
+  answered(1);
   EXPECT_GT(clock.valid_until(), before);
 }
 
 TEST_F(ZookeeperLossClock, AnAnswerProvesOnlyWhatWasSaidAQuarterBefore) {
-  clock.answered(at(5'000));
+  answered(5'000);
   EXPECT_LE(left(0), kTimeout);  // nothing was said since 0
-  clock.answered(at(7'499));
+  answered(7'499);
   EXPECT_LE(left(0), kTimeout);
-  clock.answered(at(7'500));
+  answered(7'500);
   EXPECT_GT(left(5'000), kTimeout * 9 / 10);
   EXPECT_LE(left(5'000), kTimeout);
+}
+
+// It may have come to the server as late as its answer.
+TEST_F(ZookeeperLossClock, WhatWasAnsweredLateIsProvenLate) {
+  clock.answered(at(1'000), at(4'000));
+  clock.answered(at(6'000), at(6'000));
+  EXPECT_LE(left(0), kTimeout);
+  clock.answered(at(6'500), at(6'500));
+  EXPECT_GT(left(1'000), kTimeout * 9 / 10);
 }
 
 TEST_F(ZookeeperLossClock, AtItsPaceMostOfTheTimeoutIsLeft) {
   const int step = static_cast<int>(clock.interval().count());
   int now = 0;
-  for (int i = 0; i < 100; ++i) clock.answered(at(now += step));
+  for (int i = 0; i < 100; ++i) answered(now += step);
   EXPECT_GT(left(now), kTimeout * 7 / 10);
 }
 
 TEST_F(ZookeeperLossClock, ANewConnectionBeginsAnew) {
-  clock.answered(at(9'000));
-  clock.opened(at(12'000), Millis{4'000});
+  answered(9'000);
+  clock.opened(at(12'000), at(12'000), Millis{4'000});
   EXPECT_GT(left(12'000), Millis{3'600});
   EXPECT_LT(left(12'000), Millis{4'000});
 }
@@ -61,22 +71,25 @@ TEST_F(ZookeeperLossClock, TheSessionOutlivesIt) {
   std::mt19937 random(5);
   for (int round = 0; round < 2'000; ++round) {
     LossClock tested;
-    tested.opened(at(0), kTimeout);
+    tested.opened(at(0), at(0), kTimeout);
     const int half_tick =
         1 + static_cast<int>(random() % 2'500);  // two ticks are the least timeout
     const int phase = static_cast<int>(random() % static_cast<unsigned>(half_tick));
-    std::vector<int> said{0};
+    std::vector<int> heard{0};  // by the server
     int now = 0;
     for (int i = 0; i < 20; ++i) {
-      now += static_cast<int>(random() % 2'000);
-      // Until the sync went through, the leader has heard what was said before its last question.
-      const int question = now - (now + phase) % half_tick;
+      const int sent = now + static_cast<int>(random() % 2'000);
+      const int arrived = sent + static_cast<int>(random() % 2'000);
+      now = arrived + static_cast<int>(random() % 500);
+      // Until the sync went through, the leader has heard what the server had before the leader's
+      // last question.
+      const int question = arrived - (arrived + phase) % half_tick;
       int known = 0;
-      for (const int word : said) {
+      for (const int word : heard) {
         if (word <= question) known = word;
       }
-      said.push_back(now);
-      tested.answered(at(now));
+      heard.push_back(arrived);
+      tested.answered(at(sent), at(now));
       EXPECT_LT(tested.valid_until(), at(known) + kTimeout);
     }
   }

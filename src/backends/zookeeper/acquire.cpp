@@ -5,14 +5,16 @@
 //          only if it lives with our session: one of an earlier session will vanish at any moment,
 //          and is deleted.  A create that was sent to the server before cannot come late: the
 //          session has moved (ZSESSIONMOVED).
-// Waiting. On one event (queue.cpp), with nothing sent but the library's pings.  What happens while
-//          there is no connection is told when there is one again.  When a session has ended, so
-//          has its node, and the place in the queue is lost.
+// Waiting. On one event (queue.cpp), with nothing sent but the library's pings.
+// Outages. When the connection is lost, all is asked again over the next one.  The session, and our
+//          node, may have outlived the outage.  When the session has ended, so has its node, and
+//          the place in the queue is lost.
 // Proof.   How long the session surely lives is known since it was opened (loss_clock.cpp).  After
 //          a wait that was long ago: before the lock counts as held the connection is made anew.
 // Leaving. Whatever the reason, the node is deleted.  If it is in doubt whether a create made a
 //          node, the session is ended instead.  Either is repeated until the servers confirm it; if
-//          they do not within the connect timeout, the node stays until the session times out.
+//          none can be connected to for a while, or none answers within the connect timeout, the
+//          node stays until the session times out.
 #include "backends/zookeeper/acquire.hpp"
 
 #include <algorithm>
@@ -23,6 +25,7 @@
 #include "backends/zookeeper/session.hpp"
 #include "backends/zookeeper/zookeeper_lease.hpp"
 #include "core/lock_record.hpp"
+#include "core/patience.hpp"
 #include "util/duration.hpp"
 #include "util/log.hpp"
 #include "util/text.hpp"
@@ -40,6 +43,8 @@ class Acquisition {
       : place_(std::move(place)),
         request_(request),
         wait_(wait),
+        once_(wait.until <= Clock::now()),
+        patience_(wait_, place_->patience, request.key),
         lock_(place_->path_of(request.key)),
         uuid_(uuid_for(request.owner.id)),
         record_(format_lock_record(request)) {}
@@ -49,6 +54,7 @@ class Acquisition {
  private:
   Result<std::unique_ptr<Lease>> get();
   Result<void> open_session();
+  void forget_session(const Error& why);
   Result<void> join();
   Result<void> make_parents();
   Result<void> remove_node(const std::string& child, Deadline deadline, Cancel cancel);
@@ -59,20 +65,18 @@ class Acquisition {
   Result<void> sleep();
   Result<void> refresh();
   std::unique_ptr<Lease> lease();
-  void leave();
+  bool leave();
 
   std::string path_of(std::string_view child) const { return lock_ + '/' + std::string(child); }
-  // Until when an answer is waited for; servers that elect a leader need a while.
-  Deadline patience() const {
-    return after(Clock::now(),
-                 std::max(place_->patience, waited_ ? session_->timeout() : Millis{0}));
-  }
+  Deadline patience() const { return patience_.call_until(); }
   bool time_is_up() const { return wait_.until <= Clock::now(); }
   Error busy() const { return {Errc::busy, in_quotes(request_.key) + " is busy"}; }
 
   const std::shared_ptr<const Place> place_;
   const Request& request_;
   const Wait& wait_;
+  const bool once_;  // whoever finds the lock held does not wait
+  Patience patience_;
   const std::string lock_;  // its path
   const std::string uuid_;
   const std::string record_;
@@ -89,11 +93,9 @@ class Acquisition {
 };
 
 Result<void> Acquisition::open_session() {
-  session_ = std::make_unique<Session>(place_, request_.ttl);
-  in_doubt_ = false;
-  own_.clear();
+  if (!session_) session_ = std::make_unique<Session>(place_, request_.ttl);
   children_.reset();
-  if (auto ok = session_->open(after(Clock::now(), place_->patience), wait_.cancel); !ok) return ok;
+  if (auto ok = session_->open(patience(), wait_.cancel); !ok) return ok;
   if (session_->timeout() != request_.ttl && !told_of_timeout_) {
     told_of_timeout_ = true;
     util::log(util::Level::warning, place_->shown + ": grants a ttl of " +
@@ -102,6 +104,15 @@ Result<void> Acquisition::open_session() {
                                         " (see minSessionTimeout and maxSessionTimeout there)");
   }
   return {};
+}
+
+// It has expired, while we waited or while the servers were gone: from the beginning, at the end of
+// the queue.
+void Acquisition::forget_session(const Error& why) {
+  util::log(util::Level::detail, why.message + "; queueing again, at the end");
+  session_.reset();
+  in_doubt_ = false;
+  own_.clear();
 }
 
 // The node of the lock and those above it, but not the chroot.
@@ -166,7 +177,8 @@ Result<bool> Acquisition::find_own() {
         deadline, wait_.cancel);
     if (!seen) return seen.error();
     const Call& found = seen.value()[0];
-    if (!found->ok()) continue;
+    if (found->code == ZNONODE) continue;
+    if (!found->ok()) return session_->refused(found, "look at " + path_of(node.name));
     if (found->stat.ephemeralOwner == session_->id() && own_.empty()) {
       own_ = node.name;
       fence_ = static_cast<std::uint64_t>(found->stat.czxid);
@@ -284,19 +296,12 @@ Result<bool> Acquisition::watch(const Decision& decision) {
   return now.kind == decision.kind && now.node == decision.node;
 }
 
-// Until there is news.  A connection that is lost is made again, and that is news: the session may
-// have ended in the meantime.
+// Until there is news.
 Result<void> Acquisition::sleep() {
   while (!session_->take_news()) {
     if (time_is_up()) return busy();
     if (auto ok = session_->wait_for_news(wait_.until, wait_.cancel); !ok) return ok;
-    if (session_->expired()) return session_->silent();
-    if (session_->connected()) continue;
-    util::log(util::Level::detail, session_->silent().message + "; connecting again");
-    if (auto ok = session_->open(std::min(wait_.until, patience()), wait_.cancel); !ok) {
-      return time_is_up() && ok.error().code == Errc::unreachable ? busy() : ok.error();
-    }
-    return {};
+    if (!session_->connected()) return session_->silent();
   }
   return {};
 }
@@ -316,54 +321,62 @@ std::unique_ptr<Lease> Acquisition::lease() {
 
 Result<std::unique_ptr<Lease>> Acquisition::get() {
   if (auto ok = open_session(); !ok) return ok.error();
-  const bool once = time_is_up();
   for (;;) {
     if (own_.empty()) {
       if (auto ok = join(); !ok) return ok.error();
     }
     const auto decision = decide_now();
     if (!decision) return decision.error();
+    patience_.answered();
     using Kind = Decision::Kind;
     if (decision.value().kind == Kind::held) {
       if (auto ok = refresh(); !ok) return ok.error();
+      patience_.recovered();
       return lease();
     }
     if (decision.value().kind == Kind::gone) {
-      own_.clear();  // somebody has deleted it
+      own_.clear();  // somebody has deleted it, or this server lags behind
+      in_doubt_ = true;
       continue;
     }
-    if (once || time_is_up()) return busy();
+    if (once_ || time_is_up()) return busy();
     waited_ = true;
     const auto watched = watch(decision.value());
     if (!watched) return watched.error();
     if (!watched.value()) continue;
+    patience_.recovered();
     if (auto ok = sleep(); !ok) return ok.error();
   }
 }
 
 // Waits until the servers confirm that nothing of ours is left.  A create in doubt is not looked
 // for: a server that delays its reply delays the answer to a question, too.  The end of the session
-// needs no answer to be carried out behind the create.
-void Acquisition::leave() {
-  if (!session_ || !session_->handle()) return;
+// needs no answer to be carried out behind the create.  False: nobody has confirmed it.
+bool Acquisition::leave() {
+  if (!session_ || !session_->handle()) return true;
   const Deadline deadline = after(Clock::now(), place_->patience);
   if (in_doubt_) return session_->end(deadline);
-  if (!own_.empty()) (void)remove_node(own_, deadline, Cancel());
+  bool left = own_.empty() ||
+              (session_->open_until(deadline, Cancel()) && remove_node(own_, deadline, Cancel()));
+  left = left || session_->expired();
   session_->close();
+  return left;
 }
 
 Result<std::unique_ptr<Lease>> Acquisition::run() {
   for (;;) {
     auto lease = get();
     if (lease) return lease;
-    if (lease.error().code != Errc::lost) {
-      leave();
-      return lease;
+    Error why = lease.error();
+    if (why.code == Errc::lost) {
+      why.code = Errc::unreachable;
+      forget_session(why);
     }
-    // The session has expired, while we waited or while the servers were gone: from the beginning.
-    util::log(util::Level::warning, lease.error().message + " while waiting for " +
-                                        in_quotes(request_.key) + "; queueing again, at the end");
-    if (time_is_up()) return busy();
+    if (const auto again = patience_.pause(why); !again) {
+      const bool left = leave();
+      if (again.error().code == Errc::busy && !left) return session_->silent();
+      return again.error();
+    }
   }
 }
 

@@ -5,8 +5,9 @@
 // reached the leader, too, on the same way.
 //
 // Half a tick is a quarter of the timeout at most: servers grant no less than two ticks, unless
-// somebody has set minSessionTimeout.  Hence: answered when sent at t, the leader knows of what was
-// sent before t - timeout/4.
+// somebody has set minSessionTimeout.  Hence: when a sync that was sent at t is answered, the
+// leader knows of what our server had heard by t - timeout/4.  When that was, is not known, but it
+// was before its answer.
 //
 // Limits.  A leader that is cut off answers until it finds out that it leads nobody, and the next
 // one gives every session its whole timeout anew: only if it was elected earlier than that, by as
@@ -25,23 +26,23 @@ constexpr Millis kDriftAtLeast{2};
 
 }  // namespace
 
-void LossClock::opened(Deadline sent, Millis timeout) {
+void LossClock::opened(Deadline sent, Deadline answered, Millis timeout) {
   timeout_ = timeout;
   opened_ = sent;
   proven_ = sent;
-  asked_ = {sent};
+  exchanges_ = {{sent, answered}};
 }
 
-void LossClock::answered(Deadline sent) {
-  while (!asked_.empty() && asked_.front() + timeout_ / kLag <= sent) {
-    proven_ = std::max(proven_, asked_.front());
-    asked_.pop_front();
+void LossClock::answered(Deadline sent, Deadline answered) {
+  while (!exchanges_.empty() && exchanges_.front().answered + timeout_ / kLag <= sent) {
+    proven_ = std::max(proven_, exchanges_.front().sent);
+    exchanges_.pop_front();
   }
-  asked_.push_back(sent);
+  exchanges_.push_back({sent, answered});
 }
 
 Deadline LossClock::valid_until() const {
-  const Deadline last = asked_.empty() ? proven_ : asked_.back();
+  const Deadline last = exchanges_.empty() ? proven_ : exchanges_.back().sent;
   return std::min(last + timeout_ - timeout_ / kHand, proven_ + timeout_) - timeout_ / kDrift -
          kDriftAtLeast;
 }

@@ -9,12 +9,12 @@ namespace dlock::zookeeper {
 
 class LossClock {
  public:
-  /// A connection to a server was begun at `sent` and accepted for this session, which ends
-  /// `timeout` after the servers last heard of it.
-  void opened(Deadline sent, Millis timeout);
+  /// A connection to a server was begun at `sent` and accepted by `answered` for this session,
+  /// which ends `timeout` after the servers last heard of it.
+  void opened(Deadline sent, Deadline answered, Millis timeout);
 
-  /// A sync that was sent at `sent` was answered.
-  void answered(Deadline sent);
+  /// A sync that was sent at `sent` was answered by `answered`.
+  void answered(Deadline sent, Deadline answered);
 
   /// Until then no server ends the session.
   Deadline valid_until() const;
@@ -29,7 +29,11 @@ class LossClock {
   Millis timeout_{0};
   Deadline opened_{};
   Deadline proven_{};  // since then the leader has heard of us
-  std::deque<Deadline> asked_;
+  struct Exchange {
+    Deadline sent;
+    Deadline answered;
+  };
+  std::deque<Exchange> exchanges_;  // those that prove nothing yet, and the last one
 };
 
 }  // namespace dlock::zookeeper

@@ -11,8 +11,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <random>
 
 #include "backends/zookeeper/resolve.hpp"
+#include "core/patience.hpp"
 #include "util/duration.hpp"
 #include "util/exchange.hpp"
 #include "util/log.hpp"
@@ -24,15 +26,23 @@ namespace {
 
 using util::Level;
 
-constexpr Millis kRedial{300};  // after all servers were tried
-constexpr Millis kDial{400};    // for a connection and the answer to its first words
+// Between two rounds of connects: by chance from half of this to three halves of it.
+constexpr Millis kRedial{300};
+constexpr Millis kDial{400};  // for a connection and the answer to its first words
 constexpr unsigned kMostDoublings = 8;
+constexpr Millis kLookUp{1'000};  // a name server that does not answer now may do so the next time
 constexpr Millis kHangUpAtLeast{100};
 constexpr Millis kMostTimeout{10LL * 24 * 3'600'000};
 constexpr auto kNoLog = static_cast<ZooLogLevel>(0);
 
 void log_line(const char* message) {
   util::log(Level::trace, std::string("zookeeper client: ") + message);
+}
+
+Millis redial_pause() {
+  static thread_local std::minstd_rand random(std::random_device{}());
+  return kRedial / 2 +
+         Millis{std::uniform_int_distribution<Millis::rep>(0, kRedial.count())(random)};
 }
 
 // A connection that only waits is silent for as long as the library's pings are apart; see the
@@ -82,13 +92,15 @@ std::int64_t Session::id() const { return zoo_client_id(handle())->client_id; }
 bool Session::take_news() { return std::exchange(news_, false); }
 
 Result<void> Session::open(Deadline deadline, Cancel cancel) {
+  if (no_server_) forget_connection();
   if (!handle_) {
     const auto servers = resolve(place_->hosts, deadline, cancel);
     if (!servers) return servers.error();
     servers_ = servers.value().count;
-    handle_.reset(zookeeper_init2(
-        servers.value().list.c_str(), on_event, static_cast<int>(asked_timeout_.count()),
-        former_ ? &*former_ : nullptr, this, ZOO_NO_LOG_CLIENTENV, log_line));
+    addresses_ = servers.value().list;
+    handle_.reset(
+        zookeeper_init2(addresses_.c_str(), on_event, static_cast<int>(asked_timeout_.count()),
+                        former_ ? &*former_ : nullptr, this, ZOO_NO_LOG_CLIENTENV, log_line));
     if (!handle_) {
       return Error{Errc::unreachable, place_->shown + ": " + std::strerror(errno)};
     }
@@ -98,12 +110,36 @@ Result<void> Session::open(Deadline deadline, Cancel cancel) {
                    nullptr, nullptr);
     }
   }
+  failures_ = 0;
   while (!connected()) {
-    if (stopped() || (!was_connected_ && refusals_ >= servers_)) return silent();
+    if (stopped() || failures_ >= servers_) return silent();
     if (Clock::now() >= deadline) return give_up();
     if (auto ok = turn(deadline, cancel); !ok) return ok;
   }
   return {};
+}
+
+Result<void> Session::open_until(Deadline deadline, Cancel cancel) {
+  deadline = std::min(deadline, after(Clock::now(), kFarewell));
+  for (;;) {
+    auto opened = open(deadline, cancel);
+    if (opened || opened.error().code != Errc::unreachable) return opened;
+    const Deadline next = after(Clock::now(), redial_pause());
+    if (next >= deadline || util::wait_readable(cancel.fd(), next)) return opened;
+  }
+}
+
+// Once in each round of connects in which no server has answered: they may have moved, as
+// containers do.  The library would look up names without our deadline.
+void Session::look_up_again(Deadline until, Cancel cancel) {
+  if (dials_ == 0 || dials_ % servers_ != 0 || looked_up_ == dials_) return;
+  looked_up_ = dials_;
+  const auto servers =
+      resolve(place_->hosts, std::min(until, after(Clock::now(), kLookUp)), cancel);
+  if (!servers || servers.value().list == addresses_) return;
+  if (zoo_set_servers(handle(), servers.value().list.c_str()) != ZOK) return;
+  addresses_ = servers.value().list;
+  servers_ = servers.value().count;
 }
 
 // A server may be stopped while others are well, so half of the time is for the one that we are
@@ -125,7 +161,7 @@ Result<void> Session::wait(const std::vector<Call>& calls, Deadline deadline, Ca
       return ok;
     }
   }
-  if (connected()) dials_ = 0;
+  if (connected()) dials_ = looked_up_ = 0;
   // Told on a connection that was not cut: somebody else has ended the session.
   ended_ = ended_ || std::any_of(calls.begin(), calls.end(),
                                  [](const Call& call) { return call->code == ZSESSIONEXPIRED; });
@@ -154,6 +190,7 @@ Result<void> Session::turn(Deadline until, Cancel cancel) {
   const Deadline asked = Clock::now();
   const int before = zoo_state(handle());
   const bool dialling = !has_socket();
+  if (dialling) look_up_again(until, cancel);
   int fd = -1;
   int interest = 0;
   timeval pause{};
@@ -162,13 +199,13 @@ Result<void> Session::turn(Deadline until, Cancel cancel) {
   note(before, asked, code);
   if (code != ZOK) fd = -1;
   fd_ = fd;
-  if (dialling && fd >= 0) {
+  if (dialling && (fd >= 0 || code != ZOK)) {
     dialled_ = asked;
     ++dials_;
-    set_options(fd);
+    if (fd >= 0) set_options(fd);
   }
   Millis rest = code != ZOK ? Millis{0} : Millis{pause.tv_sec * 1'000 + pause.tv_usec / 1'000 + 1};
-  if (fd < 0) rest = dials_ == 0 ? Millis{0} : std::min(rest, kRedial);
+  if (fd < 0) rest = dials_ == 0 ? Millis{0} : std::min(rest, redial_pause());
   // A server that does not answer must not use up the time that the others need.  In the next round
   // each has twice as long: perhaps they are only far away.
   Deadline hang_up_at = kNever;
@@ -212,15 +249,12 @@ void Session::note(int state_before, Deadline asked, int code) {
       trouble_ = "what answers there does not speak the protocol of ZooKeeper";
       return;
     }
-    was_connected_ = true;
+    failures_ = 0;
     trouble_.clear();
-    clock_.opened(handshake_, timeout_);
+    clock_.opened(handshake_, Clock::now(), timeout_);
   }
   if (code == ZOK || code == ZNOTHING) return;
-  // A server that only hangs up may be electing a leader.
-  const bool absent = cause == ECONNREFUSED || cause == EHOSTUNREACH || cause == ENETUNREACH ||
-                      cause == EADDRNOTAVAIL;
-  refusals_ = absent ? refusals_ + 1 : 0;
+  if (state_before != ZOO_CONNECTED_STATE) ++failures_;
   if (code == ZOPERATIONTIMEOUT || cause == ETIMEDOUT) {
     trouble_ = "no answer";
   } else if (cause == EHOSTDOWN) {  // what the library calls the end of a connection
@@ -239,12 +273,13 @@ Error Session::give_up() {
 
 // The library notices that the connection is gone, and goes on to the next server.
 void Session::cut(int fd) {
+  const bool was_dialling = !connected();
   ::shutdown(fd, SHUT_RDWR);
   for (int packets = 0; packets < 10'000 && !stopped(); ++packets) {
     const int code = zookeeper_process(handle(), ZOOKEEPER_READ | ZOOKEEPER_WRITE);
     if (code != ZOK) break;
   }
-  refusals_ = 0;
+  if (was_dialling) ++failures_;
   trouble_ = "no answer";
 }
 
@@ -254,6 +289,15 @@ bool Session::has_socket() const {
   const int state = zoo_state(handle());
   return state == ZOO_CONNECTED_STATE || state == ZOO_ASSOCIATING_STATE ||
          state == ZOO_CONNECTING_STATE;
+}
+
+// The next one goes on with the same session.
+void Session::forget_connection() {
+  former_ = *zoo_client_id(handle());
+  zoo_set_watcher(handle(), nullptr);
+  hang_up();
+  handle_.reset();
+  no_server_ = false;
 }
 
 void Session::hang_up() {
@@ -271,7 +315,7 @@ void Session::close() {
 // The server closes the connection when it has ended the session.  To connect again before that is
 // wrong: when the server learns that the session has moved to a new connection, it closes the old
 // one and drops what it has not read there, the request to end the session included.
-void Session::end(Deadline deadline) {
+bool Session::end(Deadline deadline) {
   while (handle_ && !expired() && id() != 0) {
     const Fd line(connected() ? ::fcntl(fd_, F_DUPFD_CLOEXEC, 0) : -1);
     former_ = *zoo_client_id(handle());
@@ -279,12 +323,13 @@ void Session::end(Deadline deadline) {
     handle_.reset();
     std::array<char, 4096> answer;
     while (line) {
-      if (!util::wait_readable(line.get(), deadline)) return;
+      if (!util::wait_readable(line.get(), deadline)) return false;
       const ssize_t got = ::recv(line.get(), answer.data(), answer.size(), MSG_DONTWAIT);
       if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) break;
     }
-    if (!open(deadline, Cancel())) return;
+    if (!open_until(deadline, Cancel())) return expired();
   }
+  return true;
 }
 
 void Session::add_to(const Fd& epoll) const {

@@ -29,8 +29,12 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  /// Connects, if there is no connection.  Errc::unreachable at once if no server was ever there.
+  /// Connects, if there is no connection.  Errc::unreachable once each server was tried in vain.
   Result<void> open(Deadline deadline, Cancel cancel);
+
+  /// The same, but it is tried again while no server can be connected to, for a short while: by who
+  /// gives up and would leave something behind.
+  Result<void> open_until(Deadline deadline, Cancel cancel);
 
   /// What the functions of call.hpp take; after open().
   zhandle_t* handle() const { return handle_.get(); }
@@ -76,8 +80,9 @@ class Session {
   /// Like close(), but waits until `deadline` for the servers to confirm the end: it connects again
   /// with the same session, and repeats the request until they refuse a session that has ended.
   /// Requests sent before are carried out before the end, or never.  If a server is silent until
-  /// `deadline`, the request to end the session is still on its way.
-  void end(Deadline deadline);
+  /// `deadline`, the request to end the session is still on its way.  False if nobody has confirmed
+  /// it.
+  bool end(Deadline deadline);
 
   /// Adds the present connection to an epoll set, in which a former one removes itself.
   void add_to(const Fd& epoll) const;
@@ -96,22 +101,25 @@ class Session {
   bool stopped() const;
   bool has_socket() const;
   Result<void> turn(Deadline until, Cancel cancel);
+  void look_up_again(Deadline until, Cancel cancel);
   void note(int state_before, Deadline asked, int code);
   Error give_up();
+  void forget_connection();
   void cut(int fd);
 
   const std::shared_ptr<const Place> place_;
   const Millis asked_timeout_;
   Millis timeout_{0};
   std::unique_ptr<zhandle_t, Close> handle_;
-  std::optional<clientid_t> former_;  // the session of a handle that end() has closed
+  std::optional<clientid_t> former_;  // the session of a handle that was closed
   LossClock clock_;
+  std::string addresses_;  // of the servers, as the library has them
   unsigned servers_ = 0;
-  unsigned refusals_ = 0;  // of connections, in a row
-  unsigned dials_ = 0;     // since there was an answer
-  bool was_connected_ = false;
+  unsigned failures_ = 0;   // of attempts to connect, in a row
+  unsigned dials_ = 0;      // since there was an answer
+  unsigned looked_up_ = 0;  // at that many dials the names were looked up again
   bool ended_ = false;
-  bool no_server_ = false;  // but something else
+  bool no_server_ = false;  // but something else, on the present connection
   bool news_ = false;
   int fd_ = -1;           // the library's
   Deadline dialled_{};    // when that connection was begun

@@ -43,9 +43,13 @@ class ZookeeperBackend final : public Backend {
     return Error{Errc::invalid, "key \"zookeeper\" belongs to the servers; choose a --prefix"};
   }
   Result<void> open(Deadline deadline);
+  // Until when one answer is waited for: the whole may take longer, if the servers go on answering.
+  Deadline answer_by(Deadline deadline) const {
+    return std::min(deadline, after(Clock::now(), place_->patience));
+  }
   template <class Ask>
   auto ask(Ask ask, Deadline deadline) {
-    return session_->persist(ask, deadline, Cancel());
+    return session_->persist(ask, answer_by(deadline), Cancel());
   }
   Result<std::vector<std::string>> children_of(const std::string& path, Deadline deadline);
   Result<void> leave_note(std::string_view owner_id, std::string_view why, Deadline deadline);
@@ -57,6 +61,7 @@ class ZookeeperBackend final : public Backend {
 
 // With a connection that answers: one that nobody has used for long may have expired.
 Result<void> ZookeeperBackend::open(Deadline deadline) {
+  deadline = answer_by(deadline);
   if (session_) session_->look();
   if (session_ && session_->connected()) return {};
   if (session_) {
@@ -95,7 +100,7 @@ Result<LockInfo> ZookeeperBackend::inspect(std::string_view key, Deadline deadli
   const std::string path = place_->path_of(key);
   const auto children = children_of(path, deadline);
   if (!children) return children.error();
-  return look_at(*session_, path, key, children.value(), true, deadline, Cancel());
+  return look_at(*session_, path, key, children.value(), true, answer_by(deadline), Cancel());
 }
 
 Result<std::vector<LockInfo>> ZookeeperBackend::list(std::string_view prefix, Deadline deadline) {
@@ -129,7 +134,7 @@ Result<std::vector<LockInfo>> ZookeeperBackend::list(std::string_view prefix, De
       }
       if (!listed->ok() || queue_of(listed->names).empty()) continue;
       auto info = look_at(*session_, place_->path_of(keys[i]), keys[i], listed->names, true,
-                          deadline, Cancel());
+                          answer_by(deadline), Cancel());
       if (!info) return info.error();
       if (!info->holders.empty() || !info->waiters->empty()) locks.push_back(std::move(*info));
     }
@@ -198,7 +203,7 @@ Result<bool> ZookeeperBackend::force_release(std::string_view key, std::string_v
     const Reply& seen = *answers.value()[found];
     const std::string node = path + '/' + queue[found].name;
     const Call gone = remove(session_->handle(), node, seen.stat.version);
-    if (auto ok = session_->wait({gone}, deadline, Cancel()); !ok) return ok.error();
+    if (auto ok = session_->wait({gone}, answer_by(deadline), Cancel()); !ok) return ok.error();
     if (gone->ok()) return true;
     if (gone->code == ZNONODE) return in_doubt;
     in_doubt = in_doubt || gone->in_doubt();

@@ -94,7 +94,7 @@ Result<void> ZookeeperLease::prove(Deadline deadline, Cancel cancel) {
     if (error.code != Errc::lost) error.code = Errc::unreachable;
     return error;
   }
-  session_->clock().answered(synced->sent);
+  session_->clock().answered(synced->sent, Clock::now());
   return {};
 }
 
