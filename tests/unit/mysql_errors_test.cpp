@@ -33,12 +33,11 @@ TEST(MysqlErrors, SayWhatAndWhere) {
 
 TEST(MysqlErrors, SortByWhatHelps) {
   for (const unsigned code :
-       {1021U, 1040U, 1047U, 1053U, 1114U, 1203U, 1205U, 1213U, 1226U, 1290U, 1317U,
-        1467U, 1792U, 1836U, 1927U, 1969U, 2006U, 2013U, 2026U, 2055U, 3024U}) {
+       {1021U, 1040U, 1047U, 1053U, 1114U, 1129U, 1203U, 1205U, 1213U, 1226U, 1290U,
+        1317U, 1467U, 1792U, 1836U, 1927U, 1969U, 2006U, 2013U, 2026U, 2055U, 3024U}) {
     EXPECT_EQ(error(code, "x").code, Errc::unreachable) << code;
   }
-  for (const unsigned code :
-       {1044U, 1045U, 1129U, 1130U, 1142U, 1143U, 1227U, 1370U, 1698U, 1862U}) {
+  for (const unsigned code : {1044U, 1045U, 1130U, 1142U, 1143U, 1227U, 1370U, 1698U, 1862U}) {
     EXPECT_EQ(error(code, "x").code, Errc::denied) << code;
   }
   for (const unsigned code : {1049U, 1064U, 1146U}) {

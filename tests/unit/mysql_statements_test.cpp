@@ -33,7 +33,8 @@ TEST(MysqlStatements, WhatIsNotOursGoesInAsLiteralsOnly) {
           say.join(request), say.leave(kHostile), say.release(3, kHostile, true),
           say.break_grant(kHostile, kHostile), say.mend_grant(kHostile), say.forget_ended({1, 2}),
           say.delay(1, Millis{5}), say.list(kHostile),
-          wait_for_bell(holder_bell(kHostile), Millis{5}), take_bell(waiter_bell(kHostile))}) {
+          wait_for_bell(holder_bell(kHostile), Millis{5}), take_bell(waiter_bell(kHostile)),
+          sessions_of(kHostile), take_over(kHostile, Millis{5})}) {
       EXPECT_EQ(text.find("DROP"), std::string::npos) << text;
       EXPECT_EQ(text.find('\\'), std::string::npos) << text;
       EXPECT_EQ(text.find('"'), std::string::npos) << text;
@@ -54,6 +55,8 @@ TEST(MysqlStatements, ABellHasAShortName) {
   const std::string id(32, 'f');
   EXPECT_LE(holder_bell(id).size(), 64U);
   EXPECT_LE(waiter_bell(id).size(), 64U);
+  EXPECT_LE(session_bell(id).size(), 64U);
+  EXPECT_LE(noting_bell(id).size(), 64U);
   EXPECT_LE(gong_bell(id).size(), 64U);
 }
 

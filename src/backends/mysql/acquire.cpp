@@ -8,12 +8,14 @@
 // Slots.    Any holder may make room, and there is no waiting for any of several locks: the first
 //           waiter has a second connection, for whoever leaves to end it (KILL).  To interrupt a
 //           sleep (KILL QUERY) would be less, but is lost if it comes between two statements.
-// Frozen.   The one before us may be stopped, with its session intact, when its turn comes: if the
-//           lock stays free for a second it is passed over.  So a text that takes the lock never
+// Frozen.   The first waiter may be stopped, with its session intact, when its turn comes.  Each
+//           waiter looks after some time, the sooner the nearer it is: if the lock stays free for a
+//           second, it passes the first one over, whether or not that is the one before it: several
+//           may be stopped, as when a machine is suspended.  So a text that takes the lock never
 //           waits before it does: a grant that nobody hears of would last a ttl.
 // Doubt.    When a connection is lost the session ends, and what it had under way is done or not.
-//           It is ended for sure, and what there is of this id is removed; then all begins anew,
-//           with another id.
+//           All begins anew over the next connection, with another id: first the earlier session is
+//           ended for sure, and what there is of its id is removed.
 #include "backends/mysql/acquire.hpp"
 
 #include <algorithm>
@@ -34,11 +36,12 @@ namespace dlock::mysql {
 namespace {
 
 constexpr unsigned kMostTries = 20;
-constexpr unsigned kMostLosses = 3;  // of the connection, without an answer in between
+constexpr unsigned kVainTries = 3;
 
 // How often a waiter looks although nobody has called it.
-constexpr Millis kSecondLooks{10'000};
-constexpr Millis kOthersLook{300'000};
+constexpr Millis kFirstLook{5'000};  // times its place in the queue
+constexpr Millis kLastLook{300'000};
+constexpr Millis kEndedLook{10'000};
 constexpr Millis kSlotsLook{5'000};
 constexpr Millis kRowSlotsLook{1'000};  // a holder that died calls nobody
 constexpr Millis kPatienceWithFirst{1'000};
@@ -55,10 +58,7 @@ Millis jitter(Millis most) {
 Result<Reply> Acquisition::ask_until(const std::string& text, Deadline deadline) {
   for (unsigned tries = 0;; ++tries) {
     Reply reply = connection_->ask(text, deadline, wait_.cancel);
-    if (reply.ok()) {
-      losses_ = 0;
-      return reply;
-    }
+    if (reply.ok()) return reply;
     if (connection_->broken()) return *reply.error;
     const Reply undone = connection_->ask("ROLLBACK", patience(), wait_.cancel);
     if (!undone.ok() && connection_->broken()) return *undone.error;
@@ -67,7 +67,10 @@ Result<Reply> Acquisition::ask_until(const std::string& text, Deadline deadline)
       if (!made) return made.error();
       continue;
     }
-    if (!is_passing(reply.code) || tries >= kMostTries) return explain(reply, *place_);
+    if (!is_passing(reply.code) || tries >= kMostTries) {
+      connection_->close();  // a part of the text may have been carried out: see leave()
+      return explain(reply, *place_);
+    }
     if (auto ok = rest(jitter(Millis{1 + 2 * tries})); !ok) return ok.error();
   }
 }
@@ -86,6 +89,12 @@ std::unique_ptr<Lease> Acquisition::lease(const Outcome& out, Deadline asked,
                     {request_, out.won, out.fence, asked, std::move(life)});
 }
 
+// Once in each acquire().
+std::string Acquisition::forget_unused() {
+  if (std::exchange(has_forgotten_unused_, true) || !connection_->skips_locked()) return {};
+  return statements_.forget_unused();
+}
+
 // For a key that is new, or after they were not as they must be: perhaps only because somebody was
 // about to create them.
 Result<void> Acquisition::look_at_tables() {
@@ -98,7 +107,7 @@ Result<void> Acquisition::look_at_tables() {
 Result<Acquisition::Tried> Acquisition::attempt() {
   for (bool created = false;;) {
     const Deadline asked = Clock::now();
-    const auto reply = ask(statements_.attempt(request_, own_));
+    const auto reply = ask(forget_unused() + statements_.attempt(request_, own_));
     if (!reply) return reply.error();
     const auto& answers = reply.value().answers;
     const Outcome out = outcome(answers.at(answers.size() - 2));
@@ -152,17 +161,19 @@ void Acquisition::tell(const State& state, const std::vector<Party>& holders) {
 Result<void> Acquisition::listen_for(const std::string& bell, Millis time) {
   const auto rung =
       ask_until(wait_for_bell(bell, time) + "DO 0", std::min(wait_.until, after(patience(), time)));
+  if (!rung && time_is_up() && rung.error().code == Errc::unreachable) return busy();
   if (!rung) return rung.error();
   return {};
 }
 
 // The waiter before us has its turn when this was waited for, or has gone.
 Result<void> Acquisition::sleep_behind(const State& state, const Decision& decision) {
-  const Party& first = *decision.party;
+  const Party& first = state.waiters().front();
   Request its = request_;
   its.mode = first.mode;
   its.slots = first.slots;
-  Millis time = decision.ahead == 1 ? kSecondLooks : kOthersLook;
+  const auto place = static_cast<Millis::rep>(decision.ahead + 1);
+  Millis time = std::min(kFirstLook * place, kLastLook);
   if (state.decide(its, first.id).kind == Decision::Kind::take) {
     const Deadline now = Clock::now();
     if (slow_first_ != first.id) {
@@ -175,13 +186,18 @@ Result<void> Acquisition::sleep_behind(const State& state, const Decision& decis
     }
     time = kPatienceWithFirst;
   }
-  return listen_for(waiter_bell(first.owner), time);
+  return listen_for(waiter_bell(decision.party->owner), time);
 }
 
 // Until somebody ends the gong.  Whoever looks and finds no room must have had it before.
 Result<void> Acquisition::await_room(std::optional<Millis> soonest) {
   if (!gong_) {
     auto gong = Connection::open(place_, patience(), wait_.cancel);
+    // The server may be full.  Without a gong we look.
+    if (!gong && gong.error().code == Errc::unreachable && !connection_->broken()) {
+      patience_.recovered();
+      return rest(kRowSlotsLook);
+    }
     if (!gong) return gong.error();
     // The one before it may have the bell for a moment still.
     const std::string bell = gong_bell(request_.owner.id);
@@ -197,6 +213,7 @@ Result<void> Acquisition::await_room(std::optional<Millis> soonest) {
     gong_ = std::move(*gong);
     return {};
   }
+  patience_.recovered();
   const Millis look = method_ == Method::row ? kRowSlotsLook : kSlotsLook;
   const bool expires = soonest && *soonest > Millis{0};  // or it has, and its session not ended
   const Millis time = expires ? std::min(*soonest + Millis{1}, look) : look;
@@ -211,6 +228,8 @@ Result<void> Acquisition::await_room(std::optional<Millis> soonest) {
 
 Result<void> Acquisition::sleep(const State& state, const Decision& decision) {
   using Is = Decision::Kind;
+  if (decision.kind != Is::full) patience_.recovered();
+  if (decision.kind != Is::take) vain_tries_ = 0;
   switch (decision.kind) {
     case Is::behind:
       return sleep_behind(state, decision);
@@ -221,19 +240,19 @@ Result<void> Acquisition::sleep(const State& state, const Decision& decision) {
       const Party& holder = *decision.party;
       const auto record = parse_lock_record(holder.record);
       if (!holder.present && holder.left && record && record->owner.ended) {
-        return rest(std::min(*holder.left + Millis{1}, kSecondLooks));  // it does not come back
+        return rest(std::min(*holder.left + Millis{1}, kEndedLook));  // it does not come back
       }
       // It may have expired, and its session not ended yet.
       const Millis left = std::clamp(holder.left.value_or(kLongest), Millis{1'000}, kLongest);
-      if (!holder.present) {  // it may be connecting again
-        const Millis back = Millis{100} * (1U << std::min(dead_holder_++, 3U));
-        return rest(std::min(left, back) + Millis{1});
+      if (!holder.present) {  // it may be connecting again; later, only its lease tells
+        const Millis back = Millis{100} * (1U << (3 * std::min(dead_holder_++, 2U)));
+        return rest(std::min({left, back, kFirstLook}) + Millis{1});
       }
       dead_holder_ = 0;
       return listen_for(holder_bell(holder.owner), left);
     }
     case Is::take:  // it was free when we looked, and not when we tried
-      return rest(jitter(Millis{5}));
+      return rest(jitter(Millis{5} * (1U << std::min(vain_tries_++, 8U))));
     case Is::conflict:
       break;
   }
@@ -241,18 +260,23 @@ Result<void> Acquisition::sleep(const State& state, const Decision& decision) {
 }
 
 Result<std::unique_ptr<Lease>> Acquisition::get() {
-  const bool once = time_is_up();
   for (;;) {
     auto tried = method_ == Method::row ? attempt_row() : attempt();
     if (!tried) return tried.error();
-    if (tried->lease) return std::move(tried->lease);
+    patience_.answered();
+    if (tried->lease) {
+      patience_.recovered();
+      return std::move(tried->lease);
+    }
     const State& state = tried->state;
     const Decision decision = state.decide(request_, own_);
     if (decision.kind == Decision::Kind::conflict) {
       return mode_conflict(request_, decision.party->mode, decision.party->slots);
     }
     tell(state);
-    if (once || time_is_up()) return busy();
+    // What looks free is somebody's for a moment only: who does not wait asks again.
+    if (once_ && decision.kind == Decision::Kind::take && vain_tries_++ < kVainTries) continue;
+    if (once_ || time_is_up()) return busy();
     if (auto ok = sweep(state); !ok) return ok.error();
     const auto& queue_now = state.waiters();
     if (own_ == 0 || std::none_of(queue_now.begin(), queue_now.end(),
@@ -264,78 +288,86 @@ Result<std::unique_ptr<Lease>> Acquisition::get() {
   }
 }
 
-// Nothing of ours stays.  A connection with a statement under way cannot be asked: another one ends
-// its session, and waits until that has ended.
-void Acquisition::leave() {
-  if (own_ == 0 && !connection_->broken()) return;
-  const Deadline deadline = patience();
-  const std::uint64_t before = connection_->id();
-  if (connection_->broken()) {
-    auto other = Connection::open(place_, deadline, Cancel());
-    if (!other) return;
-    connection_ = std::move(*other);
-    if (!end_session(*connection_, before, deadline)) return;
-    const Reply ended = connection_->ask(
-        wait_for_bell(holder_bell(request_.owner.id), place_->connect_timeout) +
-            wait_for_bell(waiter_bell(request_.owner.id), place_->connect_timeout) + "DO 0",
-        deadline, Cancel());
-    if (!ended.ok()) return;
-    if (const auto noting = std::exchange(noting_, 0); noting != 0) {
-      if (!end_session(*connection_, noting, deadline)) return;
-      if (!connection_->ask(statements_.settle(), deadline, Cancel()).ok()) return;
+// Says it again after a deadlock, as when many leave at once.
+Reply Acquisition::insist(const std::string& text, Deadline deadline, Cancel cancel) {
+  for (unsigned tries = 1;; ++tries) {
+    Reply reply = connection_->ask(text, deadline, cancel);
+    if (reply.ok() || !is_passing(reply.code) || tries >= kMostTries) return reply;
+    util::wait_readable(cancel.fd(), after(Clock::now(), jitter(Millis{tries * 2})));
+  }
+}
+
+// A session with a statement under way cannot be asked: another one ends it, waits until it has
+// ended, and removes what it has written.
+Result<void> Acquisition::remove_earlier(Deadline deadline, Cancel cancel) {
+  if (earlier_id_.empty()) return {};
+  if (auto ended = end_sessions_of(*connection_, earlier_id_, deadline, cancel); !ended) {
+    return ended;
+  }
+  const Reply removed = insist(
+      take_over(earlier_id_, place_->connect_timeout) + "; " + statements_.leave(earlier_id_),
+      deadline, cancel);
+  if (!removed.ok() && removed.code != kNoTable) return *removed.error;
+  if (number_in(removed.answers.front()) != 1) {
+    return Error{Errc::unreachable, place_->shown + ": an earlier connection has not ended yet"};
+  }
+  earlier_id_.clear();
+  return {};
+}
+
+// If there is no connection.  What was asked over the one that was lost is done or not, so all
+// begins anew, with another id.
+Result<void> Acquisition::connect() {
+  if (!connection_ || connection_->broken()) {
+    if (connection_ && earlier_id_.empty()) {
+      earlier_id_ = std::exchange(request_.owner.id, util::random_id());
+      own_ = 0;
+      gong_.reset();
     }
-  } else {
-    (void)connection_->ask("ROLLBACK", deadline, Cancel());
+    auto opened = Connection::open(place_, patience(), wait_.cancel);
+    if (!opened) return opened.error();
+    connection_ = std::move(*opened);
   }
-  (void)connection_->ask(statements_.leave(request_.owner.id), deadline, Cancel());
+  return remove_earlier(patience(), wait_.cancel);
+}
+
+// Nothing of ours stays.
+Result<void> Acquisition::leave() {
+  if (!connection_) return {};
+  if (own_ == 0 && earlier_id_.empty() && !connection_->broken()) return {};
+  const Deadline deadline = after(Clock::now(), place_->connect_timeout);
+  // The server may have closed it, and nobody has noticed yet.
+  if (!connection_->broken()) (void)connection_->ask("ROLLBACK", deadline, Cancel());
+  if (connection_->broken()) {
+    if (earlier_id_.empty()) earlier_id_ = request_.owner.id;
+    const Deadline last_try = std::min(deadline, after(Clock::now(), kFarewell));
+    auto other = Connection::open(place_, last_try, Cancel());
+    while (!other && other.error().code == Errc::unreachable && Clock::now() < last_try) {
+      util::wait_readable(-1, after(Clock::now(), jitter(Millis{500})));
+      other = Connection::open(place_, last_try, Cancel());
+    }
+    if (!other) return other.error();
+    connection_ = std::move(*other);
+  }
+  if (auto ok = remove_earlier(deadline, Cancel()); !ok) return ok;
+  if (own_ != 0) {
+    const Reply left = insist(statements_.leave(request_.owner.id), deadline, Cancel());
+    if (!left.ok()) return *left.error;
+  }
   connection_->close();
-}
-
-// For whoever has waited already: a server that is full, or restarts, is asked again for a while.
-Result<std::unique_ptr<Connection>> Acquisition::connect_again() {
-  const Deadline until = patience();
-  for (;;) {
-    auto connection = Connection::open(place_, until, wait_.cancel);
-    if (connection || connection.error().code != Errc::unreachable) return connection;
-    if (Clock::now() + Millis{200} >= std::min(until, wait_.until)) return connection;
-    if (!util::wait_readable(wait_.cancel.fd(), after(Clock::now(), Millis{200}))) continue;
-    return Error{Errc::cancelled, "stopped waiting"};
-  }
-}
-
-// After the connection was lost: all begins anew.
-Result<void> Acquisition::reopen(Error why) {
-  if (++losses_ > kMostLosses) return why;
-  util::log(util::Level::detail, why.message + "; connecting again");
-  leave();
-  const std::string before = std::exchange(request_.owner.id, util::random_id());
-  own_ = 0;
-  auto again = connect_again();
-  if (!again) return again.error();
-  connection_ = std::move(*again);
-  // If leave() found no server: what is left would be in our own way.
-  (void)connection_->ask(statements_.leave(before), patience(), wait_.cancel);
   return {};
 }
 
 Result<std::unique_ptr<Lease>> Acquisition::run() {
-  auto opened = Connection::open(place_, patience(), wait_.cancel);
-  if (!opened) return opened.error();
-  connection_ = std::move(*opened);
   for (;;) {
-    const bool once = time_is_up();
-    auto lease = get();
+    const auto connected = connect();
+    auto lease = connected ? get() : Result<std::unique_ptr<Lease>>(connected.error());
     if (lease) return lease;
-    Error error = lease.error();
-    // The wait ran out in the middle of a statement that waited, too.
-    const bool late = !once && time_is_up() && error.code == Errc::unreachable;
-    if (late) error = busy();
-    const bool again = error.code == Errc::unreachable && connection_->broken();
-    if (!again || once) {
-      leave();
-      return error;
+    if (const auto again = patience_.pause(lease.error()); !again) {
+      const auto left = leave();
+      return again.error().code == Errc::busy && !left ? left.error() : again.error();
     }
-    if (auto ok = reopen(error); !ok) return ok.error();
+    if (connection_) connection_->close();
   }
 }
 

@@ -36,6 +36,9 @@ namespace {
 // Between two looks whether an earlier holder has removed its record.  No lock of the server can
 // tell it: those of that holder have ended.
 constexpr Millis kLookForRecord{250};
+// innodb_lock_wait_timeout, as lock_row() sets it.
+constexpr Millis kLongestRowWait{60'000};
+constexpr Millis kNobodySaid = Millis::max();
 
 }  // namespace
 
@@ -80,8 +83,11 @@ Result<Reply> Acquisition::survey() {
 // 0: none is free.  The server gives up a wait after a minute, since it does not notice before that
 // nobody waits any more; then all is looked at again.
 Result<unsigned> Acquisition::lock_row(bool wait) {
+  const Deadline until =
+      wait ? std::min(wait_.until, after(patience(), kLongestRowWait)) : patience();
   const Reply reply = connection_->ask(statements_.lock_row(request_, connection_->mariadb(), wait),
-                                       wait ? wait_.until : patience(), wait_.cancel);
+                                       until, wait_.cancel);
+  if (!reply.ok() && wait && time_is_up() && reply.error->code == Errc::unreachable) return busy();
   if (!reply.ok() && (connection_->broken() || !is_passing(reply.code))) {
     return explain(reply, *place_);
   }
@@ -97,11 +103,14 @@ Result<Acquisition::Tried> Acquisition::attempt_row() {
   if (!surveyed) return surveyed.error();
   State state = state_of(surveyed.value().answers.back());
   const Decision decision = state.decide(request_, own_);
-  const bool wait = decision.kind == Decision::Kind::held && own_ != 0;
-  if (!wait && decision.kind != Decision::Kind::take && decision.kind != Decision::Kind::full) {
+  using Is = Decision::Kind;
+  const bool is_held = decision.kind == Is::held;
+  if (decision.kind != Is::take && decision.kind != Is::full && !(is_held && own_ != 0)) {
     return Tried{nullptr, std::move(state)};
   }
-  if (wait) tell(state);
+  // Who has locked the row has not said so yet, or is no dlock: that is waited for, too.
+  const bool wait = own_ != 0 && decision.kind != Is::full && request_.mode != Mode::slots;
+  if (is_held) tell(state);
   const Deadline asked = Clock::now();
   const auto slot = lock_row(wait);
   if (!slot) return slot.error();
@@ -110,20 +119,25 @@ Result<Acquisition::Tried> Acquisition::attempt_row() {
 }
 
 Result<Acquisition::Tried> Acquisition::take_row(unsigned slot, Deadline asked) {
-  auto other = own_ == 0 ? Connection::open(place_, patience(), wait_.cancel) : connect_again();
-  if (!other) return other.error();
+  auto other = Connection::open(place_, patience(), wait_.cancel);
+  if (!other) {
+    connection_->close();  // and the row lock, which nobody uses
+    return other.error();
+  }
   std::swap(connection_, *other);  // connection_ is who is asked
   util::LifeToken life = util::make_life_token();
-  auto reply = ask(statements_.note_holder(request_, own_, slot, life.mark));
+  auto reply = ask(forget_unused() + statements_.note_holder(request_, own_, slot, life.mark));
   std::swap(connection_, *other);
   if (!reply) {
-    if ((*other)->broken()) noting_ = (*other)->id();
     connection_->close();  // whatever was noted: without the row lock it means nothing
     return reply.error();
   }
   const auto& answers = reply.value().answers;
   const Outcome out = outcome(answers.at(answers.size() - 2));
-  if (!out.fit) return unfit(*place_);
+  if (!out.fit) {
+    connection_->close();
+    return unfit(*place_);
+  }
   Tried tried{nullptr, state_of(answers.back())};
   if (out.won == 0) {
     if (auto undone = ask(statements_.unlock_row()); !undone) return undone.error();
@@ -135,6 +149,8 @@ Result<Acquisition::Tried> Acquisition::take_row(unsigned slot, Deadline asked) 
     if (!said) return said.error();
   }
   tried.lease = lease(out, asked, std::move(life));
+  patience_.answered();
+  patience_.recovered();
   connection_ = std::move(*other);
   own_ = out.won;  // what leave() removes
   if (auto ok = outwait_earlier(*tried.lease, tried.state, out.won, slot); !ok) return ok.error();
@@ -183,7 +199,9 @@ Result<void> Acquisition::outwait_earlier(Lease& lease, State state, std::uint64
         over.push_back(party.id);
         continue;
       }
-      if (!party.present && !party.left) changes += statements_.delay(party.id, ttl);
+      if (!party.present && party.left.value_or(kNobodySaid) > ttl) {
+        changes += statements_.delay(party.id, ttl);
+      }
       if (delay.watch.ends) ends = delay.watch.ends.get();
       if (!party.present) until = std::min(until, delay.until);
       running.push_back(std::move(party));

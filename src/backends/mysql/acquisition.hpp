@@ -14,6 +14,7 @@
 #include "backends/mysql/state.hpp"
 #include "backends/mysql/statements.hpp"
 #include "core/backend.hpp"
+#include "core/patience.hpp"
 #include "util/life.hpp"
 #include "util/text.hpp"
 
@@ -27,6 +28,8 @@ class Acquisition {
         method_(method),
         request_(request),
         wait_(wait),
+        once_(wait.until <= Clock::now()),
+        patience_(wait_, place_->connect_timeout, request.key),
         statements_(method, place_->prefix, request.key) {}
 
   Result<std::unique_ptr<Lease>> run();
@@ -51,6 +54,7 @@ class Acquisition {
   // acquire.cpp
   Result<std::unique_ptr<Lease>> get();
   Result<Tried> attempt();
+  std::string forget_unused();
   Result<void> look_at_tables();
   Result<void> queue();
   Result<void> sweep(const State& state);
@@ -61,16 +65,17 @@ class Acquisition {
   Result<void> rest(Millis time);
   void tell(const State& state) { tell(state, state.holders()); }
   void tell(const State& state, const std::vector<Party>& holders);
-  void leave();
-  Result<std::unique_ptr<Connection>> connect_again();
-  Result<void> reopen(Error why);
+  Result<void> connect();
+  Reply insist(const std::string& text, Deadline deadline, Cancel cancel);
+  Result<void> remove_earlier(Deadline deadline, Cancel cancel);
+  Result<void> leave();
 
   Result<Reply> ask(const std::string& text) { return ask_until(text, patience()); }
   Result<Reply> ask_until(const std::string& text, Deadline deadline);
   State state_of(const Answer& rows) const { return {method_, parties_of(rows)}; }
   std::unique_ptr<Lease> lease(const Outcome& out, Deadline asked, util::LifeToken life = {});
 
-  Deadline patience() const { return after(Clock::now(), place_->connect_timeout); }
+  Deadline patience() const { return patience_.call_until(); }
   bool time_is_up() const { return wait_.until <= Clock::now(); }
   Error busy() const { return {Errc::busy, util::in_quotes(request_.key) + " is busy"}; }
 
@@ -78,14 +83,18 @@ class Acquisition {
   const Method method_;
   Request request_;
   const Wait& wait_;
+  const bool once_;  // whoever finds the lock held does not wait
+  Patience patience_;
   const Statements statements_;
 
   std::unique_ptr<Connection> connection_;
   std::unique_ptr<Connection> gong_;
-  std::uint64_t noting_ = 0;  // the session that may still be writing who has the row lock
+  // Of a connection that was lost: what it may have left, or may still come to leave; "": nothing.
+  std::string earlier_id_;
+  bool has_forgotten_unused_ = false;
   std::uint64_t own_ = 0;     // our row in the queue; 0: there is none
-  unsigned losses_ = 0;
   unsigned dead_holder_ = 0;  // how often we found that it was not there
+  unsigned vain_tries_ = 0;   // how often the lock looked free, and we did not get it
   std::uint64_t slow_first_ = 0;
   Deadline slow_since_{};
   std::string told_;  // the holders that on_blocked was last called with

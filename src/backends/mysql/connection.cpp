@@ -89,16 +89,15 @@ Result<std::pair<std::shared_ptr<Worker>, Worker::Greeting>> connect_to(
     Deadline deadline, Cancel cancel) {
   const std::string server = place->shown_host(host);
   const Deadline start = Clock::now();
-  const Deadline until = std::min(deadline, after(start, place->connect_timeout));
   auto worker = Worker::start(library, place, host);
   if (!worker) return worker.error();
-  switch (wait_for(**worker, until, cancel)) {
+  switch (wait_for(**worker, deadline, cancel)) {
     case Waited::cancelled:
       worker.value()->leave();
       return Error{Errc::cancelled, server + ": stopped connecting"};
     case Waited::late:
       worker.value()->leave();
-      return Error{Errc::unreachable, server + ": no answer" + within(start, until)};
+      return Error{Errc::unreachable, server + ": no answer" + within(start, deadline)};
     case Waited::done:
       break;
   }
@@ -133,9 +132,15 @@ Result<std::unique_ptr<Connection>> Connection::open(const std::shared_ptr<const
   const auto library = load_library();
   if (!library) return library.error();
   std::vector<Error> failures;
-  for (const HostPort& host : place->hosts) {
+  const std::size_t hosts = place->hosts.size();
+  const std::size_t first = *place->primary;
+  for (std::size_t tried = 0; tried < hosts; ++tried) {
+    const std::size_t number = (first + tried) % hosts;
+    const HostPort& host = place->hosts[number];
     const Deadline begun = Clock::now();
-    auto got = connect_to(*library.value(), place, host, deadline, cancel);
+    const auto share = (deadline - begun) / static_cast<int>(hosts - tried);
+    const Deadline its = std::min(begun + share, after(begun, place->connect_timeout));
+    auto got = connect_to(*library.value(), place, host, its, cancel);
     util::log_exchange(place->shown_host(host), "connect", got ? "connected" : got.error().message,
                        begun);
     if (!got) {
@@ -149,13 +154,13 @@ Result<std::unique_ptr<Connection>> Connection::open(const std::shared_ptr<const
     state->worker = std::move(got->first);
     state->greeting = got->second;
     auto connection = std::unique_ptr<Connection>(new Connection(std::move(state)));
-    if (place->hosts.size() == 1) return connection;
-    const Deadline until = std::min(deadline, after(Clock::now(), place->connect_timeout));
-    const Reply reply = connection->ask("SELECT @@GLOBAL.read_only", until, cancel);
+    if (hosts == 1) return connection;
+    const Reply reply = connection->ask("SELECT @@GLOBAL.read_only", its, cancel);
     if (!reply.ok()) {
       failures.push_back(*reply.error);
       if (reply.error->code == Errc::cancelled) return *reply.error;
     } else if (is_writable(reply)) {
+      *place->primary = number;
       return connection;
     } else {
       failures.push_back(
@@ -223,6 +228,7 @@ bool Connection::under_way() const { return !broken() && state_->under_way; }
 int Connection::fd() const { return broken() ? -1 : state_->greeting.fd; }
 std::uint64_t Connection::id() const { return state_->greeting.id; }
 bool Connection::mariadb() const { return state_->greeting.mariadb; }
+bool Connection::skips_locked() const { return state_->greeting.skips_locked; }
 bool Connection::broken() const { return !state_->worker; }
 
 void Connection::close() {

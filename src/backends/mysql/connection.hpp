@@ -27,8 +27,9 @@ struct Reply {
 /// Used by one thread at a time.
 class Connection {
  public:
-  /// Connects to the first of the place's hosts that answers; of several to the first that can be
-  /// written to, the primary.  Each host has place.connect_timeout, all have until `deadline`.
+  /// Connects to the place's host; of several to the first that can be written to, the primary.
+  /// The one that was it last is tried first.  All have until `deadline`, of which each gets an
+  /// equal share of what those before it have left; no host has more than place.connect_timeout.
   /// Errc::unreachable, denied, invalid (no such database), unsupported (no client library),
   /// cancelled.  May leave a thread behind that waits for the network; the process can end in spite
   /// of it.
@@ -59,6 +60,9 @@ class Connection {
 
   /// It is a MariaDB, and no MySQL.
   bool mariadb() const;
+
+  /// It knows SKIP LOCKED: MariaDB 10.6, MySQL 8.
+  bool skips_locked() const;
 
   /// Closed; every later ask fails at once.
   bool broken() const;

@@ -36,7 +36,7 @@ constexpr std::array kMeanings{
     Meaning{1047, Errc::unreachable, "this node of the cluster does not serve now"},
     Meaning{1053, Errc::unreachable, "it is shutting down"},
     Meaning{1114, Errc::unreachable, "its disk or table space is full"},
-    Meaning{1129, Errc::denied,
+    Meaning{1129, Errc::unreachable,
             "it has blocked this host after too many bad connections; "
             "an administrator can say FLUSH HOSTS there"},
     Meaning{1152, Errc::unreachable, "it has ended the connection"},
@@ -190,8 +190,11 @@ bool is_passing(unsigned code) {
   return code == 1213 || code == 1205 || code == 1020 || code == 1467;
 }
 
+// 1290, 1792, 1836: the server has become read-only.  Another one may be the primary by now, or the
+// name of this one may lead to another.
 bool ends_connection(unsigned code) {
-  constexpr std::array<unsigned, 9> kLast{1053, 1152, 1158, 1159, 1160, 1161, 1927, 3169, 4031};
+  constexpr std::array<unsigned, 12> kLast{1053, 1152, 1158, 1159, 1160, 1161,
+                                           1290, 1792, 1836, 1927, 3169, 4031};
   return is_of_library(code) || std::find(kLast.begin(), kLast.end(), code) != kLast.end();
 }
 

@@ -2,12 +2,20 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "backends/mysql/connection.hpp"
 
 namespace dlock::mysql {
 
 /// Ends a session.  False if it may not be done; true also if there is no such session.
-Result<bool> end_session(Connection& connection, std::uint64_t other, Deadline deadline);
+Result<bool> end_session(Connection& connection, std::uint64_t other, Deadline deadline,
+                         Cancel cancel = {});
+
+/// Ends the sessions of this owner but `connection`, as far as it may be done.  They are found by
+/// the named locks that only they have: the number of a connection may be another program's after
+/// a restart of the server.
+Result<void> end_sessions_of(Connection& connection, std::string_view owner, Deadline deadline,
+                             Cancel cancel);
 
 }  // namespace dlock::mysql

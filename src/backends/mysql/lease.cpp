@@ -109,7 +109,10 @@ Result<void> MysqlLease::connect(Deadline deadline, Cancel cancel) {
   connection_ = std::move(*again);
   has_bell_ = false;
   listens_to_ = -1;
-  return {};
+  // The server may not have noticed that the earlier session has ended: it would keep its bell, and
+  // its row lock.
+  auto ended = end_sessions_of(*connection_, request_.owner.id, deadline, cancel);
+  return ended ? ended : not_told(ended.error());
 }
 
 Error MysqlLease::lost(const Answer& found) {
@@ -136,7 +139,10 @@ std::optional<Answer> MysqlLease::find_out(Deadline deadline, Cancel cancel) {
   if (!other) return std::nullopt;
   connection_ = std::move(*other);
   listens_to_ = -1;
-  Reply found = connection_->ask(statements_.confirm(row_), until, cancel);
+  // What the session had under way is done, or never will be, once it has ended.
+  if (!end_sessions_of(*connection_, request_.owner.id, until, cancel)) return std::nullopt;
+  const std::string ended = wait_for_bell(session_bell(request_.owner.id), remaining(until));
+  Reply found = connection_->ask(ended + statements_.confirm(row_), until, cancel);
   if (!found.ok()) return std::nullopt;
   return std::move(found.answers.back());
 }

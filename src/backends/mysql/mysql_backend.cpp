@@ -46,6 +46,7 @@ class MysqlBackend final : public Backend {
 
 // What is asked here may be asked twice.
 Result<Reply> MysqlBackend::ask(const std::string& text, Deadline deadline) {
+  deadline = std::min(deadline, after(Clock::now(), place_->connect_timeout));
   const bool used = connection_ && !connection_->broken();
   for (unsigned tries = 1;; ++tries) {
     if (!connection_ || connection_->broken()) {

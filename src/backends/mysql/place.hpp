@@ -1,6 +1,8 @@
 // Which servers, how to get in, which database, and what the names of the tables begin with.
 #pragma once
 
+#include <atomic>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -25,6 +27,8 @@ struct Place {
   Tls tls = Tls::off;
   std::string ca;                 // path of a PEM file; empty: whom this machine trusts
   Millis connect_timeout{5'000};  // for one host
+  /// Which of the hosts could be written to last: it is asked first.
+  std::shared_ptr<std::atomic<std::size_t>> primary = std::make_shared<std::atomic<std::size_t>>(0);
 
   /// The host for messages: "mysql db1:3306", "mysql /run/mysqld/mysqld.sock".
   std::string shown_host(const HostPort& host) const;

@@ -2,8 +2,10 @@
 //           version counts them: that is the fence.  mysql-table locks that row first, within one
 //           text, so that nobody waits for a client that has it; mysql-version reads the version,
 //           looks whether the lock is free, and raises the version only if nobody else did in the
-//           meantime.  mysql-row has a row lock of its own before it comes to this, so that what is
-//           written here outlives the transaction that holds that.
+//           meantime.  It is also no smaller than the milliseconds since 1970, so that it grows
+//           even if the row was deleted, or is missing in a backup.  mysql-row has a row lock of
+//           its own before it comes to this, so that what is written here outlives the transaction
+//           that holds that.
 // Expiry.   Expired rows are deleted before it is looked whether there is a holder: a renewal that
 //           is under way is waited for, and one that comes later finds no row.  By the server's
 //           clock throughout.  That may be set, forward by more than a ttl: so a holder's session
@@ -27,8 +29,12 @@ namespace {
 
 constexpr std::string_view kHolderBell = "dlock.h.";
 constexpr std::string_view kWaiterBell = "dlock.w.";
+constexpr std::string_view kSessionBell = "dlock.s.";
+constexpr std::string_view kNotingBell = "dlock.n.";
 constexpr std::string_view kGongBell = "dlock.g.";
 constexpr std::string_view kNow = "UTC_TIMESTAMP(6)";
+constexpr std::string_view kNowMs =
+    "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000)";
 
 std::string bell_of_row(std::string_view prefix) {
   return "IS_USED_LOCK(CONCAT('" + std::string(prefix) + "', owner))";
@@ -46,6 +52,9 @@ std::string is_ours() {
   return "(expires_at > " + std::string(kNow) + " OR " + bell_of_row(kHolderBell) +
          " = CONNECTION_ID())";
 }
+
+// NULL where there is no row of the key.
+std::string next_fence() { return "GREATEST(@dlock_version + 1, " + std::string(kNowMs) + ")"; }
 
 std::string in(Millis time) {
   return std::string(kNow) + " + INTERVAL " + std::to_string(time.count() * 1'000) + " MICROSECOND";
@@ -77,19 +86,46 @@ constexpr const char* kOutcome =
 
 std::string holder_bell(std::string_view owner) { return std::string(kHolderBell) += owner; }
 std::string waiter_bell(std::string_view owner) { return std::string(kWaiterBell) += owner; }
+std::string session_bell(std::string_view owner) { return std::string(kSessionBell) += owner; }
+std::string noting_bell(std::string_view owner) { return std::string(kNotingBell) += owner; }
 std::string gong_bell(std::string_view owner) { return std::string(kGongBell) += owner; }
 
+namespace {
+
 // Never a negative time: for ever to one kind of server and NULL to the other.
-std::string wait_for_bell(const std::string& bell, Millis wait) {
-  const std::string name = literal(bell);
+std::string get_lock(const std::string& bell, Millis wait) {
   const auto seconds = std::max<std::int64_t>((wait.count() + 999) / 1'000, 0);
-  return "DO IF(GET_LOCK(" + name + ", " + std::to_string(seconds) + ") = 1, RELEASE_LOCK(" + name +
-         "), 0); ";
+  return "GET_LOCK(" + literal(bell) + ", " + std::to_string(seconds) + ")";
 }
 
-std::string take_bell(const std::string& bell) {
-  return "SELECT GET_LOCK(" + literal(bell) + ", 0); ";
+// Once, however often it is said: RELEASE_LOCK undoes one GET_LOCK only.
+std::string have(const std::string& bell) {
+  return "(IS_USED_LOCK(" + literal(bell) + ") = CONNECTION_ID() OR " + get_lock(bell, Millis{0}) +
+         " = 1)";
 }
+
+// Of a session that may come to hold the lock.
+std::string have_both(std::string_view owner) {
+  return have(session_bell(owner)) + " AND " + have(holder_bell(owner));
+}
+
+}  // namespace
+
+std::string wait_for_bell(const std::string& bell, Millis wait) {
+  return "DO IF(" + get_lock(bell, wait) + " = 1, RELEASE_LOCK(" + literal(bell) + "), 0); ";
+}
+
+std::string sessions_of(std::string_view owner) {
+  return "SELECT IS_USED_LOCK(" + literal(session_bell(owner)) + "), IS_USED_LOCK(" +
+         literal(noting_bell(owner)) + ")";
+}
+
+std::string take_over(std::string_view owner, Millis wait) {
+  return "SELECT " + get_lock(session_bell(owner), wait) + " = 1 AND " +
+         get_lock(noting_bell(owner), wait) + " = 1";
+}
+
+std::string take_bell(const std::string& bell) { return "SELECT " + have(bell) + "; "; }
 
 std::string drop_bell(const std::string& bell) {
   return "DO RELEASE_LOCK(" + literal(bell) + "); ";
@@ -150,14 +186,15 @@ std::string Statements::in_way(const Request& request, std::uint64_t own, bool e
 }
 
 // Whoever comes through the gate has @dlock_gate = 1 and the number of the grant in @dlock_fence.
-std::string Statements::grant(const Request& request, std::uint64_t own, const std::string& gate,
-                              const std::string& condition, unsigned slot,
+// Without its bells nobody does: the session was given up, and the text has come late.
+std::string Statements::grant(const Request& request, std::uint64_t own, const std::string& bells,
+                              const std::string& gate, const std::string& condition, unsigned slot,
                               std::string_view life) const {
   const std::string& owner = request.owner.id;
   const std::string id = std::to_string(own);
   const std::string sole = request.mode == Mode::exclusive && method_ != Method::row ? "1" : "NULL";
   const std::string expires = method_ == Method::row ? "NULL" : in(request.ttl);
-  return "SET @dlock_fit = " + fit(tables_) +
+  return "SET @dlock_bell = " + bells + ", @dlock_fit = " + fit(tables_) +
          ", @dlock_version = NULL, @dlock_fence = NULL, @dlock_gate = 0, @dlock_won = 0; " + gate +
          "INSERT INTO " + tables_.locks + kColumns + " SELECT " + method_text_ + ", " + key_ +
          ", " + std::to_string(static_cast<int>(Kind::holder)) + ", " + sole + ", " +
@@ -172,25 +209,26 @@ std::string Statements::grant(const Request& request, std::uint64_t own, const s
 
 std::string Statements::attempt(const Request& request, std::uint64_t own) const {
   const std::string row = " FROM " + tables_.keys + " WHERE " + of_key() + " AND slot = 0";
-  const std::string raise = "UPDATE " + tables_.keys + " SET version = version + 1 WHERE " +
+  const std::string raise = "UPDATE " + tables_.keys + " SET version = @dlock_fence WHERE " +
                             of_key() + " AND slot = 0 AND ";
+  const std::string number = "SET @dlock_fence = " + next_fence();
   const std::string clear =
       "DELETE FROM " + tables_.locks + " WHERE " + of_key() + " AND (" + kind_is(Kind::broken) +
       " OR (" + kind_is(Kind::holder) + " AND " + bell_of_row(kHolderBell) +
       " IS NULL)) AND expires_at <= " + std::string(kNow) + " AND @dlock_fit AND ";
-  std::string gate = take_bell(holder_bell(request.owner.id));
+  std::string gate;
   if (method_ == Method::version) {
-    gate += "SELECT version INTO @dlock_version" + row + "; START TRANSACTION; " + raise +
-            "version = @dlock_version AND @dlock_fit AND NOT " + in_way(request, own, false) +
-            "; SET @dlock_gate = ROW_COUNT(), @dlock_fence = @dlock_version + 1; " + clear +
-            "@dlock_gate = 1; ";
+    gate = "SELECT version INTO @dlock_version" + row + "; " + number + "; START TRANSACTION; " +
+           raise + "version = @dlock_version AND @dlock_fit AND @dlock_bell AND NOT " +
+           in_way(request, own, false) + "; SET @dlock_gate = ROW_COUNT(); " + clear +
+           "@dlock_gate = 1; ";
   } else {
-    gate += "START TRANSACTION; SELECT version INTO @dlock_version" + row +
-            " FOR UPDATE; SET @dlock_gate = @dlock_version IS NOT NULL, @dlock_fence = "
-            "@dlock_version + 1; " +
-            clear + "@dlock_gate = 1; ";
+    gate = "START TRANSACTION; SELECT version INTO @dlock_version" + row + " FOR UPDATE; " +
+           number + ", @dlock_gate = @dlock_version IS NOT NULL AND @dlock_bell; " + clear +
+           "@dlock_gate = 1; ";
   }
-  std::string text = grant(request, own, gate, in_way(request, own, true), 0, {});
+  std::string text =
+      grant(request, own, have_both(request.owner.id), gate, in_way(request, own, true), 0, {});
   if (method_ == Method::table) text += raise + "@dlock_won > 0; ";
   return text + "COMMIT; DO IF(@dlock_won > 0, RELEASE_LOCK(" +
          literal(waiter_bell(request.owner.id)) +
@@ -209,8 +247,8 @@ std::string Statements::lock_row(const Request& request, bool mariadb, bool wait
   const unsigned last = request.mode == Mode::slots ? request.slots : 1;
   const std::string how = !shared ? " FOR UPDATE" : mariadb ? " LOCK IN SHARE MODE" : " FOR SHARE";
   return "SET SESSION wait_timeout = " + idle_limit(request.ttl) +
-         ", innodb_lock_wait_timeout = 60; " + take_bell(holder_bell(request.owner.id)) +
-         "START TRANSACTION; SELECT slot FROM " + tables_.keys + " WHERE " + of_key() +
+         ", innodb_lock_wait_timeout = 60; " + "SELECT " + have_both(request.owner.id) +
+         "; START TRANSACTION; SELECT slot FROM " + tables_.keys + " WHERE " + of_key() +
          " AND slot BETWEEN 1 AND " + std::to_string(last) + " ORDER BY slot LIMIT 1" + how +
          (wait ? "" : " SKIP LOCKED");
 }
@@ -225,25 +263,25 @@ std::string Statements::note_holder(const Request& request, std::uint64_t own, u
   const std::string row = tables_.keys + " WHERE " + of_key() + " AND slot = 0";
   const std::string gate =
       "START TRANSACTION; SELECT version INTO @dlock_version FROM " + row +
-      " FOR UPDATE; SET @dlock_gate = @dlock_version IS NOT NULL, @dlock_fence = @dlock_version + "
-      "1; DELETE FROM " +
-      tables_.locks + " WHERE " + of_key() + " AND @dlock_fit AND " + kind_is(Kind::broken) +
-      " AND expires_at <= " + std::string(kNow) + "; ";
+      " FOR UPDATE; SET @dlock_gate = @dlock_version IS NOT NULL AND @dlock_bell, @dlock_fence = " +
+      next_fence() + "; DELETE FROM " + tables_.locks + " WHERE " + of_key() +
+      " AND @dlock_fit AND " + kind_is(Kind::broken) + " AND expires_at <= " + std::string(kNow) +
+      "; ";
   const bool slots = request.mode == Mode::slots;
   const std::string other = "EXISTS (SELECT 1 FROM " + tables_.locks + " WHERE " + of_key() +
                             " AND " + kind_is(Kind::holder) + " AND " + bell_of_row(kHolderBell) +
                             " IS NOT NULL AND (mode " + (slots ? "<> " : "= ") +
                             mode_number(Mode::slots) +
                             (slots ? " OR slots <> " + std::to_string(request.slots) : "") + "))";
-  return grant(request, own, gate, other, slot, life) + "UPDATE " + tables_.keys +
-         " SET version = version + 1 WHERE " + of_key() +
+  return grant(request, own, have(noting_bell(request.owner.id)), gate, other, slot, life) +
+         "UPDATE " + tables_.keys + " SET version = @dlock_fence WHERE " + of_key() +
          " AND slot = 0 AND @dlock_won > 0; COMMIT; " + kOutcome + look(false);
 }
 
 std::string Statements::delay(std::uint64_t id, Millis time) const {
   return "UPDATE " + tables_.locks + " SET expires_at = " + in(time) +
          " WHERE id = " + std::to_string(id) + " AND " + kind_is(Kind::holder) +
-         " AND expires_at IS NULL; ";
+         " AND (expires_at IS NULL OR expires_at > " + in(time) + "); ";
 }
 
 std::string Statements::forget_ended(const std::vector<std::uint64_t>& ids) const {
@@ -255,7 +293,7 @@ std::string Statements::create_rows(const std::vector<unsigned>& slots) const {
   std::string rows;
   for (const unsigned slot : slots) {
     rows += (rows.empty() ? "(" : ", (") + method_text_ + ", " + key_ + ", " +
-            std::to_string(slot) + ", 0)";
+            std::to_string(slot) + ", " + std::string(kNowMs) + ")";
   }
   return "INSERT IGNORE INTO " + tables_.keys + " (method, name, slot, version) VALUES " + rows;
 }
@@ -266,16 +304,13 @@ std::string Statements::survey() const {
 }
 
 std::string Statements::join(const Request& request) const {
-  return take_bell(waiter_bell(request.owner.id)) + "INSERT INTO " + tables_.locks + kColumns +
-         " VALUES (" + method_text_ + ", " + key_ + ", " +
+  return "SET @dlock_bell = " + have(session_bell(request.owner.id)) + " AND " +
+         have(waiter_bell(request.owner.id)) + "; INSERT INTO " + tables_.locks + kColumns +
+         " SELECT " + method_text_ + ", " + key_ + ", " +
          std::to_string(static_cast<int>(Kind::waiter)) + ", NULL, 0, " +
          literal(request.owner.id) + ", " + mode_number(request.mode) + ", " +
          std::to_string(request.slots) + ", 0, 0, " + std::string(kNow) + ", NULL, " +
-         literal(format_lock_record(request)) + ")";
-}
-
-std::string Statements::settle() const {
-  return "SELECT version FROM " + tables_.keys + " WHERE " + of_key() + " AND slot = 0 FOR UPDATE";
+         literal(format_lock_record(request)) + " FROM DUAL WHERE @dlock_bell";
 }
 
 std::string Statements::leave(std::string_view owner) const {
@@ -287,6 +322,56 @@ std::string Statements::sweep(const std::vector<std::uint64_t>& ids) const {
          kind_is(Kind::waiter) + " AND " + bell_of_row(kWaiterBell) + " IS NULL";
 }
 
+// Each statement on its own.  What somebody has locked is passed over: it is in use, or an
+// administrator's, for whom nobody shall wait.  So what decides is a plain SELECT, which waits for
+// no lock; a subquery of a DELETE would.
+//   Waiters whose sessions have ended, and holders that have expired.
+//   A holder of mysql-row has no end until somebody gives it one.  One whose session has ended gets
+//   a week: the next holder can still wait for its command.
+//   One key without holders and waiters.  The version of slot 0 tells when the last grant was; a
+//   grant that is under way makes it young.  A holder of mysql-row that comes in between finds its
+//   other slots missing, and creates them again.
+// Only 16 rows are looked at, in the order of the primary key: an index on the age would do, but
+// with one, MariaDB 10.11 aborts when its disk is full.  Of the locks, from a random one on.  Of
+// the keys, the neighbours of our own, and then the first ones: so the first unused key is always
+// among those that somebody looks at.
+std::string Statements::forget_unused() const {
+  const std::string week = " INTERVAL 7 DAY";
+  const std::string now(kNow);
+  const std::string no_holder = bell_of_row(kHolderBell) + " IS NULL";
+  const std::string skip = " LIMIT 16 FOR UPDATE SKIP LOCKED) AS unused STRAIGHT_JOIN ";
+  const std::string old_locks = "(SELECT id FROM " + tables_.locks +
+                                " WHERE id BETWEEN @dlock_from AND @dlock_to AND since < " + now +
+                                " -" + week + " AND ";
+  const std::string its_lock = skip + tables_.locks + " AS lock_row ON lock_row.id = unused.id";
+  const std::string week_ago = std::string(kNowMs) + " - 604800000";
+  const auto find_key = [&](const std::string& after) {
+    return "SELECT name INTO @dlock_unused FROM (SELECT name, version FROM " + tables_.keys +
+           " WHERE method = " + method_text_ + " AND name > " + after +
+           " ORDER BY name, slot LIMIT 16) AS one WHERE @dlock_unused IS NULL AND version < " +
+           week_ago + " AND name <> " + key_ + " AND NOT EXISTS (SELECT 1 FROM " + tables_.keys +
+           " AS counter WHERE counter.method = " + method_text_ +
+           " AND counter.name = one.name AND counter.slot = 0 AND counter.version >= " + week_ago +
+           ") AND NOT EXISTS (SELECT 1 FROM " + tables_.locks +
+           " AS lock_row WHERE lock_row.method = " + method_text_ +
+           " AND lock_row.name = one.name) LIMIT 1; ";
+  };
+  return "SELECT CAST(MIN(id) + RAND() * (MAX(id) - MIN(id)) AS UNSIGNED), MAX(id) INTO "
+         "@dlock_from, @dlock_to FROM " +
+         tables_.locks + "; SELECT id INTO @dlock_to FROM " + tables_.locks +
+         " WHERE id >= @dlock_from ORDER BY id LIMIT 15, 1; DELETE lock_row FROM " + old_locks +
+         "(" + kind_is(Kind::waiter) + " AND " + bell_of_row(kWaiterBell) +
+         " IS NULL OR expires_at < " + now + " AND " + no_holder + ")" + its_lock + "; UPDATE " +
+         old_locks + "method = " + std::to_string(static_cast<int>(Method::row)) + " AND " +
+         kind_is(Kind::holder) + " AND expires_at IS NULL AND " + no_holder + its_lock +
+         " SET lock_row.expires_at = " + now + " +" + week + "; SET @dlock_unused = NULL; " +
+         find_key(key_) + find_key(literal("")) + "DELETE key_row FROM (SELECT name, slot FROM " +
+         tables_.keys + " WHERE method = " + method_text_ +
+         " AND name = @dlock_unused AND version < " + week_ago + skip + tables_.keys +
+         " AS key_row ON key_row.method = " + method_text_ +
+         " AND key_row.name = unused.name AND key_row.slot = unused.slot; ";
+}
+
 std::string Statements::pass_over(std::uint64_t id) const {
   return "DELETE FROM " + tables_.locks + " WHERE id = " + std::to_string(id) + " AND " +
          kind_is(Kind::waiter);
@@ -295,8 +380,9 @@ std::string Statements::pass_over(std::uint64_t id) const {
 // If the lease has expired, GET_LOCK would keep other clients out until the server notices that
 // this session has ended.
 std::string Statements::resume(std::uint64_t id, std::string_view owner, Millis ttl) const {
-  return "SET SESSION wait_timeout = " + idle_limit(ttl) + "; SELECT IF(EXISTS (SELECT 1 FROM " +
-         tables_.locks + " WHERE id = " + std::to_string(id) + " AND " + kind_is(Kind::holder) +
+  return "SET SESSION wait_timeout = " + idle_limit(ttl) + "; DO " + have(session_bell(owner)) +
+         "; SELECT IF(EXISTS (SELECT 1 FROM " + tables_.locks +
+         " WHERE id = " + std::to_string(id) + " AND " + kind_is(Kind::holder) +
          " AND expires_at > " + std::string(kNow) + "), GET_LOCK(" + literal(holder_bell(owner)) +
          ", 0), 0)";
 }
@@ -326,11 +412,11 @@ std::string Statements::confirm(std::uint64_t id) const {
 }
 
 std::string Statements::release(std::uint64_t id, std::string_view owner, bool slots) const {
-  std::string text = "DELETE FROM " + tables_.locks + " WHERE id = " + std::to_string(id) +
-                     " AND " + of_key() + " AND " + kind_is(Kind::holder) +
-                     (method_ == Method::row ? "" : " AND " + is_ours()) + "; " + confirm(id) +
-                     "; " + (method_ == Method::row ? "COMMIT; " : "") + "DO RELEASE_LOCK(" +
-                     literal(holder_bell(owner)) + ")";
+  std::string text =
+      "DELETE FROM " + tables_.locks + " WHERE id = " + std::to_string(id) + " AND " + of_key() +
+      " AND " + kind_is(Kind::holder) + (method_ == Method::row ? "" : " AND " + is_ours()) + "; " +
+      confirm(id) + "; " + (method_ == Method::row ? "COMMIT; " : "") + "DO RELEASE_LOCK(" +
+      literal(holder_bell(owner)) + "), RELEASE_LOCK(" + literal(session_bell(owner)) + ")";
   if (slots) text += "; " + first_gong();
   return text;
 }
@@ -357,7 +443,7 @@ std::string Statements::break_grant(std::string_view owner, std::string_view why
          " SET kind = " + std::to_string(static_cast<int>(Kind::broken)) +
          ", sole = NULL, why = " + literal(why) + ", expires_at = " + in(kKept) + " WHERE " +
          of_key() + " AND owner = " + literal(owner) + " AND " + kind_is(Kind::holder) + " AND " +
-         alive + "; SELECT IS_USED_LOCK(" + literal(holder_bell(owner)) + "); " + first_gong();
+         alive + "; SELECT IS_USED_LOCK(" + literal(session_bell(owner)) + "); " + first_gong();
 }
 
 std::string Statements::mend_grant(std::string_view owner) const {

@@ -17,11 +17,21 @@ namespace dlock::mysql {
 /// of a holder's, and the one of a waiter's.  Whoever waits for it is woken when it goes.
 std::string holder_bell(std::string_view owner);
 std::string waiter_bell(std::string_view owner);
+/// The ones that tell whose session it is: nobody waits for them but the next session of the same
+/// acquire().  The second is that of a session that writes a note_holder().
+std::string session_bell(std::string_view owner);
+std::string noting_bell(std::string_view owner);
 /// The one of a connection that a waiter has for nothing else than to be ended by who makes room.
 std::string gong_bell(std::string_view owner);
 
 /// Waits until nobody has the bell, but not longer than `wait`, in whole seconds.
 std::string wait_for_bell(const std::string& bell, Millis wait);
+/// The sessions of this owner: two numbers, or NULL.
+std::string sessions_of(std::string_view owner);
+/// Waits until the sessions of this owner have ended, but not longer than `wait`, in whole seconds,
+/// for each, and takes their bells.  An answer: 1 if so.  While this session lives, no text of that
+/// owner that comes late takes the lock or joins the queue.
+std::string take_over(std::string_view owner, Millis wait);
 /// Has the bell, if nobody else has it.  An answer: 1 if so.
 std::string take_bell(const std::string& bell);
 /// Rings it.
@@ -50,8 +60,7 @@ class Statements {
   /// holder's LifeToken.
   std::string note_holder(const Request& request, std::uint64_t own, unsigned slot,
                           std::string_view life) const;
-  /// mysql-row: the command of this earlier holder may run so long from now.  Changes nothing if
-  /// that was said before.
+  /// mysql-row: the command of this earlier holder may run so long from now, and no longer.
   std::string delay(std::uint64_t id, Millis time) const;
   /// Removes the rows of holders whose commands have ended.
   std::string forget_ended(const std::vector<std::uint64_t>& ids) const;
@@ -64,12 +73,13 @@ class Statements {
 
   /// A row for who waits.  The answer has its id.
   std::string join(const Request& request) const;
-  /// Waits until nobody writes a note_holder().
-  std::string settle() const;
   /// Removes what there is of this owner.
   std::string leave(std::string_view owner) const;
   /// Removes the rows of waiters whose connections have gone.
   std::string sweep(const std::vector<std::uint64_t>& ids) const;
+  /// Removes some of the rows of other keys that nobody has used for a week.  Goes in front of
+  /// another text.  For servers with Connection::skips_locked().
+  std::string forget_unused() const;
   /// Removes the row of a waiter that does not come for the lock.
   std::string pass_over(std::uint64_t id) const;
 
@@ -107,8 +117,9 @@ class Statements {
   std::string change_holder(std::uint64_t id, const std::string& changes) const;
   std::string columns(bool records) const;
   std::string in_way(const Request& request, std::uint64_t own, bool expired_too) const;
-  std::string grant(const Request& request, std::uint64_t own, const std::string& gate,
-                    const std::string& condition, unsigned slot, std::string_view life) const;
+  std::string grant(const Request& request, std::uint64_t own, const std::string& bells,
+                    const std::string& gate, const std::string& condition, unsigned slot,
+                    std::string_view life) const;
 
   const Method method_;
   const Tables tables_;

@@ -18,6 +18,7 @@ class Worker {
     int fd = -1;  // open until leave()
     std::uint64_t id = 0;
     bool mariadb = false;
+    bool skips_locked = false;
   };
 
   /// Begins to connect.  Errc::unreachable if there can be no thread.
