@@ -41,8 +41,10 @@ constexpr std::array kFlags{
          .rival = "nonblock",
          .fallback = "for ever",
          .brief = "wait for the lock at most this long",
-         .text = "If the lock is not acquired within DURATION, dlock exits with status 75 (see "
-                 "--conflict-exit-code). With 0, dlock tries once."},
+         .text =
+             "If the lock is not acquired within DURATION, dlock exits with status 75 (see "
+             "--conflict-exit-code), or with 69 if the backend does not answer when it is over. "
+             "With 0, dlock tries once. See OUTAGES."},
     Flag{.name = "ttl",
          .kind = ValueKind::duration,
          .value = "DURATION",
@@ -281,8 +283,10 @@ constexpr std::array kFlags{
          .range = {1, 24 * kHoursMs, "more than 0 and at most 24h"},
          .fallback = "5s",
          .brief = "try to reach the backend for at most this long",
-         .text = "If too few servers answer within DURATION, dlock exits with status 69. The wait "
-                 "for a lock that is held is not limited by it: see --wait."},
+         .text = "At the start: if too few servers answer within DURATION, dlock exits with "
+                 "status 69. If a server refuses the connection, dlock tries again until DURATION "
+                 "is over; with --nonblock it does not. Once the backend has answered, --wait is "
+                 "the limit: see OUTAGES."},
     Flag{
         .name = "prefix",
         .value = "TEXT",

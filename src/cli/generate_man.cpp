@@ -266,6 +266,7 @@ std::string generate_man(std::span<const BackendEntry> backends) {
   out += man::kStatusFile;
   out += man::kSignals;
   out += man::kNested;
+  out += man::kOutages;
   out += man::kRedis;
   out += man::kRedlock;
   out += man::kZookeeper;

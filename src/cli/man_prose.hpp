@@ -217,6 +217,19 @@ the id of this grant;
 .B DLOCK_FENCE
 the fencing token, where the backend has one: a number larger than that of every
 earlier grant of this lock.
+It is the last token plus one or, if that is larger, the time of the grant in
+milliseconds since 1970.
+The time is that of the server
+.RB ( file :
+of this machine;
+.BR redlock :
+the median of the servers that grant the lock).
+So tokens keep growing even if the backend has lost its data, unless its clock is
+behind: see CAVEATS.
+With
+.B zookeeper
+the token is not a time: see ZOOKEEPER.
+Store it in 64 bits: it has 13 digits.
 Hand it to what the command writes to, and let that refuse a number smaller than
 one that it has seen;
 .TP
@@ -383,12 +396,19 @@ The file backend is meant for a local file system.
 On NFS, locks depend on the server and on the mount options, and can be lost
 without a sign.
 .TP
-.B Fencing tokens of the file backend
-stand in the lock directory.
-.I /run/lock
-is in memory, so the numbers begin again after a boot.
-If they must not, make a directory on disk and name it:
-.BR "\-\-backend file:///var/lib/dlock" .
+.B Fencing tokens after a loss of data.
+The backend stores the last token of each lock.
+If it has lost that token, the next token is the time by its clock.
+If that clock is behind the lost token, the next token is smaller than an earlier one.
+This can happen if the clock was set back, if the clock of a standby is behind that of
+the primary that failed, or if a machine without a battery\-backed clock was
+rebooted.
+Keep the clocks of all servers synchronized (NTP).
+On a machine without a battery\-backed clock, start dlock only after its clock is
+synchronized
+.RB ( After=time\-sync.target ).
+This does not apply to
+.BR zookeeper .
 .TP
 .B Readers and writers of the file backend.
 .BR flock (2)
@@ -403,8 +423,8 @@ beside a lock with
 .BR \-\-slots .
 .TP
 .B Removing lock files.
-A lock file holds the fencing counter of its key: removed, it begins again at 1.
-Whoever holds the lock at that moment has lost it, and dlock ends the command.
+If you remove the file of a held lock, its holder loses the lock: dlock ends the
+command, with status 79.
 .TP
 .B \-\-min\-hold and nested runs
 can leave a process behind that keeps the lock: with a backend whose locks end
@@ -414,6 +434,71 @@ A service manager or a container that ends everything when dlock exits ends that
 process, too, and the lock with it.
 Where a lock has a ttl, the server alone keeps it for
 .BR \-\-min\-hold .
+)";
+
+inline constexpr std::string_view kOutages = R"(.SH OUTAGES
+When dlock starts, it tries to reach the backend until
+.B \-\-connect\-timeout
+or
+.B \-\-wait
+is over, whichever is shorter.
+A server that refuses the connection, a name that does not resolve and a server that is
+loading its data are tried again until then.
+With
+.B \-\-nonblock
+or
+.BR "\-\-wait 0" ,
+dlock tries once; if the server is silent, this takes
+.BR \-\-connect\-timeout .
+If the backend is not reached, the status is 69.
+dlock never tries again after a wrong password or a missing right (status 77), nor if
+the database does not exist (status 64).
+.PP
+Once the backend has answered, a waiter tries again until
+.B \-\-wait
+is over, or for ever without
+.BR \-\-wait .
+This covers a restart, a failover, a broken network, and a server that has reached its
+limit of connections.
+If the first new try fails too, dlock prints a warning, and when the backend answers
+again, a second message.
+If the backend fails again within 10 seconds, this counts as the same outage: dlock
+prints the next warning only when it has lasted for another 10 seconds.
+With
+.B \-\-quiet
+there is no message: set a limit with
+.BR \-\-wait .
+.PP
+The time between two tries is random and grows to 2 seconds at most, so that
+many waiters do not come back at one instant.
+A waiter may lose its place in the queue during an outage.
+If the backend does not answer when
+.B \-\-wait
+is over, the status is 69 instead of 75, also with
+.BR \-\-conflict\-exit\-code .
+Then dlock may exit up to 3 seconds later, because it ends its last request and leaves
+the queue.
+.PP
+A holder keeps trying to renew while its lease lasts.
+It prints a warning when a renewal fails, and a message when one succeeds again.
+If the lease is about to expire, dlock ends the command and exits with 79.
+With
+.B mysql\-row
+the lock ends with the connection: see
+.BR MYSQL .
+A longer
+.B \-\-ttl
+lets the command survive a longer outage, but keeps the lock longer after a machine has
+failed.
+.PP
+.BR list ,
+.B show
+and
+.B force\-release
+try once.
+If a server does not answer within
+.BR \-\-connect\-timeout ,
+they exit with 69.
 )";
 
 inline constexpr std::string_view kRedis = R"(.SH REDIS
@@ -444,11 +529,12 @@ For a lock
 .I K
 there are also
 .IR {K}:fence ,
-the fencing counter, which stays,
+the last fencing token, which expires a week after the clock of the server has passed
+it,
 .I {K}:owner
 and
 .IR {K}:queue ,
-which expire, and while somebody waits
+which expire, and for each waiter
 .IR {K}:waiter:ID .
 .I {K}:revoked:ID
 says for a minute why a lock was taken away, or for twenty that a request of that
@@ -512,7 +598,7 @@ The
 backend is for that.
 .TP
 .B A restart without its data
-frees all locks and begins the fencing tokens again.
+frees all locks; fencing tokens keep growing (see CAVEATS).
 The holders notice at their next renewal, and end their commands, but others may
 have the lock by then.
 With
@@ -571,7 +657,9 @@ held without it, it counts once, and a warning says so when the lock is renewed.
 .PP
 All servers are asked at once, and each has 5 % of the ttl, at most 200 ms, to
 answer; the first answers that decide are enough.
-If too few answer, the status is 69, and the message names those that did not.
+If too few answer, dlock tries again: see OUTAGES.
+When it gives up, the status is 69, and the message names the servers that did not
+answer.
 A holder that cannot renew the lock with a majority ends its command before the
 lock is over, with status 79.
 For
@@ -585,6 +673,8 @@ one of them stops everything, and a warning says so.
 .PP
 The fencing token is agreed on in a second round, so that it grows whichever
 majority grants the lock.
+It is at least the median of the clocks of the servers that grant the lock, so one
+clock that is wrong does no harm.
 .SS What it assumes
 .TP
 .B Clocks
@@ -596,12 +686,12 @@ and comes back at once can grant a lock a second time.
 Let it save every write
 .RB ( appendonly " yes, " appendfsync " always),"
 or stay away for one ttl.
-With its data it loses its fencing counters, too: a later token can then be
-smaller than an earlier one.
 .IP
-A lock that is held when such a server comes back is given to it again at the next
-renewal, with its token, so a long job outlives a restart of one server after
-another: let a third of the ttl go by in between.
+If a server comes back without its data, the holder stores its lock there again at its
+next renewal, with the same token.
+So you can restart one server after another while a job runs: wait a third of the ttl
+between two restarts.
+This works until a week after the grant.
 )";
 
 inline constexpr std::string_view kZookeeper = R"(.SH ZOOKEEPER
@@ -770,10 +860,16 @@ slots are passed on and
 reaches a holder.
 Breaking the lock of another user of the database needs more, as told below.
 .PP
-There is a row in
+The last fencing token of each lock is in
+.IR dlock_keys .
+If nobody has used a lock for a week, its rows are deleted: a few rows each time
+that dlock acquires another lock.
+Rows of
 .I dlock_keys
-for each key and method that was ever used, since it counts the fencing tokens.
-A row of a key that is not in use may be deleted; its tokens then begin again.
+are deleted by MariaDB 10.6 or later and MySQL 8.0.1 or later.
+On an older server they stay, and you may delete those of locks that nobody holds or
+waits for
+.RB ( "dlock list" ).
 .SS How they wait
 A waiter sleeps in the server, in
 .BR GET_LOCK() ,
@@ -795,8 +891,9 @@ that gets its lock.
 They count towards
 .B max_connections
 and
-.BR max_user_connections ;
-when there are no more, the status is 69.
+.BR max_user_connections .
+If the server has no free connection, dlock tries again: see OUTAGES.
+Raise these limits if waiters often meet them.
 .SS Leases
 All times are by the clock of the server.
 A holder of
@@ -833,9 +930,11 @@ Machines count as the same if they have one kernel and one network namespace, so
 two containers usually do not.
 If a machine with a holder fails, the next holder on another machine thus waits
 until the server notices (a ttl at most) and for a ttl after that.
-If the first one to wait gives up, the server counts on for those after it.
+If the first waiter gives up, the delay goes on, and does not begin anew for the next
+one.
 .B "dlock force\-release"
-ends the wait.
+ends the delay at once.
+Use it only if you know that the earlier command has ended.
 .SS What it cannot promise
 .TP
 .B The clock of the server.
@@ -855,7 +954,8 @@ forward then, it ends the delay early.
 .TP
 .B Failover with asynchronous replication.
 The standby that becomes the primary may not have heard of the latest grants: the
-lock is then granted twice, and fencing tokens are given again.
+lock is then granted twice.
+The later grant has the larger fencing token, if the clock of the standby is not behind.
 Semi\-synchronous replication
 .RB ( AFTER_SYNC ,
 with a timeout that never lets it go on alone) avoids it.
@@ -929,8 +1029,11 @@ says, and
 when the lock is taken.
 .TP
 .B When a shard is down,
-its keys cannot be locked, with status 69, and a job that holds one of them is
-ended as when any server fails.
+its keys cannot be locked.
+A new run fails with status 69 after
+.BR \-\-connect\-timeout ,
+a waiter goes on waiting, and a holder ends its command when its lease is about to
+expire: see OUTAGES.
 Locks in the other shards are not affected: who wants one of them does not even
 connect to any shard but its own.
 .B "dlock list"
@@ -959,8 +1062,10 @@ A lock that is held then stays where it is until it is released, and others do n
 see it.
 .B "dlock list"
 warns of locks that it finds in a shard that is not theirs.
-The fencing tokens of a key that moves begin again, or go on from those of its new
-shard.
+If the clock of the new shard is not behind that of the old one, the fencing tokens of a
+key that moves keep growing; with
+.B zookeeper
+they can become smaller.
 )";
 
 inline constexpr std::string_view kExamples = R"(.SH EXAMPLES
