@@ -16,12 +16,14 @@ use_file() { location=$DLOCK_BACKEND; }
 use_redis() {
   . "${BASH_SOURCE[0]%/*}/redis.sh"
   start_redis server
+  servers_of_backend=(redis server)
   DLOCK_BACKEND=${redis_url[server]}
   location=$DLOCK_BACKEND/0
 }
 use_redlock() {
   . "${BASH_SOURCE[0]%/*}/redis.sh"
   start_redlock server second third
+  servers_of_backend=(redis server second third)
   DLOCK_BACKEND=redlock://$servers
   location=$DLOCK_BACKEND/0
   agree=' (3 of 3 servers agree)'
@@ -29,6 +31,7 @@ use_redlock() {
 use_zookeeper() {
   . "${BASH_SOURCE[0]%/*}/zookeeper.sh"
   start_zk server
+  servers_of_backend=(zk server)
   DLOCK_BACKEND=${zk_url[server]}
   location=$DLOCK_BACKEND
 }
@@ -39,7 +42,18 @@ use_mysql-version() { lib_use_mysql version; }
 lib_use_mysql() {
   . "${BASH_SOURCE[0]%/*}/mysql.sh"
   mysql_backend "$1"
+  servers_of_backend=(mysql server)
 }
+
+# stop_servers: kills all that the backend has.  restart_servers: starts them once more, with their data
+# if they keep any.
+stop_servers() { lib_each_server stop; }
+restart_servers() { lib_each_server restart; }
+lib_each_server() {
+  local name
+  for name in "${servers_of_backend[@]:1}"; do "$1_${servers_of_backend[0]}" "$name"; done
+}
+servers_of_backend=()  # their kind, and their names
 
 agree=
 declare -A trait=() pid=()
@@ -57,15 +71,17 @@ unset lib_name lib_value
 # ends_at_once: a holder that is killed holds nothing any more, and not only when its ttl is over.
 ends_at_once() { [[ ${trait[ends_on]} != @(session|ttl) ]]; }
 
-# What a holder or waiter of these tests runs: see start.
+# What a holder or waiter of these tests runs: see start.  There are many of them: read(1) sleeps without a
+# process of its own.
 cat >job <<'SH'
-#!/bin/sh
+#!/bin/bash
+exec 9<> <(:)
 echo $$ >"$1.pid"
 echo "$DLOCK_TOKEN" >"$1.token"
 echo "${DLOCK_FENCE-}" >"$1.fence"
 echo "$1" >>order
 touch "$1.held"
-until test -e "$1.go"; do sleep 0.02; done
+until [[ -e $1.go ]]; do read -rt 0.02 -u 9 || :; done
 SH
 chmod +x job
 job=./job

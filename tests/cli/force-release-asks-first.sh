@@ -47,14 +47,14 @@ lives() {
   [[ $("$DLOCK" show -o id job) == *"$(head -c 12 "$1.token")" ]] || fail "$1 lost the lock"
 }
 
-holder a -k job --label 'nightly run'
+holder a -k job --label 'at 3am'
 for answer in 'y\n' 'YES\n' 'Yes\n' 'yes \n' ' yes\n' 'yess\n' '\n' 'no\nyes\n' '\x04' 'ye\x04\x04'; do
   answers 1 "$answer" :
   assert_contains "$(<seen)" $'dlock: "job" was not broken' "what is said after the answer $answer"
 done
 lives a
 assert_equal "\"job\" in $location is held by" "$(head -n 1 seen)" "the question"
-row="$(head -c 12 a.token)  $(uname -n) +${pid[a]} +$(id -un) .* \\./job +nightly run\$"
+row="$(head -c 12 a.token)  $(uname -n) +${pid[a]} +$(id -un) .* \\./job +at 3am\$"
 grep -qE "$row" seen || fail "the question does not show the holder: $(<seen)"
 assert_contains "$(<seen)" 'Type "yes" to break it: ' "the question"
 

@@ -12,7 +12,7 @@ keys=(job Job 'job ' ' job' 'two  words' "it's" '"quoted"' '\' 'a\nb' '*' '?' 'j
   a/b ../../etc . .. '{job}' '{a}b' 'a{b}c' 'a}b' job:owner '{dlock:job}:owner' '{job}:fence' -x -- --yes '$HOME' '#' $'\u00e9' $'e\u0301' $'\U1F512'
   $'evil\u202egnp.exe' $'zero\u200bwidth\u2066\ufeff\u00ad\u2028\U000e0041' "$(printf 'k%.0s' {1..255})"
   "$(printf 'k%.0s' {1..254})" "$(printf '%%%.0s' {1..255})" "$(printf '\u20ac%.0s' {1..85})")
-sed -i 's/sleep 0.02/sleep 0.3/' job  # there are many of them
+sed -i 's/-rt 0.02/-rt 0.3/' job  # there are many of them
 for i in "${!keys[@]}"; do start "$i" "--key=${keys[i]}"; done
 for i in "${!keys[@]}"; do wait_until 60 test -e "$i.held"; done
 

@@ -33,12 +33,16 @@ for name in "${!DLOCK_@}"; do
 done
 export DLOCK DLOCK_TEST DLOCK_SOURCE DLOCK_PROXY DLOCK_RESERVED_PORT DLOCK_CLOCK_SHIM DLOCK_MEMORY_SHIM DLOCK_ZK
 export LC_ALL=C.UTF-8
+# The system's programs first: the python3 of a version manager is a script that takes half a second to start.
+export PATH=/usr/bin:/bin:$PATH
 unset name XDG_CONFIG_HOME XDG_CONFIG_DIRS XDG_STATE_HOME XDG_DATA_HOME XDG_CACHE_HOME CDPATH
 
 # In memory where there is some: disks are slow to make things durable.
 tmp=$(mktemp -d /dev/shm/dlock-test.XXXXXX 2>/dev/null || mktemp -d)
 locks=$tmp/locks
 mkdir -m 0700 "$locks" "$tmp/home" "$tmp/run"
+lib_never=$tmp/home/.never  # nobody writes there
+mkfifo "$lib_never"
 export HOME=$tmp/home XDG_RUNTIME_DIR=$tmp/run TMPDIR=$tmp DLOCK_BACKEND=file://$locks
 
 # Ends the background jobs of the script that are left, and removes $tmp.
@@ -107,10 +111,15 @@ wait_until() {
   local seconds=$1 end
   shift
   end=$((${EPOCHREALTIME/./} + seconds * 1000000))
+  ! "$@" || return 0
+  # Many scripts wait at once: read(1) sleeps without a process of its own.
+  local never
+  exec {never}<>"$lib_never"
   until "$@"; do
     ((${EPOCHREALTIME/./} < end)) || fail "not within $seconds s: $*"
-    sleep 0.01
+    read -r -t 0.01 -u "$never" || true
   done
+  exec {never}<&-
 }
 
 # now_ms: prints the time, in milliseconds.
@@ -173,7 +182,7 @@ try() {
 # hold ARGUMENTS...: a job in the background that holds the lock "job" until release.
 hold() {
   rm -f held go
-  "$DLOCK" run -q -k job "$@" -- sh -c 'touch held; until test -e go; do sleep 0.02; done' &
+  "$DLOCK" run -q -k job "$@" -- bash -c 'exec 9<> <(:); touch held; until [[ -e go ]]; do read -rt 0.02 -u 9 || :; done' &
   holder=$!
   wait_until 30 test -e held
 }

@@ -188,6 +188,7 @@ case $backend in
     # Of mysql-row only those holders count whose session is there, and of all methods only such waiters.
     mariadb --no-defaults --user=root --socket="${mysql_dir[server]}/socket" --unbuffered test >bells <<SQL &
 SELECT GET_LOCK('dlock.h.theirs', 0), GET_LOCK(CONCAT('dlock.h.', $evil), 0),
+       GET_LOCK('dlock.s.theirs', 0), GET_LOCK(CONCAT('dlock.s.', $evil), 0),
        GET_LOCK('dlock.w.theirs', 0), GET_LOCK(CONCAT('dlock.w.', $evil), 0);
 SELECT 'have them';
 SELECT SLEEP(1000);

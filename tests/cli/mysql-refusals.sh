@@ -40,7 +40,7 @@ refuses 69 "$host:2" mysql://$host:1,$host:2/db
 refuses 69 'no such socket' "mysql:///db?socket=$tmp/none"
 for name in silent full; do refuses 69 'no answer within ' "mysql://$host:${port[$name]}/db"; done
 for name in http ssh zeros; do refuses 69 "$host:${port[$name]}" "mysql://$host:${port[$name]}/db"; done
-refuses 77 'blocked' "mysql://$host:${port[blocked]}/db"
+refuses 69 'blocked' "mysql://$host:${port[blocked]}/db"
 assert_lacks "$(<err)" $'\e' "what a server says"
 
 (umask 077 && echo "$secret-wrong" >wrong)

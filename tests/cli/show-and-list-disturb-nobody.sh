@@ -9,7 +9,7 @@ need pgrep
 
 # A job that tells if another one runs: ./violated is there then.
 cat >exclusive <<'SH'
-#!/bin/sh
+#!/bin/bash
 mkdir inside || touch violated
 trap 'rmdir inside || touch violated' EXIT
 . ./job

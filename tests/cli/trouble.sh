@@ -7,9 +7,10 @@
 need flock
 
 cat >"$tmp/job.sh" <<'SH'
-#!/bin/sh
+#!/bin/bash
+exec 9<> <(:)
 touch started
-until test -e go; do sleep 0.02; done
+until [[ -e go ]]; do read -rt 0.02 -u 9; done
 exit "${1:-0}"
 SH
 cat >"$tmp/stubborn.sh" <<'SH'

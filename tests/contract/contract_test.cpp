@@ -358,6 +358,20 @@ TEST_P(Contract, AReleaseAfterALossDoesNotHurtTheNextHolder) {
   EXPECT_TRUE(release(*next));
 }
 
+TEST_P(Contract, FencesGrowAlsoAfterTheServiceHasLostItsData) {
+  NEEDS(fencing);
+  std::uint64_t last = 0;
+  for (int i = 0; i < 3; ++i) {
+    auto lease = hold(*a, request("job"));
+    ASSERT_TRUE(lease && lease->fence());
+    EXPECT_GT(*lease->fence(), last);
+    last = *lease->fence();
+    EXPECT_TRUE(release(*lease));
+    if (!service->forget()) return;
+    std::this_thread::sleep_for(Millis{2});  // nothing that is set up anew takes less
+  }
+}
+
 TEST_P(Contract, FencesGrowWithEveryGrant) {
   NEEDS(fencing);
   std::uint64_t last = 0;

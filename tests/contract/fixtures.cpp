@@ -1,6 +1,8 @@
 #include "fixtures.hpp"
 
+#include <algorithm>
 #include <array>
+#include <filesystem>
 
 #include "core/sharded_backend.hpp"
 #include "support/mysql_server.hpp"
@@ -25,7 +27,14 @@ class UrlService final : public Service {
     entry_ = find_backend(url_.substr(0, url_.find(':')));
   }
   const Traits& traits() const override { return entry_->traits; }
-  std::unique_ptr<Backend> connect() override { return open_url(url_); }
+  std::unique_ptr<Backend> connect(Millis patience) override { return open_url(url_, patience); }
+  bool forget() override {
+    if (!url_.starts_with("file:")) return false;
+    for (const auto& entry : std::filesystem::directory_iterator(dir_.path())) {
+      std::filesystem::remove_all(entry);
+    }
+    return true;
+  }
 
  private:
   TempDir dir_;
@@ -36,7 +45,11 @@ class UrlService final : public Service {
 class RedisService final : public Service {
  public:
   const Traits& traits() const override { return find_backend("redis")->traits; }
-  std::unique_ptr<Backend> connect() override { return open_url(server_.url()); }
+  std::unique_ptr<Backend> connect(Millis patience) override {
+    return open_url(server_.url(), patience);
+  }
+  std::vector<TestServer*> servers() override { return {&server_}; }
+  bool forget() override { return server_.command("FLUSHALL") == "OK"; }
 
  private:
   RedisServer server_;
@@ -45,12 +58,17 @@ class RedisService final : public Service {
 class RedlockService final : public Service {
  public:
   const Traits& traits() const override { return find_backend("redlock")->traits; }
-  std::unique_ptr<Backend> connect() override {
+  std::unique_ptr<Backend> connect(Millis patience) override {
     std::string url = "redlock://";
     for (const RedisServer& server : servers_) {
       url += (url.ends_with('/') ? "127.0.0.1:" : ",127.0.0.1:") + std::to_string(server.port());
     }
-    return open_url(url);
+    return open_url(url, patience);
+  }
+  std::vector<TestServer*> servers() override { return {&servers_[0], &servers_[1], &servers_[2]}; }
+  bool forget() override {
+    return std::all_of(servers_.begin(), servers_.end(),
+                       [](const auto& server) { return server.command("FLUSHALL") == "OK"; });
   }
 
  private:
@@ -65,9 +83,14 @@ class ZooKeeperService final : public Service {
     root_ = "/contract" + std::to_string(++services);
     ZooKeeperClient(server_->port()).create(root_);
   }
-  ~ZooKeeperService() override { server_->clear(); }
+  ~ZooKeeperService() override {
+    if (!server_->disturbed()) server_->clear();
+  }
   const Traits& traits() const override { return find_backend("zookeeper")->traits; }
-  std::unique_ptr<Backend> connect() override { return open_url(server_->url() + root_); }
+  std::unique_ptr<Backend> connect(Millis patience) override {
+    return open_url(server_->url() + root_, patience);
+  }
+  std::vector<TestServer*> servers() override { return {server_.get()}; }
 
  private:
   std::shared_ptr<ZooKeeperServer> server_ = shared_server<ZooKeeperServer>();
@@ -87,7 +110,7 @@ class ShardedService final : public Service {
     }
   }
   const Traits& traits() const override { return entry_->traits; }
-  std::unique_ptr<Backend> connect() override {
+  std::unique_ptr<Backend> connect(Millis) override {
     auto backend = open_backend(*entry_, target_, after(Clock::now(), Millis{5'000}), Cancel());
     if (backend) return std::move(*backend);
     ADD_FAILURE() << backend.error().message;
@@ -124,10 +147,18 @@ class MysqlService final : public Service {
     database_ = "contract" + std::to_string(++services);
     server_->ask("CREATE DATABASE " + database_);
   }
-  ~MysqlService() override { server_->ask("DROP DATABASE " + database_); }
+  ~MysqlService() override {
+    if (!server_->disturbed()) server_->ask("DROP DATABASE " + database_);
+  }
   const Traits& traits() const override { return find_backend("mysql-" + method_)->traits; }
-  std::unique_ptr<Backend> connect() override {
-    return open_url(server_->url(method_, "app:sesame", database_));
+  std::unique_ptr<Backend> connect(Millis patience) override {
+    return open_url(server_->url(method_, "app:sesame", database_), patience);
+  }
+  std::vector<TestServer*> servers() override { return {server_.get()}; }
+  bool forget() override {
+    server_->ask("DROP TABLE IF EXISTS " + database_ + ".dlock_keys, " + database_ +
+                 ".dlock_locks");
+    return true;
   }
 
  private:
@@ -178,6 +209,17 @@ std::vector<ServiceKind> service_kinds() {
                                  {"sharded_memory", sharded_memory}};
   // A row without `open` was left out of this build; a server that is missing is told by
   // redis_test.cpp and zookeeper_test.cpp, which are skipped then.
+  for (const ServiceKind& kind : server_kinds()) kinds.push_back(kind);
+  if (find_backend("mysql-table")->open != nullptr && MysqlServer::available()) {
+    kinds.push_back({"strange_mysql_table", strange_mysql_table});
+    kinds.push_back({"strange_mysql_row", strange_mysql_row});
+    kinds.push_back({"strange_mysql_version", strange_mysql_version});
+  }
+  return kinds;
+}
+
+std::vector<ServiceKind> server_kinds() {
+  std::vector<ServiceKind> kinds;
   if (find_backend("redis")->open != nullptr && RedisServer::available()) {
     kinds.push_back({"redis", redis});
     kinds.push_back({"redlock", redlock});
@@ -189,21 +231,19 @@ std::vector<ServiceKind> service_kinds() {
     kinds.push_back({"mysql_table", mysql_table});
     kinds.push_back({"mysql_row", mysql_row});
     kinds.push_back({"mysql_version", mysql_version});
-    kinds.push_back({"strange_mysql_table", strange_mysql_table});
-    kinds.push_back({"strange_mysql_row", strange_mysql_row});
-    kinds.push_back({"strange_mysql_version", strange_mysql_version});
   }
   return kinds;
 }
 
-std::unique_ptr<Backend> open_url(const std::string& url) {
+std::unique_ptr<Backend> open_url(const std::string& url, Millis connect_timeout) {
   const auto parsed = parse_url(url);
   if (!parsed) {
     ADD_FAILURE() << url << ": " << parsed.error().message;
     return nullptr;
   }
   const BackendEntry* entry = find_backend(parsed.value().scheme);
-  auto backend = entry->open({.url = parsed.value()}, after(Clock::now(), Millis{5'000}), Cancel());
+  auto backend = entry->open({.url = parsed.value(), .connect_timeout = connect_timeout},
+                             after(Clock::now(), Millis{5'000}), Cancel());
   if (!backend) {
     ADD_FAILURE() << url << ": " << backend.error().message;
     return nullptr;

@@ -10,6 +10,7 @@
 
 #include "core/backend.hpp"
 #include "support/temp_dir.hpp"
+#include "support/test_server.hpp"
 
 namespace dlock::test {
 
@@ -19,7 +20,11 @@ class Service {
   virtual ~Service() = default;
   virtual const Traits& traits() const = 0;
   /// A client of its own, as another process would be.
-  virtual std::unique_ptr<Backend> connect() = 0;
+  virtual std::unique_ptr<Backend> connect(Millis connect_timeout = Millis{5'000}) = 0;
+  /// What can be stopped and started again; none where the kernel is the service.
+  virtual std::vector<TestServer*> servers() { return {}; }
+  /// Loses all that it knows of locks, as if it was set up anew.  False: it cannot do that.
+  virtual bool forget() { return false; }
 };
 
 struct ServiceKind {
@@ -28,9 +33,11 @@ struct ServiceKind {
 };
 
 std::vector<ServiceKind> service_kinds();
+/// Those that have servers.
+std::vector<ServiceKind> server_kinds();
 inline void PrintTo(const ServiceKind& kind, std::ostream* out) { *out << kind.name; }
 
 /// Opens a backend of the test registry; a test failure and null if that fails.
-std::unique_ptr<Backend> open_url(const std::string& url);
+std::unique_ptr<Backend> open_url(const std::string& url, Millis connect_timeout = Millis{5'000});
 
 }  // namespace dlock::test

@@ -80,6 +80,28 @@ TEST_P(MysqlFaults, AServerThatComesBackWithItsDataKnowsTheLeaseButNoRowLock) {
   EXPECT_TRUE(rows_become(0));
 }
 
+// A server that was restarted counts its connections from the beginning.
+TEST_P(MysqlFaults, AWaiterThatConnectsAgainKillsNobodyElsesSession) {
+  auto lease = hold(*a, request("job"));
+  for (int i = 0; i < 100; ++i) inspect(*client(), "job");
+  Waiting waiter(through_proxy(), request("job"));
+  ASSERT_TRUE(waiters_are(1));
+  const long session = std::stol(session_of("kind = 1", true));
+  proxy->refuse();
+  server->start_again();
+  std::vector<std::unique_ptr<Backend>> programs;
+  const auto is_there = [&] { return sessions("id = " + std::to_string(session)) == 1; };
+  for (int i = 0; i < 130; ++i) {
+    programs.push_back(client());
+    inspect(*programs.back(), "job");
+  }
+  ASSERT_TRUE(is_there());
+  proxy->pass();
+  (void)lease->release(soon(), Cancel());
+  EXPECT_TRUE(release(*waiter.lease()));
+  EXPECT_TRUE(is_there());
+}
+
 TEST_P(MysqlFaults, AServerThatDiesRightAfterAGrantDoesNotGiveItsNumberAgain) {
   std::uint64_t last = 0;
   for (int i = 0; i < 3; ++i) {
@@ -181,6 +203,21 @@ TEST_P(MysqlFaults, AHolderThatIsThereIsNotWaitedOutOrRemoved) {
   EXPECT_EQ(number("SELECT COUNT(*) FROM dlock_locks WHERE kind = 0"), 1);
   (*other)->close();
   EXPECT_TRUE(eventually([&] { return is_free_for(*a, request("job")); }));
+}
+
+// Its session has ended, and its command may run for longer than the connect timeout: that is no
+// silence of the server.
+TEST_P(MysqlFaults, ANewArrivalWaitsForAnEarlierCommandForAsLongAsItMay) {
+  if (!is_row()) return;
+  constexpr int kTtl = 2'000;
+  auto lease = hold(*a, brief(kTtl));
+  kill_session(session_of("kind = 0"));
+  auto hasty = client({.patience = Millis{400}});
+  LeaseResult next = Error{};
+  const auto took = time_of([&] { next = hasty->acquire(request("job"), {.until = in(20'000)}); });
+  ASSERT_TRUE(next) << next.error().message;
+  EXPECT_GE(took, Millis{kTtl - 200});
+  EXPECT_TRUE(release(**next));
 }
 
 // As behind a proxy, or with a library, that connects again in silence.

@@ -25,10 +25,11 @@ class MysqlStandby : public testing::TestWithParam<const char*> {
     standby->ask("START SLAVE");
   }
   // The standby stands first.
-  std::unique_ptr<Backend> connect() {
+  std::unique_ptr<Backend> connect(Millis connect_timeout = Millis{5'000}) {
     return open_url("mysql-" + std::string(GetParam()) +
-                    "://app:sesame@127.0.0.1:" + std::to_string(standby->port()) +
-                    ",127.0.0.1:" + std::to_string(primary->port()) + "/test");
+                        "://app:sesame@127.0.0.1:" + std::to_string(standby->port()) +
+                        ",127.0.0.1:" + std::to_string(primary->port()) + "/test",
+                    connect_timeout);
   }
   bool is_copied() {
     return eventually([&] {
@@ -67,6 +68,55 @@ TEST_P(MysqlStandby, ALeaseThatWasCopiedGoesOnAfterAFailover) {
   auto next = hold(*other, request("job"));
   ASSERT_TRUE(next);
   EXPECT_GT(next->fence(), fence);
+}
+
+TEST_P(MysqlStandby, AHostThatIsSilentLeavesTimeForTheOthers) {
+  standby->pause();
+  auto client = connect(Millis{2'000});
+  auto lease = hold(*client, request("job"));
+  ASSERT_TRUE(lease);
+  // From now on the primary is asked first.
+  const auto took = time_of([&] { EXPECT_TRUE(is_free_for(*client, request("other"))); });
+  EXPECT_LT(took, here(Millis{700}));
+  EXPECT_TRUE(release(*lease));
+}
+
+TEST_P(MysqlStandby, APrimaryThatFallsSilentCostsNobodyALease) {
+  auto client = connect();
+  auto lease = hold(*client, request("job"));
+  ASSERT_TRUE(lease);
+  ASSERT_TRUE(is_copied());
+  Waiting waiting(connect(), request("job"));
+  ASSERT_TRUE(waiting.blocked());
+  primary->pause();
+  standby->ask("STOP SLAVE");
+  standby->ask("SET GLOBAL read_only = 0");
+  // As the keeper asks.
+  EXPECT_FALSE(lease->renew(in(1'000), Cancel()));
+  EXPECT_TRUE(eventually([&] { return lease->renew(in(5'000), Cancel()).has_value(); }));
+  EXPECT_TRUE(release(*lease));
+  waiting.cancel();
+  primary->resume();
+}
+
+// As before maintenance: the old primary goes on to answer.
+TEST_P(MysqlStandby, APlannedSwitchoverIsFollowedByTheHolderAndItsWaiter) {
+  auto client = connect();
+  auto lease = hold(*client, request("job"));
+  ASSERT_TRUE(lease);
+  Waiting waiting(connect(), request("job"));
+  ASSERT_TRUE(waiting.blocked());
+  ASSERT_TRUE(eventually(
+      [&] { return standby->ask("SELECT COUNT(*) FROM dlock_locks WHERE kind = 1") == "1"; }));
+  primary->ask("SET GLOBAL read_only = 1");
+  standby->ask("STOP SLAVE");
+  standby->ask("SET GLOBAL read_only = 0");
+  EXPECT_TRUE(renew(*lease));
+  EXPECT_EQ(standby->ask("SELECT COUNT(*) FROM dlock_locks WHERE kind = 0"), "1");
+  EXPECT_TRUE(release(*lease));
+  lease = waiting.lease();
+  EXPECT_TRUE(lease && release(*lease));
+  EXPECT_TRUE(eventually([&] { return standby->ask("SELECT COUNT(*) FROM dlock_locks") == "0"; }));
 }
 
 // The price of a copy that comes later: nothing there knows of the lock.  What must hold is that

