@@ -53,15 +53,21 @@ sigset_t only(int sig) {
 }
 
 // `kill $PPID` in the job: the supervisor is the command's parent.  SIGTERM means the same
-// whichever process of dlock it is sent to; the front knows what it means now.
+// whichever process of dlock it is sent to; the front knows what it means now.  Once it has gone,
+// stay_behind() does.
 pid_t the_front = 0;
+volatile sig_atomic_t term_is_pending = 0;
 void pass_on_sigterm(pid_t front) {
   the_front = front;
   struct sigaction action {};
   action.sa_flags = SA_RESTART;
   action.sa_handler = [](int sig) {
     const int error = errno;
-    if (getppid() == the_front) kill(the_front, sig);
+    if (getppid() == the_front) {
+      kill(the_front, sig);
+    } else {
+      term_is_pending = 1;
+    }
     errno = error;
   };
   sigaction(SIGTERM, &action, nullptr);
@@ -481,6 +487,7 @@ void Supervisor::stay_behind() {
   util::log_end();
   context_.inherited.drop();
   signal(SIGTERM, SIG_DFL);  // there is no front to pass it on to
+  if (term_is_pending != 0) raise(SIGTERM);
   staying_ = true;
   if (lender_.has_borrowers()) watch();
   lender_ = Lender();
