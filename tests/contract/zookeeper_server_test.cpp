@@ -160,17 +160,21 @@ TEST_F(ZooKeeperServers, OneThatTakesNoMoreConnectionsIsUnreachable) {
 
 // --- an ensemble
 
+// One ensemble for all of them, which each repairs first.
 class ZooKeeperThree : public ZooKeeperTest {
  protected:
   void SetUp() override {
     if (find_backend("zookeeper")->open == nullptr) GTEST_SKIP() << "built without zookeeper";
     if (!ZooKeeperServer::available()) GTEST_SKIP() << "zookeeper is not installed";
-    three.emplace();
+    if (three == nullptr) three = std::make_unique<ZooKeeperEnsemble>();
+    three->repair();
+    ASSERT_TRUE(eventually([] { return three->operator[](three->leader()).clear(); }));
     a = connect_zookeeper(three->url());
     b = connect_zookeeper(three->url());
   }
+  static void TearDownTestSuite() { three.reset(); }
   static Request lasting() { return request("job", Mode::exclusive, 1, Millis{20'000}); }
-  std::optional<ZooKeeperEnsemble> three;
+  static inline std::unique_ptr<ZooKeeperEnsemble> three;
 };
 
 TEST_F(ZooKeeperThree, AnotherLeaderKeepsHolderAndQueue) {
@@ -194,6 +198,55 @@ TEST_F(ZooKeeperThree, AnotherLeaderKeepsHolderAndQueue) {
   EXPECT_FALSE(two.done(20));
   EXPECT_TRUE(release(*lease));
   EXPECT_TRUE(two.lease());
+}
+
+TEST_F(ZooKeeperThree, ARollingRestartKeepsHolderAndWaiter) {
+  auto lease = hold(*a, lasting());
+  const auto fence = lease->fence();
+  Waiting waiting(connect_zookeeper(three->url()), lasting());
+  ASSERT_TRUE(waiters_are(1));
+  for (std::size_t i = 0; i < three->size(); ++i) {
+    three->operator[](i).kill();
+    EXPECT_TRUE(eventually([&] { return renew(*lease).has_value(); }));
+    three->operator[](i).start_again();
+    EXPECT_TRUE(eventually([&] { return renew(*lease).has_value(); }));
+  }
+  EXPECT_FALSE(waiting.done(0));
+  EXPECT_TRUE(waiters_are(1));
+  EXPECT_TRUE(eventually([&] { return release(*lease).has_value(); }));
+  lease = waiting.lease();
+  ASSERT_TRUE(lease);
+  EXPECT_GT(lease->fence(), fence);
+  EXPECT_TRUE(release(*lease));
+}
+
+// The holder is connected to one server only, which falls silent.  The majority ends its session.
+TEST_F(ZooKeeperThree, OnTheMinorityAHolderGivesUpBeforeTheMajorityGrantsTheLock) {
+  const std::size_t leader = three->leader();
+  ZooKeeperServer& minority = three->operator[]((leader + 1) % 3);
+  const std::string majority =
+      three->operator[](leader).url() + ',' + three->operator[]((leader + 2) % 3).address();
+  auto isolated = connect_zookeeper(minority.url());
+  auto lease = hold(*isolated, request("job", Mode::exclusive, 1, Millis{2'000}));
+  ASSERT_TRUE(lease);
+  const auto fence = lease->fence();
+  Waiting waiting(connect_zookeeper(majority), lasting());
+  ASSERT_TRUE(waiters_are(1));
+  EXPECT_TRUE(renew(*lease));
+  minority.pause();
+  const Deadline paused = Clock::now();
+  while (!waiting.done(0) && Clock::now() < paused + kPatience) {
+    EXPECT_FALSE(lease->renew(in(20), Cancel()));
+  }
+  EXPECT_LE(lease->valid_until(), Clock::now()) << "OVERLAP";
+  EXPECT_LE(lease->valid_until(), paused + Millis{2'000});
+  auto next = waiting.lease();
+  ASSERT_TRUE(next);
+  EXPECT_GT(next->fence(), fence);
+  minority.resume();
+  EXPECT_TRUE(eventually([&] { return code_of(renew(*lease)) == Errc::lost; }));
+  EXPECT_TRUE(renew(*next));
+  EXPECT_TRUE(release(*next));
 }
 
 TEST_F(ZooKeeperThree, WithoutAMajorityNothingIsGrantedAndNothingIsLost) {

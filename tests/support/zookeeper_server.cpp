@@ -133,4 +133,12 @@ std::size_t ZooKeeperEnsemble::leader() {
   throw std::runtime_error("the ensemble has no leader");
 }
 
+void ZooKeeperEnsemble::repair() {
+  for (auto& server : servers_) {
+    server->resume();
+    if (server->pid() < 0) server->launch();
+  }
+  for (auto& server : servers_) server->wait_until_ready();
+}
+
 }  // namespace dlock::test

@@ -66,6 +66,8 @@ class ZooKeeperEnsemble {
   std::string url() const { return "zookeeper://" + addresses(); }
   /// The one that leads now; waits until there is one.
   std::size_t leader();
+  /// After kill() and pause(): all three run and serve again.
+  void repair();
 
  private:
   std::array<ReservedPort, 6> peer_ports_;
