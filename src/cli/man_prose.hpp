@@ -735,6 +735,19 @@ could be over, and at once when the session has ended or the node was deleted.
 The fencing token is the czxid of the node.
 It grows over all locks of the ensemble, also when a lock is removed and made
 again.
+.SS Connections
+Each holder and each waiter has a connection of its own.
+A server has by default at most 60 for one client address
+.RB ( maxClientCnxns ),
+so no more than 60 jobs of one machine can hold or wait at the same server.
+If a server has no free connection, dlock goes on to the next one.
+If none has, a waiter tries again until the end of
+.BR \-\-wait ,
+but it has no place in the queue meanwhile, and
+.B \-\-nonblock
+fails.
+Raise the limit if waiters often meet it.
+A holder or waiter never closes a connection that works to open another one.
 .SS Rights
 .B \-\-zk\-auth\-file
 names a file with

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <list>
 #include <sstream>
 
 #include "zookeeper_fixture.hpp"
@@ -155,7 +156,67 @@ TEST_F(ZooKeeperServers, OneThatTakesNoMoreConnectionsIsUnreachable) {
   auto hasty = client({.patience = Millis{500}});
   LeaseResult outcome = Error{};
   EXPECT_LT(time_of([&] { outcome = try_once(*hasty, request("job")); }), here(Millis{3'000}));
-  EXPECT_EQ(code_of(outcome), Errc::unreachable);
+  ASSERT_EQ(code_of(outcome), Errc::unreachable);
+  EXPECT_NE(outcome.error().message.find("maxClientCnxns"), std::string::npos)
+      << outcome.error().message;
+}
+
+// The connect timeout is shorter than the time for which the limit keeps a waiter out.
+TEST_F(ZooKeeperServers, MoreWaitersThanConnectionsAllAcquireTheLock) {
+  constexpr std::size_t kConnections = 3;
+  constexpr std::size_t kWaiters = 7;
+  start(ZooKeeperOptions{.settings = {"maxClientCnxns=" + std::to_string(kConnections)}});
+  const auto hasty = [this] { return client({.patience = Millis{500}}); };
+  auto lease = hold(*hasty(), request("job"));
+  const int events = listen_to(*lease);
+  std::list<Waiting> waiters;
+  // The server checks the limit before it counts a connection: of many at once it takes too many.
+  for (std::size_t i = 1; i < kConnections; ++i) {
+    waiters.emplace_back(hasty(), request("job"));
+    ASSERT_TRUE(waiters.back().blocked());
+  }
+  while (waiters.size() < kWaiters) waiters.emplace_back(hasty(), request("job"));
+  // All connections are in use, for longer than the connect timeout.
+  const Deadline full_until = in(1'500);
+  while (Clock::now() < full_until) {
+    if (!util::wait_readable(events, full_until)) break;
+    ASSERT_TRUE(!lease->has_news() || renew(*lease).has_value());
+  }
+  EXPECT_TRUE(renew(*lease));
+  for (Waiting& waiter : waiters) EXPECT_FALSE(waiter.done(0));
+  std::uint64_t fence = 0;
+  while (!waiters.empty()) {
+    ASSERT_TRUE(lease);
+    EXPECT_GT(*lease->fence(), fence);
+    fence = *lease->fence();
+    EXPECT_TRUE(release(*lease));
+    auto next = waiters.end();
+    EXPECT_TRUE(eventually([&] {
+      next = std::find_if(waiters.begin(), waiters.end(), [](Waiting& w) { return w.done(0); });
+      return next != waiters.end();
+    }));
+    ASSERT_NE(next, waiters.end());
+    lease = next->lease();
+    waiters.erase(next);
+  }
+  ASSERT_TRUE(lease);
+  EXPECT_TRUE(release(*lease));
+}
+
+// The connection that the head of the queue gave up would go to somebody else.
+TEST_F(ZooKeeperServers, AWaiterThatHasWaitedLongKeepsItsConnectionWhenItsTurnComes) {
+  auto lease = hold(*a, request("job"));
+  const long before = proxy->connections();
+  Waiting waiting(through_proxy(), request("job", Mode::exclusive, 1, Millis{1'000}));
+  ASSERT_TRUE(waiting.blocked());
+  EXPECT_FALSE(waiting.done(1'500));
+  const Deadline released = Clock::now();
+  EXPECT_TRUE(release(*lease));
+  lease = waiting.lease();
+  ASSERT_TRUE(lease);
+  EXPECT_EQ(proxy->connections() - before, 1);
+  EXPECT_GT(lease->valid_until(), released + Millis{500});
+  EXPECT_TRUE(release(*lease));
 }
 
 // --- an ensemble

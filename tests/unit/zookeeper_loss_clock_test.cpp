@@ -58,6 +58,31 @@ TEST_F(ZookeeperLossClock, AtItsPaceMostOfTheTimeoutIsLeft) {
   EXPECT_GT(left(now), kTimeout * 7 / 10);
 }
 
+// A waiter sends a sync at this pace, and one more when its turn comes, at whatever moment.
+TEST_F(ZookeeperLossClock, AtItsPaceOneMoreAnswerIsEnoughForAHold) {
+  const int step = static_cast<int>(clock.interval().count());
+  int now = 0;
+  for (int i = 0; i < 100; ++i) answered(now += step);
+  EXPECT_EQ(clock.next_sync(), at(now + step));
+  for (int more = 0; more <= step; more += 10) {
+    LossClock turn = clock;
+    turn.answered(at(now + more), at(now + more));
+    EXPECT_TRUE(turn.is_fresh(at(now + more))) << more;
+  }
+}
+
+TEST_F(ZookeeperLossClock, AfterAPauseSeveralAnswersAreNeededForAHold) {
+  EXPECT_TRUE(clock.is_fresh(at(0)));
+  EXPECT_FALSE(clock.is_fresh(at(9'000)));
+  answered(9'000);
+  EXPECT_FALSE(clock.is_fresh(at(9'000)));
+  while (!clock.is_fresh(clock.next_sync())) {
+    clock.answered(clock.next_sync(), clock.next_sync());
+    ASSERT_LT(clock.next_sync(), at(20'000));
+  }
+  EXPECT_GE(clock.next_sync(), at(11'500));
+}
+
 TEST_F(ZookeeperLossClock, ANewConnectionBeginsAnew) {
   answered(9'000);
   clock.opened(at(12'000), at(12'000), Millis{4'000});

@@ -5,12 +5,17 @@
 //          only if it lives with our session: one of an earlier session will vanish at any moment,
 //          and is deleted.  A create that was sent to the server before cannot come late: the
 //          session has moved (ZSESSIONMOVED).
-// Waiting. On one event (queue.cpp), with nothing sent but the library's pings.
+// Waiting. On one event (queue.cpp).  Meanwhile a sync is sent as often as by a holder, in place of
+//          the library's pings: see Proof.
 // Outages. When the connection is lost, all is asked again over the next one.  The session, and our
 //          node, may have outlived the outage.  When the session has ended, so has its node, and
 //          the place in the queue is lost.
-// Proof.   How long the session surely lives is known since it was opened (loss_clock.cpp).  After
-//          a wait that was long ago: before the lock counts as held the connection is made anew.
+// Proof.   A hold begins with a session that surely lives for more than half of its timeout
+//          (loss_clock.cpp).  A new connection would prove it, too, but must not be made: the
+//          server may have no other for this address (maxClientCnxns), and the one that is given up
+//          would go to another waiter, which keeps it.  So the waiter sends its syncs all the time.
+// Limits.  A server whose maxClientCnxns is reached is there and well, so a waiter waits for a
+//          connection as it waits for the lock.
 // Leaving. Whatever the reason, the node is deleted.  If it is in doubt whether a create made a
 //          node, the session is ended instead.  Either is repeated until the servers confirm it; if
 //          none can be connected to for a while, or none answers within the connect timeout, the
@@ -28,6 +33,7 @@
 #include "core/patience.hpp"
 #include "util/duration.hpp"
 #include "util/log.hpp"
+#include "util/poll.hpp"
 #include "util/text.hpp"
 
 namespace dlock::zookeeper {
@@ -63,6 +69,7 @@ class Acquisition {
   Result<void> tell(const std::vector<std::string>& children);
   Result<bool> watch(const Decision& decision);
   Result<void> sleep();
+  Result<void> send_sync();
   Result<void> refresh();
   std::unique_ptr<Lease> lease();
   bool leave();
@@ -300,17 +307,38 @@ Result<bool> Acquisition::watch(const Decision& decision) {
 Result<void> Acquisition::sleep() {
   while (!session_->take_news()) {
     if (time_is_up()) return busy();
-    if (auto ok = session_->wait_for_news(wait_.until, wait_.cancel); !ok) return ok;
+    const Deadline due = session_->clock().next_sync();
+    if (auto ok = session_->wait_for_news(std::min(wait_.until, due), wait_.cancel); !ok) return ok;
     if (!session_->connected()) return session_->silent();
+    if (Clock::now() < due) continue;
+    if (auto ok = send_sync(); !ok) return ok;
   }
   return {};
 }
 
+// A server that is silent is not given up earlier than the library would do it.
+Result<void> Acquisition::send_sync() {
+  const Deadline silent_at = std::min(after(Clock::now(), session_->timeout()), wait_.until);
+  const Call synced = sync(session_->handle(), lock_);
+  if (auto ok = session_->wait({synced}, std::max(patience(), silent_at), wait_.cancel); !ok) {
+    return ok;
+  }
+  if (!synced->ok()) return session_->refused(synced, "sync " + lock_);
+  session_->clock().answered(synced->sent, Clock::now());
+  return {};
+}
+
+// More than one sync is needed only after a pause of this process or of the server.
 Result<void> Acquisition::refresh() {
-  LossClock& clock = session_->clock();
-  if (Clock::now() + session_->timeout() - clock.interval() < clock.opened_until()) return {};
-  session_->hang_up();
-  return session_->open(patience(), wait_.cancel);
+  const LossClock& clock = session_->clock();
+  while (!clock.is_fresh(Clock::now())) {
+    if (auto ok = send_sync(); !ok) return ok;
+    if (clock.is_fresh(Clock::now())) return {};
+    if (util::wait_readable(wait_.cancel.fd(), clock.next_sync())) {
+      return Error{Errc::cancelled, "stopped waiting for " + place_->shown};
+    }
+  }
+  return {};
 }
 
 std::unique_ptr<Lease> Acquisition::lease() {
@@ -372,6 +400,7 @@ Result<std::unique_ptr<Lease>> Acquisition::run() {
       why.code = Errc::unreachable;
       forget_session(why);
     }
+    if (session_ && session_->turned_away()) patience_.answered();
     if (const auto again = patience_.pause(why); !again) {
       const bool left = leave();
       if (again.error().code == Errc::busy && !left) return session_->silent();

@@ -28,7 +28,6 @@ constexpr Millis kDriftAtLeast{2};
 
 void LossClock::opened(Deadline sent, Deadline answered, Millis timeout) {
   timeout_ = timeout;
-  opened_ = sent;
   proven_ = sent;
   exchanges_ = {{sent, answered}};
 }

@@ -19,15 +19,17 @@ class LossClock {
   /// Until then no server ends the session.
   Deadline valid_until() const;
 
-  /// The same, by what is known of the connection alone.
-  Deadline opened_until() const { return opened_ + timeout_; }
-
-  /// How often to ask: with less, an answer proves less.
+  /// How often to send a sync: with fewer of them, an answer proves less.
   Millis interval() const { return timeout_ / 8; }
+  /// When the next sync is due.  Only after opened().
+  Deadline next_sync() const { return exchanges_.back().sent + interval(); }
+
+  /// Whether enough of the timeout is left for a hold to begin: more than half, since --kill-after
+  /// may be almost half.
+  bool is_fresh(Deadline now) const { return valid_until() >= now + timeout_ * 9 / 16; }
 
  private:
   Millis timeout_{0};
-  Deadline opened_{};
   Deadline proven_{};  // since then the leader has heard of us
   struct Exchange {
     Deadline sent;

@@ -32,6 +32,7 @@ constexpr Millis kDial{400};  // for a connection and the answer to its first wo
 constexpr unsigned kMostDoublings = 8;
 constexpr Millis kLookUp{1'000};  // a name server that does not answer now may do so the next time
 constexpr Millis kHangUpAtLeast{100};
+constexpr Millis kResetFollows{50};
 constexpr Millis kMostTimeout{10LL * 24 * 3'600'000};
 constexpr auto kNoLog = static_cast<ZooLogLevel>(0);
 
@@ -56,6 +57,17 @@ void set_options(int fd) {
   set(IPPROTO_TCP, TCP_KEEPIDLE, 60);
   set(IPPROTO_TCP, TCP_KEEPINTVL, 20);
   set(IPPROTO_TCP, TCP_KEEPCNT, 3);
+}
+
+// Whether the other side ends a connection by RST, perhaps behind a FIN.  A ZooKeeper server does
+// so at once with a connection more than maxClientCnxns.  One without a leader, or one that expects
+// TLS, ends it by FIN alone.  While a server starts, it may do either for a moment.
+bool is_reset(int fd) {
+  char first = 0;
+  const ssize_t got = ::recv(fd, &first, 1, MSG_PEEK | MSG_DONTWAIT);
+  if (got != 0) return got < 0 && errno == ECONNRESET;
+  pollfd item{fd, 0, 0};
+  return util::poll({&item, 1}, after(Clock::now(), kResetFollows)) > 0;
 }
 
 }  // namespace
@@ -196,7 +208,7 @@ Result<void> Session::turn(Deadline until, Cancel cancel) {
   timeval pause{};
   errno = 0;
   const int code = zookeeper_interest(handle(), &fd, &interest, &pause);
-  note(before, asked, code);
+  note(before, asked, code, errno);
   if (code != ZOK) fd = -1;
   fd_ = fd;
   if (dialling && (fd >= 0 || code != ZOK)) {
@@ -229,15 +241,16 @@ Result<void> Session::turn(Deadline until, Cancel cancel) {
   if ((fds[1].revents & (POLLERR | POLLHUP)) != 0) events |= interest;
   if (events == 0) return {};
   const int state = zoo_state(handle());
+  const bool reset = state == ZOO_ASSOCIATING_STATE && is_reset(fd);
   const Deadline now = Clock::now();
   errno = 0;
-  note(state, now, zookeeper_process(handle(), events));
+  const int done = zookeeper_process(handle(), events);
+  note(state, now, done, reset ? ECONNRESET : errno);
   return {};
 }
 
 // Of what a call to the library has changed.
-void Session::note(int state_before, Deadline asked, int code) {
-  const int cause = errno;
+void Session::note(int state_before, Deadline asked, int code, int cause) {
   const int state = zoo_state(handle());
   if (state == ZOO_ASSOCIATING_STATE && state_before != state) handshake_ = asked;
   // Read-only is what nobody offers who was not asked for it.
@@ -250,14 +263,23 @@ void Session::note(int state_before, Deadline asked, int code) {
       return;
     }
     failures_ = 0;
+    resets_ = 0;
     trouble_.clear();
     clock_.opened(handshake_, Clock::now(), timeout_);
   }
   if (code == ZOK || code == ZNOTHING) return;
-  if (state_before != ZOO_CONNECTED_STATE) ++failures_;
+  const bool is_new = state_before != ZOO_CONNECTED_STATE;
+  const bool reset = cause == ECONNRESET || cause == EPIPE;
+  const bool closed = cause == EHOSTDOWN;  // what the library calls the end of a connection
+  if (is_new) ++failures_;
+  if (is_new) resets_ = reset ? resets_ + 1 : 0;
   if (code == ZOPERATIONTIMEOUT || cause == ETIMEDOUT) {
     trouble_ = "no answer";
-  } else if (cause == EHOSTDOWN) {  // what the library calls the end of a connection
+  } else if (is_new && (reset || closed)) {
+    trouble_ =
+        "the server closes new connections: it has no majority, or its maxClientCnxns is reached, "
+        "or the port is for TLS, which dlock does not have for ZooKeeper";
+  } else if (closed) {
     trouble_ = "the server closes the connection";
   } else if (cause != 0 && cause != EAGAIN) {
     trouble_ = std::strerror(cause);
