@@ -70,6 +70,7 @@ constexpr std::array kBackends{
     },
     BackendEntry{.name = "zookeeper",
                  .alias = "zk",
+                 .tls_scheme = "zookeepers",  // is refused: see zookeeper/place.cpp
                  .usual_port = 2'181,
                  .brief = "ephemeral nodes of a ZooKeeper ensemble",
                  .traits = with(kOnServer, EndsOn::session, Order::fifo, true),

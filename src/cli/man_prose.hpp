@@ -773,8 +773,10 @@ read/write locks and kazoo only one kind should use a lock.
 dlock waits for all of them.
 .TP
 .B Encryption.
-The client library of Debian has neither TLS nor SASL: whoever listens in sees
-the password.
+dlock has neither TLS nor SASL for ZooKeeper: anybody who listens in sees the
+password, and a port that is for TLS only
+.RI ( secureClientPort )
+closes the connection.
 .TP
 .B Servers that are set back
 to an older state give fencing tokens again.

@@ -3,6 +3,7 @@
 # in a line on stderr that names the server, soon, starts nothing and leaves nothing.  Passwords are not in it.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/zookeeper.sh"
+need openssl
 
 cd "$tmp"
 product=zookeeper
@@ -20,6 +21,9 @@ refuses 64 'belongs to the servers' zookeeper://$host --prefix /zookeeper/x
 refuses 64 'must begin with a /' zookeeper://$host --prefix x
 refuses 64 'means nothing' "zookeeper://$host?x=1"
 refuses 64 'curator, curator-rw' zookeeper://$host --zk-style nonsense
+refuses 64 'only, without TLS' zookeepers://$host
+refuses 64 'only, without TLS' zookeeper+tls://$host
+refuses 64 'only, without TLS' "zookeeper://$host?tls=on"
 refuses 64 'means nothing to the file backend' "file://$locks" --zk-style kazoo
 
 # Not there, or no ZooKeeper server.
@@ -47,6 +51,31 @@ pause_zk a
 refuses 69 'no answer' "$url"
 resume_zk a
 works "zookeeper://no-such-host.invalid:1,$host:1,$host:${zk_port[a]}"
+
+# A server whose connections are all in use says nothing, and a port for TLS neither.
+start_zk full maxClientCnxns=1
+DLOCK_BACKEND=${zk_url[full]} "$DLOCK" run -k job -- sh -c 'touch full; until test -e empty; do sleep 0.02; done' &
+holder=$!
+wait_until 20 test -e full
+refuses 69 maxClientCnxns "${zk_url[full]}" --nonblock
+looks_refused 69 maxClientCnxns show -b "${zk_url[full]}" job
+DLOCK_BACKEND=${zk_url[full]} "$DLOCK" run -k job --connect-timeout 0.5 -- touch second 2>waits &
+waiter=$!
+wait_until 20 grep -q 'maxClientCnxns.*trying again until it answers' waits
+touch empty
+expect_status 0 wait "$holder"
+expect_status 0 wait "$waiter"
+[[ -e second ]] || fail "the waiter without a connection did not run: $(<waits)"
+
+openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=localhost -keyout tls.key -out tls.crt 2>/dev/null
+tls=
+reserve_port tls
+openssl s_server -accept "$host:$tls" -key tls.key -cert tls.crt -quiet 2>/dev/null &
+tls_server=$!
+answers_in_tls() { openssl s_client -connect "$host:$tls" </dev/null >/dev/null 2>&1; }
+wait_until 20 answers_in_tls
+refuses 69 'for TLS, which dlock does not have' "zookeeper://$host:$tls"
+kill "$tls_server"
 
 # A chroot that is not there is not made.
 refuses 64 '/no/such' "$url/no/such"

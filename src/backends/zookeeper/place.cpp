@@ -11,6 +11,7 @@ constexpr std::uint16_t kPort = 2'181;
 constexpr std::size_t kLongestPath = 500;
 constexpr std::size_t kMostServers = 32;
 constexpr std::string_view kDefaultRoot = "/dlock";
+constexpr const char* kOnlyWay = ": dlock reaches ZooKeeper by zookeeper:// only, without TLS";
 
 Error invalid(std::string message) { return {Errc::invalid, std::move(message)}; }
 
@@ -62,11 +63,12 @@ Result<std::string> auth_of(const Target& target) {
 
 Result<Place> place_of(const Target& target) {
   Url url = target.url;
-  if (url.scheme.find('+') != std::string::npos) {
-    return invalid(in_quotes(url.scheme) + " is no way to reach zookeeper; zookeeper:// is");
+  if (url.scheme != "zookeeper") {
+    return invalid(in_quotes(url.scheme) + " is no way to reach zookeeper" + kOnlyWay);
   }
   if (!url.query.empty()) {
-    return invalid(in_quotes(url.query.begin()->first) + " in the URL means nothing to zookeeper");
+    return invalid(in_quotes(url.query.begin()->first) + " in the URL means nothing to zookeeper" +
+                   kOnlyWay);
   }
   if (url.hosts.empty()) url.hosts.push_back({"localhost", 0});
   if (url.hosts.size() > kMostServers) {
