@@ -55,6 +55,7 @@ Deadline Patience::call_until() const {
 
 Result<void> Patience::pause(const Error& why) {
   if (why.code != Errc::unreachable) return why;
+  was_answered_ = was_answered_ || why.is_full;
   const Deadline now = Clock::now();
   if (well_since_ && now - *well_since_ >= kStable) {
     failures_ = 0;

@@ -16,7 +16,8 @@ inline constexpr Millis kFarewell{2'000};
 
 /// Of one acquire().  A service that has never answered is tried for the connect timeout, or until
 /// the wait is over if that is sooner.  One that has answered is waited for until the wait is over,
-/// with one message when the outage begins and one when it ends.  A service that comes and goes is
+/// with one message when the outage begins and one when it ends; so is one that has no room for one
+/// more client.  A service that comes and goes is
 /// in one outage until it has been well for some time.
 class Patience {
  public:

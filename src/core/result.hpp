@@ -23,7 +23,8 @@ enum class Errc {
 
 struct Error {
   Errc code;
-  std::string message;  // lower case, no full stop, names the server or path; never a secret
+  std::string message;   // lower case, no full stop, names the server or path; never a secret
+  bool is_full = false;  // unreachable: the service is well, and has no room for one more client
 };
 
 /// A T or an Error.  Has the member names of std::expected, so that C++23 can replace it.
