@@ -17,7 +17,7 @@ refuses 64 'which database' mysql://$host
 refuses 64 'no name of a database' mysql://$host/a/b
 refuses 64 'absolute path' 'mysql:///db?socket=here'
 refuses 64 'both a host and a socket' "mysql://$host/db?socket=/here"
-refuses 64 'must be off, on or verify' "mysql://$host/db?tls=maybe"
+refuses 64 'must be off, preferred, on or verify' "mysql://$host/db?tls=maybe"
 refuses 64 'tls=verify' "mysql://$host/db?ca=/ca.pem"
 refuses 64 'means nothing to mysql' "mysql://$host/db?charset=x"
 refuses 64 'bad prefix' mysql://$host/db --prefix 'a b'
@@ -85,7 +85,7 @@ assert_equal id "$(sql a 'SELECT GROUP_CONCAT(column_name) FROM information_sche
 sql a "CREATE USER one@'%' IDENTIFIED BY '$secret' WITH MAX_USER_CONNECTIONS 1; GRANT ALL ON test.* TO one@'%'"
 DLOCK_BACKEND=mysql://one@$host:${mysql_port[a]}/test hold --ttl 30
 for method in table row version; do
-  refuses 69 'the user "one" ' "mysql-$method://one@$host:${mysql_port[a]}/test"
+  refuses 69 'the user "one" ' "mysql-$method://one@$host:${mysql_port[a]}/test" --nonblock
 done
 release
 sql a 'SET GLOBAL max_connections = 10'
@@ -100,10 +100,17 @@ is_full() { # but for root, who has one more
 }
 wait_until 20 is_full
 for method in table row version; do
-  refuses 69 'it has no connection left; see max_connections' "mysql-$method://$at/test"
+  refuses 69 'it has no connection left; max_connections is its limit' "mysql-$method://$at/test" --nonblock
 done
-sql a "$(sql a "SELECT CONCAT('KILL ', id, ';') $asleep")"
+# It is well, and has no room: that is waited for.
+"$DLOCK" run -b "mysql://$at/test" -k job -- touch ran 2>err &
+waiter=$!
+wait_until 20 grep -q 'trying again until it answers' err
 sql a 'SET GLOBAL max_connections = 300'
+expect_status 0 wait $waiter
+[[ -e ran ]] || fail "the waiter had no turn ($(<err))"
+rm ran
+sql a "$(sql a "SELECT CONCAT('KILL ', id, ';') $asleep")"
 works "mysql://$at/test"
 
 start_mysql b read_only=1

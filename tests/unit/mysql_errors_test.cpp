@@ -10,6 +10,7 @@ Place place() {
   out.user = "app";
   out.password = "s3cret";
   out.database = "locks";
+  out.tls = Tls::preferred;
   return out;
 }
 Error error(unsigned code, const std::string& text, const Place& at = place()) {
@@ -89,11 +90,41 @@ TEST(MysqlErrors, SayPlainlyWhyThereIsNoConnection) {
 TEST(MysqlErrors, NameTheCaWhereTlsFails) {
   Place at = place();
   EXPECT_EQ(error(2026, "TLS/SSL error: bad", at).message,
+            "mysql db1:3306: TLS failed; ?tls=off does without it (TLS/SSL error: bad)");
+  at.tls = Tls::on;
+  EXPECT_EQ(error(2026, "TLS/SSL error: bad", at).message,
             "mysql db1:3306: TLS failed (TLS/SSL error: bad)");
   at.tls = Tls::verify;
   EXPECT_NE(error(2026, "x", at).message.find("?ca=FILE"), std::string::npos);
   at.ca = "/etc/ca.pem";
   EXPECT_NE(error(2026, "x", at).message.find("/etc/ca.pem"), std::string::npos);
+}
+
+TEST(MysqlErrors, SayWhatAServerSaidBeforeTls) {
+  const std::string before =
+      "Received error packet before completion of TLS handshake. The authenticity of the following "
+      "error cannot be verified: ";
+  const auto full = refusal_before_tls(before + "1040 - Too many connections");
+  ASSERT_TRUE(full);
+  EXPECT_EQ(full->code, 1040U);
+  EXPECT_EQ(full->text, "Too many connections");
+  for (const char* other : {"", "x", "99999 - x", "1040", "- x"}) {
+    EXPECT_FALSE(refusal_before_tls(before + other)) << other;
+  }
+  EXPECT_FALSE(refusal_before_tls("verified: 1040 - x"));
+}
+
+// The server does not say that a login over TLS would be another matter.
+TEST(MysqlErrors, SayThatALoginMayNeedTls) {
+  Place at = place();
+  const std::string may_not = "mysql db1:3306: the user \"app\" may not log in";
+  EXPECT_EQ(error(1045, "x", at).message, may_not + " (x)");
+  EXPECT_EQ(error(2061, "x", at).message, may_not + ", or only over TLS (x)");
+  at.tls = Tls::off;
+  EXPECT_EQ(error(1045, "x", at).message, may_not + ", or only over TLS; say ?tls=on (x)");
+  EXPECT_EQ(error(2061, "x", at).message, may_not + ", or only over TLS; say ?tls=on (x)");
+  at.socket = "/run/s";
+  EXPECT_EQ(error(1045, "x", at).message, may_not + " (x)");
 }
 
 TEST(MysqlErrors, KnowWhatIsWorthSayingAgain) {

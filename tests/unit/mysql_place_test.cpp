@@ -35,7 +35,7 @@ TEST(MysqlPlace, HasDefaults) {
   EXPECT_EQ(out.password, "");
   EXPECT_EQ(out.database, "app");
   EXPECT_EQ(out.prefix, "dlock_");
-  EXPECT_EQ(out.tls, Tls::off);
+  EXPECT_EQ(out.tls, Tls::preferred);
 }
 
 TEST(MysqlPlace, TakesAPrimaryAndItsStandbys) {
@@ -76,6 +76,9 @@ TEST(MysqlPlace, TakesASocket) {
 }
 
 TEST(MysqlPlace, TakesTls) {
+  EXPECT_EQ(place(target("mysql-table://h/app")).tls, Tls::preferred);
+  EXPECT_EQ(place(target("mysql-table:///app?socket=/s")).tls, Tls::off);
+  EXPECT_EQ(place(target("mysql-table://h/app?tls=preferred")).tls, Tls::preferred);
   EXPECT_EQ(place(target("mysql-table://h/app?tls=off")).tls, Tls::off);
   EXPECT_EQ(place(target("mysql-table://h/app?tls=on")).tls, Tls::on);
   const Place out = place(target("mysql-table://h/app?tls=verify&ca=/etc/ca.pem"));
@@ -83,8 +86,13 @@ TEST(MysqlPlace, TakesTls) {
   EXPECT_EQ(out.ca, "/etc/ca.pem");
   // How we get there is no part of where the locks are.
   EXPECT_EQ(out.location, "mysql-table://h:3306/app");
-  for (const char* wrong : {"tls=", "tls=yes", "tls=on&ca=/ca.pem", "ca=/ca.pem",
-                            "tls=verify&ca=ca.pem", "tls=verify&ca="}) {
+  const Place ours = place(target("mysql-table://h/app?tls=on&cert=/c.pem&key=/k.pem"));
+  EXPECT_EQ(ours.cert, "/c.pem");
+  EXPECT_EQ(ours.key, "/k.pem");
+  for (const char* wrong :
+       {"tls=", "tls=yes", "tls=on&ca=/ca.pem", "ca=/ca.pem", "tls=verify&ca=ca.pem",
+        "tls=verify&ca=", "tls=on&cert=/c.pem", "tls=on&key=/k.pem", "cert=/c.pem&key=/k.pem",
+        "tls=off&cert=/c.pem&key=/k.pem", "tls=on&cert=c.pem&key=/k.pem"}) {
     refusal(target(std::string("mysql-table://h/app?") + wrong));
   }
 }

@@ -572,6 +572,42 @@ TEST(MysqlConnection, DoesNotSayThePasswordInPlainText) {
   EXPECT_FALSE(mentions(heard, "Xyzzy7"));
 }
 
+// Of somebody who answers in place of the server, and has the other half.
+constexpr const char* kPublicKey =
+    "-----BEGIN PUBLIC KEY-----\n"
+    "MIGfMA0GCSqGSIb3DQEBAQUAA4GNADCBiQKBgQC9q7EouCO0kvQJY5rlrld1XUa1\n"
+    "HPPuMs8aROu6GpkKsxxvdPkg96dA12OyMDKJyo20R6oMfkZSChD2/+yl9JPG4c4+\n"
+    "a1c1UtDsG54c+ehzX66dXFlE+6ADsIvg9gAKLDuVyEPoVXzA0o2tk3nOp84FnkE/\n"
+    "Y8MGuvnZDuoAPB5t+QIDAQAB\n"
+    "-----END PUBLIC KEY-----\n";
+
+// Whoever answers could read it: in plain text, or by the key that the library would ask for.
+TEST(MysqlConnection, SendsThePasswordToNoServerWithoutTls) {
+  using namespace std::string_literals;
+  for (const std::string tls : {"off", "preferred", "on"}) {
+    for (const std::string method : {"caching_sha2_password", "sha256_password"}) {
+      std::string heard;
+      std::string then;
+      {
+        FakeServer server([&](FakeServer& it) {
+          it.greet();
+          it.send(2, "\xFE" + method + "\0abcdefghijklmnopqrst\0"s);
+          const std::string first = it.receive();
+          // "Here is my key", or "I do not know this hash, send the password".
+          it.send(4, first == "\1" ? "\1"s + kPublicKey : "\1\4"s);
+          then = it.receive();
+          heard = it.heard;
+        });
+        const Error error = refusal(server.url() + "?tls=" + tls);
+        const bool no_tls = tls == "on" && error.code == Errc::unreachable;
+        EXPECT_TRUE(error.code == Errc::denied || no_tls) << error.message;
+      }
+      EXPECT_TRUE(then.empty()) << tls << ' ' << method;
+      EXPECT_FALSE(mentions(heard, "Xyzzy7")) << tls << ' ' << method;
+    }
+  }
+}
+
 TEST(MysqlConnection, StopsAServerThatSendsWithoutEnd) {
   bool stopped = false;
   {

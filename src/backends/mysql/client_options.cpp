@@ -36,11 +36,15 @@ bool is_readable(const std::string& path) {
   return Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)).get() >= 0;
 }
 
+Error unreadable(const std::string& what, const std::string& path) {
+  return {Errc::invalid,
+          "cannot read the " + what + ' ' + util::printable(path) + ": " + std::strerror(errno)};
+}
+
 Result<std::string> ca_of(const Place& place) {
   if (!place.ca.empty()) {
     if (is_readable(place.ca)) return place.ca;
-    return Error{Errc::invalid, "cannot read the CA certificate " + util::printable(place.ca) +
-                                    ": " + std::strerror(errno)};
+    return unreadable("CA certificate", place.ca);
   }
   for (const char* path : kTrusted) {
     if (is_readable(path)) return std::string(path);
@@ -70,16 +74,24 @@ Result<void> set_tls(const Client& client, const Place& place) {
     if (!ca) return ca.error();
     client.set_text(MYSQL_OPT_SSL_CA, ca.value().c_str());
   }
+  if (!place.cert.empty()) {
+    if (!is_readable(place.cert)) return unreadable("certificate", place.cert);
+    if (!is_readable(place.key)) return unreadable("key", place.key);
+    client.set_text(MYSQL_OPT_SSL_CERT, place.cert.c_str());
+    client.set_text(MYSQL_OPT_SSL_KEY, place.key.c_str());
+  }
   bool ok = true;
 #ifdef LIBMARIADB
+  // It does not enforce it where the server has none: see Worker.
   const auto enforce = static_cast<Flag>(wanted);
   const auto check = static_cast<Flag>(verify);
   ok = client.set(MYSQL_OPT_SSL_VERIFY_SERVER_CERT, check) &&
        client.set(MYSQL_OPT_SSL_ENFORCE, enforce);
 #else
-  const unsigned mode = verify   ? SSL_MODE_VERIFY_IDENTITY
-                        : wanted ? SSL_MODE_REQUIRED
-                                 : SSL_MODE_DISABLED;
+  const unsigned mode = verify                        ? SSL_MODE_VERIFY_IDENTITY
+                        : place.tls == Tls::preferred ? SSL_MODE_PREFERRED
+                        : wanted                      ? SSL_MODE_REQUIRED
+                                                      : SSL_MODE_DISABLED;
   ok = client.set(MYSQL_OPT_SSL_MODE, mode);
 #endif
   if (ok) return {};
@@ -115,8 +127,6 @@ Result<void> set_client_options(const Library& library, MYSQL* mysql, const Plac
 #if MARIADB_PACKAGE_VERSION_ID >= 30300
   client.set_text(MARIADB_OPT_RESTRICTED_AUTH, kLogins);
 #endif
-#else
-  client.set(MYSQL_OPT_GET_SERVER_PUBLIC_KEY, Flag{true});  // of caching_sha2_password without TLS
 #endif
   return set_tls(client, place);
 }

@@ -112,6 +112,7 @@ Error merged(const std::vector<Error>& failures) {
   Error out{failures.front().code, ""};
   for (const Error& failure : failures) {
     if (failure.code != out.code) out.code = Errc::unreachable;
+    out.is_full = out.is_full || failure.is_full;
     out.message += (out.message.empty() ? "" : "; ") + failure.message;
   }
   return out;

@@ -19,6 +19,10 @@ using util::in_quotes;
 
 constexpr std::size_t kLongestText = 200;
 
+constexpr unsigned kNoLogin = 1045;
+constexpr unsigned kTlsFailed = 2026;
+constexpr unsigned kLoginFailed = 2061;
+
 // In what a row says, %u is the user and %d the database.
 struct Meaning {
   unsigned code;
@@ -31,7 +35,7 @@ constexpr std::array kMeanings{
     Meaning{3, Errc::unreachable, "it cannot write a file"},
     Meaning{1021, Errc::unreachable, "its disk is full"},
     Meaning{1026, Errc::unreachable, "it cannot write a file"},
-    Meaning{1040, Errc::unreachable, "it has no connection left; see max_connections"},
+    Meaning{1040, Errc::unreachable, "it has no connection left; max_connections is its limit"},
     Meaning{1041, Errc::unreachable, "it is out of memory"},
     Meaning{1047, Errc::unreachable, "this node of the cluster does not serve now"},
     Meaning{1053, Errc::unreachable, "it is shutting down"},
@@ -45,7 +49,8 @@ constexpr std::array kMeanings{
     Meaning{1159, Errc::unreachable, "it has ended a connection that was too slow"},
     Meaning{1160, Errc::unreachable, "it has lost the connection"},
     Meaning{1161, Errc::unreachable, "it has ended a connection that was too slow"},
-    Meaning{1203, Errc::unreachable, "the user %u has no connection left"},
+    Meaning{1203, Errc::unreachable,
+            "the user %u has no connection left; max_user_connections is the limit"},
     Meaning{1205, Errc::unreachable, "it waited too long for a row that another transaction holds"},
     Meaning{1213, Errc::unreachable, "it found a deadlock between transactions"},
     Meaning{1226, Errc::unreachable, "the user %u has used up what it may use"},
@@ -61,7 +66,7 @@ constexpr std::array kMeanings{
     Meaning{4031, Errc::unreachable, "it has ended a connection that was idle for too long"},
     // --- who we are, and what we may
     Meaning{1044, Errc::denied, "the user %u may not use the database %d"},
-    Meaning{1045, Errc::denied, "the user %u may not log in"},
+    Meaning{kNoLogin, Errc::denied, "the user %u may not log in"},
     Meaning{1130, Errc::denied, "this host may not connect"},
     Meaning{1142, Errc::denied, "the user %u may not do that in the database %d"},
     Meaning{1143, Errc::denied, "the user %u may not do that in the database %d"},
@@ -77,7 +82,7 @@ constexpr std::array kMeanings{
     Meaning{3955, Errc::denied, "the user %u is blocked after too many bad passwords"},
     Meaning{4151, Errc::denied, "the user %u is locked"},
     Meaning{2059, Errc::denied, "the user %u logs in by a method that this client does not have"},
-    Meaning{2061, Errc::denied, "the user %u may not log in"},
+    Meaning{kLoginFailed, Errc::denied, "the user %u may not log in, or only over TLS"},
     Meaning{5010, Errc::denied, "it asks for a login that is not safe; is it a MySQL or MariaDB?"},
     // --- what waiting does not cure
     Meaning{1049, Errc::invalid, "there is no database %d"},
@@ -94,7 +99,7 @@ constexpr std::array kMeanings{
     Meaning{2013, Errc::unreachable, "the connection was lost"},
     Meaning{2014, Errc::unreachable, "its answers came out of order"},
     Meaning{2020, Errc::unreachable, "its answer is too large"},
-    Meaning{2026, Errc::unreachable, "TLS failed"},
+    Meaning{kTlsFailed, Errc::unreachable, "TLS failed"},
     Meaning{2027, Errc::unreachable, "its answer makes no sense; is it a MySQL or MariaDB?"},
     Meaning{2055, Errc::unreachable, "the connection was lost"},
 };
@@ -119,6 +124,21 @@ std::string filled(std::string_view says, const Place& place) {
       out += in_quotes(says[++i] == 'u' ? place.user : place.database);
     }
   }
+  return out;
+}
+
+// What the TLS of the URL may have to do with it.
+std::string tls_hint(unsigned code, const Place& place) {
+  if (code == kNoLogin && place.tls == Tls::off && place.socket.empty()) {
+    return ", or only over TLS; say ?tls=on";
+  }
+  if (code == kLoginFailed && place.tls == Tls::off) return "; say ?tls=on";
+  if (code != kTlsFailed) return "";
+  if (place.tls == Tls::preferred) return "; ?tls=off does without it";
+  if (place.tls != Tls::verify) return "";
+  std::string out = ", or its certificate is not trusted or is for another name";
+  out += place.ca.empty() ? "; name its CA with ?ca=FILE"
+                          : "; is its CA in " + util::printable(place.ca) + '?';
   return out;
 }
 
@@ -158,12 +178,8 @@ Error error_of(unsigned code, std::string_view text, const std::string& server,
     return {Errc::unreachable, server + ": error " + std::to_string(code) + " (" + cut(text) + ')'};
   }
   std::string message = server + ": " + filled(known->says, place);
-  if (code == 2'026 && place.tls == Tls::verify) {
-    message += ", or its certificate is not trusted";
-    message += place.ca.empty() ? "; name its CA with ?ca=FILE"
-                                : "; is its CA in " + util::printable(place.ca) + '?';
-  }
-  return {known->errc, message + " (" + cut(text) + ')'};
+  const bool is_full = code == 1040 || code == 1203 || code == 1226;
+  return {known->errc, message + tls_hint(code, place) + " (" + cut(text) + ')', is_full};
 }
 
 // "... (111)", or "... system error: 110".
@@ -176,6 +192,21 @@ std::optional<int> system_error(unsigned code, std::string_view text) {
   const auto number = util::parse_int(text.substr(from), -1'000, 1'000);
   if (!number) return std::nullopt;
   return static_cast<int>(*number);
+}
+
+// "... handshake. The authenticity of the following error cannot be verified: 1040 - Too many ...".
+std::optional<Refusal> refusal_before_tls(std::string_view text) {
+  constexpr std::string_view kBefore = "Received error packet before completion of TLS handshake";
+  constexpr std::string_view kVerified = "verified: ";
+  if (!text.starts_with(kBefore)) return std::nullopt;
+  const auto at = text.find(kVerified);
+  if (at == std::string_view::npos) return std::nullopt;
+  text.remove_prefix(at + kVerified.size());
+  const auto dash = text.find(" - ");
+  if (dash == std::string_view::npos) return std::nullopt;
+  const auto code = util::parse_int(text.substr(0, dash), 1, 65'535);
+  if (!code) return std::nullopt;
+  return Refusal{static_cast<unsigned>(*code), std::string(text.substr(dash + 3))};
 }
 
 Error connect_error_of(unsigned code, std::string_view text, std::optional<int> error,

@@ -17,6 +17,13 @@ Error error_of(unsigned code, std::string_view text, const std::string& server, 
 /// about an attempt to connect ends with; none if it does not.
 std::optional<int> system_error(unsigned code, std::string_view text);
 
+/// What a server said that did not come to TLS: MariaDB's library packs it into a text of its own.
+struct Refusal {
+  unsigned code = 0;
+  std::string text;
+};
+std::optional<Refusal> refusal_before_tls(std::string_view text);
+
 /// The same as error_of() for an attempt to connect; `error` is what came of it, as above.
 Error connect_error_of(unsigned code, std::string_view text, std::optional<int> error,
                        const std::string& server, const Place& place);

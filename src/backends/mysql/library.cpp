@@ -6,6 +6,8 @@
 
 #include <string>
 
+#include "backends/mysql/login_guard.hpp"
+
 namespace dlock::mysql {
 namespace {
 
@@ -33,6 +35,8 @@ Result<Library> load() {
 Result<const Library*> load_library() {
   static const Result<Library> library = load();
   if (!library) return library.error();
+  static const bool guarded = (guard_logins(library.value()), true);
+  (void)guarded;
   return &library.value();
 }
 

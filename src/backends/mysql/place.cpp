@@ -3,6 +3,8 @@
 #include <sys/un.h>
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "util/host.hpp"
 #include "util/text.hpp"
@@ -57,7 +59,7 @@ Result<void> take_query(std::map<std::string, std::string>& query, Place& place)
     const auto node = query.extract(name);
     return node.empty() ? std::string() : node.mapped();
   };
-  for (const char* name : {"socket", "ca"}) {
+  for (const char* name : {"socket", "ca", "cert", "key"}) {
     const auto item = query.find(name);
     if (item != query.end() && !item->second.starts_with('/')) {
       return invalid(std::string(name) + " in the URL must be an absolute path");
@@ -65,21 +67,33 @@ Result<void> take_query(std::map<std::string, std::string>& query, Place& place)
   }
   place.socket = take("socket");
   place.ca = take("ca");
-  const bool says_tls = query.contains("tls");
-  const std::string tls = take("tls");
-  if (tls == "on") {
-    place.tls = Tls::on;
-  } else if (tls == "verify") {
-    place.tls = Tls::verify;
-  } else if (says_tls && tls != "off") {
-    return invalid("tls=" + util::printable(tls) + " in the URL: must be off, on or verify");
+  place.cert = take("cert");
+  place.key = take("key");
+  constexpr std::array<std::pair<const char*, Tls>, 4> kTls{
+      {{"off", Tls::off}, {"preferred", Tls::preferred}, {"on", Tls::on}, {"verify", Tls::verify}}};
+  place.tls = place.socket.empty() ? Tls::preferred : Tls::off;
+  if (query.contains("tls")) {
+    const std::string tls = take("tls");
+    const auto* const known =
+        std::find_if(kTls.begin(), kTls.end(), [&](const auto& one) { return one.first == tls; });
+    if (known == kTls.end()) {
+      return invalid("tls=" + util::printable(tls) +
+                     " in the URL: must be off, preferred, on or verify");
+    }
+    place.tls = known->second;
   }
   if (!query.empty()) {
     return invalid(in_quotes(query.begin()->first) +
-                   " in the URL means nothing to mysql; socket, tls and ca do");
+                   " in the URL means nothing to mysql; socket, tls, ca, cert and key do");
   }
   if (!place.ca.empty() && place.tls != Tls::verify) {
     return invalid("ca in the URL says whom to trust, and nobody asks without tls=verify");
+  }
+  if (place.cert.empty() != place.key.empty()) {
+    return invalid("cert and key in the URL belong together; one is missing");
+  }
+  if (!place.cert.empty() && place.tls != Tls::on && place.tls != Tls::verify) {
+    return invalid("cert in the URL is for TLS only; say tls=on or tls=verify, too");
   }
   return {};
 }

@@ -10,9 +10,10 @@
 
 namespace dlock::mysql {
 
-/// on: encrypted, but whoever answers is believed.  verify: its certificate must lead to a CA that
-/// is trusted and bear the name or address in the URL.
-enum class Tls { off, on, verify };
+/// preferred: encrypted where the server can.  on: in any case, but whoever answers is believed.
+/// verify: its certificate must also lead to a CA that is trusted and bear the name or address in
+/// the URL.
+enum class Tls { off, preferred, on, verify };
 
 struct Place {
   std::string location;  // as a URL without secrets
@@ -25,7 +26,10 @@ struct Place {
   std::string database;
   std::string prefix;  // of the names of tables: [A-Za-z0-9_]{0,32}
   Tls tls = Tls::off;
-  std::string ca;                 // path of a PEM file; empty: whom this machine trusts
+  // Paths of PEM files.
+  std::string ca;    // empty: whom this machine trusts
+  std::string cert;  // ours, with the key that belongs to it; or none
+  std::string key;
   Millis connect_timeout{5'000};  // for one host
   /// Which of the hosts could be written to last: it is asked first.
   std::shared_ptr<std::atomic<std::size_t>> primary = std::make_shared<std::atomic<std::size_t>>(0);

@@ -25,6 +25,7 @@
 #include "backends/mysql/client_options.hpp"
 #include "backends/mysql/errors.hpp"
 #include "backends/mysql/library.hpp"
+#include "backends/mysql/login_guard.hpp"
 #include "backends/mysql/probe.hpp"
 #include "util/fd.hpp"
 
@@ -102,8 +103,16 @@ Worker::Greeting Worker::Shared::greet() {
 }
 
 Error Worker::Shared::why_not_connected(Deadline start) {
-  const unsigned code = library->mysql_errno(mysql);
-  const std::string text = library->mysql_error(mysql);
+  unsigned code = library->mysql_errno(mysql);
+  std::string text = library->mysql_error(mysql);
+  if (take_guarded()) {  // of which the library knows only that something went wrong
+    code = CR_AUTH_PLUGIN_ERR;
+    text = "Authentication requires secure connection";  // as MySQL's library has it
+  }
+  if (auto refusal = refusal_before_tls(text)) {
+    code = refusal->code;
+    text = std::move(refusal->text);
+  }
   auto error = system_error(code, text);
   const Deadline end = after(start, place->connect_timeout);
   if (error == EINPROGRESS && place->socket.empty()) error = probe(host, end);
@@ -125,7 +134,8 @@ Result<Worker::Greeting> Worker::Shared::connect() {
     return why_not_connected(start);
   }
   // MariaDB's library goes on without TLS where the server has none.
-  if (place->tls != Tls::off && library->mysql_get_ssl_cipher(mysql) == nullptr) {
+  const bool needs_tls = place->tls == Tls::on || place->tls == Tls::verify;
+  if (needs_tls && library->mysql_get_ssl_cipher(mysql) == nullptr) {
     return Error{Errc::unreachable, server + ": it does not speak TLS there"};
   }
   return greet();

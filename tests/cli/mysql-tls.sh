@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# mysql by TLS: where the server has it, without being asked for; never without it once it was asked for; with
+# a certificate of ours where the user needs one.  Whom the URL does not trust gets no connection.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/mysql.sh"
+
+need openssl
+cd "$tmp"
+product=mysql
+secret=sesame
+. "$DLOCK_SOURCE/tests/cli/refusals.sh"
+export DLOCK_PASSWORD_FILE=$mysql_password_file
+
+# certificate NAME EXTENSION: NAME.pem and NAME.key, issued by ca.
+certificate() {
+  openssl req -newkey rsa:2048 -nodes -keyout "$1.key" -out "$1.csr" -subj "/CN=$1" 2>/dev/null
+  openssl x509 -req -in "$1.csr" -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile <(echo "$2") \
+    -out "$1.pem" 2>/dev/null
+}
+openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=ca -keyout ca.key -out ca.pem 2>/dev/null
+certificate server subjectAltName=DNS:localhost,IP:127.0.0.1
+certificate other subjectAltName=DNS:other.example
+certificate job subjectAltName=DNS:job
+
+start_mysql s ssl_ca="$tmp/ca.pem" ssl_cert="$tmp/server.pem" ssl_key="$tmp/server.key"
+start_mysql o ssl_ca="$tmp/ca.pem" ssl_cert="$tmp/other.pem" ssl_key="$tmp/other.key"
+start_mysql plain skip_ssl
+sql s "CREATE USER tls@'%' IDENTIFIED BY '$secret' REQUIRE SSL; GRANT ALL ON test.* TO tls@'%';
+       CREATE USER cert@'%' IDENTIFIED BY '$secret' REQUIRE X509; GRANT ALL ON test.* TO cert@'%'"
+s=127.0.0.1:${mysql_port[s]}/test
+o=localhost:${mysql_port[o]}/test
+plain=127.0.0.1:${mysql_port[plain]}/test
+
+# Preferred.
+for method in table row version; do works "mysql-$method://tls@$s"; done
+works "mysql://tls@$s?tls=preferred"
+works "mysql://tls@$s?tls=on"
+works "mysql://app@$plain"
+refuses 77 'may not log in, or only over TLS; say ?tls=on' "mysql://tls@$s?tls=off"
+
+# Asked for.
+refuses 69 'speak TLS' "mysql://app@$plain?tls=on"
+refuses 69 ' TLS' "mysql://app@$plain?tls=verify&ca=$tmp/ca.pem"
+works "mysql://tls@$s?tls=verify&ca=$tmp/ca.pem"
+works "mysql://app@$o?tls=on"
+refuses 69 'is for another name; is its CA in ' "mysql://app@$o?tls=verify&ca=$tmp/ca.pem"
+refuses 69 'is not trusted or is for another name; is its CA in ' "mysql://tls@$s?tls=verify&ca=$tmp/job.pem"
+
+# Ours.
+ours="cert=$tmp/job.pem&key=$tmp/job.key"
+refuses 77 'may not log in' "mysql://cert@$s"
+works "mysql://cert@$s?tls=on&$ours"
+works "mysql://cert@$s?tls=verify&ca=$tmp/ca.pem&$ours"
+refuses 64 "cannot read the key $tmp/none: " "mysql://cert@$s?tls=on&cert=$tmp/job.pem&key=$tmp/none"
+refuses 64 'belong together' "mysql://cert@$s?tls=on&cert=$tmp/job.pem"
+refuses 64 'for TLS only' "mysql://cert@$s?$ours"
