@@ -214,5 +214,61 @@ TEST_P(MysqlWaiting, FirstWaitersThatDoNotComeArePassedOver) {
   EXPECT_TRUE(rows_become(0));
 }
 
+// Waiters leave some connections to holders that come back, and to operators: 18 of 20 are theirs.
+TEST_P(MysqlWaiting, ACrowdLeavesRoomForOperatorsAndAllGetTheirTurn) {
+  start({.settings = {"max_connections=20"}});
+  make_tables();
+  auto lease = hold(*a, patient());
+  std::list<Waiting> crowd;
+  for (int i = 0; i < 30; ++i) crowd.emplace_back(client(), patient());
+  const auto calm = [&] {
+    try {
+      return rows() >= 15 && sessions() <= 18;
+    } catch (const std::exception&) {  // those that arrive together fill it for a moment
+      return false;
+    }
+  };
+  ASSERT_TRUE(eventually(calm));
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(inspect(*client(), "job").holders.size(), 1u);
+  EXPECT_TRUE(release(*lease));
+  for (const Deadline end = in(120'000); !crowd.empty() && Clock::now() < end;) {
+    crowd.remove_if([](Waiting& waiting) {
+      if (!waiting.done(1)) return false;
+      auto its = waiting.lease();
+      EXPECT_TRUE(its && release(*its));
+      return true;
+    });
+  }
+  EXPECT_TRUE(crowd.empty());
+  crowd.clear();
+  EXPECT_TRUE(rows_become(0));
+}
+
+// The only one that the server has room for.
+TEST_P(MysqlWaiting, AStoppedWaiterOnAFullServerIsPassedOver) {
+  start({.settings = {"max_connections=10"}});
+  make_tables();
+  auto lease = hold(*a, patient());
+  std::list<StoppedWaiter> stopped;
+  stopped.emplace_back(*server, method());
+  EXPECT_TRUE(waiters_are(1));
+  std::list<std::thread> others;
+  for (int i = 0; i < 5; ++i) {
+    others.emplace_back([&] { server->ask("DO SLEEP(12)"); });
+  }
+  EXPECT_TRUE(eventually([&] {
+    return number(
+               "SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE 'DO "
+               "SLEEP(12)%'") == 5;
+  }));
+  Waiting next(client(), patient());
+  EXPECT_TRUE(next.blocked());
+  EXPECT_TRUE(release(*lease));
+  const auto took = time_of([&] { lease = next.lease(); });
+  EXPECT_LT(took, here(Millis{10'000}));
+  EXPECT_TRUE(lease && release(*lease));
+  for (auto& other : others) other.join();
+}
+
 }  // namespace
 }  // namespace dlock::test

@@ -160,6 +160,39 @@ TEST_P(MysqlUnusedKeys, WhatAnAdministratorKeepsStaysAndHoldsNobodyUp) {
   EXPECT_EQ(number("SELECT COUNT(*) FROM dlock_locks"), 1);
 }
 
+// Names that are used once, behind some that are in use; those of another method; and a holder that
+// has died among few other rows.
+TEST_P(MysqlUnusedKeys, AreFoundWhereverTheyAre) {
+  make_tables();
+  server->ask(
+      "INSERT INTO dlock_keys SELECT 1 + seq % 3, CONCAT('pr-', 10000 + seq), 0, 1 FROM "
+      "seq_1_to_100");
+  server->ask(
+      "INSERT INTO dlock_keys SELECT method, CONCAT('backup-', seq), slot, 1000 * "
+      "UNIX_TIMESTAMP() FROM seq_1_to_20 JOIN (SELECT 1 AS method UNION SELECT 2 UNION SELECT 3) "
+      "AS methods JOIN (SELECT 0 AS slot UNION SELECT 1 UNION SELECT 2) AS slots");
+  const auto add_lock = [&](int id, const std::string& age) {
+    server->ask(
+        "INSERT INTO dlock_locks (id, method, name, kind, slot, owner, mode, slots, fence, beats, "
+        "since, expires_at, record) SELECT " +
+        std::to_string(id) + ", 1, 'died', 0, 0, 'x" + std::to_string(id) +
+        "', 1, 1, 1, 0, UTC_TIMESTAMP() - INTERVAL " + age + ", UTC_TIMESTAMP() - INTERVAL " + age +
+        ", ''");
+  };
+  add_lock(1, "30 DAY");
+  add_lock(2'000'000, "1 SECOND");
+  const auto left = [&] {
+    return number("SELECT COUNT(*) FROM dlock_keys WHERE name LIKE 'pr-%' AND version = 1") +
+           number("SELECT COUNT(*) FROM dlock_locks WHERE id = 1");
+  };
+  for (int i = 0; i < 1'000 && left() > 0; ++i) {
+    EXPECT_TRUE(is_free_for(*b, request("pr-2" + std::to_string(i))));
+  }
+  EXPECT_EQ(left(), 0) << "LEFT BEHIND: "
+                       << server->ask("SELECT method, name FROM dlock_keys WHERE version = 1");
+  EXPECT_EQ(number("SELECT COUNT(*) FROM dlock_keys WHERE name LIKE 'backup-%'"), 180);
+}
+
 // As by another client's sweep, at any moment.
 TEST_P(MysqlUnusedKeys, AFreeLockIsNotBusyBecauseItsRowsAreDeleted) {
   std::atomic<bool> done = false;

@@ -13,6 +13,8 @@
 //           second, it passes the first one over, whether or not that is the one before it: several
 //           may be stopped, as when a machine is suspended.  So a text that takes the lock never
 //           waits before it does: a grant that nobody hears of would last a ttl.
+// Crowds.   A waiter that finds the server nearly full waits without a connection, and comes back
+//           now and then.
 // Doubt.    When a connection is lost the session ends, and what it had under way is done or not.
 //           All begins anew over the next connection, with another id: first the earlier session is
 //           ended for sure, and what there is of its id is removed.
@@ -45,6 +47,10 @@ constexpr Millis kEndedLook{10'000};
 constexpr Millis kSlotsLook{5'000};
 constexpr Millis kRowSlotsLook{1'000};  // a holder that died calls nobody
 constexpr Millis kPatienceWithFirst{1'000};
+
+// Between two tries of a waiter for whom the server has no connection to spare.
+constexpr Millis kFirstOutside{500};
+constexpr Millis kOutside{5'000};
 constexpr Millis kLongest{86'400'000};
 
 Millis jitter(Millis most) {
@@ -89,10 +95,10 @@ std::unique_ptr<Lease> Acquisition::lease(const Outcome& out, Deadline asked,
                     {request_, out.won, out.fence, asked, std::move(life)});
 }
 
-// Once in each acquire().
-std::string Acquisition::forget_unused() {
+// Once in each acquire().  With the bell by which the session is found, if this takes too long.
+std::string Acquisition::forget_unused(const std::string& bell) {
   if (std::exchange(has_forgotten_unused_, true) || !connection_->skips_locked()) return {};
-  return statements_.forget_unused();
+  return take_bell(bell) + statements_.forget_unused();
 }
 
 // For a key that is new, or after they were not as they must be: perhaps only because somebody was
@@ -107,10 +113,11 @@ Result<void> Acquisition::look_at_tables() {
 Result<Acquisition::Tried> Acquisition::attempt() {
   for (bool created = false;;) {
     const Deadline asked = Clock::now();
-    const auto reply = ask(forget_unused() + statements_.attempt(request_, own_));
+    const auto reply =
+        ask(forget_unused(session_bell(request_.owner.id)) + statements_.attempt(request_, own_));
     if (!reply) return reply.error();
     const auto& answers = reply.value().answers;
-    const Outcome out = outcome(answers.at(answers.size() - 2));
+    const Outcome out = outcome(answers.at(answers.size() - 4));
     if (!out.fit) {
       if (auto ok = look_at_tables(); !ok) return ok.error();
       continue;
@@ -121,7 +128,7 @@ Result<Acquisition::Tried> Acquisition::attempt() {
       created = true;
       continue;
     }
-    Tried tried{nullptr, state_of(answers.back())};
+    Tried tried{nullptr, state_of(answers.at(answers.size() - 3))};
     if (out.won != 0) tried.lease = lease(out, asked);
     return tried;
   }
@@ -132,6 +139,37 @@ Result<void> Acquisition::queue() {
   if (!joined) return joined.error();
   own_ = joined.value().answers.back().insert_id;
   return {};
+}
+
+// Waiters leave some of the server's connections to others: holders that must connect again, and
+// operators.
+Result<bool> Acquisition::has_room() {
+  const auto reply = ask("SHOW GLOBAL STATUS LIKE 'Threads_connected'; SELECT @@max_connections");
+  if (!reply) return reply.error();
+  const auto& used = reply.value().answers.at(0).rows;
+  const std::uint64_t most = number_in(reply.value().answers.at(1));
+  const std::uint64_t left_alone = std::clamp<std::uint64_t>(most / 10, 2, 10);
+  return used.empty() || number(used.front(), 1) + left_alone <= most;
+}
+
+// Without a connection, and so without a place in the queue.
+Result<void> Acquisition::wait_outside(const State& state) {
+  const auto idle = watch_first(state);
+  if (!idle) return idle.error();
+  Millis time = jitter(std::min(kFirstOutside * (1U << std::min(outside_++, 8U)), kOutside));
+  if (idle.value()) time = std::min(time, *idle.value());
+  // The session may outlive its connection for a moment, and its bells shall not.
+  const std::string& owner = request_.owner.id;
+  const auto silent = ask(drop_bell(session_bell(owner)) + drop_bell(holder_bell(owner)) +
+                          drop_bell(waiter_bell(owner)) + "DO 0");
+  if (!silent) return silent.error();
+  own_ = 0;
+  gong_.reset();
+  connection_.reset();
+  if (util::wait_readable(wait_.cancel.fd(), std::min(after(Clock::now(), time), wait_.until))) {
+    return Error{Errc::cancelled, "stopped waiting"};
+  }
+  return connect();
 }
 
 Result<void> Acquisition::sweep(const State& state) {
@@ -166,26 +204,33 @@ Result<void> Acquisition::listen_for(const std::string& bell, Millis time) {
   return {};
 }
 
-// The waiter before us has its turn when this was waited for, or has gone.
-Result<void> Acquisition::sleep_behind(const State& state, const Decision& decision) {
+// If the lock is free, and it is the turn of the first waiter: when to look again whether that
+// comes.  If it does not, it is passed over.
+Result<std::optional<Millis>> Acquisition::watch_first(const State& state) {
   const Party& first = state.waiters().front();
   Request its = request_;
   its.mode = first.mode;
   its.slots = first.slots;
-  const auto place = static_cast<Millis::rep>(decision.ahead + 1);
-  Millis time = std::min(kFirstLook * place, kLastLook);
-  if (state.decide(its, first.id).kind == Decision::Kind::take) {
-    const Deadline now = Clock::now();
-    if (slow_first_ != first.id) {
-      slow_first_ = first.id;
-      slow_since_ = now;
-    } else if (now - slow_since_ >= kPatienceWithFirst) {
-      const auto passed = ask(statements_.pass_over(first.id));
-      if (!passed) return passed.error();
-      return {};
-    }
-    time = kPatienceWithFirst;
+  if (state.decide(its, first.id).kind != Decision::Kind::take) return std::optional<Millis>();
+  const Deadline now = Clock::now();
+  if (slow_first_ != first.id) {
+    slow_first_ = first.id;
+    slow_since_ = now;
+  } else if (now - slow_since_ >= kPatienceWithFirst) {
+    const auto passed = ask(statements_.pass_over(first.id));
+    if (!passed) return passed.error();
+    return std::optional(Millis{0});
   }
+  return std::optional(kPatienceWithFirst);
+}
+
+// The waiter before us has its turn when this was waited for, or has gone.
+Result<void> Acquisition::sleep_behind(const State& state, const Decision& decision) {
+  const auto idle = watch_first(state);
+  if (!idle) return idle.error();
+  const auto place = static_cast<Millis::rep>(decision.ahead + 1);
+  const Millis time = idle.value().value_or(std::min(kFirstLook * place, kLastLook));
+  if (time == Millis{0}) return {};
   return listen_for(waiter_bell(decision.party->owner), time);
 }
 
@@ -281,7 +326,10 @@ Result<std::unique_ptr<Lease>> Acquisition::get() {
     const auto& queue_now = state.waiters();
     if (own_ == 0 || std::none_of(queue_now.begin(), queue_now.end(),
                                   [&](const Party& party) { return party.id == own_; })) {
-      if (auto ok = queue(); !ok) return ok.error();
+      // The first one may always wait here: somebody has to hear when the lock is free.
+      const auto room = queue_now.empty() ? Result<bool>(true) : has_room();
+      if (!room) return room.error();
+      if (auto ok = room.value() ? queue() : wait_outside(state); !ok) return ok.error();
       continue;
     }
     if (auto ok = sleep(state, decision); !ok) return ok.error();
@@ -301,9 +349,9 @@ Reply Acquisition::insist(const std::string& text, Deadline deadline, Cancel can
 // ended, and removes what it has written.
 Result<void> Acquisition::remove_earlier(Deadline deadline, Cancel cancel) {
   if (earlier_id_.empty()) return {};
-  if (auto ended = end_sessions_of(*connection_, earlier_id_, deadline, cancel); !ended) {
-    return ended;
-  }
+  auto ended = end_sessions_of(*connection_, earlier_id_, deadline, cancel);
+  if (!ended) return ended.error();
+  held_up_by_ = std::move(*ended);
   const Reply removed = insist(
       take_over(earlier_id_, place_->connect_timeout) + "; " + statements_.leave(earlier_id_),
       deadline, cancel);
@@ -358,14 +406,20 @@ Result<void> Acquisition::leave() {
   return {};
 }
 
+Error Acquisition::held_up(Error error) const {
+  if (error.code == Errc::unreachable && !held_up_by_.empty()) error.message += "; " + held_up_by_;
+  return error;
+}
+
 Result<std::unique_ptr<Lease>> Acquisition::run() {
   for (;;) {
     const auto connected = connect();
     auto lease = connected ? get() : Result<std::unique_ptr<Lease>>(connected.error());
     if (lease) return lease;
-    if (const auto again = patience_.pause(lease.error()); !again) {
+    if (const auto again = patience_.pause(held_up(lease.error())); !again) {
+      held_up_by_.clear();
       const auto left = leave();
-      return again.error().code == Errc::busy && !left ? left.error() : again.error();
+      return again.error().code == Errc::busy && !left ? left.error() : held_up(again.error());
     }
     if (connection_) connection_->close();
   }

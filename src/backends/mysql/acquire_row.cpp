@@ -53,11 +53,18 @@ Result<Reply> Acquisition::survey() {
       if (auto ok = look_at_tables(); !ok) return ok.error();
       continue;
     }
-    if (!answers[1].rows.empty() && answers[1].rows[0].at(1) == "ON") {
-      return Error{Errc::unsupported,
-                   place_->shown +
-                       ": is a Galera cluster (wsrep_on), where a row lock is known to "
-                       "one server only; use mysql-version"};
+    if (!connection_->skips_locked()) {
+      return Error{Errc::unsupported, place_->shown +
+                                          ": is too old for mysql-row, which needs SKIP LOCKED "
+                                          "(MariaDB 10.6, MySQL 8.0.1); use mysql-table"};
+    }
+    if (!answers[1].rows.empty()) {
+      const Row& variable = answers[1].rows[0];
+      return Error{
+          Errc::unsupported,
+          place_->shown + ": is one of several servers that take changes (" +
+              util::printable(variable.at(0).value_or("") + '=' + variable.at(1).value_or("")) +
+              "), where a row lock is known to one of them only; use mysql-version"};
     }
     std::vector<unsigned> missing(1U + (request_.mode == Mode::slots ? request_.slots : 1U));
     std::iota(missing.begin(), missing.end(), 0U);
@@ -126,19 +133,20 @@ Result<Acquisition::Tried> Acquisition::take_row(unsigned slot, Deadline asked) 
   }
   std::swap(connection_, *other);  // connection_ is who is asked
   util::LifeToken life = util::make_life_token();
-  auto reply = ask(forget_unused() + statements_.note_holder(request_, own_, slot, life.mark));
+  auto reply = ask(forget_unused(noting_bell(request_.owner.id)) +
+                   statements_.note_holder(request_, own_, slot, life.mark));
   std::swap(connection_, *other);
   if (!reply) {
     connection_->close();  // whatever was noted: without the row lock it means nothing
     return reply.error();
   }
   const auto& answers = reply.value().answers;
-  const Outcome out = outcome(answers.at(answers.size() - 2));
+  const Outcome out = outcome(answers.at(answers.size() - 4));
   if (!out.fit) {
     connection_->close();
     return unfit(*place_);
   }
-  Tried tried{nullptr, state_of(answers.back())};
+  Tried tried{nullptr, state_of(answers.at(answers.size() - 3))};
   if (out.won == 0) {
     if (auto undone = ask(statements_.unlock_row()); !undone) return undone.error();
     return tried;

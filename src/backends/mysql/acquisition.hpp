@@ -54,11 +54,14 @@ class Acquisition {
   // acquire.cpp
   Result<std::unique_ptr<Lease>> get();
   Result<Tried> attempt();
-  std::string forget_unused();
+  std::string forget_unused(const std::string& bell);
   Result<void> look_at_tables();
   Result<void> queue();
+  Result<bool> has_room();
+  Result<void> wait_outside(const State& state);
   Result<void> sweep(const State& state);
   Result<void> sleep(const State& state, const Decision& decision);
+  Result<std::optional<Millis>> watch_first(const State& state);
   Result<void> sleep_behind(const State& state, const Decision& decision);
   Result<void> await_room(std::optional<Millis> soonest);
   Result<void> listen_for(const std::string& bell, Millis time);
@@ -69,6 +72,7 @@ class Acquisition {
   Reply insist(const std::string& text, Deadline deadline, Cancel cancel);
   Result<void> remove_earlier(Deadline deadline, Cancel cancel);
   Result<void> leave();
+  Error held_up(Error error) const;
 
   Result<Reply> ask(const std::string& text) { return ask_until(text, patience()); }
   Result<Reply> ask_until(const std::string& text, Deadline deadline);
@@ -91,9 +95,11 @@ class Acquisition {
   std::unique_ptr<Connection> gong_;
   // Of a connection that was lost: what it may have left, or may still come to leave; "": nothing.
   std::string earlier_id_;
+  std::string held_up_by_;  // what its statement was waiting for, as end_sessions_of() says
   bool has_forgotten_unused_ = false;
   std::uint64_t own_ = 0;     // our row in the queue; 0: there is none
   unsigned dead_holder_ = 0;  // how often we found that it was not there
+  unsigned outside_ = 0;      // how often there was no room for one more connection that waits
   unsigned vain_tries_ = 0;   // how often the lock looked free, and we did not get it
   std::uint64_t slow_first_ = 0;
   Deadline slow_since_{};

@@ -9,6 +9,23 @@ constexpr unsigned kNoSuchThread = 1094;
 constexpr unsigned kNotOwner = 1095;
 constexpr unsigned kNoRight = 1227;
 
+// In words for people.  "": nothing that we know.
+std::string what_holds_up(const Answer& sessions, std::uint64_t session) {
+  constexpr std::size_t kState = 6;
+  for (const Row& row : sessions.rows) {
+    if (number(row, 0) != session || row.size() <= kState) continue;
+    const std::string state = row[kState].value_or("");
+    const auto has = [&](const char* text) { return state.find(text) != std::string::npos; };
+    if (has("backup lock") || has("global read lock") || has("commit lock")) {
+      return "a backup or FLUSH TABLES WITH READ LOCK keeps all changes waiting there";
+    }
+    if (has("metadata lock")) {
+      return "LOCK TABLES or ALTER TABLE keeps those who use dlock's tables waiting";
+    }
+  }
+  return "";
+}
+
 }  // namespace
 
 Result<bool> end_session(Connection& connection, std::uint64_t other, Deadline deadline,
@@ -20,19 +37,23 @@ Result<bool> end_session(Connection& connection, std::uint64_t other, Deadline d
   return *reply.error;
 }
 
-Result<void> end_sessions_of(Connection& connection, std::string_view owner, Deadline deadline,
-                             Cancel cancel) {
+Result<std::string> end_sessions_of(Connection& connection, std::string_view owner,
+                                    Deadline deadline, Cancel cancel) {
   const Reply sessions = connection.ask(sessions_of(owner), deadline, cancel);
   if (!sessions.ok()) return *sessions.error;
   const Answer& found = sessions.answers.back();
+  std::string waits_for;
   for (std::size_t i = 0; !found.rows.empty() && i < found.rows.front().size(); ++i) {
     const std::uint64_t session = number(found.rows.front(), i);
-    if (session == connection.id()) continue;
+    if (session == 0 || session == connection.id()) continue;
+    const Reply list = connection.ask("SHOW PROCESSLIST", deadline, cancel);
+    if (!list.ok()) return *list.error;
+    waits_for = what_holds_up(list.answers.back(), session);
     if (auto ended = end_session(connection, session, deadline, cancel); !ended) {
       return ended.error();
     }
   }
-  return {};
+  return waits_for;
 }
 
 }  // namespace dlock::mysql

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "backends/mysql/connection.hpp"
@@ -14,8 +15,9 @@ Result<bool> end_session(Connection& connection, std::uint64_t other, Deadline d
 
 /// Ends the sessions of this owner but `connection`, as far as it may be done.  They are found by
 /// the named locks that only they have: the number of a connection may be another program's after
-/// a restart of the server.
-Result<void> end_sessions_of(Connection& connection, std::string_view owner, Deadline deadline,
-                             Cancel cancel);
+/// a restart of the server.  Says what a statement of theirs was waiting for, in words for people,
+/// or "".
+Result<std::string> end_sessions_of(Connection& connection, std::string_view owner,
+                                    Deadline deadline, Cancel cancel);
 
 }  // namespace dlock::mysql

@@ -58,6 +58,7 @@ class MysqlLease final : public Lease {
 
  private:
   Result<void> connect(Deadline deadline, Cancel cancel);
+  Error held_up(Error error) const;
   Result<void> prove(Deadline deadline, Cancel cancel);
   Result<void> prove_row(Deadline deadline, Cancel cancel);
   Result<void> give_up(Deadline deadline, Cancel cancel);
@@ -89,6 +90,7 @@ class MysqlLease final : public Lease {
   Deadline valid_until_;
   std::optional<Error> loss_;
   Deadline asked_{};  // when the proof that is under way was asked for
+  std::string held_up_by_;
   bool has_bell_ = true;
   bool releasing_ = false;  // was asked for, and perhaps done
   Fd events_;               // epoll: the connection
@@ -105,14 +107,24 @@ Error not_told(Error error) {
 Result<void> MysqlLease::connect(Deadline deadline, Cancel cancel) {
   if (!connection_->broken()) return {};
   auto again = Connection::open(place_, deadline, cancel);
-  if (!again) return not_told(again.error());
+  if (!again) return held_up(not_told(again.error()));
   connection_ = std::move(*again);
   has_bell_ = false;
   listens_to_ = -1;
   // The server may not have noticed that the earlier session has ended: it would keep its bell, and
   // its row lock.
   auto ended = end_sessions_of(*connection_, request_.owner.id, deadline, cancel);
-  return ended ? ended : not_told(ended.error());
+  if (!ended) return held_up(not_told(ended.error()));
+  if (!ended->empty()) held_up_by_ = std::move(*ended);
+  return {};
+}
+
+// What has held up a renewal holds up the next one, too, until one is answered.
+Error MysqlLease::held_up(Error error) const {
+  if (error.code == Errc::unreachable && !held_up_by_.empty()) {
+    error.message += "; " + held_up_by_ + ", and a --ttl that is longer than that keeps the lock";
+  }
+  return error;
 }
 
 Error MysqlLease::lost(const Answer& found) {
@@ -180,8 +192,9 @@ Result<void> MysqlLease::prove(Deadline deadline, Cancel cancel) {
     const Reply reply = connection_->ask(text, deadline, cancel);
     if (!reply.ok()) {
       if (may_repeat(reply, tries, deadline, cancel)) continue;
-      return not_told(*reply.error);
+      return held_up(not_told(*reply.error));
     }
+    held_up_by_.clear();
     if (reply.answers.at(0).affected != 1) {
       Error error = lost(reply.answers.at(1));
       connection_->close();  // and its bell, which would keep others out

@@ -6,6 +6,8 @@
 //           even if the row was deleted, or is missing in a backup.  mysql-row has a row lock of
 //           its own before it comes to this, so that what is written here outlives the transaction
 //           that holds that.
+//           Once it is committed, nothing of the text can fail but the connection: a text that is
+//           said again would find its own grant in its way.
 // Expiry.   Expired rows are deleted before it is looked whether there is a holder: a renewal that
 //           is under way is waited for, and one that comes later finds no row.  By the server's
 //           clock throughout.  That may be set, forward by more than a ttl: so a holder's session
@@ -230,10 +232,10 @@ std::string Statements::attempt(const Request& request, std::uint64_t own) const
   std::string text =
       grant(request, own, have_both(request.owner.id), gate, in_way(request, own, true), 0, {});
   if (method_ == Method::table) text += raise + "@dlock_won > 0; ";
-  return text + "COMMIT; DO IF(@dlock_won > 0, RELEASE_LOCK(" +
-         literal(waiter_bell(request.owner.id)) +
-         "), 0); SET SESSION wait_timeout = IF(@dlock_won > 0, " + idle_limit(request.ttl) + ", " +
-         kIdleLimit + "); " + kOutcome + look(false);
+  return text + "SET SESSION wait_timeout = IF(@dlock_won > 0, " + idle_limit(request.ttl) + ", " +
+         kIdleLimit + "); " + kOutcome + look(false) +
+         "; COMMIT; DO IF(@dlock_won > 0, RELEASE_LOCK(" + literal(waiter_bell(request.owner.id)) +
+         "), 0)";
 }
 
 Outcome outcome(const Answer& answer) {
@@ -275,7 +277,7 @@ std::string Statements::note_holder(const Request& request, std::uint64_t own, u
                             (slots ? " OR slots <> " + std::to_string(request.slots) : "") + "))";
   return grant(request, own, have(noting_bell(request.owner.id)), gate, other, slot, life) +
          "UPDATE " + tables_.keys + " SET version = @dlock_fence WHERE " + of_key() +
-         " AND slot = 0 AND @dlock_won > 0; COMMIT; " + kOutcome + look(false);
+         " AND slot = 0 AND @dlock_won > 0; " + kOutcome + look(false) + "; COMMIT; DO 0";
 }
 
 std::string Statements::delay(std::uint64_t id, Millis time) const {
@@ -299,7 +301,9 @@ std::string Statements::create_rows(const std::vector<unsigned>& slots) const {
 }
 
 std::string Statements::survey() const {
-  return "SELECT " + fit(tables_) + "; SHOW VARIABLES LIKE 'wsrep_on'; SELECT slot FROM " +
+  return "SELECT " + fit(tables_) +
+         "; SHOW VARIABLES WHERE (Variable_name = 'wsrep_on' AND Value = 'ON') OR (Variable_name = "
+         "'group_replication_single_primary_mode' AND Value = 'OFF'); SELECT slot FROM " +
          tables_.keys + " WHERE " + of_key() + "; " + look(false);
 }
 
@@ -331,10 +335,11 @@ std::string Statements::sweep(const std::vector<std::uint64_t>& ids) const {
 //   One key without holders and waiters.  The version of slot 0 tells when the last grant was; a
 //   grant that is under way makes it young.  A holder of mysql-row that comes in between finds its
 //   other slots missing, and creates them again.
-// Only 16 rows are looked at, in the order of the primary key: an index on the age would do, but
-// with one, MariaDB 10.11 aborts when its disk is full.  Of the locks, from a random one on.  Of
-// the keys, the neighbours of our own, and then the first ones: so the first unused key is always
-// among those that somebody looks at.
+// Only 16 rows or keys are looked at, in the order of the primary key: an index on the age would
+// do, but with one, MariaDB 10.11 aborts when its disk is full.  Of the locks, from the first one
+// or a random one on.  Of the keys, what follows our own, and the first ones; and, of any method,
+// what follows a random part of the beginning of our own: names that are used once tend to begin
+// alike.
 std::string Statements::forget_unused() const {
   const std::string week = " INTERVAL 7 DAY";
   const std::string now(kNow);
@@ -345,18 +350,25 @@ std::string Statements::forget_unused() const {
                                 " -" + week + " AND ";
   const std::string its_lock = skip + tables_.locks + " AS lock_row ON lock_row.id = unused.id";
   const std::string week_ago = std::string(kNowMs) + " - 604800000";
-  const auto find_key = [&](const std::string& after) {
-    return "SELECT name INTO @dlock_unused FROM (SELECT name, version FROM " + tables_.keys +
-           " WHERE method = " + method_text_ + " AND name > " + after +
-           " ORDER BY name, slot LIMIT 16) AS one WHERE @dlock_unused IS NULL AND version < " +
-           week_ago + " AND name <> " + key_ + " AND NOT EXISTS (SELECT 1 FROM " + tables_.keys +
-           " AS counter WHERE counter.method = " + method_text_ +
-           " AND counter.name = one.name AND counter.slot = 0 AND counter.version >= " + week_ago +
-           ") AND NOT EXISTS (SELECT 1 FROM " + tables_.locks +
-           " AS lock_row WHERE lock_row.method = " + method_text_ +
-           " AND lock_row.name = one.name) LIMIT 1; ";
+  const auto find_key = [&](const std::string& method, const std::string& after) {
+    const std::string its = ".method = @dlock_method AND ";
+    return "SET @dlock_method = IF(@dlock_unused IS NULL, " + method +
+           ", @dlock_method); SELECT name INTO @dlock_unused FROM (SELECT DISTINCT method, name "
+           "FROM " +
+           tables_.keys + " WHERE method = @dlock_method AND name > " + after +
+           " ORDER BY method, name LIMIT 16) AS one WHERE @dlock_unused IS NULL AND NOT (method "
+           "= " +
+           method_text_ + " AND name = " + key_ + ") AND NOT EXISTS (SELECT 1 FROM " +
+           tables_.keys + " AS counter WHERE counter" + its +
+           "counter.name = one.name AND counter.slot = 0 AND counter.version >= " + week_ago +
+           ") AND EXISTS (SELECT 1 FROM " + tables_.keys + " AS old WHERE old" + its +
+           "old.name = one.name AND old.version < " + week_ago +
+           ") AND NOT EXISTS (SELECT 1 FROM " + tables_.locks + " AS lock_row WHERE lock_row" +
+           its + "lock_row.name = one.name) LIMIT 1; ";
   };
-  return "SELECT CAST(MIN(id) + RAND() * (MAX(id) - MIN(id)) AS UNSIGNED), MAX(id) INTO "
+  const std::string beginning = "LEFT(" + key_ + ", FLOOR(@dlock_part * LENGTH(" + key_ + ")))";
+  return "SELECT CAST(MIN(id) + IF(RAND() < 0.5, 0, RAND()) * (MAX(id) - MIN(id)) AS UNSIGNED), "
+         "MAX(id) INTO "
          "@dlock_from, @dlock_to FROM " +
          tables_.locks + "; SELECT id INTO @dlock_to FROM " + tables_.locks +
          " WHERE id >= @dlock_from ORDER BY id LIMIT 15, 1; DELETE lock_row FROM " + old_locks +
@@ -364,12 +376,15 @@ std::string Statements::forget_unused() const {
          " IS NULL OR expires_at < " + now + " AND " + no_holder + ")" + its_lock + "; UPDATE " +
          old_locks + "method = " + std::to_string(static_cast<int>(Method::row)) + " AND " +
          kind_is(Kind::holder) + " AND expires_at IS NULL AND " + no_holder + its_lock +
-         " SET lock_row.expires_at = " + now + " +" + week + "; SET @dlock_unused = NULL; " +
-         find_key(key_) + find_key(literal("")) + "DELETE key_row FROM (SELECT name, slot FROM " +
-         tables_.keys + " WHERE method = " + method_text_ +
-         " AND name = @dlock_unused AND version < " + week_ago + skip + tables_.keys +
-         " AS key_row ON key_row.method = " + method_text_ +
-         " AND key_row.name = unused.name AND key_row.slot = unused.slot; ";
+         " SET lock_row.expires_at = " + now + " +" + week +
+         "; SET @dlock_unused = NULL, @dlock_part = RAND(); " + find_key(method_text_, key_) +
+         find_key(method_text_, literal("")) +
+         find_key("CAST(FLOOR(1 + RAND() * 3) AS UNSIGNED)", beginning) +
+         "DELETE key_row FROM (SELECT method, name, slot FROM " + tables_.keys +
+         " WHERE method = @dlock_method AND name = @dlock_unused AND version < " + week_ago + skip +
+         tables_.keys +
+         " AS key_row ON key_row.method = unused.method AND key_row.name = unused.name AND "
+         "key_row.slot = unused.slot; ";
 }
 
 std::string Statements::pass_over(std::uint64_t id) const {

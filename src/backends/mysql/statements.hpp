@@ -46,8 +46,8 @@ class Statements {
   std::string look(bool records) const;
 
   /// mysql-table and mysql-version.  Takes the lock, if it is free for `request` and nobody who
-  /// waits comes before row `own` (0: everybody does).  The last two answers: outcome(), and as
-  /// look(false).
+  /// waits comes before row `own` (0: everybody does).  The answers end with outcome(), as
+  /// look(false), and two that say nothing.
   std::string attempt(const Request& request, std::uint64_t own) const;
 
   /// mysql-row, on the connection that is to hold the lock: begins a transaction and locks one of
@@ -67,8 +67,9 @@ class Statements {
 
   /// Creates these rows of the table of keys: 0, which counts the grants, and those to be locked.
   std::string create_rows(const std::vector<unsigned>& slots) const;
-  /// mysql-row, before anything else.  Answers: whether the tables are as they must be; wsrep_on,
-  /// if the server knows that; the slots that there are rows for; as look(false).
+  /// mysql-row, before anything else.  Answers: whether the tables are as they must be; the
+  /// variable that tells of other servers which take changes, too; the slots that there are rows
+  /// for; as look(false).
   std::string survey() const;
 
   /// A row for who waits.  The answer has its id.
