@@ -800,7 +800,8 @@ is open while the job runs.
 .B mysql\-version
 is the same to its user, with an optimistic update of a version instead of a row
 lock while the lock is taken.
-Take it on a Galera cluster, where row locks are known to one server only.
+Take it where several servers take changes, on a Galera cluster or in MySQL Group
+Replication with several primaries: there, a row lock is known to one server only.
 .TP
 .B mysql\-row
 is a row that is locked in a transaction for as long as the job runs.
@@ -812,7 +813,8 @@ A transaction that is open for long keeps the server from cleaning up old
 versions of all rows; and
 .B ALTER TABLE
 of dlock's tables, or a backup that locks tables, waits for the job.
-On Galera it is refused.
+Where several servers take changes it is refused.
+It needs MariaDB 10.6 or MySQL 8.0.1, or later ones.
 .PP
 The three do not exclude one another: all who share a lock must use the same one.
 .SS Where the server is
@@ -841,15 +843,41 @@ The password comes from
 or from the URL in a profile or in
 .BR DLOCK_BACKEND .
 .PP
+By TCP, dlock encrypts where the server offers TLS
+.RB ( ?tls=preferred ,
+the default), and takes any certificate.
 .B ?tls=on
-encrypts, but takes any certificate;
+refuses a server without TLS.
 .B ?tls=verify
-also asks whether it is trusted and for the host that is named, by the CAs of the
-system or by that of
+also refuses a certificate that is not trusted, by the CAs of the system or by that
+of
 .BR &ca=FILE ,
-an absolute path.
-The default is
-.BR ?tls=off .
+or that is not for the host in the URL.
+With the client library of Debian 13, it takes a certificate for any name if that
+host is
+.I 127.0.0.1
+or
+.IR ::1 ;
+say
+.I localhost
+there.
+.B ?tls=off
+never encrypts.
+With
+.B on
+and
+.BR verify ,
+.B &cert=FILE&key=FILE
+is the certificate of a user that needs one.
+Each FILE is the absolute path of a PEM file.
+.PP
+The password is never sent without TLS, but over a unix socket.
+So a user that logs in by
+.BR caching_sha2_password ,
+as those of MySQL 8 do, needs TLS or a unix socket.
+Only
+.B ?tls=verify
+keeps the password from somebody who answers in place of the server.
 .SS Tables and rights
 There are two,
 .I dlock_keys
@@ -907,7 +935,14 @@ They count towards
 .B max_connections
 and
 .BR max_user_connections .
-If the server has no free connection, dlock tries again: see OUTAGES.
+Waiters leave a tenth of
+.BR max_connections ,
+at least 2 and at most 10 connections, to holders that must connect again and to
+operators
+.RB ( "dlock list" ).
+Whoever comes when only these are left waits without a connection, and so without
+a place in the queue, and comes back after some seconds.
+If the server has no free connection at all, dlock tries again: see OUTAGES.
 Raise these limits if waiters often meet them.
 .SS Leases
 All times are by the clock of the server.
@@ -924,6 +959,20 @@ the ttl is the
 of the connection, and the holder sends something three times in it: the server
 ends the transaction of a holder whose machine has gone silent.
 In each case a job whose server does not answer is ended before its lease is over.
+.PP
+While a server takes no changes, nobody can renew a lease of
+.B mysql\-table
+or
+.BR mysql\-version :
+under
+.B "FLUSH TABLES WITH READ LOCK"
+(as some backups say it), with
+.BR read_only ,
+or with a full disk.
+If that is longer than what is left of a lease, the job is ended, with status 79.
+So give jobs that shall outlast a backup a
+.B \-\-ttl
+that is longer than it.
 .SS Lock delay
 A
 .B mysql\-row
