@@ -55,7 +55,6 @@ Deadline Patience::call_until() const {
 
 Result<void> Patience::pause(const Error& why) {
   if (why.code != Errc::unreachable) return why;
-  was_answered_ = was_answered_ || why.is_full;
   const Deadline now = Clock::now();
   if (well_since_ && now - *well_since_ >= kStable) {
     failures_ = 0;
@@ -64,6 +63,7 @@ Result<void> Patience::pause(const Error& why) {
   if (well_since_ || failures_ == 0) outage_began_ = now;
   well_since_.reset();
   ++failures_;
+  if (why.is_full && remaining(first_contact_until_, now) < kTooShort) was_answered_ = true;
   const Deadline end = was_answered_ ? wait_.until : std::min(wait_.until, first_contact_until_);
   const Millis left = remaining(end, now);
   const bool last = left < kTooShort;

@@ -219,6 +219,21 @@ TEST_F(ZooKeeperServers, AWaiterThatHasWaitedLongKeepsItsConnectionWhenItsTurnCo
   EXPECT_TRUE(release(*lease));
 }
 
+// Its syncs prove too little, whatever their number: it connects again.
+TEST_F(ZooKeeperServers, AWaiterWhoseServerIsSlowAcquiresTheLockAllTheSame) {
+  auto lease = hold(*a, request("job"));
+  Waiting waiting(through_proxy(), request("job", Mode::exclusive, 1, Millis{1'000}));
+  ASSERT_TRUE(waiting.blocked());
+  EXPECT_FALSE(waiting.done(1'500));
+  proxy->delay_replies(Millis{100});
+  EXPECT_TRUE(release(*lease));
+  EXPECT_TRUE(waiting.done(10'000));
+  lease = waiting.lease();
+  ASSERT_TRUE(lease);
+  EXPECT_TRUE(renew(*lease));
+  EXPECT_TRUE(release(*lease));
+}
+
 // --- an ensemble
 
 // One ensemble for all of them, which each repairs first.

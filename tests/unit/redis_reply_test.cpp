@@ -106,6 +106,7 @@ TEST(RedisReply, TheErrorsOfEachVersionAreExplained) {
     EXPECT_EQ(got.code, one.code) << one.text;
     EXPECT_NE(got.message.find(one.says), std::string::npos) << one.text << "\n" << got.message;
     EXPECT_EQ(got.message.rfind("redis h:1", 0), 0u) << got.message;
+    EXPECT_EQ(got.is_full, one.says == std::string("maxclients"));
     EXPECT_LT(got.message.size(), 300u);
   }
 }

@@ -14,6 +14,7 @@ struct Meaning {
   std::string_view text;
 };
 
+constexpr std::string_view kFull = "max number of clients";
 constexpr std::string_view kNoRights = "the user may not do this (see REDIS in the man page)";
 constexpr std::string_view kIsReplica = "is a replica; name its master";
 constexpr std::string_view kIsLostReplica = "is a replica that has lost its master";
@@ -50,7 +51,7 @@ constexpr std::array kMeanings{
     Meaning{"CLUSTERDOWN", Errc::unreachable, "is part of a cluster that is down"},
     Meaning{"CROSSSLOT", Errc::unreachable,
             "is part of a cluster, where this key cannot be used: it has braces"},
-    Meaning{"max number of clients", Errc::unreachable, "has too many clients (maxclients)"},
+    Meaning{kFull, Errc::unreachable, "has too many clients (maxclients)"},
     Meaning{"DB index is out of range", Errc::invalid, "has no database of that number"},
     Meaning{"unknown command", Errc::unreachable, "lacks a command; dlock needs Redis 5 or later"},
 };
@@ -106,8 +107,10 @@ std::int64_t Reply::number(std::int64_t otherwise) const {
 Error server_error(const std::string& shown, const std::string& text) {
   for (const Meaning& meaning : kMeanings) {
     if (!has_word(text, meaning.mark)) continue;
-    return {meaning.code, shown + ": " + std::string(meaning.text) +
-                              (meaning.text == kNoRights ? ": " + util::in_quotes(text, 160) : "")};
+    return {meaning.code,
+            shown + ": " + std::string(meaning.text) +
+                (meaning.text == kNoRights ? ": " + util::in_quotes(text, 160) : ""),
+            meaning.mark == kFull};
   }
   return {Errc::unreachable, shown + " refuses: " + util::in_quotes(text, 160)};
 }

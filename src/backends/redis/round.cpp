@@ -410,11 +410,13 @@ Error too_few(unsigned needed, const std::vector<std::optional<Error>>& errors) 
   std::size_t failed = 0;
   std::size_t denied = 0;
   std::size_t invalid = 0;
+  bool is_full = false;
   for (const auto& error : errors) {
     if (!error) continue;
     ++failed;
     if (error->code == Errc::denied) ++denied;
     if (error->code == Errc::invalid) ++invalid;
+    is_full = is_full || error->is_full;
     why += (why.empty() ? ": " : "; ") + error->message;
   }
   const bool will_last = errors.size() - denied - invalid < needed;
@@ -422,7 +424,8 @@ Error too_few(unsigned needed, const std::vector<std::optional<Error>>& errors) 
           : denied > 0 ? Errc::denied
                        : Errc::invalid,
           std::to_string(errors.size() - failed) + " of " + std::to_string(errors.size()) +
-              " servers answered, " + std::to_string(needed) + " are needed" + why};
+              " servers answered, " + std::to_string(needed) + " are needed" + why,
+          !will_last && is_full};
 }
 
 }  // namespace dlock::redis

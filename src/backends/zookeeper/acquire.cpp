@@ -24,6 +24,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "backends/zookeeper/look.hpp"
 #include "backends/zookeeper/queue.hpp"
@@ -89,8 +90,9 @@ class Acquisition {
   const std::string record_;
 
   std::unique_ptr<Session> session_;
-  bool in_doubt_ = false;  // there may be a node
-  std::string own_;        // the name of our node; "" if there is none
+  bool in_doubt_ = false;   // there may be a node
+  bool took_long_ = false;  // the last refresh()
+  std::string own_;         // the name of our node; "" if there is none
   std::uint64_t fence_ = 0;
   std::optional<std::vector<std::string>> children_;  // as they came with the create
   bool waited_ = false;
@@ -328,17 +330,22 @@ Result<void> Acquisition::send_sync() {
   return {};
 }
 
-// More than one sync is needed only after a pause of this process or of the server.
+// One sync does, after those that were sent while waiting.  After a pause of this process or of the
+// server a second one is needed, and if the server is slow, a new connection.
 Result<void> Acquisition::refresh() {
   const LossClock& clock = session_->clock();
-  while (!clock.is_fresh(Clock::now())) {
-    if (auto ok = send_sync(); !ok) return ok;
-    if (clock.is_fresh(Clock::now())) return {};
-    if (util::wait_readable(wait_.cancel.fd(), clock.next_sync())) {
-      return Error{Errc::cancelled, "stopped waiting for " + place_->shown};
-    }
+  if (clock.is_fresh(Clock::now())) return {};
+  if (auto ok = send_sync(); !ok) return ok;
+  if (clock.is_fresh(Clock::now())) return {};
+  took_long_ = true;
+  if (util::wait_readable(wait_.cancel.fd(), std::min(clock.next_proof(), wait_.until))) {
+    return Error{Errc::cancelled, "stopped waiting for " + place_->shown};
   }
-  return {};
+  if (time_is_up()) return busy();
+  if (auto ok = send_sync(); !ok) return ok;
+  if (clock.is_fresh(Clock::now())) return {};
+  session_->hang_up();
+  return session_->open(patience(), wait_.cancel);
 }
 
 std::unique_ptr<Lease> Acquisition::lease() {
@@ -359,6 +366,7 @@ Result<std::unique_ptr<Lease>> Acquisition::get() {
     using Kind = Decision::Kind;
     if (decision.value().kind == Kind::held) {
       if (auto ok = refresh(); !ok) return ok.error();
+      if (std::exchange(took_long_, false)) continue;  // the node may have been deleted meanwhile
       patience_.recovered();
       return lease();
     }
@@ -400,7 +408,6 @@ Result<std::unique_ptr<Lease>> Acquisition::run() {
       why.code = Errc::unreachable;
       forget_session(why);
     }
-    if (session_ && session_->turned_away()) patience_.answered();
     if (const auto again = patience_.pause(why); !again) {
       const bool left = leave();
       if (again.error().code == Errc::busy && !left) return session_->silent();

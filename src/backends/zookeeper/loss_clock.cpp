@@ -40,6 +40,8 @@ void LossClock::answered(Deadline sent, Deadline answered) {
   exchanges_.push_back({sent, answered});
 }
 
+Deadline LossClock::next_proof() const { return exchanges_.back().answered + timeout_ / kLag; }
+
 Deadline LossClock::valid_until() const {
   const Deadline last = exchanges_.empty() ? proven_ : exchanges_.back().sent;
   return std::min(last + timeout_ - timeout_ / kHand, proven_ + timeout_) - timeout_ / kDrift -

@@ -24,6 +24,9 @@ class LossClock {
   /// When the next sync is due.  Only after opened().
   Deadline next_sync() const { return exchanges_.back().sent + interval(); }
 
+  /// A sync that is sent then, or later, proves that the leader has heard of the last one.
+  Deadline next_proof() const;
+
   /// Whether enough of the timeout is left for a hold to begin: more than half, since --kill-after
   /// may be almost half.
   bool is_fresh(Deadline now) const { return valid_until() >= now + timeout_ * 9 / 16; }

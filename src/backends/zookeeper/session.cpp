@@ -33,6 +33,7 @@ constexpr unsigned kMostDoublings = 8;
 constexpr Millis kLookUp{1'000};  // a name server that does not answer now may do so the next time
 constexpr Millis kHangUpAtLeast{100};
 constexpr Millis kResetFollows{50};
+constexpr unsigned kTurnedAway = 2;  // a server that starts may reset a connection, too
 constexpr Millis kMostTimeout{10LL * 24 * 3'600'000};
 constexpr auto kNoLog = static_cast<ZooLogLevel>(0);
 
@@ -220,10 +221,13 @@ Result<void> Session::turn(Deadline until, Cancel cancel) {
   if (fd < 0) rest = dials_ == 0 ? Millis{0} : std::min(rest, redial_pause());
   // A server that does not answer must not use up the time that the others need.  In the next round
   // each has twice as long: perhaps they are only far away.
+  // A server that starts may drop the first words of a connection, so a single one is called again,
+  // too.
   Deadline hang_up_at = kNever;
-  if (fd >= 0 && !connected() && servers_ > 1) {
+  if (fd >= 0 && !connected()) {
     const unsigned round = std::min(dials_ / servers_, kMostDoublings);
-    hang_up_at = after(dialled_, std::min(kDial * (1U << round), place_->patience));
+    const Millis most = servers_ > 1 ? place_->patience : place_->patience / 2;
+    hang_up_at = after(dialled_, servers_ > 1 ? std::min(kDial * (1U << round), most) : most);
   }
   std::array<pollfd, 2> fds{{{cancel.fd(), POLLIN, 0}, {fd, 0, 0}}};
   if ((interest & ZOOKEEPER_READ) != 0) fds[1].events |= POLLIN;
@@ -272,7 +276,7 @@ void Session::note(int state_before, Deadline asked, int code, int cause) {
   const bool reset = cause == ECONNRESET || cause == EPIPE;
   const bool closed = cause == EHOSTDOWN;  // what the library calls the end of a connection
   if (is_new) ++failures_;
-  if (is_new) resets_ = reset ? resets_ + 1 : 0;
+  if (is_new && reset) ++resets_;
   if (code == ZOPERATIONTIMEOUT || cause == ETIMEDOUT) {
     trouble_ = "no answer";
   } else if (is_new && (reset || closed)) {
@@ -367,7 +371,7 @@ Error Session::silent() const {
   }
   if (expired()) return {Errc::lost, place_->shown + ": the session has expired"};
   const std::string why = trouble_.empty() ? "no answer in time" : trouble_;
-  return {Errc::unreachable, place_->shown + ": " + why};
+  return {Errc::unreachable, place_->shown + ": " + why, resets_ >= kTurnedAway};
 }
 
 Error Session::refused(const Call& call, const std::string& doing) const {

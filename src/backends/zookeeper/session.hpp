@@ -67,9 +67,6 @@ class Session {
   bool connected() const;
   /// The servers have ended it: all its nodes are gone.
   bool expired() const;
-  /// The last two attempts to connect were reset before the server said anything: it seems to have
-  /// no connection left for this address.
-  bool turned_away() const { return resets_ >= 2; }
   std::int64_t id() const;
   /// As the servers granted it; 0 before open().
   Millis timeout() const { return timeout_; }
@@ -119,7 +116,7 @@ class Session {
   std::string addresses_;  // of the servers, as the library has them
   unsigned servers_ = 0;
   unsigned failures_ = 0;   // of attempts to connect, in a row
-  unsigned resets_ = 0;     // of new connections, in a row
+  unsigned resets_ = 0;     // of new connections, since there was one
   unsigned dials_ = 0;      // since there was an answer
   unsigned looked_up_ = 0;  // at that many dials the names were looked up again
   bool ended_ = false;
