@@ -53,8 +53,8 @@ sigset_t only(int sig) {
 }
 
 // `kill $PPID` in the job: the supervisor is the command's parent.  SIGTERM means the same
-// whichever process of dlock it is sent to; the front knows what it means now.  Once it has gone,
-// stay_behind() does.
+// whichever process of dlock it is sent to; the front knows what it means now.  When the run has
+// ended and this process stays, the front does not pass it on any more: see stay_behind().
 pid_t the_front = 0;
 volatile sig_atomic_t term_is_pending = 0;
 void pass_on_sigterm(pid_t front) {
@@ -63,7 +63,7 @@ void pass_on_sigterm(pid_t front) {
   action.sa_flags = SA_RESTART;
   action.sa_handler = [](int sig) {
     const int error = errno;
-    if (getppid() == the_front) {
+    if (the_front != 0 && getppid() == the_front) {
       kill(the_front, sig);
     } else {
       term_is_pending = 1;
@@ -108,6 +108,7 @@ class Supervisor {
   void say_stuck();
   void name_leftovers() const;
   void release(Outcome& outcome);
+  void leave_front();
   [[noreturn]] void stay_behind();
 
   const RunContext& context_;
@@ -481,6 +482,16 @@ void Supervisor::release(Outcome& outcome) {
   outcome.reason = released.error().message;
 }
 
+// A SIGTERM that the front has passed on, and that nobody has read, is for this process now.
+void Supervisor::leave_front() {
+  the_front = 0;
+  while (const auto message = link_.receive()) {
+    if (message->kind == ToSupervisor::Kind::signal && message->signal == SIGTERM) {
+      term_is_pending = 1;
+    }
+  }
+}
+
 // The caller has its exit status and its descriptors back.  The lock is kept for runs that borrowed
 // it and have not ended, and for --min-hold.
 void Supervisor::stay_behind() {
@@ -521,6 +532,7 @@ void Supervisor::run() {
   const bool stays =
       lock_ && job_.status() && job_.start_error() == 0 && !loss_ &&
       (lender_.has_borrowers() || Clock::now() < after(lock_->granted_at(), spec_.min_hold));
+  if (stays) leave_front();
   // After a loss, runs that borrowed the lock are still ending their jobs: it is left to expire.
   const bool expires = loss_ && lender_.has_borrowers();
   if (lock_ && !stays && !expires) release(result);
