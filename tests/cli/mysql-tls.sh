@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/mysql.sh"
 
-need openssl
+need openssl python3
 cd "$tmp"
 product=mysql
 secret=sesame
@@ -54,3 +54,39 @@ works "mysql://cert@$s?tls=verify&ca=$tmp/ca.pem&$ours"
 refuses 64 "cannot read the key $tmp/none: " "mysql://cert@$s?tls=on&cert=$tmp/job.pem&key=$tmp/none"
 refuses 64 'belong together' "mysql://cert@$s?tls=on&cert=$tmp/job.pem"
 refuses 64 'for TLS only' "mysql://cert@$s?$ours"
+
+# As a MySQL 8 that was just restarted: it greets with caching_sha2_password, and does not know the hash.
+cat >login.py <<'PY'
+import socket, ssl, struct, sys
+
+def send(line, number, payload):
+    line.sendall(struct.pack('<I', len(payload))[:3] + bytes([number]) + payload)
+
+def receive(line):
+    head = read(line, 4)
+    return read(line, head[0] | head[1] << 8 | head[2] << 16)
+
+def read(line, size):
+    out = b''
+    while len(out) < size:
+        out += line.recv(size - len(out)) or sys.exit('the client has gone')
+    return out
+
+listener = socket.create_server(('127.0.0.1', 0))
+print(listener.getsockname()[1], flush=True)
+line = listener.accept()[0]
+send(line, 0, b'\x0a8.4.0\0' + struct.pack('<I', 7) + b'abcdefgh\0' + struct.pack('<HBHH', 0xafff, 45, 2, 0x8008)
+     + b'\x15' + b'\0' * 10 + b'ijklmnopqrst\0' + b'caching_sha2_password\0')
+receive(line)  # the request for TLS
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+context.load_cert_chain('server.pem', 'server.key')
+line = context.wrap_socket(line, server_side=True)
+receive(line)
+send(line, 3, b'\1\4')
+with open('heard', 'wb') as file:
+    file.write(receive(line))
+PY
+python3 login.py >login.port &
+wait_until 20 test -s login.port
+try 69 -n -k job -b "mysql://app@127.0.0.1:$(<login.port)/test" -- true
+assert_equal "$secret" "$(tr -d '\0' <heard)" "password that the server heard by TLS ($(<err))"

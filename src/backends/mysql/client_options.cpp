@@ -8,6 +8,7 @@
 #include <cstring>
 #include <string>
 
+#include "backends/mysql/login_guard.hpp"
 #include "util/fd.hpp"
 #include "util/text.hpp"
 
@@ -25,12 +26,11 @@ constexpr std::array<const char*, 3> kTrusted{"/etc/ssl/certs/ca-certificates.cr
                                               "/etc/pki/tls/certs/ca-bundle.crt",
                                               "/etc/ssl/ca-bundle.pem"};
 
-// How a user may log in.  What a server may ask for otherwise is the password in plain text
-// (mysql_clear_password) or as a question on the terminal (dialog).  MySQL's library does neither
-// unless told to.
+// How a user may log in, but for what is guarded.  What a server may ask for otherwise is the
+// password in plain text (mysql_clear_password) or as a question on the terminal (dialog).  MySQL's
+// library does neither unless told to.
 [[maybe_unused]] constexpr const char* kLogins =
-    "mysql_native_password,client_ed25519,caching_sha2_password,sha256_password,parsec,"
-    "auth_gssapi_client";
+    "mysql_native_password,client_ed25519,parsec,auth_gssapi_client";
 
 bool is_readable(const std::string& path) {
   return Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)).get() >= 0;
@@ -125,7 +125,7 @@ Result<void> set_client_options(const Library& library, MYSQL* mysql, const Plac
              unsigned{place.socket.empty() ? MYSQL_PROTOCOL_TCP : MYSQL_PROTOCOL_SOCKET});
 #ifdef LIBMARIADB
 #if MARIADB_PACKAGE_VERSION_ID >= 30300
-  client.set_text(MARIADB_OPT_RESTRICTED_AUTH, kLogins);
+  client.set_text(MARIADB_OPT_RESTRICTED_AUTH, (kLogins + guarded_logins()).c_str());
 #endif
 #endif
   return set_tls(client, place);

@@ -3,6 +3,9 @@
 #pragma once
 
 #include <mysql.h>
+#ifndef LIBMARIADB
+#include <client_plugin.h>
+#endif
 
 #include "core/result.hpp"
 #include "util/dynamic_library.hpp"
@@ -13,9 +16,7 @@ struct Library : util::DynamicLibrary {
   using DynamicLibrary::DynamicLibrary;
 
   decltype(&::mysql_affected_rows) mysql_affected_rows = find("mysql_affected_rows");
-#ifdef LIBMARIADB
   decltype(&::mysql_client_find_plugin) mysql_client_find_plugin = find("mysql_client_find_plugin");
-#endif
   decltype(&::mysql_close) mysql_close = find("mysql_close");
   decltype(&::mysql_errno) mysql_errno = find("mysql_errno");
   decltype(&::mysql_error) mysql_error = find("mysql_error");

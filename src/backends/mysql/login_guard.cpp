@@ -1,12 +1,16 @@
 // With caching_sha2_password and sha256_password the server may ask for the password itself.
-// MariaDB's library (3.3.20) encrypts it with a key that it asks the same server for; and where TLS
-// was asked for and the server says that it has none, it sends it in plain text.  Either way
-// whoever answers, or listens in, has the password.  So these methods may only write one packet
-// without TLS: the first is a hash of the password and of a number of the server's, or a question.
+// Without TLS, the client libraries encrypt it with a key that they ask the same server for
+// (MySQL's only with sha256_password).  And where TLS was asked for and the server says that it has
+// none, MariaDB's (3.3.20) sends the password in plain text.  Either way somebody who answers in
+// place of the server receives it.  So without TLS these methods may write one packet only.  The
+// first one is a hash of the password and a number of the server's, or a question.
 #include "backends/mysql/login_guard.hpp"
 
 #ifdef LIBMARIADB
 #include <mysql/plugin_auth.h>
+#else
+#include <client_plugin.h>
+#endif
 
 #include <array>
 #include <cstddef>
@@ -15,11 +19,15 @@
 namespace dlock::mysql {
 namespace {
 
-// st_mysql_client_plugin_AUTHENTICATION of mysql/client_plugin.h, which includes a header that
-// Debian leaves out.
+// st_mysql_client_plugin_AUTHENTICATION of client_plugin.h, whose MariaDB version includes a header
+// that Debian leaves out.
 struct Login : st_mysql_client_plugin {
   static constexpr int kType = 2;
+#ifdef LIBMARIADB
   static constexpr unsigned kInterface = 1;  // the high byte of the version
+#else
+  static constexpr unsigned kInterface = 2;
+#endif
 
   int (*authenticate_user)(MYSQL_PLUGIN_VIO*, MYSQL*);
 };
@@ -37,6 +45,7 @@ thread_local bool has_refused = false;
 // What the plugin has instead of its line to the server.
 struct Guard : MYSQL_PLUGIN_VIO {
   MYSQL_PLUGIN_VIO* line;
+  MYSQL* mysql;
   bool has_written = false;
 
   static Guard& of(MYSQL_PLUGIN_VIO* vio) { return *static_cast<Guard*>(vio); }
@@ -45,7 +54,9 @@ struct Guard : MYSQL_PLUGIN_VIO {
   }
   template <class Size>  // int, and in later versions size_t
   static int write(MYSQL_PLUGIN_VIO* vio, const unsigned char* packet, Size size) {
-    if (std::exchange(of(vio).has_written, true)) {
+    // TLS begins in the first write, if the server greets with this method.
+    const bool is_first = !std::exchange(of(vio).has_written, true);
+    if (!is_first && guarded.library->mysql_get_ssl_cipher(of(vio).mysql) == nullptr) {
       has_refused = true;
       return 1;
     }
@@ -55,7 +66,8 @@ struct Guard : MYSQL_PLUGIN_VIO {
     of(vio).line->info(of(vio).line, info);
   }
 
-  explicit Guard(MYSQL_PLUGIN_VIO* its_line) : line(its_line) {
+  Guard(MYSQL_PLUGIN_VIO* its_line, MYSQL* its_mysql)
+      : MYSQL_PLUGIN_VIO{}, line(its_line), mysql(its_mysql) {
     read_packet = read;
     write_packet = write;
     info = tell;
@@ -66,10 +78,10 @@ template <std::size_t Number>
 int authenticate(MYSQL_PLUGIN_VIO* vio, MYSQL* mysql) {
   MYSQL_PLUGIN_VIO_INFO line{};
   vio->info(vio, &line);
-  const bool is_safe = line.protocol == MYSQL_PLUGIN_VIO_INFO::MYSQL_VIO_SOCKET ||
-                       guarded.library->mysql_get_ssl_cipher(mysql) != nullptr;
-  if (is_safe) return guarded.authenticate[Number](vio, mysql);
-  Guard guard(vio);
+  if (line.protocol == MYSQL_PLUGIN_VIO_INFO::MYSQL_VIO_SOCKET) {
+    return guarded.authenticate[Number](vio, mysql);
+  }
+  Guard guard(vio, mysql);
   return guarded.authenticate[Number](&guard, mysql);
 }
 
@@ -92,17 +104,14 @@ void guard_logins(const Library& library) {
   library.mysql_close(mysql);
 }
 
+std::string guarded_logins() {
+  std::string out;
+  for (std::size_t i = 0; i < kGuarded.size(); ++i) {
+    if (guarded.authenticate[i] != nullptr) out += std::string(",") + kGuarded[i];
+  }
+  return out;
+}
+
 bool take_guarded() { return std::exchange(has_refused, false); }
 
 }  // namespace dlock::mysql
-
-#else
-
-namespace dlock::mysql {
-
-void guard_logins(const Library&) {}
-bool take_guarded() { return false; }
-
-}  // namespace dlock::mysql
-
-#endif
