@@ -223,11 +223,11 @@ TEST_P(MysqlFaults, AHolderThatIsThereIsNotWaitedOutOrRemoved) {
   const mysql::Statements say(mysql::Method::row, "dlock_", "job");
   const Request its = brief(1'000);
   ASSERT_TRUE((*other)->ask(say.create_rows({0, 1}), soon(), Cancel()).ok());
-  ASSERT_TRUE(
-      (*other)
-          ->ask(mysql::take_bell(mysql::holder_bell(its.owner.id)) + say.note_holder(its, 0, 1, ""),
-                soon(), Cancel())
-          .ok());
+  ASSERT_TRUE((*other)
+                  ->ask(mysql::take_mark(mysql::holder_mark(its.owner.id)) +
+                            say.record_holder(its, 0, 1, ""),
+                        soon(), Cancel())
+                  .ok());
   Waiting waiting(client(), brief(60'000), in(3'000));
   EXPECT_EQ(code_of(waiting.result()), Errc::busy);
   EXPECT_EQ(number("SELECT COUNT(*) FROM dlock_locks WHERE kind = 0"), 1);

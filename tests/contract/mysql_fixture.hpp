@@ -117,7 +117,7 @@ class MysqlTest : public testing::TestWithParam<const char*> {
     }
     return false;
   }
-  /// Of whoever has the bell of the row that `condition` tells.
+  /// Of whoever has the mark of the row that `condition` tells.
   std::string session_of(const std::string& condition, bool waiter = false) const {
     return server->ask("SELECT IS_USED_LOCK(CONCAT('dlock." + std::string(waiter ? "w" : "h") +
                        ".', owner)) FROM dlock_locks WHERE " + condition);

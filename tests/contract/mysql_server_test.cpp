@@ -92,7 +92,8 @@ TEST_P(MysqlServers, ALockThatCannotBeNotedIsNotKept) {
   server->ask("CREATE USER one@'%' WITH MAX_USER_CONNECTIONS 1; GRANT ALL ON test.* TO one@'%'");
   const Error error = error_of(try_once(*client_of("one"), request("job")));
   EXPECT_EQ(error.code, Errc::unreachable);
-  EXPECT_TRUE(says(error, "has no connection left") || says(error, "used up")) << error.message;
+  EXPECT_TRUE(says(error, "has no connection left") || says(error, "limit of its account"))
+      << error.message;
   EXPECT_EQ(rows(), 0);
   EXPECT_TRUE(eventually([&] { return is_free_for(*b, request("job")); }));
 }

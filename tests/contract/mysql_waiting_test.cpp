@@ -168,7 +168,7 @@ TEST_P(MysqlWaiting, TheFirstWaiterBehindADeadHolderSleeps) {
   EXPECT_LT(asked, 100);
 }
 
-// A row and its bell, and nobody who takes the lock: as if it were stopped.
+// A row and its mark, and nobody who takes the lock: as if it were stopped.
 class StoppedWaiter {
  public:
   StoppedWaiter(const MysqlServer& server, const std::string& method)

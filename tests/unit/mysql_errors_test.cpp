@@ -90,7 +90,8 @@ TEST(MysqlErrors, SayPlainlyWhyThereIsNoConnection) {
 TEST(MysqlErrors, NameTheCaWhereTlsFails) {
   Place at = place();
   EXPECT_EQ(error(2026, "TLS/SSL error: bad", at).message,
-            "mysql db1:3306: TLS failed; ?tls=off does without it (TLS/SSL error: bad)");
+            "mysql db1:3306: TLS failed; check the TLS of the server (?tls=off connects without "
+            "encryption) (TLS/SSL error: bad)");
   at.tls = Tls::on;
   EXPECT_EQ(error(2026, "TLS/SSL error: bad", at).message,
             "mysql db1:3306: TLS failed (TLS/SSL error: bad)");

@@ -146,8 +146,8 @@ TEST(MysqlState, AnEarlierHolderOfTheSameRowDelaysTheNext) {
   using Ids = std::vector<std::uint64_t>;
   Party ended = holder(1, kExclusive);
   ended.present = false;
-  const Party bell_is_left = holder(2, kExclusive);
-  const std::vector<Party> exclusive{ended, bell_is_left, holder(9, kExclusive),
+  const Party mark_is_left = holder(2, kExclusive);
+  const std::vector<Party> exclusive{ended, mark_is_left, holder(9, kExclusive),
                                      waiter(3, kShared)};
   EXPECT_EQ(earlier(exclusive, kExclusive), (Ids{2, 1}));
   EXPECT_EQ(earlier(exclusive, kShared), (Ids{2, 1}));

@@ -29,11 +29,11 @@ TEST(MysqlStatements, WhatIsNotOursGoesInAsLiteralsOnly) {
     const Request request = hostile();
     for (const std::string& text :
          {say.look(true), say.attempt(request, 3), say.lock_row(request, true, false),
-          say.note_holder(request, 3, 1, kHostile), say.create_rows({0, 1}), say.survey(),
+          say.record_holder(request, 3, 1, kHostile), say.create_rows({0, 1}), say.survey(),
           say.join(request), say.leave(kHostile), say.release(3, kHostile, true),
           say.break_grant(kHostile, kHostile), say.mend_grant(kHostile), say.forget_ended({1, 2}),
           say.delay(1, Millis{5}), say.list(kHostile),
-          wait_for_bell(holder_bell(kHostile), Millis{5}), take_bell(waiter_bell(kHostile)),
+          wait_for_mark(holder_mark(kHostile), Millis{5}), take_mark(waiter_mark(kHostile)),
           sessions_of(kHostile), take_over(kHostile, Millis{5})}) {
       EXPECT_EQ(text.find("DROP"), std::string::npos) << text;
       EXPECT_EQ(text.find('\\'), std::string::npos) << text;
@@ -44,20 +44,20 @@ TEST(MysqlStatements, WhatIsNotOursGoesInAsLiteralsOnly) {
   }
 }
 
-TEST(MysqlStatements, ABellIsWaitedForInWholeSecondsAndNeverForANegativeTime) {
-  EXPECT_NE(wait_for_bell("x", Millis{1}).find(", 1)"), std::string::npos);
-  EXPECT_NE(wait_for_bell("x", Millis{2'000}).find(", 2)"), std::string::npos);
-  EXPECT_NE(wait_for_bell("x", Millis{-5'000}).find(", 0)"), std::string::npos);
+TEST(MysqlStatements, AMarkIsWaitedForInWholeSecondsAndNeverForANegativeTime) {
+  EXPECT_NE(wait_for_mark("x", Millis{1}).find(", 1)"), std::string::npos);
+  EXPECT_NE(wait_for_mark("x", Millis{2'000}).find(", 2)"), std::string::npos);
+  EXPECT_NE(wait_for_mark("x", Millis{-5'000}).find(", 0)"), std::string::npos);
 }
 
 // 64 bytes are what MySQL allows.
-TEST(MysqlStatements, ABellHasAShortName) {
+TEST(MysqlStatements, AMarkHasAShortName) {
   const std::string id(32, 'f');
-  EXPECT_LE(holder_bell(id).size(), 64U);
-  EXPECT_LE(waiter_bell(id).size(), 64U);
-  EXPECT_LE(session_bell(id).size(), 64U);
-  EXPECT_LE(noting_bell(id).size(), 64U);
-  EXPECT_LE(gong_bell(id).size(), 64U);
+  EXPECT_LE(holder_mark(id).size(), 64U);
+  EXPECT_LE(waiter_mark(id).size(), 64U);
+  EXPECT_LE(session_mark(id).size(), 64U);
+  EXPECT_LE(recorder_mark(id).size(), 64U);
+  EXPECT_LE(wakeup_mark(id).size(), 64U);
 }
 
 TEST(MysqlStatements, AServerThatMakesNoSenseGrantsNothing) {

@@ -1,23 +1,25 @@
-// Trying.   mysql-table and mysql-version: one text, which takes the lock or changes nothing, and
-//           tells who is in the way.  mysql-row: see acquire_row.cpp.
-// Queueing. Whoever does not get the lock has a row in the queue, and its session has a bell
-//           (GET_LOCK).  It waits for the bell of the one that must go before it: of the waiter
-//           before it, or, when it is the first, of the holder; with mysql-row the first waits for
-//           the row lock itself.  A bell that is free although its owner's row is there tells of a
-//           session that died: a waiter's row is then swept away, a holder's lease waited for.
-// Slots.    Any holder may make room, and there is no waiting for any of several locks: the first
-//           waiter has a second connection, for whoever leaves to end it (KILL).  To interrupt a
-//           sleep (KILL QUERY) would be less, but is lost if it comes between two statements.
-// Frozen.   The first waiter may be stopped, with its session intact, when its turn comes.  Each
-//           waiter looks after some time, the sooner the nearer it is: if the lock stays free for a
-//           second, it passes the first one over, whether or not that is the one before it: several
-//           may be stopped, as when a machine is suspended.  So a text that takes the lock never
-//           waits before it does: a grant that nobody hears of would last a ttl.
-// Crowds.   A waiter that finds the server nearly full waits without a connection, and comes back
-//           now and then.
-// Doubt.    When a connection is lost the session ends, and what it had under way is done or not.
-//           All begins anew over the next connection, with another id: first the earlier session is
-//           ended for sure, and what there is of its id is removed.
+// Trying.   With mysql-table and mysql-version, one text either acquires the lock or changes
+// nothing,
+//           and returns the holders and waiters.  For mysql-row see acquire_row.cpp.
+// Queueing. A waiter has a row in the queue, and its session has a mark (GET_LOCK).  A waiter waits
+//           for the mark of the waiter before it.  The first waiter waits for the mark of the
+//           holder; with mysql-row, for the row lock itself.  If a row is there and its mark is
+//           free, the session of its owner has ended: the row of a waiter is deleted, and the lease
+//           of a holder is waited for.
+// Slots.    Any of several holders may make room, but a session cannot wait for one of several
+//           marks.  So the first waiter has a second connection, the wakeup connection, which a
+//           holder ends with KILL when it leaves.  KILL QUERY would be cheaper, but it is lost if
+//           it arrives between two statements.
+// Frozen.   The first waiter may be stopped while its session is intact.  Each waiter looks after
+//           some time, the sooner the nearer it is.  If the lock stays free for a second, it
+//           removes the first waiter from the queue, even if others stand between the two: several
+//           may be stopped, as when a machine is suspended.  So a text that acquires the lock never
+//           waits before it does: a grant of which the client never hears would last for a ttl.
+// Crowds.   A waiter that finds the server nearly full waits without a connection, and tries again
+//           every second or so.
+// Doubt.    When a connection is lost, its session ends, and its last text was carried out or not.
+//           The acquire begins anew over the next connection, with another id.  First it ends the
+//           earlier session and removes the rows of its id.
 #include "backends/mysql/acquire.hpp"
 
 #include <algorithm>
@@ -49,8 +51,7 @@ constexpr Millis kRowSlotsLook{1'000};  // a holder that died calls nobody
 constexpr Millis kPatienceWithFirst{1'000};
 
 // Between two tries of a waiter for whom the server has no connection to spare.
-constexpr Millis kFirstOutside{500};
-constexpr Millis kOutside{5'000};
+constexpr Millis kOutside{2'000};
 constexpr Millis kLongest{86'400'000};
 
 Millis jitter(Millis most) {
@@ -95,10 +96,11 @@ std::unique_ptr<Lease> Acquisition::lease(const Outcome& out, Deadline asked,
                     {request_, out.won, out.fence, asked, std::move(life)});
 }
 
-// Once in each acquire().  With the bell by which the session is found, if this takes too long.
-std::string Acquisition::forget_unused(const std::string& bell) {
+// Once in each acquire().  Takes the mark of the session first: if the text takes too long, the
+// next session finds and ends this one.
+std::string Acquisition::forget_unused(const std::string& mark) {
   if (std::exchange(has_forgotten_unused_, true) || !connection_->skips_locked()) return {};
-  return take_bell(bell) + statements_.forget_unused();
+  return take_mark(mark) + statements_.forget_unused();
 }
 
 // For a key that is new, or after they were not as they must be: perhaps only because somebody was
@@ -114,7 +116,7 @@ Result<Acquisition::Tried> Acquisition::attempt() {
   for (bool created = false;;) {
     const Deadline asked = Clock::now();
     const auto reply =
-        ask(forget_unused(session_bell(request_.owner.id)) + statements_.attempt(request_, own_));
+        ask(forget_unused(session_mark(request_.owner.id)) + statements_.attempt(request_, own_));
     if (!reply) return reply.error();
     const auto& answers = reply.value().answers;
     const Outcome out = outcome(answers.at(answers.size() - 4));
@@ -156,19 +158,21 @@ Result<bool> Acquisition::has_room() {
 Result<void> Acquisition::wait_outside(const State& state) {
   const auto idle = watch_first(state);
   if (!idle) return idle.error();
-  Millis time = jitter(std::min(kFirstOutside * (1U << std::min(outside_++, 8U)), kOutside));
+  patience_.recovered();
+  Millis time = jitter(kOutside);
   if (idle.value()) time = std::min(time, *idle.value());
-  // The session may outlive its connection for a moment, and its bells shall not.
+  // The session may outlive its connection for a moment.  Its marks must not.
   const std::string& owner = request_.owner.id;
-  const auto silent = ask(drop_bell(session_bell(owner)) + drop_bell(holder_bell(owner)) +
-                          drop_bell(waiter_bell(owner)) + "DO 0");
+  const auto silent = ask(release_mark(session_mark(owner)) + release_mark(holder_mark(owner)) +
+                          release_mark(waiter_mark(owner)) + "DO 0");
   if (!silent) return silent.error();
   own_ = 0;
-  gong_.reset();
+  wakeup_connection_.reset();
   connection_.reset();
   if (util::wait_readable(wait_.cancel.fd(), std::min(after(Clock::now(), time), wait_.until))) {
     return Error{Errc::cancelled, "stopped waiting"};
   }
+  if (time_is_up()) return busy();
   return connect();
 }
 
@@ -196,11 +200,11 @@ void Acquisition::tell(const State& state, const std::vector<Party>& holders) {
   wait_.on_blocked(info);
 }
 
-Result<void> Acquisition::listen_for(const std::string& bell, Millis time) {
-  const auto rung =
-      ask_until(wait_for_bell(bell, time) + "DO 0", std::min(wait_.until, after(patience(), time)));
-  if (!rung && time_is_up() && rung.error().code == Errc::unreachable) return busy();
-  if (!rung) return rung.error();
+Result<void> Acquisition::listen_for(const std::string& mark, Millis time) {
+  const auto waited =
+      ask_until(wait_for_mark(mark, time) + "DO 0", std::min(wait_.until, after(patience(), time)));
+  if (!waited && time_is_up() && waited.error().code == Errc::unreachable) return busy();
+  if (!waited) return waited.error();
   return {};
 }
 
@@ -231,31 +235,32 @@ Result<void> Acquisition::sleep_behind(const State& state, const Decision& decis
   const auto place = static_cast<Millis::rep>(decision.ahead + 1);
   const Millis time = idle.value().value_or(std::min(kFirstLook * place, kLastLook));
   if (time == Millis{0}) return {};
-  return listen_for(waiter_bell(decision.party->owner), time);
+  return listen_for(waiter_mark(decision.party->owner), time);
 }
 
-// Until somebody ends the gong.  Whoever looks and finds no room must have had it before.
+// Waits until somebody ends the wakeup connection.  It is made before the last look at the holders:
+// a holder that leaves between the look and the wait ends it.
 Result<void> Acquisition::await_room(std::optional<Millis> soonest) {
-  if (!gong_) {
-    auto gong = Connection::open(place_, patience(), wait_.cancel);
-    // The server may be full.  Without a gong we look.
-    if (!gong && gong.error().code == Errc::unreachable && !connection_->broken()) {
+  if (!wakeup_connection_) {
+    auto wakeup = Connection::open(place_, patience(), wait_.cancel);
+    // If the server is full, look now and then instead.
+    if (!wakeup && wakeup.error().code == Errc::unreachable && !connection_->broken()) {
       patience_.recovered();
       return rest(kRowSlotsLook);
     }
-    if (!gong) return gong.error();
-    // The one before it may have the bell for a moment still.
-    const std::string bell = gong_bell(request_.owner.id);
-    const Reply hung =
-        (*gong)->ask(wait_for_bell(bell, place_->connect_timeout) + take_bell(bell) + "DO 0",
-                     after(patience(), place_->connect_timeout), wait_.cancel);
-    if (!hung.ok()) {
-      // Whoever makes room may end it as soon as it has the bell, before that is heard here.
-      if (hung.error->code == Errc::unreachable) return rest(jitter(Millis{10}));
-      return *hung.error;
+    if (!wakeup) return wakeup.error();
+    // The wakeup connection before this one may have the mark for another moment.
+    const std::string mark = wakeup_mark(request_.owner.id);
+    const Reply marked =
+        (*wakeup)->ask(wait_for_mark(mark, place_->connect_timeout) + take_mark(mark) + "DO 0",
+                       after(patience(), place_->connect_timeout), wait_.cancel);
+    if (!marked.ok()) {
+      // A holder may end it as soon as it has the mark, before the answer is received here.
+      if (marked.error->code == Errc::unreachable) return rest(jitter(Millis{10}));
+      return *marked.error;
     }
-    if (number_in(hung.answers.at(1)) != 1) return {};
-    gong_ = std::move(*gong);
+    if (number_in(marked.answers.at(1)) != 1) return {};
+    wakeup_connection_ = std::move(*wakeup);
     return {};
   }
   patience_.recovered();
@@ -263,11 +268,12 @@ Result<void> Acquisition::await_room(std::optional<Millis> soonest) {
   const bool expires = soonest && *soonest > Millis{0};  // or it has, and its session not ended
   const Millis time = expires ? std::min(*soonest + Millis{1}, look) : look;
   const Deadline until = std::min(after(Clock::now(), time), wait_.until);
-  std::array<pollfd, 3> fds{
-      {{wait_.cancel.fd(), POLLIN, 0}, {connection_->fd(), POLLIN, 0}, {gong_->fd(), POLLIN, 0}}};
+  std::array<pollfd, 3> fds{{{wait_.cancel.fd(), POLLIN, 0},
+                             {connection_->fd(), POLLIN, 0},
+                             {wakeup_connection_->fd(), POLLIN, 0}}};
   util::poll(fds, until);
   if (fds[0].revents != 0) return Error{Errc::cancelled, "stopped waiting"};
-  if (fds[2].revents != 0) gong_.reset();
+  if (fds[2].revents != 0) wakeup_connection_.reset();
   return {};
 }
 
@@ -294,7 +300,7 @@ Result<void> Acquisition::sleep(const State& state, const Decision& decision) {
         return rest(std::min({left, back, kFirstLook}) + Millis{1});
       }
       dead_holder_ = 0;
-      return listen_for(holder_bell(holder.owner), left);
+      return listen_for(holder_mark(holder.owner), left);
     }
     case Is::take:  // it was free when we looked, and not when we tried
       return rest(jitter(Millis{5} * (1U << std::min(vain_tries_++, 8U))));
@@ -309,6 +315,7 @@ Result<std::unique_ptr<Lease>> Acquisition::get() {
     auto tried = method_ == Method::row ? attempt_row() : attempt();
     if (!tried) return tried.error();
     patience_.answered();
+    held_up_by_.clear();
     if (tried->lease) {
       patience_.recovered();
       return std::move(tried->lease);
@@ -357,7 +364,8 @@ Result<void> Acquisition::remove_earlier(Deadline deadline, Cancel cancel) {
       deadline, cancel);
   if (!removed.ok() && removed.code != kNoTable) return *removed.error;
   if (number_in(removed.answers.front()) != 1) {
-    return Error{Errc::unreachable, place_->shown + ": an earlier connection has not ended yet"};
+    return Error{Errc::unreachable,
+                 place_->shown + ": an earlier connection of this dlock has not ended yet"};
   }
   earlier_id_.clear();
   return {};
@@ -370,7 +378,7 @@ Result<void> Acquisition::connect() {
     if (connection_ && earlier_id_.empty()) {
       earlier_id_ = std::exchange(request_.owner.id, util::random_id());
       own_ = 0;
-      gong_.reset();
+      wakeup_connection_.reset();
     }
     auto opened = Connection::open(place_, patience(), wait_.cancel);
     if (!opened) return opened.error();

@@ -48,7 +48,11 @@ Result<Reply> Acquisition::survey() {
     auto reply = ask(statements_.survey());
     if (!reply) return reply.error();
     const auto& answers = reply.value().answers;
-    if (answers.size() != 4) return Error{Errc::unreachable, place_->shown + ": makes no sense"};
+    if (answers.size() != 4)
+      return Error{
+          Errc::unreachable,
+          place_->shown +
+              ": sent an answer that dlock does not understand; is it a MySQL or MariaDB?"};
     if (number_in(answers[0]) != 1) {
       if (auto ok = look_at_tables(); !ok) return ok.error();
       continue;
@@ -62,7 +66,7 @@ Result<Reply> Acquisition::survey() {
       const Row& variable = answers[1].rows[0];
       return Error{
           Errc::unsupported,
-          place_->shown + ": is one of several servers that take changes (" +
+          place_->shown + ": is one of several servers that accept writes (" +
               util::printable(variable.at(0).value_or("") + '=' + variable.at(1).value_or("")) +
               "), where a row lock is known to one of them only; use mysql-version"};
     }
@@ -133,8 +137,8 @@ Result<Acquisition::Tried> Acquisition::take_row(unsigned slot, Deadline asked) 
   }
   std::swap(connection_, *other);  // connection_ is who is asked
   util::LifeToken life = util::make_life_token();
-  auto reply = ask(forget_unused(noting_bell(request_.owner.id)) +
-                   statements_.note_holder(request_, own_, slot, life.mark));
+  auto reply = ask(forget_unused(recorder_mark(request_.owner.id)) +
+                   statements_.record_holder(request_, own_, slot, life.mark));
   std::swap(connection_, *other);
   if (!reply) {
     connection_->close();  // whatever was noted: without the row lock it means nothing
@@ -153,7 +157,7 @@ Result<Acquisition::Tried> Acquisition::take_row(unsigned slot, Deadline asked) 
   }
   if (own_ != 0) {  // the row lock may have been waited for: the ttl is counted from here
     asked = Clock::now();
-    auto said = ask(drop_bell(waiter_bell(request_.owner.id)) + "DO 0");
+    auto said = ask(release_mark(waiter_mark(request_.owner.id)) + "DO 0");
     if (!said) return said.error();
   }
   tried.lease = lease(out, asked, std::move(life));

@@ -54,7 +54,7 @@ class Acquisition {
   // acquire.cpp
   Result<std::unique_ptr<Lease>> get();
   Result<Tried> attempt();
-  std::string forget_unused(const std::string& bell);
+  std::string forget_unused(const std::string& mark);
   Result<void> look_at_tables();
   Result<void> queue();
   Result<bool> has_room();
@@ -64,7 +64,7 @@ class Acquisition {
   Result<std::optional<Millis>> watch_first(const State& state);
   Result<void> sleep_behind(const State& state, const Decision& decision);
   Result<void> await_room(std::optional<Millis> soonest);
-  Result<void> listen_for(const std::string& bell, Millis time);
+  Result<void> listen_for(const std::string& mark, Millis time);
   Result<void> rest(Millis time);
   void tell(const State& state) { tell(state, state.holders()); }
   void tell(const State& state, const std::vector<Party>& holders);
@@ -92,14 +92,13 @@ class Acquisition {
   const Statements statements_;
 
   std::unique_ptr<Connection> connection_;
-  std::unique_ptr<Connection> gong_;
+  std::unique_ptr<Connection> wakeup_connection_;
   // Of a connection that was lost: what it may have left, or may still come to leave; "": nothing.
   std::string earlier_id_;
   std::string held_up_by_;  // what its statement was waiting for, as end_sessions_of() says
   bool has_forgotten_unused_ = false;
   std::uint64_t own_ = 0;     // our row in the queue; 0: there is none
   unsigned dead_holder_ = 0;  // how often we found that it was not there
-  unsigned outside_ = 0;      // how often there was no room for one more connection that waits
   unsigned vain_tries_ = 0;   // how often the lock looked free, and we did not get it
   std::uint64_t slow_first_ = 0;
   Deadline slow_since_{};

@@ -174,13 +174,14 @@ Result<std::unique_ptr<Connection>> Connection::open(const std::shared_ptr<const
 Reply Connection::ask(const std::string& sql, Deadline deadline, Cancel cancel) {
   if (broken()) return failed(Errc::unreachable, state_->why_broken);
   // What has not been sent leaves the connection as it is.
-  if (cancel.requested()) return failed(Errc::cancelled, state_->server + ": told to stop");
-  if (Clock::now() >= deadline) return failed(Errc::unreachable, state_->server + ": no time left");
+  if (cancel.requested()) return failed(Errc::cancelled, state_->server + ": cancelled");
+  if (Clock::now() >= deadline)
+    return failed(Errc::unreachable, state_->server + ": the time for this request is over");
   send(sql);
   Reply reply = receive(deadline, cancel);
   if (!under_way()) return reply;
   close();
-  state_->why_broken = "the connection was given up: " + reply.error->message;
+  state_->why_broken = "dlock closed the connection: " + reply.error->message;
   return reply;
 }
 

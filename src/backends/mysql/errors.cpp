@@ -37,7 +37,7 @@ constexpr std::array kMeanings{
     Meaning{1026, Errc::unreachable, "it cannot write a file"},
     Meaning{1040, Errc::unreachable, "it has no connection left; max_connections is its limit"},
     Meaning{1041, Errc::unreachable, "it is out of memory"},
-    Meaning{1047, Errc::unreachable, "this node of the cluster does not serve now"},
+    Meaning{1047, Errc::unreachable, "this node of the cluster is not ready"},
     Meaning{1053, Errc::unreachable, "it is shutting down"},
     Meaning{1114, Errc::unreachable, "its disk or table space is full"},
     Meaning{1129, Errc::unreachable,
@@ -53,8 +53,8 @@ constexpr std::array kMeanings{
             "the user %u has no connection left; max_user_connections is the limit"},
     Meaning{1205, Errc::unreachable, "it waited too long for a row that another transaction holds"},
     Meaning{1213, Errc::unreachable, "it found a deadlock between transactions"},
-    Meaning{1226, Errc::unreachable, "the user %u has used up what it may use"},
-    Meaning{1290, Errc::unreachable, "it does not take changes now; is it a replica?"},
+    Meaning{1226, Errc::unreachable, "the user %u has reached a limit of its account"},
+    Meaning{1290, Errc::unreachable, "it accepts no writes now; is it a replica?"},
     Meaning{1317, Errc::unreachable, "somebody has interrupted the statement"},
     Meaning{1467, Errc::unreachable, "it could not give a new row its number"},
     Meaning{1792, Errc::unreachable, "it is read_only; is it a replica?"},
@@ -77,10 +77,10 @@ constexpr std::array kMeanings{
     Meaning{1698, Errc::denied, "the user %u may not log in"},
     Meaning{1820, Errc::denied, "the user %u must set a new password first"},
     Meaning{1862, Errc::denied, "the password of the user %u has expired"},
-    Meaning{3118, Errc::denied, "the user %u is locked"},
+    Meaning{3118, Errc::denied, "the account of the user %u is locked there"},
     Meaning{3159, Errc::denied, "it takes connections with TLS only; say ?tls=on or ?tls=verify"},
     Meaning{3955, Errc::denied, "the user %u is blocked after too many bad passwords"},
-    Meaning{4151, Errc::denied, "the user %u is locked"},
+    Meaning{4151, Errc::denied, "the account of the user %u is locked there"},
     Meaning{2059, Errc::denied, "the user %u logs in by a method that this client does not have"},
     Meaning{kLoginFailed, Errc::denied, "the user %u may not log in, or only over TLS"},
     Meaning{5010, Errc::denied, "it asks for a login that is not safe; is it a MySQL or MariaDB?"},
@@ -134,7 +134,8 @@ std::string tls_hint(unsigned code, const Place& place) {
   }
   if (code == kLoginFailed && place.tls == Tls::off) return "; say ?tls=on";
   if (code != kTlsFailed) return "";
-  if (place.tls == Tls::preferred) return "; ?tls=off does without it";
+  if (place.tls == Tls::preferred)
+    return "; check the TLS of the server (?tls=off connects without encryption)";
   if (place.tls != Tls::verify) return "";
   std::string out = ", or its certificate is not trusted or is for another name";
   out += place.ca.empty() ? "; name its CA with ?ca=FILE"

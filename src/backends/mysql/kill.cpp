@@ -17,10 +17,10 @@ std::string what_holds_up(const Answer& sessions, std::uint64_t session) {
     const std::string state = row[kState].value_or("");
     const auto has = [&](const char* text) { return state.find(text) != std::string::npos; };
     if (has("backup lock") || has("global read lock") || has("commit lock")) {
-      return "a backup or FLUSH TABLES WITH READ LOCK keeps all changes waiting there";
+      return "a backup or FLUSH TABLES WITH READ LOCK blocks all writes on this server";
     }
     if (has("metadata lock")) {
-      return "LOCK TABLES or ALTER TABLE keeps those who use dlock's tables waiting";
+      return "LOCK TABLES or ALTER TABLE blocks dlock's tables on this server";
     }
   }
   return "";
@@ -47,8 +47,7 @@ Result<std::string> end_sessions_of(Connection& connection, std::string_view own
     const std::uint64_t session = number(found.rows.front(), i);
     if (session == 0 || session == connection.id()) continue;
     const Reply list = connection.ask("SHOW PROCESSLIST", deadline, cancel);
-    if (!list.ok()) return *list.error;
-    waits_for = what_holds_up(list.answers.back(), session);
+    if (list.ok()) waits_for = what_holds_up(list.answers.back(), session);
     if (auto ended = end_session(connection, session, deadline, cancel); !ended) {
       return ended.error();
     }

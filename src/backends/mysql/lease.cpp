@@ -91,7 +91,7 @@ class MysqlLease final : public Lease {
   std::optional<Error> loss_;
   Deadline asked_{};  // when the proof that is under way was asked for
   std::string held_up_by_;
-  bool has_bell_ = true;
+  bool has_mark_ = true;
   bool releasing_ = false;  // was asked for, and perhaps done
   Fd events_;               // epoll: the connection
   int listens_to_ = -1;
@@ -109,9 +109,9 @@ Result<void> MysqlLease::connect(Deadline deadline, Cancel cancel) {
   auto again = Connection::open(place_, deadline, cancel);
   if (!again) return held_up(not_told(again.error()));
   connection_ = std::move(*again);
-  has_bell_ = false;
+  has_mark_ = false;
   listens_to_ = -1;
-  // The server may not have noticed that the earlier session has ended: it would keep its bell, and
+  // The server may not have noticed that the earlier session has ended: it would keep its mark, and
   // its row lock.
   auto ended = end_sessions_of(*connection_, request_.owner.id, deadline, cancel);
   if (!ended) return held_up(not_told(ended.error()));
@@ -122,7 +122,8 @@ Result<void> MysqlLease::connect(Deadline deadline, Cancel cancel) {
 // What has held up a renewal holds up the next one, too, until one is answered.
 Error MysqlLease::held_up(Error error) const {
   if (error.code == Errc::unreachable && !held_up_by_.empty()) {
-    error.message += "; " + held_up_by_ + ", and a --ttl that is longer than that keeps the lock";
+    error.message +=
+        "; " + held_up_by_ + " (the next time, use a --ttl that is longer than this lasts)";
   }
   return error;
 }
@@ -153,7 +154,7 @@ std::optional<Answer> MysqlLease::find_out(Deadline deadline, Cancel cancel) {
   listens_to_ = -1;
   // What the session had under way is done, or never will be, once it has ended.
   if (!end_sessions_of(*connection_, request_.owner.id, until, cancel)) return std::nullopt;
-  const std::string ended = wait_for_bell(session_bell(request_.owner.id), remaining(until));
+  const std::string ended = wait_for_mark(session_mark(request_.owner.id), remaining(until));
   Reply found = connection_->ask(ended + statements_.confirm(row_), until, cancel);
   if (!found.ok()) return std::nullopt;
   return std::move(found.answers.back());
@@ -185,9 +186,9 @@ Result<void> MysqlLease::prove(Deadline deadline, Cancel cancel) {
   if (method_ == Method::row) return prove_row(deadline, cancel);
   for (unsigned tries = 1;; ++tries) {
     if (auto ok = connect(deadline, cancel); !ok) return ok;
-    // In this order: an old lease that has expired is not to become ours again by a new bell.
+    // In this order: an old lease that has expired is not to become ours again by a new mark.
     std::string text = statements_.renew(row_, request_.ttl);
-    if (!has_bell_) text += "; " + statements_.resume(row_, request_.owner.id, request_.ttl);
+    if (!has_mark_) text += "; " + statements_.resume(row_, request_.owner.id, request_.ttl);
     const Deadline asked = Clock::now();
     const Reply reply = connection_->ask(text, deadline, cancel);
     if (!reply.ok()) {
@@ -197,11 +198,11 @@ Result<void> MysqlLease::prove(Deadline deadline, Cancel cancel) {
     held_up_by_.clear();
     if (reply.answers.at(0).affected != 1) {
       Error error = lost(reply.answers.at(1));
-      connection_->close();  // and its bell, which would keep others out
+      connection_->close();  // and its mark, which would keep others out
       return error;
     }
     // The session that was lost may have it for a while yet.
-    if (!has_bell_) has_bell_ = number_in(reply.answers.back()) == 1;
+    if (!has_mark_) has_mark_ = number_in(reply.answers.back()) == 1;
     valid_until_ = trusted_until(asked, request_.ttl);
     return {};
   }
@@ -228,7 +229,8 @@ Result<void> MysqlLease::prove_row(Deadline deadline, Cancel cancel) {
   // A proxy, or a library, that connected again in silence.
   if (found.rows.front()[2] != "1") {
     return lose({Errc::lost, here() + "the session that had the row lock of " +
-                                 util::in_quotes(request_.key) + " has been replaced by another"});
+                                 util::in_quotes(request_.key) +
+                                 " has been replaced by another; is there a proxy in between?"});
   }
   valid_until_ = trusted_until(asked_, request_.ttl);
   return {};

@@ -20,7 +20,7 @@ struct Grant {
   util::LifeToken life = {};  // with mysql-row; its mark is in the record
 };
 
-/// `connection` is the one that has the holder's bell; with mysql-row, the row lock.
+/// `connection` is the one that has the holder's mark; with mysql-row, the row lock.
 std::unique_ptr<Lease> make_lease(std::shared_ptr<const Place> place, Method method,
                                   std::unique_ptr<Connection> connection, Grant grant);
 

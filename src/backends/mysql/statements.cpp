@@ -1,23 +1,23 @@
-// Grants.   Those of one key follow one another, through the row of the key with slot 0, whose
-//           version counts them: that is the fence.  mysql-table locks that row first, within one
-//           text, so that nobody waits for a client that has it; mysql-version reads the version,
-//           looks whether the lock is free, and raises the version only if nobody else did in the
-//           meantime.  It is also no smaller than the milliseconds since 1970, so that it grows
-//           even if the row was deleted, or is missing in a backup.  mysql-row has a row lock of
-//           its own before it comes to this, so that what is written here outlives the transaction
-//           that holds that.
-//           Once it is committed, nothing of the text can fail but the connection: a text that is
-//           said again would find its own grant in its way.
-// Expiry.   Expired rows are deleted before it is looked whether there is a holder: a renewal that
-//           is under way is waited for, and one that comes later finds no row.  By the server's
-//           clock throughout.  That may be set, forward by more than a ttl: so a holder's session
-//           keeps others out as well, which the server ends when it was silent for a ttl by a clock
-//           that nobody sets (wait_timeout), and which is told by its bell.
-// Sole.     An exclusive holder's row has sole = 1, and the unique key allows one such row.
-// Bells.    (GET_LOCK) are for waking and to tell who is there.  They can keep others out, but
-//           they let nobody in, but for mysql-row, where they tell whether the session of a holder
-//           has ended.
-// Ended.    With mysql-row the lock of a session that has ended is free, and its command may still
+// Grants.   The grants of a key follow one another.  The row of the key with slot 0 has a version,
+//           which counts them; it is the fencing token.  mysql-table locks that row first, in the
+//           same text that grants, so that no client waits for a client.  mysql-version reads the
+//           version, checks that the lock is free, and raises the version only if nobody else has
+//           raised it meanwhile.  mysql-row holds a row lock of its own before it records a grant,
+//           so the record outlives the transaction of the row lock.
+//           The version is at least the milliseconds since 1970, so it grows even if the row was
+//           deleted or is missing in a backup.
+//           After the COMMIT of a text, only the connection can fail.  Otherwise the text would be
+//           repeated, and would find its own grant in its way.
+// Expiry.   Expired rows are deleted before the text checks for a holder.  It waits for a renewal
+//           that is under way; a later renewal finds no row.  All times are by the server's clock.
+//           If that clock is set forward by more than a ttl, leases expire early.  So the session
+//           of a holder keeps others out, too, which its mark tells.  The server ends a session
+//           that was silent for a ttl by a clock that cannot be set (wait_timeout).
+// Sole.     The row of an exclusive holder has sole = 1, and a unique key allows one such row.
+// Marks.    A mark is a name that a session has locked with GET_LOCK().  It wakes those that wait
+//           for it, and tells that the session is there.  A mark can keep others out.  It lets
+//           nobody in, except with mysql-row, where a missing mark tells that a session has ended.
+// Ended.    With mysql-row, the lock of a session that has ended is free, but its command may still
 //           run.  Its row stays until the command has ended: see acquire_row.cpp.
 #include "backends/mysql/statements.hpp"
 
@@ -29,16 +29,16 @@
 namespace dlock::mysql {
 namespace {
 
-constexpr std::string_view kHolderBell = "dlock.h.";
-constexpr std::string_view kWaiterBell = "dlock.w.";
-constexpr std::string_view kSessionBell = "dlock.s.";
-constexpr std::string_view kNotingBell = "dlock.n.";
-constexpr std::string_view kGongBell = "dlock.g.";
+constexpr std::string_view kHolderMark = "dlock.h.";
+constexpr std::string_view kWaiterMark = "dlock.w.";
+constexpr std::string_view kSessionMark = "dlock.s.";
+constexpr std::string_view kRecorderMark = "dlock.n.";
+constexpr std::string_view kWakeupMark = "dlock.g.";
 constexpr std::string_view kNow = "UTC_TIMESTAMP(6)";
 constexpr std::string_view kNowMs =
     "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000)";
 
-std::string bell_of_row(std::string_view prefix) {
+std::string mark_of_row(std::string_view prefix) {
   return "IS_USED_LOCK(CONCAT('" + std::string(prefix) + "', owner))";
 }
 
@@ -46,12 +46,12 @@ std::string bell_of_row(std::string_view prefix) {
 // or a session that has not ended, which it does when nothing came from it for a ttl.
 std::string lives() {
   return "(expires_at IS NULL OR expires_at > " + std::string(kNow) + " OR " +
-         bell_of_row(kHolderBell) + " IS NOT NULL)";
+         mark_of_row(kHolderMark) + " IS NOT NULL)";
 }
 
 // What the session that says this may still call its own.
 std::string is_ours() {
-  return "(expires_at > " + std::string(kNow) + " OR " + bell_of_row(kHolderBell) +
+  return "(expires_at > " + std::string(kNow) + " OR " + mark_of_row(kHolderMark) +
          " = CONNECTION_ID())";
 }
 
@@ -86,51 +86,51 @@ constexpr const char* kOutcome =
 
 }  // namespace
 
-std::string holder_bell(std::string_view owner) { return std::string(kHolderBell) += owner; }
-std::string waiter_bell(std::string_view owner) { return std::string(kWaiterBell) += owner; }
-std::string session_bell(std::string_view owner) { return std::string(kSessionBell) += owner; }
-std::string noting_bell(std::string_view owner) { return std::string(kNotingBell) += owner; }
-std::string gong_bell(std::string_view owner) { return std::string(kGongBell) += owner; }
+std::string holder_mark(std::string_view owner) { return std::string(kHolderMark) += owner; }
+std::string waiter_mark(std::string_view owner) { return std::string(kWaiterMark) += owner; }
+std::string session_mark(std::string_view owner) { return std::string(kSessionMark) += owner; }
+std::string recorder_mark(std::string_view owner) { return std::string(kRecorderMark) += owner; }
+std::string wakeup_mark(std::string_view owner) { return std::string(kWakeupMark) += owner; }
 
 namespace {
 
 // Never a negative time: for ever to one kind of server and NULL to the other.
-std::string get_lock(const std::string& bell, Millis wait) {
+std::string get_lock(const std::string& mark, Millis wait) {
   const auto seconds = std::max<std::int64_t>((wait.count() + 999) / 1'000, 0);
-  return "GET_LOCK(" + literal(bell) + ", " + std::to_string(seconds) + ")";
+  return "GET_LOCK(" + literal(mark) + ", " + std::to_string(seconds) + ")";
 }
 
 // Once, however often it is said: RELEASE_LOCK undoes one GET_LOCK only.
-std::string have(const std::string& bell) {
-  return "(IS_USED_LOCK(" + literal(bell) + ") = CONNECTION_ID() OR " + get_lock(bell, Millis{0}) +
+std::string have(const std::string& mark) {
+  return "(IS_USED_LOCK(" + literal(mark) + ") = CONNECTION_ID() OR " + get_lock(mark, Millis{0}) +
          " = 1)";
 }
 
 // Of a session that may come to hold the lock.
 std::string have_both(std::string_view owner) {
-  return have(session_bell(owner)) + " AND " + have(holder_bell(owner));
+  return have(session_mark(owner)) + " AND " + have(holder_mark(owner));
 }
 
 }  // namespace
 
-std::string wait_for_bell(const std::string& bell, Millis wait) {
-  return "DO IF(" + get_lock(bell, wait) + " = 1, RELEASE_LOCK(" + literal(bell) + "), 0); ";
+std::string wait_for_mark(const std::string& mark, Millis wait) {
+  return "DO IF(" + get_lock(mark, wait) + " = 1, RELEASE_LOCK(" + literal(mark) + "), 0); ";
 }
 
 std::string sessions_of(std::string_view owner) {
-  return "SELECT IS_USED_LOCK(" + literal(session_bell(owner)) + "), IS_USED_LOCK(" +
-         literal(noting_bell(owner)) + ")";
+  return "SELECT IS_USED_LOCK(" + literal(session_mark(owner)) + "), IS_USED_LOCK(" +
+         literal(recorder_mark(owner)) + ")";
 }
 
 std::string take_over(std::string_view owner, Millis wait) {
-  return "SELECT " + get_lock(session_bell(owner), wait) + " = 1 AND " +
-         get_lock(noting_bell(owner), wait) + " = 1";
+  return "SELECT " + get_lock(session_mark(owner), wait) + " = 1 AND " +
+         get_lock(recorder_mark(owner), wait) + " = 1";
 }
 
-std::string take_bell(const std::string& bell) { return "SELECT " + have(bell) + "; "; }
+std::string take_mark(const std::string& mark) { return "SELECT " + have(mark) + "; "; }
 
-std::string drop_bell(const std::string& bell) {
-  return "DO RELEASE_LOCK(" + literal(bell) + "); ";
+std::string release_mark(const std::string& mark) {
+  return "DO RELEASE_LOCK(" + literal(mark) + "); ";
 }
 
 Statements::Statements(Method method, const std::string& prefix, std::string_view key)
@@ -146,8 +146,8 @@ std::string Statements::of_key() const {
 std::string Statements::columns(bool records) const {
   return "SELECT id, kind, name, owner, mode, slots, fence, TIMESTAMPDIFF(MICROSECOND, since, " +
          std::string(kNow) + "), TIMESTAMPDIFF(MICROSECOND, " + std::string(kNow) +
-         ", expires_at), IF(" + kind_is(Kind::waiter) + ", " + bell_of_row(kWaiterBell) + ", " +
-         bell_of_row(kHolderBell) + "), slot, " +
+         ", expires_at), IF(" + kind_is(Kind::waiter) + ", " + mark_of_row(kWaiterMark) + ", " +
+         mark_of_row(kHolderMark) + "), slot, " +
          (records ? "record" : "IF(" + kind_is(Kind::holder) + ", record, '')") + " FROM " +
          tables_.locks;
 }
@@ -166,13 +166,13 @@ std::string Statements::in_way(const Request& request, std::uint64_t own, bool e
   const std::string from = "FROM " + tables_.locks + " WHERE " + of_key() + " AND ";
   std::string holder = kind_is(Kind::holder);
   if (method_ == Method::row) {
-    holder += " AND " + bell_of_row(kHolderBell) + " IS NOT NULL";
+    holder += " AND " + mark_of_row(kHolderMark) + " IS NOT NULL";
   } else if (!expired_too) {
     holder += " AND " + lives();
   }
   std::string ahead = kind_is(Kind::waiter);
   if (own != 0) ahead += " AND id < " + std::to_string(own);
-  ahead += " AND " + bell_of_row(kWaiterBell) + " IS NOT NULL";
+  ahead += " AND " + mark_of_row(kWaiterMark) + " IS NOT NULL";
   if (request.mode == Mode::slots) {
     const std::string slots = std::to_string(request.slots);
     return "(EXISTS (SELECT 1 " + from + holder + " AND (mode <> " + mode_number(Mode::slots) +
@@ -187,23 +187,24 @@ std::string Statements::in_way(const Request& request, std::uint64_t own, bool e
   return "(EXISTS (SELECT 1 " + from + holder + ") OR EXISTS (SELECT 1 " + from + ahead + "))";
 }
 
-// Whoever comes through the gate has @dlock_gate = 1 and the number of the grant in @dlock_fence.
-// Without its bells nobody does: the session was given up, and the text has come late.
-std::string Statements::grant(const Request& request, std::uint64_t own, const std::string& bells,
-                              const std::string& gate, const std::string& condition, unsigned slot,
+// `check` sets @dlock_may to 1 if the lock may be granted, and @dlock_fence to the fencing token.
+// It does so only if the session has its marks.  A text that is late, of a session that was given
+// up, cannot take them.
+std::string Statements::grant(const Request& request, std::uint64_t own, const std::string& marks,
+                              const std::string& check, const std::string& condition, unsigned slot,
                               std::string_view life) const {
   const std::string& owner = request.owner.id;
   const std::string id = std::to_string(own);
   const std::string sole = request.mode == Mode::exclusive && method_ != Method::row ? "1" : "NULL";
   const std::string expires = method_ == Method::row ? "NULL" : in(request.ttl);
-  return "SET @dlock_bell = " + bells + ", @dlock_fit = " + fit(tables_) +
-         ", @dlock_version = NULL, @dlock_fence = NULL, @dlock_gate = 0, @dlock_won = 0; " + gate +
+  return "SET @dlock_marked = " + marks + ", @dlock_fit = " + fit(tables_) +
+         ", @dlock_version = NULL, @dlock_fence = NULL, @dlock_may = 0, @dlock_won = 0; " + check +
          "INSERT INTO " + tables_.locks + kColumns + " SELECT " + method_text_ + ", " + key_ +
          ", " + std::to_string(static_cast<int>(Kind::holder)) + ", " + sole + ", " +
          std::to_string(slot) + ", " + literal(owner) + ", " + mode_number(request.mode) + ", " +
          std::to_string(request.slots) + ", @dlock_fence, 0, " + std::string(kNow) + ", " +
          expires + ", " + literal(format_lock_record(request, life)) +
-         " FROM DUAL WHERE @dlock_fit AND @dlock_gate = 1 AND NOT " + condition +
+         " FROM DUAL WHERE @dlock_fit AND @dlock_may = 1 AND NOT " + condition +
          "; SET @dlock_won = IF(ROW_COUNT() = 1, LAST_INSERT_ID(), 0); DELETE FROM " +
          tables_.locks + " WHERE id = " + id + " AND " + kind_is(Kind::waiter) +
          " AND @dlock_won > 0; ";
@@ -216,25 +217,25 @@ std::string Statements::attempt(const Request& request, std::uint64_t own) const
   const std::string number = "SET @dlock_fence = " + next_fence();
   const std::string clear =
       "DELETE FROM " + tables_.locks + " WHERE " + of_key() + " AND (" + kind_is(Kind::broken) +
-      " OR (" + kind_is(Kind::holder) + " AND " + bell_of_row(kHolderBell) +
+      " OR (" + kind_is(Kind::holder) + " AND " + mark_of_row(kHolderMark) +
       " IS NULL)) AND expires_at <= " + std::string(kNow) + " AND @dlock_fit AND ";
-  std::string gate;
+  std::string check;
   if (method_ == Method::version) {
-    gate = "SELECT version INTO @dlock_version" + row + "; " + number + "; START TRANSACTION; " +
-           raise + "version = @dlock_version AND @dlock_fit AND @dlock_bell AND NOT " +
-           in_way(request, own, false) + "; SET @dlock_gate = ROW_COUNT(); " + clear +
-           "@dlock_gate = 1; ";
+    check = "SELECT version INTO @dlock_version" + row + "; " + number + "; START TRANSACTION; " +
+            raise + "version = @dlock_version AND @dlock_fit AND @dlock_marked AND NOT " +
+            in_way(request, own, false) + "; SET @dlock_may = ROW_COUNT(); " + clear +
+            "@dlock_may = 1; ";
   } else {
-    gate = "START TRANSACTION; SELECT version INTO @dlock_version" + row + " FOR UPDATE; " +
-           number + ", @dlock_gate = @dlock_version IS NOT NULL AND @dlock_bell; " + clear +
-           "@dlock_gate = 1; ";
+    check = "START TRANSACTION; SELECT version INTO @dlock_version" + row + " FOR UPDATE; " +
+            number + ", @dlock_may = @dlock_version IS NOT NULL AND @dlock_marked; " + clear +
+            "@dlock_may = 1; ";
   }
   std::string text =
-      grant(request, own, have_both(request.owner.id), gate, in_way(request, own, true), 0, {});
+      grant(request, own, have_both(request.owner.id), check, in_way(request, own, true), 0, {});
   if (method_ == Method::table) text += raise + "@dlock_won > 0; ";
   return text + "SET SESSION wait_timeout = IF(@dlock_won > 0, " + idle_limit(request.ttl) + ", " +
          kIdleLimit + "); " + kOutcome + look(false) +
-         "; COMMIT; DO IF(@dlock_won > 0, RELEASE_LOCK(" + literal(waiter_bell(request.owner.id)) +
+         "; COMMIT; DO IF(@dlock_won > 0, RELEASE_LOCK(" + literal(waiter_mark(request.owner.id)) +
          "), 0)";
 }
 
@@ -260,22 +261,22 @@ std::string Statements::unlock_row() const {
 }
 
 // The rows of earlier holders stay: their sessions have ended, but their commands may still run.
-std::string Statements::note_holder(const Request& request, std::uint64_t own, unsigned slot,
-                                    std::string_view life) const {
+std::string Statements::record_holder(const Request& request, std::uint64_t own, unsigned slot,
+                                      std::string_view life) const {
   const std::string row = tables_.keys + " WHERE " + of_key() + " AND slot = 0";
-  const std::string gate =
-      "START TRANSACTION; SELECT version INTO @dlock_version FROM " + row +
-      " FOR UPDATE; SET @dlock_gate = @dlock_version IS NOT NULL AND @dlock_bell, @dlock_fence = " +
-      next_fence() + "; DELETE FROM " + tables_.locks + " WHERE " + of_key() +
-      " AND @dlock_fit AND " + kind_is(Kind::broken) + " AND expires_at <= " + std::string(kNow) +
-      "; ";
+  const std::string check = "START TRANSACTION; SELECT version INTO @dlock_version FROM " + row +
+                            " FOR UPDATE; SET @dlock_may = @dlock_version IS NOT NULL AND "
+                            "@dlock_marked, @dlock_fence = " +
+                            next_fence() + "; DELETE FROM " + tables_.locks + " WHERE " + of_key() +
+                            " AND @dlock_fit AND " + kind_is(Kind::broken) +
+                            " AND expires_at <= " + std::string(kNow) + "; ";
   const bool slots = request.mode == Mode::slots;
   const std::string other = "EXISTS (SELECT 1 FROM " + tables_.locks + " WHERE " + of_key() +
-                            " AND " + kind_is(Kind::holder) + " AND " + bell_of_row(kHolderBell) +
+                            " AND " + kind_is(Kind::holder) + " AND " + mark_of_row(kHolderMark) +
                             " IS NOT NULL AND (mode " + (slots ? "<> " : "= ") +
                             mode_number(Mode::slots) +
                             (slots ? " OR slots <> " + std::to_string(request.slots) : "") + "))";
-  return grant(request, own, have(noting_bell(request.owner.id)), gate, other, slot, life) +
+  return grant(request, own, have(recorder_mark(request.owner.id)), check, other, slot, life) +
          "UPDATE " + tables_.keys + " SET version = @dlock_fence WHERE " + of_key() +
          " AND slot = 0 AND @dlock_won > 0; " + kOutcome + look(false) + "; COMMIT; DO 0";
 }
@@ -308,13 +309,13 @@ std::string Statements::survey() const {
 }
 
 std::string Statements::join(const Request& request) const {
-  return "SET @dlock_bell = " + have(session_bell(request.owner.id)) + " AND " +
-         have(waiter_bell(request.owner.id)) + "; INSERT INTO " + tables_.locks + kColumns +
+  return "SET @dlock_marked = " + have(session_mark(request.owner.id)) + " AND " +
+         have(waiter_mark(request.owner.id)) + "; INSERT INTO " + tables_.locks + kColumns +
          " SELECT " + method_text_ + ", " + key_ + ", " +
          std::to_string(static_cast<int>(Kind::waiter)) + ", NULL, 0, " +
          literal(request.owner.id) + ", " + mode_number(request.mode) + ", " +
          std::to_string(request.slots) + ", 0, 0, " + std::string(kNow) + ", NULL, " +
-         literal(format_lock_record(request)) + " FROM DUAL WHERE @dlock_bell";
+         literal(format_lock_record(request)) + " FROM DUAL WHERE @dlock_marked";
 }
 
 std::string Statements::leave(std::string_view owner) const {
@@ -323,7 +324,7 @@ std::string Statements::leave(std::string_view owner) const {
 
 std::string Statements::sweep(const std::vector<std::uint64_t>& ids) const {
   return "DELETE FROM " + tables_.locks + " WHERE id IN (" + list_of(ids) + ") AND " +
-         kind_is(Kind::waiter) + " AND " + bell_of_row(kWaiterBell) + " IS NULL";
+         kind_is(Kind::waiter) + " AND " + mark_of_row(kWaiterMark) + " IS NULL";
 }
 
 // Each statement on its own.  What somebody has locked is passed over: it is in use, or an
@@ -343,7 +344,7 @@ std::string Statements::sweep(const std::vector<std::uint64_t>& ids) const {
 std::string Statements::forget_unused() const {
   const std::string week = " INTERVAL 7 DAY";
   const std::string now(kNow);
-  const std::string no_holder = bell_of_row(kHolderBell) + " IS NULL";
+  const std::string no_holder = mark_of_row(kHolderMark) + " IS NULL";
   const std::string skip = " LIMIT 16 FOR UPDATE SKIP LOCKED) AS unused STRAIGHT_JOIN ";
   const std::string old_locks = "(SELECT id FROM " + tables_.locks +
                                 " WHERE id BETWEEN @dlock_from AND @dlock_to AND since < " + now +
@@ -372,7 +373,7 @@ std::string Statements::forget_unused() const {
          "@dlock_from, @dlock_to FROM " +
          tables_.locks + "; SELECT id INTO @dlock_to FROM " + tables_.locks +
          " WHERE id >= @dlock_from ORDER BY id LIMIT 15, 1; DELETE lock_row FROM " + old_locks +
-         "(" + kind_is(Kind::waiter) + " AND " + bell_of_row(kWaiterBell) +
+         "(" + kind_is(Kind::waiter) + " AND " + mark_of_row(kWaiterMark) +
          " IS NULL OR expires_at < " + now + " AND " + no_holder + ")" + its_lock + "; UPDATE " +
          old_locks + "method = " + std::to_string(static_cast<int>(Method::row)) + " AND " +
          kind_is(Kind::holder) + " AND expires_at IS NULL AND " + no_holder + its_lock +
@@ -395,10 +396,10 @@ std::string Statements::pass_over(std::uint64_t id) const {
 // If the lease has expired, GET_LOCK would keep other clients out until the server notices that
 // this session has ended.
 std::string Statements::resume(std::uint64_t id, std::string_view owner, Millis ttl) const {
-  return "SET SESSION wait_timeout = " + idle_limit(ttl) + "; DO " + have(session_bell(owner)) +
+  return "SET SESSION wait_timeout = " + idle_limit(ttl) + "; DO " + have(session_mark(owner)) +
          "; SELECT IF(EXISTS (SELECT 1 FROM " + tables_.locks +
          " WHERE id = " + std::to_string(id) + " AND " + kind_is(Kind::holder) +
-         " AND expires_at > " + std::string(kNow) + "), GET_LOCK(" + literal(holder_bell(owner)) +
+         " AND expires_at > " + std::string(kNow) + "), GET_LOCK(" + literal(holder_mark(owner)) +
          ", 0), 0)";
 }
 
@@ -418,11 +419,11 @@ std::string Statements::end_command(std::uint64_t id, Millis left, const std::st
                                     bool slots) const {
   return change_holder(id, "record = " + literal(record) +
                                (method_ == Method::row ? "" : ", expires_at = " + in(left))) +
-         (slots ? "; " + first_gong() : "");
+         (slots ? "; " + first_wakeup() : "");
 }
 
 std::string Statements::confirm(std::uint64_t id) const {
-  return "SELECT kind, why, " + bell_of_row(kHolderBell) + " = CONNECTION_ID() FROM " +
+  return "SELECT kind, why, " + mark_of_row(kHolderMark) + " = CONNECTION_ID() FROM " +
          tables_.locks + " WHERE id = " + std::to_string(id) + " AND " + of_key();
 }
 
@@ -431,18 +432,18 @@ std::string Statements::release(std::uint64_t id, std::string_view owner, bool s
       "DELETE FROM " + tables_.locks + " WHERE id = " + std::to_string(id) + " AND " + of_key() +
       " AND " + kind_is(Kind::holder) + (method_ == Method::row ? "" : " AND " + is_ours()) + "; " +
       confirm(id) + "; " + (method_ == Method::row ? "COMMIT; " : "") + "DO RELEASE_LOCK(" +
-      literal(holder_bell(owner)) + "), RELEASE_LOCK(" + literal(session_bell(owner)) + ")";
-  if (slots) text += "; " + first_gong();
+      literal(holder_mark(owner)) + "), RELEASE_LOCK(" + literal(session_mark(owner)) + ")";
+  if (slots) text += "; " + first_wakeup();
   return text;
 }
 
 // The connection of the first who has one.
-std::string Statements::first_gong() const {
-  const std::string gong = bell_of_row(kGongBell);
+std::string Statements::first_wakeup() const {
+  const std::string wakeup = mark_of_row(kWakeupMark);
   const std::string waiters =
       tables_.locks + " WHERE " + of_key() + " AND " + kind_is(Kind::waiter);
-  return "SELECT " + gong + " FROM " + waiters + " AND id = (SELECT MIN(id) FROM " + waiters +
-         " AND " + gong + " IS NOT NULL)";
+  return "SELECT " + wakeup + " FROM " + waiters + " AND id = (SELECT MIN(id) FROM " + waiters +
+         " AND " + wakeup + " IS NOT NULL)";
 }
 
 std::string Statements::forget(std::uint64_t id) const {
@@ -458,7 +459,7 @@ std::string Statements::break_grant(std::string_view owner, std::string_view why
          " SET kind = " + std::to_string(static_cast<int>(Kind::broken)) +
          ", sole = NULL, why = " + literal(why) + ", expires_at = " + in(kKept) + " WHERE " +
          of_key() + " AND owner = " + literal(owner) + " AND " + kind_is(Kind::holder) + " AND " +
-         alive + "; SELECT IS_USED_LOCK(" + literal(session_bell(owner)) + "); " + first_gong();
+         alive + "; SELECT IS_USED_LOCK(" + literal(session_mark(owner)) + "); " + first_wakeup();
 }
 
 std::string Statements::mend_grant(std::string_view owner) const {

@@ -13,29 +13,30 @@
 
 namespace dlock::mysql {
 
-/// The name of a user-level lock (GET_LOCK) that a session has for as long as it is there: the one
-/// of a holder's, and the one of a waiter's.  Whoever waits for it is woken when it goes.
-std::string holder_bell(std::string_view owner);
-std::string waiter_bell(std::string_view owner);
-/// The ones that tell whose session it is: nobody waits for them but the next session of the same
-/// acquire().  The second is that of a session that writes a note_holder().
-std::string session_bell(std::string_view owner);
-std::string noting_bell(std::string_view owner);
-/// The one of a connection that a waiter has for nothing else than to be ended by who makes room.
-std::string gong_bell(std::string_view owner);
+/// The mark of a session: the name of a user-level lock (GET_LOCK) that a session has for as long
+/// as it is there.  Those that wait for it wake up when the session ends or releases it.  Of the
+/// session of a holder, and of a waiter:
+std::string holder_mark(std::string_view owner);
+std::string waiter_mark(std::string_view owner);
+/// Of any session of an acquire(), for its next session to find and end it; and of the session that
+/// says record_holder().
+std::string session_mark(std::string_view owner);
+std::string recorder_mark(std::string_view owner);
+/// The mark of a wakeup connection: a waiter has it only for a holder that leaves to end it.
+std::string wakeup_mark(std::string_view owner);
 
-/// Waits until nobody has the bell, but not longer than `wait`, in whole seconds.
-std::string wait_for_bell(const std::string& bell, Millis wait);
+/// Waits until no session has the mark, but not longer than `wait`, in whole seconds.
+std::string wait_for_mark(const std::string& mark, Millis wait);
 /// The sessions of this owner: two numbers, or NULL.
 std::string sessions_of(std::string_view owner);
 /// Waits until the sessions of this owner have ended, but not longer than `wait`, in whole seconds,
-/// for each, and takes their bells.  An answer: 1 if so.  While this session lives, no text of that
+/// for each, and takes their marks.  An answer: 1 if so.  While this session lives, no text of that
 /// owner that comes late takes the lock or joins the queue.
 std::string take_over(std::string_view owner, Millis wait);
-/// Has the bell, if nobody else has it.  An answer: 1 if so.
-std::string take_bell(const std::string& bell);
-/// Rings it.
-std::string drop_bell(const std::string& bell);
+/// Takes the mark if no other session has it.  An answer: 1 if this session has it now.
+std::string take_mark(const std::string& mark);
+/// Releases it, which wakes those that wait for it.
+std::string release_mark(const std::string& mark);
 
 class Statements {
  public:
@@ -58,8 +59,8 @@ class Statements {
   std::string unlock_row() const;
   /// mysql-row, on another connection, once the row is locked: as attempt().  `life`: of the
   /// holder's LifeToken.
-  std::string note_holder(const Request& request, std::uint64_t own, unsigned slot,
-                          std::string_view life) const;
+  std::string record_holder(const Request& request, std::uint64_t own, unsigned slot,
+                            std::string_view life) const;
   /// mysql-row: the command of this earlier holder may run so long from now, and no longer.
   std::string delay(std::uint64_t id, Millis time) const;
   /// Removes the rows of holders whose commands have ended.
@@ -85,7 +86,7 @@ class Statements {
   std::string pass_over(std::uint64_t id) const;
 
   /// Goes behind renew() on a connection that is new: makes it the holder's, if the lease goes on.
-  /// The last answer: as that of take_bell().
+  /// The last answer: as that of take_mark().
   std::string resume(std::uint64_t id, std::string_view owner, Millis ttl) const;
   /// The first answer has affected == 1 if the lease is extended; the second, what there is of
   /// the row: kind, why.
@@ -95,10 +96,10 @@ class Statements {
   std::string end_command(std::uint64_t id, Millis left, const std::string& record,
                           bool slots) const;
   /// mysql-row: the same, without extending anything; and whether this is the session that has the
-  /// bell of the holder, and so the row lock.
+  /// mark of the holder, and so the row lock.
   std::string confirm(std::uint64_t id) const;
   /// The first answer has affected == 1 if the lock was ours; the second, kind and why of what is
-  /// there instead.  `slots`: the last is the first of gong_bell()s.
+  /// there instead.  `slots`: the last is the first of wakeup_mark()s.
   std::string release(std::uint64_t id, std::string_view owner, bool slots) const;
   /// Removes the note of a force-release that was heard.
   std::string forget(std::uint64_t id) const;
@@ -114,12 +115,12 @@ class Statements {
 
  private:
   std::string of_key() const;
-  std::string first_gong() const;
+  std::string first_wakeup() const;
   std::string change_holder(std::uint64_t id, const std::string& changes) const;
   std::string columns(bool records) const;
   std::string in_way(const Request& request, std::uint64_t own, bool expired_too) const;
-  std::string grant(const Request& request, std::uint64_t own, const std::string& bells,
-                    const std::string& gate, const std::string& condition, unsigned slot,
+  std::string grant(const Request& request, std::uint64_t own, const std::string& marks,
+                    const std::string& check, const std::string& condition, unsigned slot,
                     std::string_view life) const;
 
   const Method method_;
