@@ -41,10 +41,9 @@ constexpr std::array kFlags{
          .rival = "nonblock",
          .fallback = "for ever",
          .brief = "wait for the lock at most this long",
-         .text =
-             "If the lock is not acquired within DURATION, dlock exits with status 75 (see "
-             "--conflict-exit-code), or with 69 if the backend does not answer when it is over. "
-             "With 0, dlock tries once. See OUTAGES."},
+         .text = "If the lock is not acquired within DURATION, dlock exits with status 75 (see "
+                 "--conflict-exit-code), or with 69 if the backend does not answer at that time. "
+                 "With 0, dlock tries once. See OUTAGES."},
     Flag{.name = "ttl",
          .kind = ValueKind::duration,
          .value = "DURATION",

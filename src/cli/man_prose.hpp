@@ -229,9 +229,9 @@ behind: see CAVEATS.
 With
 .B zookeeper
 the token is not a time: see ZOOKEEPER.
-Store it in 64 bits: it has 13 digits.
-Hand it to what the command writes to, and let that refuse a number smaller than
-one that it has seen;
+Store it as a 64\-bit integer.
+Pass it to the system that the command writes to.
+That system must refuse a token that is smaller than one it has seen;
 .TP
 .B DLOCK_SUPERVISORS
 the addresses at which nested runs find the holder: see
@@ -458,12 +458,13 @@ Once the backend has answered, a waiter tries again until
 .B \-\-wait
 is over, or for ever without
 .BR \-\-wait .
-This covers a restart, a failover, a broken network, and a server that has reached its
-limit of connections.
+A server that refuses a connection because its limit of connections is reached has
+answered, also at the start.
+This covers a restart, a failover and a broken network, too.
 If the first new try fails too, dlock prints a warning, and when the backend answers
 again, a second message.
-If the backend fails again within 10 seconds, this counts as the same outage: dlock
-prints the next warning only when it has lasted for another 10 seconds.
+If the backend fails again within 10 seconds after it answered, dlock prints the next
+warning only when the new failure has lasted for 10 seconds.
 With
 .B \-\-quiet
 there is no message: set a limit with
@@ -476,8 +477,9 @@ If the backend does not answer when
 .B \-\-wait
 is over, the status is 69 instead of 75, also with
 .BR \-\-conflict\-exit\-code .
-Then dlock may exit up to 3 seconds later, because it ends its last request and leaves
-the queue.
+In that case dlock may exit some seconds after
+.BR \-\-wait :
+it first lets its last request finish, and leaves the queue.
 .PP
 A holder keeps trying to renew while its lease lasts.
 It prints a warning when a renewal fails, and a message when one succeeds again.
@@ -495,10 +497,13 @@ failed.
 .B show
 and
 .B force\-release
-try once.
-If a server does not answer within
-.BR \-\-connect\-timeout ,
-they exit with 69.
+try once, for at most
+.BR \-\-connect\-timeout .
+If the server does not answer, or with
+.B redlock
+fewer than a majority do, they exit with 69.
+For several shards see
+.BR SHARDING .
 )";
 
 inline constexpr std::string_view kRedis = R"(.SH REDIS
@@ -529,8 +534,7 @@ For a lock
 .I K
 there are also
 .IR {K}:fence ,
-the last fencing token, which expires a week after the clock of the server has passed
-it,
+the last fencing token, which expires a week after the time in that token,
 .I {K}:owner
 and
 .IR {K}:queue ,
@@ -691,7 +695,9 @@ If a server comes back without its data, the holder stores its lock there again 
 next renewal, with the same token.
 So you can restart one server after another while a job runs: wait a third of the ttl
 between two restarts.
-This works until a week after the grant.
+This works in the first week after the grant.
+After that, a server that comes back without its data counts as failed while the job
+runs.
 )";
 
 inline constexpr std::string_view kZookeeper = R"(.SH ZOOKEEPER
@@ -741,13 +747,16 @@ A server has by default at most 60 for one client address
 .RB ( maxClientCnxns ),
 so no more than 60 jobs of one machine can hold or wait at the same server.
 If a server has no free connection, dlock goes on to the next one.
-If none has, a waiter tries again until the end of
-.BR \-\-wait ,
-but it has no place in the queue meanwhile, and
-.B \-\-nonblock
-fails.
+If no server has a free connection, dlock tries again until
+.B \-\-wait
+is over.
+Until then it has no place in the queue.
+With
+.BR \-\-nonblock ,
+it exits with 69.
 Raise the limit if waiters often meet it.
-A holder or waiter never closes a connection that works to open another one.
+A holder or waiter keeps its connection while it works: it never gives it up for
+another one.
 .SS Rights
 .B \-\-zk\-auth\-file
 names a file with
@@ -779,7 +788,7 @@ password, and a port that is for TLS only
 closes the connection.
 .TP
 .B Servers that are set back
-to an older state give fencing tokens again.
+to an older state can issue the same fencing tokens a second time.
 .TP
 .B minSessionTimeout
 below two ticks: a follower that is cut off may let a session end a fraction of
@@ -800,7 +809,7 @@ is open while the job runs.
 .B mysql\-version
 is the same to its user, with an optimistic update of a version instead of a row
 lock while the lock is taken.
-Take it where several servers take changes, on a Galera cluster or in MySQL Group
+Take it where several servers accept writes, as on a Galera cluster or in MySQL Group
 Replication with several primaries: there, a row lock is known to one server only.
 .TP
 .B mysql\-row
@@ -813,8 +822,8 @@ A transaction that is open for long keeps the server from cleaning up old
 versions of all rows; and
 .B ALTER TABLE
 of dlock's tables, or a backup that locks tables, waits for the job.
-Where several servers take changes it is refused.
-It needs MariaDB 10.6 or MySQL 8.0.1, or later ones.
+Where several servers accept writes, it is refused.
+It needs MariaDB 10.6 or later, or MySQL 8.0.1 or later.
 .PP
 The three do not exclude one another: all who share a lock must use the same one.
 .SS Where the server is
@@ -843,41 +852,50 @@ The password comes from
 or from the URL in a profile or in
 .BR DLOCK_BACKEND .
 .PP
-By TCP, dlock encrypts where the server offers TLS
-.RB ( ?tls=preferred ,
-the default), and takes any certificate.
+Over TCP, the URL says how the connection is encrypted:
+.TP
+.B ?tls=preferred
+(the default) uses TLS if the server offers it.
+It accepts any certificate.
+.TP
 .B ?tls=on
 refuses a server without TLS.
+It accepts any certificate.
+.TP
 .B ?tls=verify
-also refuses a certificate that is not trusted, by the CAs of the system or by that
-of
-.BR &ca=FILE ,
-or that is not for the host in the URL.
-With the client library of Debian 13, it takes a certificate for any name if that
-host is
+also refuses a certificate that is not for the host in the URL, or not signed by a
+trusted CA: one of the system, or that of
+.BR &ca=FILE .
+With the client library of Debian 13, the name is not checked if the host is
 .I 127.0.0.1
 or
 .IR ::1 ;
-say
+write
 .I localhost
-there.
+instead.
+.TP
 .B ?tls=off
-never encrypts.
+does not encrypt.
+.PP
 With
 .B on
 and
 .BR verify ,
 .B &cert=FILE&key=FILE
-is the certificate of a user that needs one.
+names the certificate of a user that needs one.
 Each FILE is the absolute path of a PEM file.
 .PP
-The password is never sent without TLS, but over a unix socket.
-So a user that logs in by
+dlock sends the password itself only over TLS or a unix socket.
+So a user with
 .BR caching_sha2_password ,
-as those of MySQL 8 do, needs TLS or a unix socket.
-Only
-.B ?tls=verify
-keeps the password from somebody who answers in place of the server.
+the default of MySQL 8, needs one of the two.
+With
+.B preferred
+and
+.BR on ,
+somebody who answers in place of the server can still receive that password; with
+.B verify
+nobody can.
 .SS Tables and rights
 There are two,
 .I dlock_keys
@@ -919,11 +937,11 @@ A waiter sleeps in the server, in
 on a connection of its own, and does not poll; the first one for a
 .B mysql\-row
 sleeps at the row itself.
-Whoever releases the lock wakes the one who came next.
-On Galera, where
+The holder that releases the lock wakes the next waiter.
+On Galera,
 .B GET_LOCK()
-is known to one server only, who waits at another server than the holder looks
-again when the lease could be over.
+works on one server only, so a waiter on another server than the holder looks again
+when the lease could have expired.
 .PP
 So there is a connection for each holder and for each waiter, and a second one
 for the first of those who wait for
@@ -936,12 +954,11 @@ They count towards
 and
 .BR max_user_connections .
 Waiters leave a tenth of
-.BR max_connections ,
-at least 2 and at most 10 connections, to holders that must connect again and to
-operators
+.B max_connections
+(2 to 10) free, for holders that must reconnect and for operators
 .RB ( "dlock list" ).
-Whoever comes when only these are left waits without a connection, and so without
-a place in the queue, and comes back after some seconds.
+If only these connections are free, a new waiter disconnects, so it has no place in
+the queue, and tries again every second or so.
 If the server has no free connection at all, dlock tries again: see OUTAGES.
 Raise these limits if waiters often meet them.
 .SS Leases
@@ -960,19 +977,20 @@ of the connection, and the holder sends something three times in it: the server
 ends the transaction of a holder whose machine has gone silent.
 In each case a job whose server does not answer is ended before its lease is over.
 .PP
-While a server takes no changes, nobody can renew a lease of
+While the server accepts no writes, leases of
 .B mysql\-table
-or
-.BR mysql\-version :
-under
+and
+.B mysql\-version
+cannot be renewed.
+Causes are
 .B "FLUSH TABLES WITH READ LOCK"
-(as some backups say it), with
+(some backup tools use it),
 .BR read_only ,
-or with a full disk.
-If that is longer than what is left of a lease, the job is ended, with status 79.
-So give jobs that shall outlast a backup a
+and a full disk.
+If this lasts longer than the rest of a lease, dlock ends the job with status 79.
+If a job may run during a backup, give it a
 .B \-\-ttl
-that is longer than it.
+longer than the time for which the backup blocks writes.
 .SS Lock delay
 A
 .B mysql\-row
@@ -980,15 +998,16 @@ lock ends with its connection, and the job of the holder may need a moment to en
 So each holder has a record in the table of locks.
 The holder removes it when its job has ended.
 If the connection of a holder has ended and its record is still there, the next
-holder waits until the record is removed, or for the ttl of that holder, counted
-from its own grant; only then it starts its command.
-Until then it is waiting, for
+client that gets the row lock does not start its command yet.
+It waits until the record is removed, at most for the ttl of the earlier holder,
+counted from when it got the row lock.
+It still counts as a waiter:
 .B \-\-wait
-and
+can run out, and
 .B \-\-nonblock
-too, and
+exits with 75.
 .B "dlock show"
-says for whom.
+names the earlier holder.
 It does not wait for a holder on the same machine whose processes have all ended.
 Machines count as the same if they have one kernel and one network namespace, so
 two containers usually do not.
@@ -998,23 +1017,25 @@ If the first waiter gives up, the delay goes on, and does not begin anew for the
 one.
 .B "dlock force\-release"
 ends the delay at once.
-Use it only if you know that the earlier command has ended.
+If the earlier command still runs, two commands then run: check first on its machine
+that it has ended.
 .SS What it cannot promise
 .TP
 .B The clock of the server.
 As long as the connection of a holder stands, nobody gets its lock, whatever that
 clock is set to.
-Set forward by more than the ttl while a holder of
+If the clock is set forward by more than the ttl while a holder of
 .B mysql\-table
 or
 .B mysql\-version
-is without one (the network was cut, say), it ends the lease early: until the
-holder's next renewal, two jobs may run.
+has no connection, its lease expires early: two jobs may run until the holder's next
+renewal.
 The fencing token tells them apart.
-Set back, it makes the lock of a dead holder last longer by as much.
+If the clock is set back, the lock of a dead holder lasts longer by that much.
+With
 .B mysql\-row
-looks at the clock only where a waiter has given up during a lock delay: set
-forward then, it ends the delay early.
+the clock matters only after a waiter gave up during a lock delay: if it is set forward
+then, the delay ends early.
 .TP
 .B Failover with asynchronous replication.
 The standby that becomes the primary may not have heard of the latest grants: the
@@ -1028,7 +1049,7 @@ A server that crashes before its latest commits are on disk
 forgets them in the same way.
 .TP
 .B "A proxy that shares connections"
-between its clients, such as ProxySQL or MaxScale, takes from dlock what it needs:
+between its clients, such as ProxySQL or MaxScale, breaks dlock:
 .B GET_LOCK()
 and open transactions belong to one connection.
 Go to the server directly, or have the proxy keep a connection for each client.

@@ -38,7 +38,9 @@ inline constexpr std::array kTable{
         "the backend did not answer at the start, or when the wait was over (-E does not change "
         "that); too few of its servers answer; or the outer run does not answer a nested one"},
     Row{"77", "the backend refused us: credentials, ACL, grants, file permissions"},
-    Row{"64", "bad command line, or the key is in use in another mode"},
+    Row{"64",
+        "bad command line; the key is in use in another mode; or the server cannot do what is "
+        "asked, as without the database"},
     Row{"78", "bad config file"},
     Row{"70", "internal error"},
     Row{"126", "the command is not executable; the lock was released"},

@@ -97,9 +97,8 @@ bool LeaseKeeper::State::renew() {
     std::string message =
         "cannot renew " + util::in_quotes(spec.key) + ": " + result.error().message;
     if (schedule.valid_until() != kNever) {
-      message += "; it stays ours for at most " +
-                 util::format_duration(remaining(schedule.valid_until(), answered)) +
-                 " without a renewal";
+      message += "; without a renewal, the lock is lost in at most " +
+                 util::format_duration(remaining(schedule.valid_until(), answered));
     }
     util::log(util::Level::warning, message);
   }

@@ -8,7 +8,7 @@
 cd "$tmp"
 start_mysql server
 export DLOCK_PASSWORD_FILE=$mysql_password_file
-reason='a backup or FLUSH TABLES WITH READ LOCK keeps all changes waiting there'
+reason='a backup or FLUSH TABLES WITH READ LOCK blocks all writes on this server'
 for method in table version; do
   export DLOCK_BACKEND=${mysql_url[server]/table/$method}
   rm -f short
@@ -19,7 +19,7 @@ for method in table version; do
   sql server 'FLUSH TABLES WITH READ LOCK; DO SLEEP(600)' 2>/dev/null &
   backup=$!
   expect_status 79 wait $short
-  assert_contains "$(<short.err)" "$reason, and a --ttl that is longer than that keeps the lock" "stderr of the holder"
+  assert_contains "$(<short.err)" "$reason (the next time, use a --ttl that is longer than this lasts)" "stderr of the holder"
   try 69 -k other --connect-timeout 2s -- true
   assert_contains "$(<err)" "$reason" "stderr of the first one"
   sql server "$(sql server "SELECT CONCAT('KILL ', id) FROM information_schema.processlist WHERE info LIKE 'DO SLEEP%'")"
