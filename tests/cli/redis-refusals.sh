@@ -118,7 +118,7 @@ set_to maxmemory 0
 "$DLOCK" run -b "$url" -k job -- true  # the server has the scripts
 exec {client}<>"/dev/tcp/$host/${redis_port[a]}"
 set_to maxclients 1
-refuses 69 'too many clients (maxclients)' "$url"
+refuses 69 'too many clients (maxclients)' "$url" --nonblock
 "$DLOCK" run -b "$url" -k job --connect-timeout 30s -- true {client}>&- &
 patient=$!
 exec {client}>&-

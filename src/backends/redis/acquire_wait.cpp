@@ -16,6 +16,7 @@ namespace {
 constexpr Millis kLookAtLeast{7'000};
 constexpr int kFront = 3;  // these many can all die, and still somebody looks when a lease runs out
 constexpr Millis kForeignLook{500};
+constexpr Millis kDeputyLooks{500};
 constexpr Millis kStagger{4};  // between the looks of two waiters
 constexpr Millis kMostStagger{800};
 constexpr const char* kWaiterLives = "20000";
@@ -100,6 +101,8 @@ void Acquisition::look_again_in(std::optional<Millis> time) {
 
 void Acquisition::plan(const Vote& vote) {
   deputy_ = vote.kind == Vote::Kind::other_turn;
+  was_told_ = false;
+  last_grant_.reset();
   look_again_in(vote.look_in);
 }
 
@@ -128,7 +131,7 @@ Result<bool> Acquisition::read_calls(Turn& turn) {
     if (ends) {
       look_again_in(Millis{ms.value_or(0)});
     } else {
-      deputy_ = true;
+      deputy_ = was_told_ = true;
       place_ = 0;
       look_at_ = after(Clock::now(), Millis{ms.value_or(0)});
     }
@@ -138,11 +141,22 @@ Result<bool> Acquisition::read_calls(Turn& turn) {
 }
 
 // As deputy: one command, since this happens at each hand-over.  True if nobody of ours holds it.
+// A waiter that was not told to look may have looked between two holders, and may do so again: the
+// lock must be free at two looks, and not granted between them.
 bool Acquisition::look_as_deputy() {
-  const auto replies = ask({{"GET", names_.owner}});
+  std::vector<Command> commands{{"GET", names_.owner}};
+  if (!was_told_) commands.push_back({"GET", names_.counter});
+  const auto replies = ask(std::move(commands));
   if (!replies) return true;
   const auto record = parse_record(replies.value()[0].text);
-  if (!record) return true;
+  if (!record) {
+    if (was_told_) return true;
+    const std::string& grant = replies.value()[1].text;
+    if (last_grant_ == grant) return true;
+    last_grant_ = grant;
+    look_at_ = after(Clock::now(), kDeputyLooks);
+    return false;
+  }
   deputy_ = false;
   LockInfo info{.key = request_.key, .mode = record->mode, .slots = record->slots};
   info.holders.push_back({.owner = record->owner,

@@ -110,8 +110,10 @@ class Acquisition {
   std::string came_;  // since when we wait, by the server
   int place_ = 0;     // in the queue, when last heard of
   Deadline look_at_ = kNever;
-  bool deputy_ = false;   // somebody else was called: at look_at_ it must have come
-  bool foreign_ = false;  // held by another program
+  bool deputy_ = false;    // somebody else was called: at look_at_ it must have come
+  bool was_told_ = false;  // to be the deputy: else it found the lock free by itself
+  std::optional<std::string> last_grant_;  // the counter, when it did so the first time
+  bool foreign_ = false;                   // held by another program
   unsigned watched_ = 0;  // the connection of whose keys the server tells us; 0: of none
   bool joined_ = false;   // the queue has this id, or may have
   std::string told_;      // the holders that on_blocked was last called with
