@@ -63,7 +63,8 @@ Result<void> Patience::pause(const Error& why) {
   if (well_since_ || failures_ == 0) outage_began_ = now;
   well_since_.reset();
   ++failures_;
-  if (why.is_full && remaining(first_contact_until_, now) < kTooShort) was_answered_ = true;
+  was_full_ = was_full_ || why.is_full;
+  if (was_full_ && remaining(first_contact_until_, now) < kTooShort) was_answered_ = true;
   const Deadline end = was_answered_ ? wait_.until : std::min(wait_.until, first_contact_until_);
   const Millis left = remaining(end, now);
   const bool last = left < kTooShort;

@@ -90,9 +90,9 @@ class Acquisition {
   const std::string record_;
 
   std::unique_ptr<Session> session_;
-  bool in_doubt_ = false;   // there may be a node
-  bool took_long_ = false;  // the last refresh()
-  std::string own_;         // the name of our node; "" if there is none
+  bool in_doubt_ = false;    // there may be a node
+  bool look_again_ = false;  // after a refresh() that took long: the node may have been deleted
+  std::string own_;          // the name of our node; "" if there is none
   std::uint64_t fence_ = 0;
   std::optional<std::vector<std::string>> children_;  // as they came with the create
   bool waited_ = false;
@@ -330,22 +330,25 @@ Result<void> Acquisition::send_sync() {
   return {};
 }
 
-// One sync does, after those that were sent while waiting.  After a pause of this process or of the
-// server a second one is needed, and if the server is slow, a new connection.
+// One sync is enough after those that were sent while waiting.  After a pause of this process or of
+// the server a second one is needed, and if the server is slow, a new connection.  If none proves
+// enough, our node must not keep the others out.
 Result<void> Acquisition::refresh() {
   const LossClock& clock = session_->clock();
   if (clock.is_fresh(Clock::now())) return {};
   if (auto ok = send_sync(); !ok) return ok;
   if (clock.is_fresh(Clock::now())) return {};
-  took_long_ = true;
-  if (util::wait_readable(wait_.cancel.fd(), std::min(clock.next_proof(), wait_.until))) {
+  look_again_ = true;
+  if (util::wait_readable(wait_.cancel.fd(), clock.next_proof())) {
     return Error{Errc::cancelled, "stopped waiting for " + place_->shown};
   }
-  if (time_is_up()) return busy();
   if (auto ok = send_sync(); !ok) return ok;
   if (clock.is_fresh(Clock::now())) return {};
   session_->hang_up();
-  return session_->open(patience(), wait_.cancel);
+  if (auto ok = session_->open(patience(), wait_.cancel); !ok) return ok;
+  if (session_->clock().is_fresh(Clock::now())) return {};
+  (void)leave();
+  return Error{Errc::lost, place_->shown + ": the server answers too slowly for this --ttl"};
 }
 
 std::unique_ptr<Lease> Acquisition::lease() {
@@ -365,8 +368,10 @@ Result<std::unique_ptr<Lease>> Acquisition::get() {
     patience_.answered();
     using Kind = Decision::Kind;
     if (decision.value().kind == Kind::held) {
-      if (auto ok = refresh(); !ok) return ok.error();
-      if (std::exchange(took_long_, false)) continue;  // the node may have been deleted meanwhile
+      if (!std::exchange(look_again_, false)) {
+        if (auto ok = refresh(); !ok) return ok.error();
+        if (look_again_) continue;
+      }
       patience_.recovered();
       return lease();
     }
@@ -403,6 +408,7 @@ Result<std::unique_ptr<Lease>> Acquisition::run() {
   for (;;) {
     auto lease = get();
     if (lease) return lease;
+    look_again_ = false;
     Error why = lease.error();
     if (why.code == Errc::lost) {
       why.code = Errc::unreachable;

@@ -28,7 +28,8 @@ using util::Level;
 
 // Between two rounds of connects: by chance from half of this to three halves of it.
 constexpr Millis kRedial{300};
-constexpr Millis kDial{400};  // for a connection and the answer to its first words
+constexpr Millis kDial{400};         // for a connection and the answer to its first words
+constexpr Millis kFirstDial{3'000};  // at least, where there is one server
 constexpr unsigned kMostDoublings = 8;
 constexpr Millis kLookUp{1'000};  // a name server that does not answer now may do so the next time
 constexpr Millis kHangUpAtLeast{100};
@@ -226,8 +227,9 @@ Result<void> Session::turn(Deadline until, Cancel cancel) {
   Deadline hang_up_at = kNever;
   if (fd >= 0 && !connected()) {
     const unsigned round = std::min(dials_ / servers_, kMostDoublings);
-    const Millis most = servers_ > 1 ? place_->patience : place_->patience / 2;
-    hang_up_at = after(dialled_, servers_ > 1 ? std::min(kDial * (1U << round), most) : most);
+    const Millis first = std::max(place_->patience / 2, kFirstDial);
+    const Millis most = servers_ > 1 ? kDial * (1U << round) : dials_ > 1 ? Millis::max() : first;
+    hang_up_at = after(dialled_, std::min(most, place_->patience));
   }
   std::array<pollfd, 2> fds{{{cancel.fd(), POLLIN, 0}, {fd, 0, 0}}};
   if ((interest & ZOOKEEPER_READ) != 0) fds[1].events |= POLLIN;
