@@ -145,7 +145,10 @@ Result<bool> Acquisition::read_calls(Turn& turn) {
 // lock must be free at two looks, and not granted between them.
 bool Acquisition::look_as_deputy() {
   std::vector<Command> commands{{"GET", names_.owner}};
-  if (!was_told_) commands.push_back({"GET", names_.counter});
+  if (!was_told_) {
+    commands.push_back({"GET", names_.counter});
+    commands.push_back({"PEXPIRE", names_.waiter + request_.owner.id, kWaiterLives});
+  }
   const auto replies = ask(std::move(commands));
   if (!replies) return true;
   const auto record = parse_record(replies.value()[0].text);

@@ -410,13 +410,13 @@ Error too_few(unsigned needed, const std::vector<std::optional<Error>>& errors) 
   std::size_t failed = 0;
   std::size_t denied = 0;
   std::size_t invalid = 0;
-  bool is_full = false;
+  std::size_t full = 0;
   for (const auto& error : errors) {
     if (!error) continue;
     ++failed;
     if (error->code == Errc::denied) ++denied;
     if (error->code == Errc::invalid) ++invalid;
-    is_full = is_full || error->is_full;
+    if (error->is_full) ++full;
     why += (why.empty() ? ": " : "; ") + error->message;
   }
   const bool will_last = errors.size() - denied - invalid < needed;
@@ -425,7 +425,7 @@ Error too_few(unsigned needed, const std::vector<std::optional<Error>>& errors) 
                        : Errc::invalid,
           std::to_string(errors.size() - failed) + " of " + std::to_string(errors.size()) +
               " servers answered, " + std::to_string(needed) + " are needed" + why,
-          !will_last && is_full};
+          errors.size() - failed + full >= needed};
 }
 
 }  // namespace dlock::redis
