@@ -57,6 +57,7 @@ sigset_t only(int sig) {
 // ended and this process stays, the front does not pass it on any more: see stay_behind().
 pid_t the_front = 0;
 volatile sig_atomic_t term_is_pending = 0;
+volatile sig_atomic_t term_is_passed_on = 0;  // to the front, and has not come back
 void pass_on_sigterm(pid_t front) {
   the_front = front;
   struct sigaction action {};
@@ -64,6 +65,7 @@ void pass_on_sigterm(pid_t front) {
   action.sa_handler = [](int sig) {
     const int error = errno;
     if (the_front != 0 && getppid() == the_front) {
+      term_is_passed_on = 1;
       kill(the_front, sig);
     } else {
       term_is_pending = 1;
@@ -298,6 +300,7 @@ void Supervisor::start_command() {
 void Supervisor::read_link() {
   while (const auto message = link_.receive()) {
     const bool is_signal = message->kind == ToSupervisor::Kind::signal;
+    if (is_signal && message->signal == SIGTERM) term_is_passed_on = 0;
     if (is_signal && job_.started()) {
       job_.signal(message->signal, message->from_terminal);
     } else if (is_signal) {
@@ -482,9 +485,10 @@ void Supervisor::release(Outcome& outcome) {
   outcome.reason = released.error().message;
 }
 
-// A SIGTERM that the front has passed on, and that nobody has read, is for this process now.
+// A SIGTERM that was on its way to the front, or back, is for this process now.
 void Supervisor::leave_front() {
   the_front = 0;
+  term_is_pending = term_is_pending | term_is_passed_on;
   while (const auto message = link_.receive()) {
     if (message->kind == ToSupervisor::Kind::signal && message->signal == SIGTERM) {
       term_is_pending = 1;
