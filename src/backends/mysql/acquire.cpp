@@ -251,9 +251,9 @@ Result<void> Acquisition::await_room(std::optional<Millis> soonest) {
     if (!wakeup) return wakeup.error();
     // The wakeup connection before this one may have the mark for another moment.
     const std::string mark = wakeup_mark(request_.owner.id);
-    const Reply marked =
-        (*wakeup)->ask(wait_for_mark(mark, place_->connect_timeout) + take_mark(mark) + "DO 0",
-                       after(patience(), place_->connect_timeout), wait_.cancel);
+    const Reply marked = (*wakeup)->ask(
+        wait_for_mark(mark, place_->connect_timeout) + take_mark(mark) + "DO 0",
+        std::min(after(patience(), place_->connect_timeout), wait_.until), wait_.cancel);
     if (!marked.ok()) {
       // A holder may end it as soon as it has the mark, before the answer is received here.
       if (marked.error->code == Errc::unreachable) return rest(jitter(Millis{10}));

@@ -77,6 +77,7 @@ constexpr std::array kMeanings{
     Meaning{1698, Errc::denied, "the user %u may not log in"},
     Meaning{1820, Errc::denied, "the user %u must set a new password first"},
     Meaning{1862, Errc::denied, "the password of the user %u has expired"},
+    Meaning{3058, Errc::unreachable, "it found a deadlock between GET_LOCKs"},
     Meaning{3118, Errc::denied, "the account of the user %u is locked there"},
     Meaning{3159, Errc::denied, "it takes connections with TLS only; say ?tls=on or ?tls=verify"},
     Meaning{3955, Errc::denied, "the user %u is blocked after too many bad passwords"},
@@ -216,10 +217,11 @@ Error connect_error_of(unsigned code, std::string_view text, std::optional<int> 
   return {Errc::unreachable, server + ": " + why_not_connected(code, error.value_or(0), place)};
 }
 
+// 3058: of MySQL, for 1213 where the locks are those of GET_LOCK().
 // 1467: an INSERT ... SELECT locks the counter of AUTO_INCREMENT.  A deadlock or a timeout of that
 // lock is reported by this number (MariaDB 10.11, innodb_autoinc_lock_mode=1).
 bool is_passing(unsigned code) {
-  return code == 1213 || code == 1205 || code == 1020 || code == 1467;
+  return code == 1213 || code == 1205 || code == 1020 || code == 1467 || code == 3058;
 }
 
 // 1290, 1792, 1836: the server has become read-only.  Another one may be the primary by now, or the

@@ -92,8 +92,9 @@ class MysqlLease final : public Lease {
   Deadline asked_{};  // when the proof that is under way was asked for
   std::string held_up_by_;
   bool has_mark_ = true;
-  bool releasing_ = false;  // was asked for, and perhaps done
-  Fd events_;               // epoll: the connection
+  bool earlier_has_ended_ = true;  // the session of the connection before this one
+  bool releasing_ = false;         // was asked for, and perhaps done
+  Fd events_;                      // epoll: the connection
   int listens_to_ = -1;
 };
 
@@ -105,17 +106,21 @@ Error not_told(Error error) {
 
 // With mysql-row, no second connection has the lock.
 Result<void> MysqlLease::connect(Deadline deadline, Cancel cancel) {
-  if (!connection_->broken()) return {};
-  auto again = Connection::open(place_, deadline, cancel);
-  if (!again) return held_up(not_told(again.error()));
-  connection_ = std::move(*again);
-  has_mark_ = false;
-  listens_to_ = -1;
+  if (connection_->broken()) {
+    auto again = Connection::open(place_, deadline, cancel);
+    if (!again) return held_up(not_told(again.error()));
+    connection_ = std::move(*again);
+    has_mark_ = false;
+    listens_to_ = -1;
+    earlier_has_ended_ = false;
+  }
+  if (earlier_has_ended_) return {};
   // The server may not have noticed that the earlier session has ended: it would keep its mark, and
   // its row lock.
   auto ended = end_sessions_of(*connection_, request_.owner.id, deadline, cancel);
   if (!ended) return held_up(not_told(ended.error()));
   if (!ended->empty()) held_up_by_ = std::move(*ended);
+  earlier_has_ended_ = true;
   return {};
 }
 
