@@ -23,6 +23,8 @@ constexpr Millis kOverrun{1'000};
 constexpr Millis kTooShort{100};
 // A service that fails again sooner is still in the same outage.
 constexpr Millis kStable{10'000};
+// Between two tries to leave nothing behind, at most.
+constexpr Millis kFarewellPause{500};
 
 }  // namespace
 
@@ -88,6 +90,13 @@ Result<void> Patience::pause(const Error& why) {
   }
   if (last) return trouble_;
   return {};
+}
+
+bool pause_in_farewell(Deadline deadline, Cancel cancel) {
+  static thread_local std::minstd_rand random(std::random_device{}());
+  const Millis pause{std::uniform_int_distribution<Millis::rep>(1, kFarewellPause.count())(random)};
+  const Deadline next = after(Clock::now(), pause);
+  return next < deadline && !util::wait_readable(cancel.fd(), next);
 }
 
 }  // namespace dlock

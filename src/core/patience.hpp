@@ -1,10 +1,12 @@
 // When a waiter calls a service again that does not answer, and for how long.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <random>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "core/backend.hpp"
 
@@ -29,6 +31,9 @@ class Patience {
   void answered();
   /// All works that waiting needs, or the lock is ours: an outage is over, if there was one.
   void recovered();
+
+  /// The request does not wait (--nonblock): what is tried, is tried once.
+  bool tries_once() const { return tries_once_; }
 
   /// Until when one call may take: for the connect timeout, but no longer than a little after the
   /// end of the wait.
@@ -58,5 +63,21 @@ class Patience {
   Announced announced_ = Announced::nothing;
   std::minstd_rand random_{std::random_device{}()};
 };
+
+/// In a farewell, after a try that failed: waits for a random time.  False: no other try is to be
+/// made before `deadline`, or it is cancelled.
+bool pause_in_farewell(Deadline deadline, Cancel cancel);
+
+/// Of an acquire() that gives up: `once` with a deadline, again and again while it fails with
+/// Errc::unreachable, for kFarewell at most.  Returns the last result.
+template <class Try>
+std::invoke_result_t<Try, Deadline> try_in_farewell(Try once, Deadline deadline, Cancel cancel) {
+  deadline = std::min(deadline, after(Clock::now(), kFarewell));
+  for (;;) {
+    auto result = once(deadline);
+    if (result || result.error().code != Errc::unreachable) return result;
+    if (!pause_in_farewell(deadline, cancel)) return result;
+  }
+}
 
 }  // namespace dlock

@@ -122,7 +122,7 @@ TEST_P(MysqlDecisions, OfServerAndClientAreTheSame) {
     const auto decision = state.decide(wanted, own);
     const auto tried = us->ask(say.attempt(wanted, own), soon(), Cancel());
     ASSERT_TRUE(tried.ok()) << tried.error->message;
-    const auto out = mysql::outcome(tried.answers.at(tried.answers.size() - 4));
+    const auto out = mysql::attempted(tried.answers).outcome;
     EXPECT_TRUE(out.fit && out.has_row);
     EXPECT_EQ(out.won != 0, decision.kind == Is::take)
         << mode_name(wanted.mode) << ' ' << wanted.slots << " as " << own << " of:\n"

@@ -1,6 +1,5 @@
 // Trying.   With mysql-table and mysql-version, one text either acquires the lock or changes
-// nothing,
-//           and returns the holders and waiters.  For mysql-row see acquire_row.cpp.
+//           nothing, and returns the holders and waiters.  For mysql-row see acquire_row.cpp.
 // Queueing. A waiter has a row in the queue, and its session has a mark (GET_LOCK).  A waiter waits
 //           for the mark of the waiter before it.  The first waiter waits for the mark of the
 //           holder; with mysql-row, for the row lock itself.  If a row is there and its mark is
@@ -118,8 +117,7 @@ Result<Acquisition::Tried> Acquisition::attempt() {
     const auto reply =
         ask(forget_unused(session_mark(request_.owner.id)) + statements_.attempt(request_, own_));
     if (!reply) return reply.error();
-    const auto& answers = reply.value().answers;
-    const Outcome out = outcome(answers.at(answers.size() - 4));
+    const auto& [out, rows] = attempted(reply.value().answers);
     if (!out.fit) {
       if (auto ok = look_at_tables(); !ok) return ok.error();
       continue;
@@ -130,7 +128,7 @@ Result<Acquisition::Tried> Acquisition::attempt() {
       created = true;
       continue;
     }
-    Tried tried{nullptr, state_of(answers.at(answers.size() - 3))};
+    Tried tried{nullptr, state_of(rows)};
     if (out.won != 0) tried.lease = lease(out, asked);
     return tried;
   }
@@ -327,8 +325,10 @@ Result<std::unique_ptr<Lease>> Acquisition::get() {
     }
     tell(state);
     // What looks free is somebody's for a moment only: who does not wait asks again.
-    if (once_ && decision.kind == Decision::Kind::take && vain_tries_++ < kVainTries) continue;
-    if (once_ || time_is_up()) return busy();
+    if (patience_.tries_once() && decision.kind == Decision::Kind::take &&
+        vain_tries_++ < kVainTries)
+      continue;
+    if (patience_.tries_once() || time_is_up()) return busy();
     if (auto ok = sweep(state); !ok) return ok.error();
     const auto& queue_now = state.waiters();
     if (own_ == 0 || std::none_of(queue_now.begin(), queue_now.end(),
@@ -396,12 +396,9 @@ Result<void> Acquisition::leave() {
   if (!connection_->broken()) (void)connection_->ask("ROLLBACK", deadline, Cancel());
   if (connection_->broken()) {
     if (earlier_id_.empty()) earlier_id_ = request_.owner.id;
-    const Deadline last_try = std::min(deadline, after(Clock::now(), kFarewell));
-    auto other = Connection::open(place_, last_try, Cancel());
-    while (!other && other.error().code == Errc::unreachable && Clock::now() < last_try) {
-      util::wait_readable(-1, after(Clock::now(), jitter(Millis{500})));
-      other = Connection::open(place_, last_try, Cancel());
-    }
+    auto other =
+        try_in_farewell([&](Deadline until) { return Connection::open(place_, until, Cancel()); },
+                        deadline, Cancel());
     if (!other) return other.error();
     connection_ = std::move(*other);
   }

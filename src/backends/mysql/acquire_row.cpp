@@ -48,11 +48,12 @@ Result<Reply> Acquisition::survey() {
     auto reply = ask(statements_.survey());
     if (!reply) return reply.error();
     const auto& answers = reply.value().answers;
-    if (answers.size() != 4)
+    if (answers.size() != 4) {
       return Error{
           Errc::unreachable,
           place_->shown +
               ": sent an answer that dlock does not understand; is it a MySQL or MariaDB?"};
+    }
     if (number_in(answers[0]) != 1) {
       if (auto ok = look_at_tables(); !ok) return ok.error();
       continue;
@@ -144,13 +145,12 @@ Result<Acquisition::Tried> Acquisition::take_row(unsigned slot, Deadline asked) 
     connection_->close();  // whatever was noted: without the row lock it means nothing
     return reply.error();
   }
-  const auto& answers = reply.value().answers;
-  const Outcome out = outcome(answers.at(answers.size() - 4));
+  const auto& [out, rows] = attempted(reply.value().answers);
   if (!out.fit) {
     connection_->close();
     return unfit(*place_);
   }
-  Tried tried{nullptr, state_of(answers.at(answers.size() - 3))};
+  Tried tried{nullptr, state_of(rows)};
   if (out.won == 0) {
     if (auto undone = ask(statements_.unlock_row()); !undone) return undone.error();
     return tried;

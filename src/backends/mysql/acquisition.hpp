@@ -28,7 +28,6 @@ class Acquisition {
         method_(method),
         request_(request),
         wait_(wait),
-        once_(wait.until <= Clock::now()),
         patience_(wait_, place_->connect_timeout, request.key),
         statements_(method, place_->prefix, request.key) {}
 
@@ -87,7 +86,6 @@ class Acquisition {
   const Method method_;
   Request request_;
   const Wait& wait_;
-  const bool once_;  // whoever finds the lock held does not wait
   Patience patience_;
   const Statements statements_;
 

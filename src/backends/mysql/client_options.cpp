@@ -15,12 +15,6 @@
 namespace dlock::mysql {
 namespace {
 
-#ifdef LIBMARIADB
-using Flag = my_bool;
-#else
-using Flag = bool;
-#endif
-
 // The bundles of Debian, of Fedora and of SUSE.
 constexpr std::array<const char*, 3> kTrusted{"/etc/ssl/certs/ca-certificates.crt",
                                               "/etc/pki/tls/certs/ca-bundle.crt",
@@ -83,8 +77,8 @@ Result<void> set_tls(const Client& client, const Place& place) {
   bool ok = true;
 #ifdef LIBMARIADB
   // It does not enforce it where the server has none: see Worker.
-  const auto enforce = static_cast<Flag>(wanted);
-  const auto check = static_cast<Flag>(verify);
+  const auto enforce = static_cast<my_bool>(wanted);
+  const auto check = static_cast<my_bool>(verify);
   ok = client.set(MYSQL_OPT_SSL_VERIFY_SERVER_CERT, check) &&
        client.set(MYSQL_OPT_SSL_ENFORCE, enforce);
 #else

@@ -175,8 +175,9 @@ Reply Connection::ask(const std::string& sql, Deadline deadline, Cancel cancel) 
   if (broken()) return failed(Errc::unreachable, state_->why_broken);
   // What has not been sent leaves the connection as it is.
   if (cancel.requested()) return failed(Errc::cancelled, state_->server + ": cancelled");
-  if (Clock::now() >= deadline)
+  if (Clock::now() >= deadline) {
     return failed(Errc::unreachable, state_->server + ": the time for this request is over");
+  }
   send(sql);
   Reply reply = receive(deadline, cancel);
   if (!under_way()) return reply;

@@ -135,8 +135,9 @@ std::string tls_hint(unsigned code, const Place& place) {
   }
   if (code == kLoginFailed && place.tls == Tls::off) return "; say ?tls=on";
   if (code != kTlsFailed) return "";
-  if (place.tls == Tls::preferred)
+  if (place.tls == Tls::preferred) {
     return "; check the TLS of the server (?tls=off connects without encryption)";
+  }
   if (place.tls != Tls::verify) return "";
   std::string out = ", or its certificate is not trusted or is for another name";
   out += place.ca.empty() ? "; name its CA with ?ca=FILE"

@@ -4,6 +4,7 @@
 
 #include <signal.h>
 
+#include <mutex>
 #include <string>
 
 #include "backends/mysql/login_guard.hpp"
@@ -35,8 +36,8 @@ Result<Library> load() {
 Result<const Library*> load_library() {
   static const Result<Library> library = load();
   if (!library) return library.error();
-  static const bool guarded = (guard_logins(library.value()), true);
-  (void)guarded;
+  static std::once_flag guarded;
+  std::call_once(guarded, [] { guard_logins(library.value()); });
   return &library.value();
 }
 

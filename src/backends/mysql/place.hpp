@@ -10,7 +10,7 @@
 
 namespace dlock::mysql {
 
-/// preferred: encrypted where the server can.  on: in any case, but whoever answers is believed.
+/// preferred: encrypted where the server can.  on: in any case, but any certificate is accepted.
 /// verify: its certificate must also lead to a CA that is trusted and bear the name or address in
 /// the URL.
 enum class Tls { off, preferred, on, verify };

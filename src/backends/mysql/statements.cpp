@@ -23,24 +23,16 @@
 
 #include <algorithm>
 
+#include "backends/mysql/clauses.hpp"
 #include "backends/mysql/sql.hpp"
 #include "core/lock_record.hpp"
 
 namespace dlock::mysql {
 namespace {
 
-constexpr std::string_view kHolderMark = "dlock.h.";
-constexpr std::string_view kWaiterMark = "dlock.w.";
 constexpr std::string_view kSessionMark = "dlock.s.";
 constexpr std::string_view kRecorderMark = "dlock.n.";
 constexpr std::string_view kWakeupMark = "dlock.g.";
-constexpr std::string_view kNow = "UTC_TIMESTAMP(6)";
-constexpr std::string_view kNowMs =
-    "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000)";
-
-std::string mark_of_row(std::string_view prefix) {
-  return "IS_USED_LOCK(CONCAT('" + std::string(prefix) + "', owner))";
-}
 
 // What keeps others out: a lease that has not expired (without an end, until somebody breaks it),
 // or a session that has not ended, which it does when nothing came from it for a ttl.
@@ -61,8 +53,6 @@ std::string next_fence() { return "GREATEST(@dlock_version + 1, " + std::string(
 std::string in(Millis time) {
   return std::string(kNow) + " + INTERVAL " + std::to_string(time.count() * 1'000) + " MICROSECOND";
 }
-
-std::string kind_is(Kind kind) { return "kind = " + std::to_string(static_cast<int>(kind)); }
 
 // Of a row that is added to the table of locks.
 constexpr const char* kColumns =
@@ -245,6 +235,11 @@ Outcome outcome(const Answer& answer) {
   return {number(row, 0) == 1, number(row, 1) == 1, number(row, 2), number(row, 3)};
 }
 
+// Behind these come a COMMIT and a DO.
+Attempted attempted(const std::vector<Answer>& answers) {
+  return {outcome(answers.at(answers.size() - 4)), answers.at(answers.size() - 3)};
+}
+
 std::string Statements::lock_row(const Request& request, bool mariadb, bool wait) const {
   const bool shared = request.mode == Mode::shared;
   const unsigned last = request.mode == Mode::slots ? request.slots : 1;
@@ -325,67 +320,6 @@ std::string Statements::leave(std::string_view owner) const {
 std::string Statements::sweep(const std::vector<std::uint64_t>& ids) const {
   return "DELETE FROM " + tables_.locks + " WHERE id IN (" + list_of(ids) + ") AND " +
          kind_is(Kind::waiter) + " AND " + mark_of_row(kWaiterMark) + " IS NULL";
-}
-
-// Each statement on its own.  What somebody has locked is passed over: it is in use, or an
-// administrator's, for whom nobody shall wait.  So what decides is a plain SELECT, which waits for
-// no lock; a subquery of a DELETE would.
-//   Waiters whose sessions have ended, and holders that have expired.
-//   A holder of mysql-row has no end until somebody gives it one.  One whose session has ended gets
-//   a week: the next holder can still wait for its command.
-//   One key without holders and waiters.  The version of slot 0 tells when the last grant was; a
-//   grant that is under way makes it young.  A holder of mysql-row that comes in between finds its
-//   other slots missing, and creates them again.
-// Only 16 rows or keys are looked at, in the order of the primary key: an index on the age would
-// do, but with one, MariaDB 10.11 aborts when its disk is full.  Of the locks, from the first one
-// or a random one on.  Of the keys, what follows our own, and the first ones; and, of any method,
-// what follows a random part of the beginning of our own: names that are used once tend to begin
-// alike.
-std::string Statements::forget_unused() const {
-  const std::string week = " INTERVAL 7 DAY";
-  const std::string now(kNow);
-  const std::string no_holder = mark_of_row(kHolderMark) + " IS NULL";
-  const std::string skip = " LIMIT 16 FOR UPDATE SKIP LOCKED) AS unused STRAIGHT_JOIN ";
-  const std::string old_locks = "(SELECT id FROM " + tables_.locks +
-                                " WHERE id BETWEEN @dlock_from AND @dlock_to AND since < " + now +
-                                " -" + week + " AND ";
-  const std::string its_lock = skip + tables_.locks + " AS lock_row ON lock_row.id = unused.id";
-  const std::string week_ago = std::string(kNowMs) + " - 604800000";
-  const auto find_key = [&](const std::string& method, const std::string& after) {
-    const std::string its = ".method = @dlock_method AND ";
-    return "SET @dlock_method = IF(@dlock_unused IS NULL, " + method +
-           ", @dlock_method); SELECT name INTO @dlock_unused FROM (SELECT DISTINCT method, name "
-           "FROM " +
-           tables_.keys + " WHERE method = @dlock_method AND name > " + after +
-           " ORDER BY method, name LIMIT 16) AS one WHERE @dlock_unused IS NULL AND NOT (method "
-           "= " +
-           method_text_ + " AND name = " + key_ + ") AND NOT EXISTS (SELECT 1 FROM " +
-           tables_.keys + " AS counter WHERE counter" + its +
-           "counter.name = one.name AND counter.slot = 0 AND counter.version >= " + week_ago +
-           ") AND EXISTS (SELECT 1 FROM " + tables_.keys + " AS old WHERE old" + its +
-           "old.name = one.name AND old.version < " + week_ago +
-           ") AND NOT EXISTS (SELECT 1 FROM " + tables_.locks + " AS lock_row WHERE lock_row" +
-           its + "lock_row.name = one.name) LIMIT 1; ";
-  };
-  const std::string beginning = "LEFT(" + key_ + ", FLOOR(@dlock_part * LENGTH(" + key_ + ")))";
-  return "SELECT CAST(MIN(id) + IF(RAND() < 0.5, 0, RAND()) * (MAX(id) - MIN(id)) AS UNSIGNED), "
-         "MAX(id) INTO "
-         "@dlock_from, @dlock_to FROM " +
-         tables_.locks + "; SELECT id INTO @dlock_to FROM " + tables_.locks +
-         " WHERE id >= @dlock_from ORDER BY id LIMIT 15, 1; DELETE lock_row FROM " + old_locks +
-         "(" + kind_is(Kind::waiter) + " AND " + mark_of_row(kWaiterMark) +
-         " IS NULL OR expires_at < " + now + " AND " + no_holder + ")" + its_lock + "; UPDATE " +
-         old_locks + "method = " + std::to_string(static_cast<int>(Method::row)) + " AND " +
-         kind_is(Kind::holder) + " AND expires_at IS NULL AND " + no_holder + its_lock +
-         " SET lock_row.expires_at = " + now + " +" + week +
-         "; SET @dlock_unused = NULL, @dlock_part = RAND(); " + find_key(method_text_, key_) +
-         find_key(method_text_, literal("")) +
-         find_key("CAST(FLOOR(1 + RAND() * 3) AS UNSIGNED)", beginning) +
-         "DELETE key_row FROM (SELECT method, name, slot FROM " + tables_.keys +
-         " WHERE method = @dlock_method AND name = @dlock_unused AND version < " + week_ago + skip +
-         tables_.keys +
-         " AS key_row ON key_row.method = unused.method AND key_row.name = unused.name AND "
-         "key_row.slot = unused.slot; ";
 }
 
 std::string Statements::pass_over(std::uint64_t id) const {

@@ -138,4 +138,11 @@ struct Outcome {
 };
 Outcome outcome(const Answer& answer);
 
+/// The answers to attempt() or record_holder(), whatever went in front of it.
+struct Attempted {
+  Outcome outcome;
+  const Answer& rows;  // as of look(false)
+};
+Attempted attempted(const std::vector<Answer>& answers);
+
 }  // namespace dlock::mysql

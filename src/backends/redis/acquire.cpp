@@ -157,7 +157,7 @@ bool Acquisition::pause_after_split() {
 }
 
 Result<std::unique_ptr<Lease>> Acquisition::get() {
-  Turn turn = once_ ? Turn::once : Turn::wait;
+  Turn turn = patience_.tries_once() ? Turn::once : Turn::wait;
   moves_ = 0;
   for (;;) {
     watch_foreign();  // before the attempt: what that reads is watched from then on
@@ -192,7 +192,7 @@ Result<std::unique_ptr<Lease>> Acquisition::get() {
       move_to(round.head);
       head_first_ = true;
       if (pause_after_split()) return cancelled();
-      if (!once_ && time_is_up()) return busy();
+      if (!patience_.tries_once() && time_is_up()) return busy();
       continue;
     }
     const Vote& vote = round.vote;
@@ -262,7 +262,7 @@ Result<std::unique_ptr<Lease>> Acquisition::run() {
     if (lease) return lease;
     // If only the reply was lost, a second try need not wait for the service to come back.
     const bool in_time = Clock::now() < patience_.call_until();
-    if (once_ && tries == 1 && in_time && !leftovers_.empty()) continue;
+    if (patience_.tries_once() && tries == 1 && in_time && !leftovers_.empty()) continue;
     if (const auto again = patience_.pause(lease.error()); !again) {
       const auto left = undo();
       return again.error().code == Errc::busy && !left ? left.error() : again.error();

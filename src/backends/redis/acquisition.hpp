@@ -25,7 +25,6 @@ class Acquisition {
         request_(request),
         wait_(wait),
         names_(cluster_->names(request.key)),
-        once_(wait.until <= Clock::now()),
         head_(first_of(*cluster_)),
         patience_(wait_, cluster_->address(head_).patience, request.key) {}
 
@@ -94,7 +93,6 @@ class Acquisition {
   Request request_;
   const Wait& wait_;
   const Names names_;
-  const bool once_;  // whoever finds the lock held does not wait
 
   unsigned head_;            // the server in whose queue we wait
   bool head_first_ = false;  // since there was a split, or we wait

@@ -11,9 +11,10 @@
 //          node, may have outlived the outage.  When the session has ended, so has its node, and
 //          the place in the queue is lost.
 // Proof.   A hold begins with a session that surely lives for more than half of its timeout
-//          (loss_clock.cpp).  A new connection would prove it, too, but must not be made: the
-//          server may have no other for this address (maxClientCnxns), and the one that is given up
-//          would go to another waiter, which keeps it.  So the waiter sends its syncs all the time.
+//          (loss_clock.cpp).  A new connection proves it, too, but is made only if the server
+//          is too slow for a proof by syncs: it may have no other for this address
+//          (maxClientCnxns), and the one that is given up may go to another waiter, which keeps it.
+//          So the waiter sends its syncs all the time.
 // Limits.  A server whose maxClientCnxns is reached is there and well, so a waiter waits for a
 //          connection as it waits for the lock.
 // Leaving. Whatever the reason, the node is deleted.  If it is in doubt whether a create made a
@@ -50,7 +51,6 @@ class Acquisition {
       : place_(std::move(place)),
         request_(request),
         wait_(wait),
-        once_(wait.until <= Clock::now()),
         patience_(wait_, place_->patience, request.key),
         lock_(place_->path_of(request.key)),
         uuid_(uuid_for(request.owner.id)),
@@ -83,7 +83,6 @@ class Acquisition {
   const std::shared_ptr<const Place> place_;
   const Request& request_;
   const Wait& wait_;
-  const bool once_;  // whoever finds the lock held does not wait
   Patience patience_;
   const std::string lock_;  // its path
   const std::string uuid_;
@@ -380,7 +379,7 @@ Result<std::unique_ptr<Lease>> Acquisition::get() {
       in_doubt_ = true;
       continue;
     }
-    if (once_ || time_is_up()) return busy();
+    if (patience_.tries_once() || time_is_up()) return busy();
     waited_ = true;
     const auto watched = watch(decision.value());
     if (!watched) return watched.error();

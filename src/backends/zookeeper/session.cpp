@@ -134,13 +134,7 @@ Result<void> Session::open(Deadline deadline, Cancel cancel) {
 }
 
 Result<void> Session::open_until(Deadline deadline, Cancel cancel) {
-  deadline = std::min(deadline, after(Clock::now(), kFarewell));
-  for (;;) {
-    auto opened = open(deadline, cancel);
-    if (opened || opened.error().code != Errc::unreachable) return opened;
-    const Deadline next = after(Clock::now(), redial_pause());
-    if (next >= deadline || util::wait_readable(cancel.fd(), next)) return opened;
-  }
+  return try_in_farewell([&](Deadline until) { return open(until, cancel); }, deadline, cancel);
 }
 
 // Once in each round of connects in which no server has answered: they may have moved, as
