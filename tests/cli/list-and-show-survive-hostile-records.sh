@@ -186,15 +186,15 @@ case $backend in
     evil="X'1b5b33316d0d0ae280aec29bff'"
     far="'9999-12-31 23:59:59'"
     # Of mysql-row only those holders count whose session is there, and of all methods only such waiters.
-    mariadb --no-defaults --user=root --socket="${mysql_dir[server]}/socket" --unbuffered test >bells <<SQL &
+    mariadb --no-defaults --user=root --socket="${mysql_dir[server]}/socket" --unbuffered test >marks <<SQL &
 SELECT GET_LOCK('dlock.h.theirs', 0), GET_LOCK(CONCAT('dlock.h.', $evil), 0),
        GET_LOCK('dlock.s.theirs', 0), GET_LOCK(CONCAT('dlock.s.', $evil), 0),
        GET_LOCK('dlock.w.theirs', 0), GET_LOCK(CONCAT('dlock.w.', $evil), 0);
 SELECT 'have them';
 SELECT SLEEP(1000);
 SQL
-    bells=$!
-    wait_until 20 grep -q 'have them' bells
+    marks=$!
+    wait_until 20 grep -q 'have them' marks
     sql server <<SQL
 SELECT MAX(method) INTO @method FROM dlock_keys;
 CREATE TEMPORARY TABLE hostile (name VARBINARY(255), kind INT UNSIGNED, owner VARBINARY(64),
@@ -243,7 +243,7 @@ if [[ $backend == mysql-* ]]; then
   [[ $backend != mysql-row ]] || want=77
   says $want force-release --yes job
   [[ $backend != mysql-row ]] || says 0 show job
-  kill "$bells"
+  kill "$marks"
 fi
 
 python3 - ./*.list ./*.show said.* <<'PY' || fail "what is printed of hostile records is not harmless"

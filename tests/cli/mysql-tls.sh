@@ -3,24 +3,19 @@
 # a certificate of ours where the user needs one.  Whom the URL does not trust gets no connection.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/mysql.sh"
+. "$(dirname "$0")/certificates.sh"
 
-need openssl python3
+need python3
 cd "$tmp"
 product=mysql
 secret=sesame
 . "$DLOCK_SOURCE/tests/cli/refusals.sh"
 export DLOCK_PASSWORD_FILE=$mysql_password_file
 
-# certificate NAME EXTENSION: NAME.pem and NAME.key, issued by ca.
-certificate() {
-  openssl req -newkey rsa:2048 -nodes -keyout "$1.key" -out "$1.csr" -subj "/CN=$1" 2>/dev/null
-  openssl x509 -req -in "$1.csr" -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile <(echo "$2") \
-    -out "$1.pem" 2>/dev/null
-}
-openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=ca -keyout ca.key -out ca.pem 2>/dev/null
-certificate server subjectAltName=DNS:localhost,IP:127.0.0.1
-certificate other subjectAltName=DNS:other.example
-certificate job subjectAltName=DNS:job
+certificate ca ca 2 basicConstraints=critical,CA:TRUE
+certificate server ca 2 subjectAltName=DNS:localhost,IP:127.0.0.1
+certificate other ca 2 subjectAltName=DNS:other.example
+certificate job ca 2 subjectAltName=DNS:job
 
 start_mysql s ssl_ca="$tmp/ca.pem" ssl_cert="$tmp/server.pem" ssl_key="$tmp/server.key"
 start_mysql o ssl_ca="$tmp/ca.pem" ssl_cert="$tmp/other.pem" ssl_key="$tmp/other.key"

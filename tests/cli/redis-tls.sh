@@ -4,24 +4,15 @@
 # certificate for the name in the URL, in force, of a CA that is trusted.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/redis.sh"
+. "$(dirname "$0")/certificates.sh"
 
-need openssl python3
+need python3
 cd "$tmp"
 unset DLOCK_BACKEND SSL_CERT_FILE SSL_CERT_DIR
 [[ $("$DLOCK" run --backend rediss://localhost:1 --key k -- true 2>&1) != *"without TLS"* ]] ||
   skip "this dlock was built without TLS"
 [[ $(redis-server - 2>&1 <<<'tls-port none') != *"Bad directive"* ]] ||
   skip "this redis-server was built without TLS"
-
-# certificate NAME CA DAYS EXTENSIONS...: NAME.pem and NAME.key, issued by CA, which may be itself.
-certificate() {
-  local name=$1 by=(-CA "$2.pem" -CAkey "$2.key" -CAcreateserial) days=$3
-  [[ $1 != "$2" ]] || by=(-key "$1.key")
-  shift 3
-  openssl req -newkey rsa:2048 -nodes -keyout "$name.key" -out "$name.csr" -subj "/CN=$name" 2>/dev/null
-  openssl x509 -req -in "$name.csr" "${by[@]}" -days "$days" -extfile <(printf '%s\n' "$@") \
-    -out "$name.pem" 2>/dev/null
-}
 
 names=subjectAltName=DNS:localhost,IP:127.0.0.1
 certificate ca ca 2 basicConstraints=critical,CA:TRUE

@@ -49,9 +49,7 @@ is_at 127.0.0.3
 relay 127.0.0.3
 wait_until 20 serves 127.0.0.3
 export DLOCK_BACKEND=zookeeper DLOCK_SERVERS=zk.test:$port
-"$DLOCK" run -k job --ttl 20s -- sh -c 'touch held; until test -e go; do sleep 0.05; done' 2>first.err &
-first=$!
-wait_until 20 test -e held
+hold --ttl 20s
 "$DLOCK" run -k job --ttl 20s -- true 2>second.err &
 second=$!
 waiting() { [[ $("$DLOCK" show job -o waiting) == *1 ]]; }
@@ -66,7 +64,6 @@ wait_until 20 serves 127.0.0.4
 # The holder, the waiter, and who asks.
 are_back() { (($(zk_number a zk_num_alive_connections) >= 3)); }
 wait_until 15 are_back
-touch go
-expect_status 0 wait "$first"
+release
 expect_status 0 wait "$second"
 kill -KILL "$relay"

@@ -54,17 +54,15 @@ works "zookeeper://no-such-host.invalid:1,$host:1,$host:${zk_port[a]}"
 
 # A server whose connections are all in use says nothing, and a port for TLS neither.
 start_zk full maxClientCnxns=1
-DLOCK_BACKEND=${zk_url[full]} "$DLOCK" run -k job -- sh -c 'touch full; until test -e empty; do sleep 0.02; done' &
-holder=$!
-wait_until 20 test -e full
+DLOCK_BACKEND=${zk_url[full]} hold --ttl 30s
 refuses 69 maxClientCnxns "${zk_url[full]}" --nonblock
 looks_refused 69 maxClientCnxns show -b "${zk_url[full]}" job
 DLOCK_BACKEND=${zk_url[full]} "$DLOCK" run -k job --connect-timeout 0.5 -- touch second 2>waits &
 waiter=$!
 wait_until 20 grep -q 'maxClientCnxns.*trying again until it answers' waits
-touch empty
-expect_status 0 wait "$holder"
+release
 expect_status 0 wait "$waiter"
+rm held go
 [[ -e second ]] || fail "the waiter without a connection did not run: $(<waits)"
 
 openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=localhost -keyout tls.key -out tls.crt 2>/dev/null

@@ -118,11 +118,6 @@ TEST_P(MysqlFaults, AServerThatDiesRightAfterAGrantDoesNotGiveItsNumberAgain) {
 TEST_P(MysqlFaults, AGrantThatIsCommittedIsHeardOf) {
   if (is_row()) return;  // the same text, and much else before it that waits for a backup
   make_tables();
-  const auto somebody = [&](const std::string& what) {
-    return eventually([&] {
-      return number("SELECT COUNT(*) FROM information_schema.processlist WHERE " + what) > 0;
-    });
-  };
   auto lease = hold(*a, brief(1'500));
   Waiting waiting(client(), request("job"));
   ASSERT_TRUE(waiters_are(1));
@@ -132,10 +127,11 @@ TEST_P(MysqlFaults, AGrantThatIsCommittedIsHeardOf) {
         "BACKUP STAGE START; BACKUP STAGE FLUSH; BACKUP STAGE BLOCK_DDL; BACKUP STAGE "
         "BLOCK_COMMIT; DO SLEEP(3); BACKUP STAGE END");
   });
-  ASSERT_TRUE(somebody("info LIKE 'DO SLEEP%'"));
-  ASSERT_TRUE(somebody("user = 'app' AND state LIKE 'Waiting for backup lock%'"));
+  ASSERT_TRUE(processes_become(1, "info LIKE 'DO SLEEP%'"));
+  ASSERT_TRUE(processes_become(1, "user = 'app' AND state LIKE 'Waiting for backup lock%'"));
   std::thread tables([&] { server->ask("LOCK TABLES dlock_locks WRITE; DO SLEEP(6)"); });
-  ASSERT_TRUE(somebody("user = 'root' AND state LIKE 'Waiting for table metadata lock%'"));
+  ASSERT_TRUE(
+      processes_become(1, "user = 'root' AND state LIKE 'Waiting for table metadata lock%'"));
   backup.join();
   EXPECT_TRUE(waiting.done(3'000));
   tables.join();

@@ -106,6 +106,13 @@ class MysqlTest : public testing::TestWithParam<const char*> {
     return number("SELECT COUNT(*) FROM information_schema.processlist WHERE user = 'app' AND " +
                   condition);
   }
+  /// At least so many sessions, of any user, that `condition` tells.
+  bool processes_become(long count, const std::string& condition) const {
+    return eventually([&] {
+      return number("SELECT COUNT(*) FROM information_schema.processlist WHERE " + condition) >=
+             count;
+    });
+  }
   bool sessions_become(long count) const {
     return eventually([&] { return sessions() == count; });
   }

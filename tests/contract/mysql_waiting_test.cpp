@@ -14,6 +14,20 @@ namespace {
 
 class MysqlWaiting : public MysqlTest {
  protected:
+  // Each releases the lock at once.  False: some have not had it by `end`; they are left in
+  // `crowd`.
+  static bool all_have_their_turn(std::list<Waiting>& crowd, Deadline end) {
+    while (!crowd.empty() && Clock::now() < end) {
+      crowd.remove_if([](Waiting& waiting) {
+        if (!waiting.done(1)) return false;
+        auto lease = waiting.lease();
+        EXPECT_TRUE(lease && release(*lease));
+        return true;
+      });
+    }
+    return crowd.empty();
+  }
+
   // Nobody looks again while a test runs because a lease is about to end.
   static Request patient() { return request("job", Mode::exclusive, 1, Millis{120'000}); }
   void queue_up(std::size_t count, const std::function<Request()>& wanted) {
@@ -79,17 +93,7 @@ TEST_P(MysqlWaiting, ThirtyAtOnceOnAKeyThatNobodyKnewAllGetIn) {
     for (int i = 0; i < 30; ++i) {
       all.emplace_back(client(), request(key, mode, mode == Mode::slots ? 3 : 1));
     }
-    std::list<Waiting*> left;
-    for (Waiting& waiting : all) left.push_back(&waiting);
-    for (const Deadline end = soon() + kPatience; !left.empty() && Clock::now() < end;) {
-      left.remove_if([](Waiting* waiting) {
-        if (!waiting->done(1)) return false;
-        auto lease = waiting->lease();
-        EXPECT_TRUE(lease && release(*lease));
-        return true;
-      });
-    }
-    EXPECT_TRUE(left.empty()) << mode_name(mode);
+    EXPECT_TRUE(all_have_their_turn(all, soon() + kPatience)) << mode_name(mode);
     EXPECT_TRUE(rows_become(0)) << mode_name(mode);
   }
 }
@@ -231,15 +235,7 @@ TEST_P(MysqlWaiting, ACrowdLeavesRoomForOperatorsAndAllGetTheirTurn) {
   ASSERT_TRUE(eventually(calm));
   for (int i = 0; i < 5; ++i) EXPECT_EQ(inspect(*client(), "job").holders.size(), 1u);
   EXPECT_TRUE(release(*lease));
-  for (const Deadline end = in(120'000); !crowd.empty() && Clock::now() < end;) {
-    crowd.remove_if([](Waiting& waiting) {
-      if (!waiting.done(1)) return false;
-      auto its = waiting.lease();
-      EXPECT_TRUE(its && release(*its));
-      return true;
-    });
-  }
-  EXPECT_TRUE(crowd.empty());
+  EXPECT_TRUE(all_have_their_turn(crowd, in(120'000)));
   crowd.clear();
   EXPECT_TRUE(rows_become(0));
 }
@@ -256,11 +252,7 @@ TEST_P(MysqlWaiting, AStoppedWaiterOnAFullServerIsPassedOver) {
   for (int i = 0; i < 5; ++i) {
     others.emplace_back([&] { server->ask("DO SLEEP(12)"); });
   }
-  EXPECT_TRUE(eventually([&] {
-    return number(
-               "SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE 'DO "
-               "SLEEP(12)%'") == 5;
-  }));
+  EXPECT_TRUE(processes_become(5, "info LIKE 'DO SLEEP(12)%'"));
   Waiting next(client(), patient());
   EXPECT_TRUE(next.blocked());
   EXPECT_TRUE(release(*lease));

@@ -40,12 +40,12 @@ class Patience : public testing::TestWithParam<ServiceKind> {
   }
 
   std::unique_ptr<Service> service = GetParam().start();
+  std::unique_ptr<Backend> holding = connect();
+  std::unique_ptr<Lease> lease;
 };
 
 TEST_P(Patience, AWaiterWaitsUntilTheServiceIsBack) {
-  auto holding = connect();
-  auto lease = hold(*holding, request("job"));
-  ASSERT_TRUE(lease);
+  ASSERT_TRUE(lease = hold(*holding, request("job")));
   Waiting waiter(connect(), request("job"));
   ASSERT_TRUE(waiter.blocked());
   stop();
@@ -57,9 +57,7 @@ TEST_P(Patience, AWaiterWaitsUntilTheServiceIsBack) {
 }
 
 TEST_P(Patience, AWaitThatIsOverEndsAnOutageToo) {
-  auto holding = connect();
-  auto lease = hold(*holding, request("job"));
-  ASSERT_TRUE(lease);
+  ASSERT_TRUE(lease = hold(*holding, request("job")));
   constexpr int kWait = 2'000;
   const Deadline begun = Clock::now();
   Waiting waiter(connect(), request("job"), in(kWait));
@@ -107,9 +105,7 @@ TEST_P(Patience, ASilentServiceIsNotWaitedForLongerThanTheWait) {
 
 TEST_P(Patience, AWaitThatEndsInSilenceIsNoBusyLock) {
   if (std::string_view(GetParam().name) == "redlock") return;  // one of its servers tells nothing
-  auto holding = connect();
-  auto lease = hold(*holding, request("job"));
-  ASSERT_TRUE(lease);
+  ASSERT_TRUE(lease = hold(*holding, request("job")));
   Waiting waiter(connect(), request("job"), in(1'500));
   ASSERT_TRUE(waiter.blocked());
   for (TestServer* server : service->servers()) server->pause();
@@ -118,9 +114,7 @@ TEST_P(Patience, AWaitThatEndsInSilenceIsNoBusyLock) {
 }
 
 TEST_P(Patience, AWaiterStopsAtOnceInAnOutageToo) {
-  auto holding = connect();
-  auto lease = hold(*holding, request("job"));
-  ASSERT_TRUE(lease);
+  ASSERT_TRUE(lease = hold(*holding, request("job")));
   Waiting waiter(connect(), request("job"));
   ASSERT_TRUE(waiter.blocked());
   stop();
@@ -188,9 +182,7 @@ class Doorkeeper {
 
 TEST_P(Patience, ManyWaitersDoNotComeBackAtOneInstant) {
   constexpr int kWaiters = 100;
-  auto holding = connect();
-  auto lease = hold(*holding, request("job"));
-  ASSERT_TRUE(lease);
+  ASSERT_TRUE(lease = hold(*holding, request("job")));
   std::vector<std::unique_ptr<Waiting>> waiters;
   for (int i = 0; i < kWaiters; ++i) {
     waiters.push_back(std::make_unique<Waiting>(connect(kPatience), request("job")));

@@ -147,11 +147,7 @@ TEST_P(MysqlUnusedKeys, WhatAnAdministratorKeepsStaysAndHoldsNobodyUp) {
         "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED; START TRANSACTION; SELECT * FROM "
         "dlock_locks FOR UPDATE; DO SLEEP(3); ROLLBACK");
   });
-  EXPECT_TRUE(eventually([&] {
-    return number(
-               "SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE "
-               "'DO SLEEP%'") > 0;
-  }));
+  EXPECT_TRUE(processes_become(1, "info LIKE 'DO SLEEP%'"));
   EXPECT_LT(time_of([&] { EXPECT_TRUE(is_free_for(*b, request("other"))); }), here(Millis{1'500}));
   transaction.join();
   b = client();
