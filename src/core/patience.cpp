@@ -23,8 +23,8 @@ constexpr Millis kOverrun{1'000};
 constexpr Millis kTooShort{100};
 // A service that fails again sooner is still in the same outage.
 constexpr Millis kStable{10'000};
-// Between two tries to leave nothing behind, at most.
-constexpr Millis kFarewellPause{500};
+// Between two tries of what cannot wait long, at most.
+constexpr Millis kBriefPause{500};
 
 }  // namespace
 
@@ -92,9 +92,9 @@ Result<void> Patience::pause(const Error& why) {
   return {};
 }
 
-bool pause_in_farewell(Deadline deadline, Cancel cancel) {
+bool pause_briefly(Deadline deadline, Cancel cancel) {
   static thread_local std::minstd_rand random(std::random_device{}());
-  const Millis pause{std::uniform_int_distribution<Millis::rep>(1, kFarewellPause.count())(random)};
+  const Millis pause{std::uniform_int_distribution<Millis::rep>(1, kBriefPause.count())(random)};
   const Deadline next = after(Clock::now(), pause);
   return next < deadline && !util::wait_readable(cancel.fd(), next);
 }

@@ -64,9 +64,9 @@ class Patience {
   std::minstd_rand random_{std::random_device{}()};
 };
 
-/// In a farewell, after a try that failed: waits for a random time.  False: no other try is to be
-/// made before `deadline`, or it is cancelled.
-bool pause_in_farewell(Deadline deadline, Cancel cancel);
+/// After a try that failed: waits for a short random time.  False: no other try is to be made
+/// before `deadline`, or it is cancelled.
+bool pause_briefly(Deadline deadline, Cancel cancel);
 
 /// Of an acquire() that gives up: `once` with a deadline, again and again while it fails with
 /// Errc::unreachable, for kFarewell at most.  Returns the last result.
@@ -76,7 +76,7 @@ std::invoke_result_t<Try, Deadline> try_in_farewell(Try once, Deadline deadline,
   for (;;) {
     auto result = once(deadline);
     if (result || result.error().code != Errc::unreachable) return result;
-    if (!pause_in_farewell(deadline, cancel)) return result;
+    if (!pause_briefly(deadline, cancel)) return result;
   }
 }
 

@@ -40,6 +40,15 @@ class MysqlWaiting : public MysqlTest {
   // Statements so far, each one of a text counted for itself.
   long statements() const { return status("Questions"); }
 
+  bool has_room() const {
+    try {
+      server->ask("DO 0");
+      return true;
+    } catch (const std::exception&) {
+      return false;
+    }
+  }
+
   std::list<Waiting> line;
 };
 
@@ -218,6 +227,27 @@ TEST_P(MysqlWaiting, FirstWaitersThatDoNotComeArePassedOver) {
   EXPECT_TRUE(rows_become(0));
 }
 
+// An operator who comes while the server has no connection left is let in as soon as it has one.
+TEST_P(MysqlWaiting, AnOperatorWaitsForRoom) {
+  start({.settings = {"max_connections=10"}});
+  make_tables();
+  auto lease = hold(*a, patient());
+  std::list<std::thread> others;
+  const Deadline end = soon();
+  while (has_room() && Clock::now() < end) {
+    others.emplace_back([&] {
+      try {
+        server->ask("DO SLEEP(3)");
+      } catch (const std::exception&) {  // no room for this one
+      }
+    });
+  }
+  EXPECT_FALSE(has_room());
+  EXPECT_EQ(inspect(*client(), "job").holders.size(), 1u);
+  EXPECT_TRUE(release(*lease));
+  for (auto& other : others) other.join();
+}
+
 // Waiters leave some connections to holders that come back, and to operators: 18 of 20 are theirs.
 TEST_P(MysqlWaiting, ACrowdLeavesRoomForOperatorsAndAllGetTheirTurn) {
   start({.settings = {"max_connections=20"}});
@@ -225,14 +255,9 @@ TEST_P(MysqlWaiting, ACrowdLeavesRoomForOperatorsAndAllGetTheirTurn) {
   auto lease = hold(*a, patient());
   std::list<Waiting> crowd;
   for (int i = 0; i < 30; ++i) crowd.emplace_back(client(), patient());
-  const auto calm = [&] {
-    try {
-      return rows() >= 15 && sessions() <= 18;
-    } catch (const std::exception&) {  // those that arrive together fill it for a moment
-      return false;
-    }
-  };
-  ASSERT_TRUE(eventually(calm));
+  // Those that arrive together fill it for a moment.
+  for (auto& waiting : crowd) ASSERT_TRUE(waiting.blocked());
+  ASSERT_TRUE(eventually([&] { return has_room() && rows() >= 15 && sessions() <= 18; }));
   for (int i = 0; i < 5; ++i) EXPECT_EQ(inspect(*client(), "job").holders.size(), 1u);
   EXPECT_TRUE(release(*lease));
   EXPECT_TRUE(all_have_their_turn(crowd, in(120'000)));

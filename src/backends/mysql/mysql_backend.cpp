@@ -7,6 +7,7 @@
 #include "backends/mysql/kill.hpp"
 #include "backends/mysql/state.hpp"
 #include "backends/mysql/statements.hpp"
+#include "core/patience.hpp"
 #include "util/log.hpp"
 #include "util/text.hpp"
 
@@ -44,13 +45,15 @@ class MysqlBackend final : public Backend {
   std::unique_ptr<Connection> connection_;
 };
 
-// What is asked here may be asked twice.
+// What is asked here may be asked twice.  A server that has no connection left may have one in a
+// moment.
 Result<Reply> MysqlBackend::ask(const std::string& text, Deadline deadline) {
   deadline = std::min(deadline, after(Clock::now(), place_->connect_timeout));
   const bool used = connection_ && !connection_->broken();
   for (unsigned tries = 1;; ++tries) {
     if (!connection_ || connection_->broken()) {
       auto opened = Connection::open(place_, deadline, Cancel());
+      if (!opened && opened.error().is_full && pause_briefly(deadline, Cancel())) continue;
       if (!opened) return opened.error();
       connection_ = std::move(*opened);
     }
