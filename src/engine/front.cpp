@@ -141,7 +141,7 @@ bool Front::make_signal_fd() {
   sigfillset(&wanted);
   for (int sig = 1; sig <= SIGRTMAX; ++sig) {
     // What was ignored when dlock started (nohup, a background job) is ignored by both.
-    if (sigismember(&context_.inherited.ignored, sig) == 1) sigdelset(&wanted, sig);
+    if (context_.inherited.ignores(sig)) sigdelset(&wanted, sig);
   }
   sigaddset(&wanted, SIGCHLD);
   signals_.reset(signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK));

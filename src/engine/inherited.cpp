@@ -71,7 +71,7 @@ void Inherited::restore() const {
   for (int sig = 1; sig <= SIGRTMAX; ++sig) {
     if (sig == SIGKILL || sig == SIGSTOP || is_real_time_of_libc(sig)) continue;
     struct sigaction action {};
-    action.sa_handler = sigismember(&ignored, sig) == 1 ? SIG_IGN : SIG_DFL;
+    action.sa_handler = ignores(sig) ? SIG_IGN : SIG_DFL;
     sigaction(sig, &action, nullptr);
   }
   unsigned next = 3;

@@ -21,6 +21,9 @@ struct Inherited {
   /// so that no socket lands there.  To be called before dlock opens anything.
   static Inherited note();
 
+  /// Whether the signal was ignored when dlock started.  Async-signal-safe.
+  bool ignores(int sig) const { return sigismember(&ignored, sig) == 1; }
+
   /// In the child, between fork and exec: gives all of it back, and marks every descriptor that
   /// dlock did not inherit to be closed by exec.  Async-signal-safe.
   void restore() const;

@@ -54,7 +54,9 @@ sigset_t only(int sig) {
 
 // `kill $PPID` in the job: the supervisor is the command's parent.  SIGTERM means the same
 // whichever process of dlock it is sent to; the front knows what it means now.  When the run has
-// ended and this process stays, the front does not pass it on any more: see stay_behind().
+// ended and this process stays, the front does not pass it on any more: see stay_behind().  If
+// SIGTERM was ignored when dlock started, both processes go on ignoring it, and none of this is
+// used.
 pid_t the_front = 0;
 volatile sig_atomic_t term_is_pending = 0;
 volatile sig_atomic_t term_is_passed_on = 0;  // to the front, and has not come back
@@ -501,7 +503,8 @@ void Supervisor::leave_front() {
 void Supervisor::stay_behind() {
   util::log_end();
   context_.inherited.drop();
-  signal(SIGTERM, SIG_DFL);  // there is no front to pass it on to
+  // There is no front to pass it on to.
+  if (!context_.inherited.ignores(SIGTERM)) signal(SIGTERM, SIG_DFL);
   if (term_is_pending != 0) raise(SIGTERM);
   staying_ = true;
   if (lender_.has_borrowers()) watch();
@@ -514,7 +517,7 @@ void Supervisor::run() {
   become_subreaper();
   util::set_process_title(std::string(util::kSupervisorName) + " for pid " +
                           std::to_string(context_.front));
-  pass_on_sigterm(context_.front);
+  if (!context_.inherited.ignores(SIGTERM)) pass_on_sigterm(context_.front);
   // A stopped supervisor wakes up when the front is killed, and ends the job.
   prctl(PR_SET_PDEATHSIG, SIGCONT);
   const sigset_t children = only(SIGCHLD);

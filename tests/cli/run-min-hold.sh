@@ -50,6 +50,19 @@ assert_held job
 expect_status 0 "$DLOCK" run -q -n -k job --shared -- true
 expect_status 0 "$DLOCK" run -q -k job -w 60 -- true
 
+# Where SIGTERM was ignored when dlock started, it does not end the supervisor that keeps the lock, whether it arrives
+# before the command has ended or later.
+started=$(now_ms)
+(
+  trap '' TERM
+  # shellcheck disable=SC2016  # of the command
+  "$DLOCK" run -k job --min-hold 3 -- sh -c 'echo $PPID >supervisor; kill -TERM $PPID'
+)
+kill -TERM "$(<supervisor)" || fail "the supervisor does not stay to keep the lock"
+expect_status 0 "$DLOCK" run -q -k job -w 60 -- true
+took=$(($(now_ms) - started))
+((took >= 3000)) || fail "the lock was free after $took ms, with --min-hold 3 and SIGTERM ignored"
+
 # Nobody is left behind when the time is over.
 mark=dlock-min-hold-$$
 env MARK="$mark" "$DLOCK" run -k job --min-hold 2 -- true
