@@ -79,6 +79,17 @@ void pass_on_sigterm(pid_t front) {
   sigprocmask(SIG_UNBLOCK, &term, nullptr);
 }
 
+// SIGINT or SIGQUIT, if it is pending in this process and was not ignored when dlock started;
+// otherwise 0.
+int pending_interrupt(const Inherited& inherited) {
+  sigset_t pending;
+  sigpending(&pending);
+  for (const int sig : {SIGINT, SIGQUIT}) {
+    if (sigismember(&pending, sig) == 1 && !inherited.ignores(sig)) return sig;
+  }
+  return 0;
+}
+
 // The one lock and the one command of a run.
 class Supervisor {
  public:
@@ -290,6 +301,11 @@ void Supervisor::start_command() {
                          {"DLOCK_TOKEN", owner_id_},
                          {"DLOCK_FENCE", fence ? std::to_string(*fence) : ""},
                          {"DLOCK_SUPERVISORS", lender_.addresses()}};
+  // The terminal sends Ctrl-C to its whole foreground group.  If that happens between the front's
+  // "go" and this line, the signal is pending in this process.  The front assumes that the command
+  // has received the signal, but the command does not exist yet: only this process can act on it.
+  refused_by_ = pending_interrupt(context_.inherited);
+  if (refused_by_ != 0) return;
   job_.start(command, context_.inherited);
   context_.inherited.drop();
   // Now that the command is in the front's group and session, out of both: what stops or kills the
