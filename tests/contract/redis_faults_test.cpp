@@ -166,6 +166,21 @@ TEST_F(RedisNetwork, ARequestThatComesAfterItWasGivenUpTakesNothing) {
 
 // --- late
 
+// The request was held up on its way for longer than the ttl, so nobody may trust the grant.
+TEST_F(RedisNetwork, AGrantThatIsAnsweredTooLateIsUndoneWhenTheWaitIsOver) {
+  const Request wanted = request("job", Mode::exclusive, 1, Millis{2'000});
+  auto client = through_proxy();
+  EXPECT_TRUE(inspect(*client, "job").holders.empty());  // it is connected
+  const auto before = proxy->request_bytes();
+  proxy->delay_requests(wanted.ttl);
+  Waiting waiting(std::move(client), wanted, in(1'900));
+  ASSERT_TRUE(eventually([&] { return proxy->request_bytes() > before; }));
+  proxy->pass();  // for what comes after it
+  EXPECT_EQ(code_of(waiting.result()), Errc::busy);
+  EXPECT_FALSE(is_held());
+  EXPECT_TRUE(only_the_counter_is_left());
+}
+
 TEST_F(RedisNetwork, ALateReplyIsNeverTakenForAnother) {
   auto client = through_proxy(300);
   auto blocker = hold(*a, request("job"));

@@ -264,11 +264,12 @@ void Round::undo() {
       [&] { return awaited.empty() ? Deadline() : deadline; }, Cancel());
 }
 
-// What nobody can tell is undone when there is an answer again (acquire.cpp).
+// What the only server has granted too late, or may have granted, is undone later (acquire.cpp): at
+// this moment it may not answer.
 void Round::leave_traces() {
   Traces& traces = question_.traces;
   if (single()) {
-    if (flags_->sent[0] && !ballot_.at(0)) traces.in_doubt = cluster_.all();
+    if (flags_->sent[0] && !ballot_.refuses(0)) traces.in_doubt = cluster_.all();
   } else {
     undo();
   }
