@@ -132,6 +132,44 @@ TEST_F(ZooKeeperQueue, WhoeverWaitsLongerThanItsTtlGetsAFreshLease) {
   EXPECT_TRUE(renew(*lease));
 }
 
+// Its turn comes twice, and each time its syncs prove too little, since the network has held them
+// up for a while.  The first time its node is deleted while it waits for a proof.
+TEST_F(ZooKeeperQueue, AWaiterWhoseNodeIsDeletedWhenItsTurnHasComeGetsAFreshLease) {
+  constexpr Millis kTtl{4'000};
+  constexpr Millis kHeldUp = kTtl * 45 / 100;
+  constexpr std::uint64_t kListAndSync = 53;  // bytes of two requests that name /dlock/job
+  auto lease = hold(*a, request("job"));
+  const std::string holder = children().at(0);
+  Waiting late(through_proxy(20'000), request("job", Mode::exclusive, 1, kTtl));
+  ASSERT_TRUE(queue_is(2));
+  std::string first;
+  for (const std::string& child : children()) first = child == holder ? first : child;
+  Waiting next(client(), request("job"));
+  ASSERT_TRUE(waiters_are(2));
+  ASSERT_TRUE(eventually([&] { return number("watch_count") == 2; }));
+
+  proxy->hold();
+  EXPECT_TRUE(release(*lease));
+  util::wait_readable(-1, after(Clock::now(), kHeldUp));
+  const auto sent = proxy->request_bytes();
+  proxy->release();
+  ASSERT_TRUE(eventually([&] { return proxy->request_bytes() >= sent + kListAndSync; }));
+  nodes().remove("/dlock/job/" + first);
+  lease = next.lease();
+  ASSERT_TRUE(lease);
+  ASSERT_TRUE(waiters_are(1));
+  ASSERT_TRUE(eventually([&] { return number("watch_count") == 1; }));
+
+  proxy->hold();
+  EXPECT_TRUE(release(*lease));
+  util::wait_readable(-1, after(Clock::now(), kHeldUp));
+  const Deadline released = Clock::now();
+  proxy->release();
+  lease = late.lease();
+  ASSERT_TRUE(lease);
+  EXPECT_GT(lease->valid_until(), released + kTtl / 2);
+}
+
 TEST_F(ZooKeeperQueue, AWaiterWhoseSessionExpiresQueuesAgainOnce) {
   auto lease = hold(*a, request("job"));
   const std::string holder = children().at(0);

@@ -71,7 +71,7 @@ class Acquisition {
   Result<bool> watch(const Decision& decision);
   Result<void> sleep();
   Result<void> send_sync();
-  Result<void> refresh();
+  Result<bool> refresh();
   std::unique_ptr<Lease> lease();
   bool leave();
 
@@ -89,9 +89,8 @@ class Acquisition {
   const std::string record_;
 
   std::unique_ptr<Session> session_;
-  bool in_doubt_ = false;    // there may be a node
-  bool look_again_ = false;  // after a refresh() that took long: the node may have been deleted
-  std::string own_;          // the name of our node; "" if there is none
+  bool in_doubt_ = false;  // there may be a node
+  std::string own_;        // the name of our node; "" if there is none
   std::uint64_t fence_ = 0;
   std::optional<std::vector<std::string>> children_;  // as they came with the create
   bool waited_ = false;
@@ -331,21 +330,21 @@ Result<void> Acquisition::send_sync() {
 
 // One sync is enough after those that were sent while waiting.  After a pause of this process or of
 // the server a second one is needed, and if the server is slow, a new connection.  If none proves
-// enough, our node must not keep the others out.
-Result<void> Acquisition::refresh() {
+// enough, our node must not keep the others out.  False: it took long, and our node may have been
+// deleted meanwhile.
+Result<bool> Acquisition::refresh() {
   const LossClock& clock = session_->clock();
-  if (clock.is_fresh(Clock::now())) return {};
-  if (auto ok = send_sync(); !ok) return ok;
-  if (clock.is_fresh(Clock::now())) return {};
-  look_again_ = true;
+  if (clock.is_fresh(Clock::now())) return true;
+  if (auto ok = send_sync(); !ok) return ok.error();
+  if (clock.is_fresh(Clock::now())) return true;
   if (util::wait_readable(wait_.cancel.fd(), clock.next_proof())) {
     return Error{Errc::cancelled, "stopped waiting for " + place_->shown};
   }
-  if (auto ok = send_sync(); !ok) return ok;
-  if (clock.is_fresh(Clock::now())) return {};
+  if (auto ok = send_sync(); !ok) return ok.error();
+  if (clock.is_fresh(Clock::now())) return false;
   session_->hang_up();
-  if (auto ok = session_->open(patience(), wait_.cancel); !ok) return ok;
-  if (session_->clock().is_fresh(Clock::now())) return {};
+  if (auto ok = session_->open(patience(), wait_.cancel); !ok) return ok.error();
+  if (clock.is_fresh(Clock::now())) return false;
   (void)leave();
   return Error{Errc::lost, place_->shown + ": the server answers too slowly for this --ttl"};
 }
@@ -358,6 +357,7 @@ std::unique_ptr<Lease> Acquisition::lease() {
 
 Result<std::unique_ptr<Lease>> Acquisition::get() {
   if (auto ok = open_session(); !ok) return ok.error();
+  bool is_refreshed = false;  // since it is our turn
   for (;;) {
     if (own_.empty()) {
       if (auto ok = join(); !ok) return ok.error();
@@ -367,13 +367,15 @@ Result<std::unique_ptr<Lease>> Acquisition::get() {
     patience_.answered();
     using Kind = Decision::Kind;
     if (decision.value().kind == Kind::held) {
-      if (!std::exchange(look_again_, false)) {
-        if (auto ok = refresh(); !ok) return ok.error();
-        if (look_again_) continue;
+      if (!std::exchange(is_refreshed, true)) {
+        const auto at_once = refresh();
+        if (!at_once) return at_once.error();
+        if (!at_once.value()) continue;
       }
       patience_.recovered();
       return lease();
     }
+    is_refreshed = false;
     if (decision.value().kind == Kind::gone) {
       own_.clear();  // somebody has deleted it, or this server lags behind
       in_doubt_ = true;
@@ -407,7 +409,6 @@ Result<std::unique_ptr<Lease>> Acquisition::run() {
   for (;;) {
     auto lease = get();
     if (lease) return lease;
-    look_again_ = false;
     Error why = lease.error();
     if (why.code == Errc::lost) {
       why.code = Errc::unreachable;
