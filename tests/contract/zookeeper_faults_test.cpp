@@ -299,6 +299,27 @@ TEST_F(ZooKeeperNetwork, AnAnswerProvesNothingAboutTheTimeAfterItWasAskedFor) {
   EXPECT_LE(lease->valid_until(), asked + Millis{2'000});
 }
 
+// No answer arrives within half of the connect timeout, so this waiter connects again and again.
+// That keeps its session alive, and its node would be the first in the queue for ever.
+TEST_F(ZooKeeperNetwork, AWaiterThatHearsNothingInTimeLeavesItsPlaceToTheNext) {
+  auto lease = hold(*a, request("job"));
+  Waiting slow(through_proxy(1'000), request("job", Mode::exclusive, 1, Millis{4'000}));
+  ASSERT_TRUE(waiters_are(1));
+  Waiting next(client(), request("job"));
+  ASSERT_TRUE(waiters_are(2));
+  proxy->delay_replies(Millis{700});
+  EXPECT_TRUE(release(*lease));
+  lease = next.lease();
+  ASSERT_TRUE(lease);
+  EXPECT_FALSE(slow.done(0));
+  proxy->pass();
+  EXPECT_TRUE(release(*lease));
+  lease = slow.lease();
+  ASSERT_TRUE(lease);
+  EXPECT_TRUE(release(*lease));
+  EXPECT_TRUE(is_empty());
+}
+
 // --- connections that end
 
 TEST_F(ZooKeeperNetwork, AHolderWhoseConnectionIsCutRenewsOnANewOne) {

@@ -10,6 +10,10 @@
 // Outages. When the connection is lost, all is asked again over the next one.  The session, and our
 //          node, may have outlived the outage.  When the session has ended, so has its node, and
 //          the place in the queue is lost.
+// Slow     servers.  Each new connection keeps the session alive, and with it our node.  If that is
+//          the first in the queue and each answer arrives too late, no client can acquire the lock.
+//          So the place is given up when connections have been useless for as long as the servers
+//          would have kept the session of a silent client.
 // Proof.   A hold begins with a session that surely lives for more than half of its timeout
 //          (loss_clock.cpp).  A new connection proves it, too, but is made only if the server
 //          is too slow for a proof by syncs: it may have no other for this address
@@ -93,6 +97,8 @@ class Acquisition {
   std::string own_;        // the name of our node; "" if there is none
   std::uint64_t fence_ = 0;
   std::optional<std::vector<std::string>> children_;  // as they came with the create
+  // Since then there have been connections, but waiting has not worked over any of them.
+  std::optional<Deadline> useless_since_;
   bool waited_ = false;
   bool followed_ = false;  // a waiter for a slot is behind us, and may have listed us as waiting
   bool told_of_timeout_ = false;
@@ -110,16 +116,18 @@ Result<void> Acquisition::open_session() {
                                         " instead of " + util::format_duration(request_.ttl) +
                                         " (see minSessionTimeout and maxSessionTimeout there)");
   }
+  if (!useless_since_) useless_since_ = Clock::now();
   return {};
 }
 
-// It has expired, while we waited or while the servers were gone: from the beginning, at the end of
-// the queue.
+// It has expired, while we waited or while the servers were gone, or its place was given up: from
+// the beginning, at the end of the queue.
 void Acquisition::forget_session(const Error& why) {
   util::log(util::Level::detail, why.message + "; queueing again, at the end");
   session_.reset();
   in_doubt_ = false;
   own_.clear();
+  useless_since_.reset();
 }
 
 // The node of the lock and those above it, but not the chroot.
@@ -329,9 +337,8 @@ Result<void> Acquisition::send_sync() {
 }
 
 // One sync is enough after those that were sent while waiting.  After a pause of this process or of
-// the server a second one is needed, and if the server is slow, a new connection.  If none proves
-// enough, our node must not keep the others out.  False: it took long, and our node may have been
-// deleted meanwhile.
+// the server a second one is needed, and if the server is slow, a new connection.  False: it took
+// long, and our node may have been deleted meanwhile.
 Result<bool> Acquisition::refresh() {
   const LossClock& clock = session_->clock();
   if (clock.is_fresh(Clock::now())) return true;
@@ -345,8 +352,7 @@ Result<bool> Acquisition::refresh() {
   session_->hang_up();
   if (auto ok = session_->open(patience(), wait_.cancel); !ok) return ok.error();
   if (clock.is_fresh(Clock::now())) return false;
-  (void)leave();
-  return Error{Errc::lost, place_->shown + ": the server answers too slowly for this --ttl"};
+  return Error{Errc::unreachable, place_->shown + ": the server answers too slowly for this --ttl"};
 }
 
 std::unique_ptr<Lease> Acquisition::lease() {
@@ -387,6 +393,7 @@ Result<std::unique_ptr<Lease>> Acquisition::get() {
     if (!watched) return watched.error();
     if (!watched.value()) continue;
     patience_.recovered();
+    useless_since_.reset();
     if (auto ok = sleep(); !ok) return ok.error();
   }
 }
@@ -412,6 +419,10 @@ Result<std::unique_ptr<Lease>> Acquisition::run() {
     Error why = lease.error();
     if (why.code == Errc::lost) {
       why.code = Errc::unreachable;
+      forget_session(why);
+    } else if (why.code == Errc::unreachable && useless_since_ &&
+               Clock::now() > after(*useless_since_, session_->timeout())) {
+      (void)leave();
       forget_session(why);
     }
     if (const auto again = patience_.pause(why); !again) {
