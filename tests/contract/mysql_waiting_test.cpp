@@ -7,6 +7,8 @@
 #include <list>
 #include <thread>
 
+#include "backends/mysql/connection.hpp"
+#include "backends/mysql/statements.hpp"
 #include "mysql_fixture.hpp"
 
 namespace dlock::test {
@@ -83,8 +85,9 @@ TEST_P(MysqlWaiting, TwoHundredAskNothingAndAreLetInOneByOneInTheirOrder) {
   const long each = (statements() - from) / kHandOvers;
   RecordProperty("idle", std::to_string(idle));
   RecordProperty("statements", std::to_string(each));
-  // Seen: 30 (table), 32 (row), 33 (version), each statement of a text counted for itself.
-  EXPECT_LT(each, 60);
+  // Seen: 93 (table), 78 (row), 110 (version), each statement of a text counted for itself. Besides
+  // the one whose turn it is, some log2(kCrowd) look whom to wait for next: see state.cpp.
+  EXPECT_LT(each, 180);
   EXPECT_EQ(rows(), static_cast<long>(kCrowd) - kHandOvers + 1);
   // As many leave at once.
   for (Waiting& waiting : line) waiting.cancel();
@@ -182,7 +185,8 @@ TEST_P(MysqlWaiting, TheFirstWaiterBehindADeadHolderSleeps) {
   EXPECT_LT(asked, 100);
 }
 
-// A row and its mark, and nobody who takes the lock: as if it were stopped.
+// A session with a row in the queue and its marks, which never takes the lock: as if it were
+// stopped.
 class StoppedWaiter {
  public:
   StoppedWaiter(const MysqlServer& server, const std::string& method)
@@ -190,18 +194,24 @@ class StoppedWaiter {
     const auto number_of_method = method == "row" ? "2" : method == "table" ? "1" : "3";
     thread_ = std::thread([this, number_of_method] {
       try {
-        server_.ask("DO GET_LOCK('dlock.w." + owner_ +
+        server_.ask("DO GET_LOCK('dlock.s." + owner_ + "', 0), GET_LOCK('dlock.w." + owner_ +
                     "', 0); INSERT INTO dlock_locks (method, name, kind, sole, slot, owner, mode, "
                     "slots, fence, beats, since, expires_at, record) VALUES (" +
                     number_of_method + ", 'job', 1, NULL, 0, '" + owner_ +
                     "', 0, 1, 0, 0, UTC_TIMESTAMP(6), NULL, ''); DO SLEEP(90)");
-      } catch (const std::exception&) {  // its session is killed at the end
+      } catch (const std::exception&) {  // its session is killed
       }
     });
   }
   ~StoppedWaiter() {
-    server_.ask("KILL " + server_.ask("SELECT IS_USED_LOCK('dlock.w." + owner_ + "')"));
+    try {
+      kill();
+    } catch (const std::exception&) {  // another waiter has ended it
+    }
     thread_.join();
+  }
+  void kill() {
+    server_.ask("KILL " + server_.ask("SELECT IS_USED_LOCK('dlock.s." + owner_ + "')"));
   }
 
  private:
@@ -226,6 +236,36 @@ TEST_P(MysqlWaiting, FirstWaitersThatDoNotComeArePassedOver) {
   EXPECT_LT(took, here(Millis{30'000}));
   EXPECT_TRUE(lease && release(*lease));
   EXPECT_TRUE(rows_become(0));
+}
+
+// MariaDB refuses one of two waits for each other, and by turns, since each begins anew.
+TEST_P(MysqlWaiting, AWaitThatTheServerRefusesAsADeadlockCostsNoPlaceInTheQueue) {
+  constexpr unsigned kDeadlock = 1213;
+  make_tables();
+  auto lease = hold(*a, patient());
+  const auto place = std::make_shared<const mysql::Place>(
+      mysql::make_place({.url = parse_url(server->url(method())).value()}).value());
+  auto opened = mysql::Connection::open(place, soon(), Cancel());
+  ASSERT_TRUE(opened) << opened.error().message;
+  mysql::Connection& first = **opened;
+  const auto its_method = is_row()              ? mysql::Method::row
+                          : method() == "table" ? mysql::Method::table
+                                                : mysql::Method::version;
+  const mysql::Statements say(its_method, "dlock_", "job");
+  ASSERT_TRUE(first.ask(say.join(patient()), soon(), Cancel()).ok());
+  const Request its = patient();
+  Waiting second(client(), its);
+  ASSERT_TRUE(waiters_are(2));
+  const std::string id = server->ask("SELECT MAX(id) FROM dlock_locks");
+  const std::string wait = "SELECT GET_LOCK('" + mysql::waiter_mark(its.owner.id) + "', 20)";
+  for (int i = 0; i < 30; ++i) ASSERT_EQ(first.ask(wait, soon(), Cancel()).code, kDeadlock) << i;
+  EXPECT_EQ(server->ask("SELECT MAX(id) FROM dlock_locks"), id);
+  first.close();
+  EXPECT_TRUE(release(*lease));
+  lease = second.lease();
+  ASSERT_TRUE(lease);
+  EXPECT_EQ(lease->owner_id(), its.owner.id);
+  EXPECT_TRUE(release(*lease));
 }
 
 // An operator who comes while the server has no connection left is let in as soon as it has one.

@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <map>
+
 #include "backends/mysql/state.hpp"
 
 namespace dlock::mysql {
@@ -69,14 +72,58 @@ TEST(MysqlState, ModesThatDoNotMixAreAConflict) {
   EXPECT_EQ(decide({holder(1, kSlots, 2)}, kSlots, 3).kind, Is::conflict);
 }
 
-TEST(MysqlState, WhoeverComesLaterWaitsBehindTheNearestThatMustGoFirst) {
+TEST(MysqlState, ALaterOneWaitsForTheMiddleOneOfThoseThatMustGoFirst) {
   const std::vector<Party> queue{holder(1, kExclusive), waiter(2, kShared), waiter(3, kExclusive),
-                                 waiter(4, kShared)};
-  EXPECT_EQ(decide(queue, kExclusive), (Decided{Is::behind, 4, 3}));
-  EXPECT_EQ(decide(queue, kShared), (Decided{Is::behind, 3, 3}));
-  EXPECT_EQ(decide(queue, kShared, 1, 4), (Decided{Is::behind, 3, 2}));
+                                 waiter(4, kShared),    waiter(5, kShared), waiter(6, kShared)};
+  EXPECT_EQ(decide(queue, kExclusive), (Decided{Is::behind, 4, 5}));
+  EXPECT_EQ(decide(queue, kShared), (Decided{Is::behind, 2, 5}))
+      << "other readers are not in its way";
+  EXPECT_EQ(decide(queue, kShared, 1, 4), (Decided{Is::behind, 2, 2}));
   EXPECT_EQ(decide(queue, kExclusive, 1, 3), (Decided{Is::behind, 2, 1}));
   EXPECT_EQ(decide(queue, kShared, 1, 2), (Decided{Is::held, 1, 0}));
+}
+
+// Two hundred waiters that acquire the lock in the order of the queue.  A waiter looks when it
+// joins the queue, and whenever the waiter that it waits for has acquired the lock.
+struct Line {
+  std::size_t depth = 0;  // of the longest chain of waits
+  std::size_t looks = 0;  // of the waiter that looked most often
+};
+Line line_of(const std::function<Mode(std::uint64_t)>& mode_of) {
+  std::vector<Party> parties{holder(1, kExclusive)};
+  for (std::uint64_t id = 2; id <= 201; ++id) parties.push_back(waiter(id, mode_of(id)));
+  std::map<std::uint64_t, std::uint64_t> waits_for;
+  std::map<std::uint64_t, std::size_t> looks;
+  Line out;
+  for (;;) {
+    const std::uint64_t newest_holder = parties.front().id;
+    for (const Party& party : parties) {
+      if (party.kind == Kind::holder) continue;
+      if (waits_for.contains(party.id) && waits_for[party.id] != newest_holder) continue;
+      waits_for[party.id] = decide(parties, party.mode, 1, party.id).party;
+      out.looks = std::max(out.looks, ++looks[party.id]);
+    }
+    for (const Party& party : parties) {
+      std::size_t depth = 0;
+      for (auto at = party.id; waits_for.contains(at); at = waits_for[at]) ++depth;
+      out.depth = std::max(out.depth, depth);
+    }
+    parties.erase(parties.begin());
+    if (parties.empty()) return out;
+    parties.front().kind = Kind::holder;
+    waits_for.erase(parties.front().id);
+  }
+}
+
+// MySQL refuses a GET_LOCK that would be at the end of a chain of more than 31 waits
+// (MAX_SEARCH_DEPTH in sql/mdl.cc).
+TEST(MysqlState, ALongQueueIsNoLongChainOfWaits) {
+  for (const bool readers : {false, true}) {
+    const Line line =
+        line_of([&](std::uint64_t id) { return readers && id % 2 == 0 ? kShared : kExclusive; });
+    EXPECT_LE(line.depth, 9U);
+    EXPECT_LE(line.looks, 10U);
+  }
 }
 
 TEST(MysqlState, ReadersGoInTogetherBehindNoWriter) {

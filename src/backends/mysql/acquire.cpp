@@ -1,8 +1,8 @@
 // Trying.   With mysql-table and mysql-version, one text either acquires the lock or changes
 //           nothing, and returns the holders and waiters.  For mysql-row see acquire_row.cpp.
 // Queueing. A waiter has a row in the queue, and its session has a mark (GET_LOCK).  A waiter waits
-//           for the mark of the waiter before it.  The first waiter waits for the mark of the
-//           holder; with mysql-row, for the row lock itself.  If a row is there and its mark is
+//           for the mark of one before it: see state.cpp.  The first waiter waits for the mark of
+//           the holder; with mysql-row, for the row lock itself.  If a row is there and its mark is
 //           free, the session of its owner has ended: the row of a waiter is deleted, and the lease
 //           of a holder is waited for.
 // Slots.    Any of several holders may make room, but a session cannot wait for one of several
@@ -48,6 +48,7 @@ constexpr Millis kEndedLook{10'000};
 constexpr Millis kSlotsLook{5'000};
 constexpr Millis kRowSlotsLook{1'000};  // a holder that died calls nobody
 constexpr Millis kPatienceWithFirst{1'000};
+constexpr Millis kAfterDeadlock{100};
 
 // Between two tries of a waiter for whom the server has no connection to spare.
 constexpr Millis kOutside{2'000};
@@ -61,7 +62,8 @@ Millis jitter(Millis most) {
 }  // namespace
 
 // Says it again where that is all there is to do.  A connection that is broken afterwards was lost.
-Result<Reply> Acquisition::ask_until(const std::string& text, Deadline deadline) {
+Result<Reply> Acquisition::ask(const std::string& text) {
+  const Deadline deadline = patience();
   for (unsigned tries = 0;; ++tries) {
     Reply reply = connection_->ask(text, deadline, wait_.cancel);
     if (reply.ok()) return reply;
@@ -198,12 +200,16 @@ void Acquisition::tell(const State& state, const std::vector<Party>& holders) {
   wait_.on_blocked(info);
 }
 
+// After a deadlock, the queue is looked at again: the wait for another mark may be possible.
 Result<void> Acquisition::listen_for(const std::string& mark, Millis time) {
-  const auto waited =
-      ask_until(wait_for_mark(mark, time) + "DO 0", std::min(wait_.until, after(patience(), time)));
-  if (!waited && time_is_up() && waited.error().code == Errc::unreachable) return busy();
-  if (!waited) return waited.error();
-  return {};
+  const Reply reply =
+      connection_->ask(wait_for_mark(mark, time) + "DO 0",
+                       std::min(wait_.until, after(patience(), time)), wait_.cancel);
+  if (reply.ok()) return {};
+  if (is_passing(reply.code)) return rest(jitter(kAfterDeadlock));
+  if (time_is_up() && reply.error->code == Errc::unreachable) return busy();
+  connection_->close();
+  return *reply.error;
 }
 
 // If the lock is free, and it is the turn of the first waiter: when to look again whether that
@@ -226,7 +232,7 @@ Result<std::optional<Millis>> Acquisition::watch_first(const State& state) {
   return std::optional(kPatienceWithFirst);
 }
 
-// The waiter before us has its turn when this was waited for, or has gone.
+// When the mark is free, that waiter has acquired the lock, or has gone.
 Result<void> Acquisition::sleep_behind(const State& state, const Decision& decision) {
   const auto idle = watch_first(state);
   if (!idle) return idle.error();

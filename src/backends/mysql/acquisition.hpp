@@ -73,8 +73,7 @@ class Acquisition {
   Result<void> leave();
   Error held_up(Error error) const;
 
-  Result<Reply> ask(const std::string& text) { return ask_until(text, patience()); }
-  Result<Reply> ask_until(const std::string& text, Deadline deadline);
+  Result<Reply> ask(const std::string& text);
   State state_of(const Answer& rows) const { return {method_, parties_of(rows)}; }
   std::unique_ptr<Lease> lease(const Outcome& out, Deadline asked, util::LifeToken life = {});
 

@@ -2,6 +2,13 @@
 // the server's clock, for ever if it does not.  With mysql-row it also counts while its processes
 // are seen to live on this machine.  A waiter counts as long as its connection is there: its row
 // may be left over.
+//
+// Chains.  A waiter waits for the middle one of the waiters that must acquire the lock before it,
+// and then looks again: the one waited for has left the queue before our turn comes.  Waiting for
+// the nearest one would make a chain of GET_LOCK waits as long as the queue, and MySQL searches
+// each chain for deadlocks: it refuses every wait behind 31 others (MAX_SEARCH_DEPTH in
+// sql/mdl.cc). With the middle one, the chain of n waiters is log2(n) long, and each looks about
+// log2(n) times.
 #include "backends/mysql/state.hpp"
 
 #include <algorithm>
@@ -146,27 +153,23 @@ State::Decision State::decide(const Request& request, std::uint64_t own) const {
   const auto end = std::find_if(waiters_.begin(), waiters_.end(),
                                 [&](const Party& waiter) { return own != 0 && waiter.id >= own; });
   const auto ahead = static_cast<std::size_t>(end - waiters_.begin());
-  // Whoever of those ahead can only go in before us; readers go in together.
-  auto last = end;
-  while (last != waiters_.begin()) {
-    --last;
-    if (request.mode != Mode::shared || last->mode != Mode::shared) break;
-    if (last == waiters_.begin()) {
-      last = end;
-      break;
-    }
+  // Readers acquire the lock together: what is behind the last writer ahead is not in our way.
+  auto in_way = end;
+  if (request.mode == Mode::shared) {
+    while (in_way != waiters_.begin() && std::prev(in_way)->mode == Mode::shared) --in_way;
   }
-  const bool somebody_first = ahead > 0 && last != end;
+  const auto count = in_way - waiters_.begin();
+  const Decision behind{Is::behind, count > 0 ? &waiters_[(count - 1) / 2] : nullptr, ahead};
   if (request.mode == Mode::slots) {
     if (holders_.size() + ahead < request.slots) return {Is::take, nullptr, ahead};
-    if (somebody_first) return {Is::behind, &*last, ahead};
+    if (count > 0) return behind;
     const auto soonest =
         std::min_element(holders_.begin(), holders_.end(), [](const Party& a, const Party& b) {
           return a.left.value_or(Millis::max()) < b.left.value_or(Millis::max());
         });
     return {Is::full, &*soonest, ahead};
   }
-  if (somebody_first) return {Is::behind, &*last, ahead};
+  if (count > 0) return behind;
   for (const Party& holder : holders_) {
     if (request.mode == Mode::shared && holder.mode == Mode::shared) continue;
     return {Is::held, &holder, ahead};

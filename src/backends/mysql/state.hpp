@@ -57,7 +57,7 @@ class State {
     enum class Kind {
       take,      // nobody is in the way
       conflict,  // the holders' mode cannot be mixed with ours
-      behind,    // the waiter `party` comes first
+      behind,    // the waiter `party` is one of those that must acquire the lock first
       held,      // the holder `party` must go
       full,      // any of the holders may make room
     };

@@ -103,8 +103,9 @@ std::string have_both(std::string_view owner) {
 
 }  // namespace
 
+// MariaDB would not tell of a deadlock after DO.
 std::string wait_for_mark(const std::string& mark, Millis wait) {
-  return "DO IF(" + get_lock(mark, wait) + " = 1, RELEASE_LOCK(" + literal(mark) + "), 0); ";
+  return "SELECT IF(" + get_lock(mark, wait) + " = 1, RELEASE_LOCK(" + literal(mark) + "), 0); ";
 }
 
 std::string sessions_of(std::string_view owner) {
