@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <list>
+#include <stdexcept>
 #include <thread>
 
 #include "backends/mysql/connection.hpp"
@@ -41,6 +42,21 @@ class MysqlWaiting : public MysqlTest {
   }
   // Statements so far, each one of a text counted for itself.
   long statements() const { return status("Questions"); }
+
+  // A session with a row in the queue and its marks, whose client does nothing more: as if it were
+  // stopped.
+  std::unique_ptr<mysql::Connection> stopped_waiter() const {
+    const auto place = std::make_shared<const mysql::Place>(
+        mysql::make_place({.url = parse_url(server->url(method())).value()}).value());
+    auto session = mysql::Connection::open(place, soon(), Cancel());
+    if (!session) throw std::runtime_error(session.error().message);
+    const auto its_method = is_row()              ? mysql::Method::row
+                            : method() == "table" ? mysql::Method::table
+                                                  : mysql::Method::version;
+    const mysql::Statements say(its_method, "dlock_", "job");
+    EXPECT_TRUE((*session)->ask(say.join(patient()), soon(), Cancel()).ok());
+    return std::move(*session);
+  }
 
   bool has_room() const { return sessions_now() >= 0; }
   // -1: the server has no connection left; those that have just ended count for a moment.
@@ -185,50 +201,12 @@ TEST_P(MysqlWaiting, TheFirstWaiterBehindADeadHolderSleeps) {
   EXPECT_LT(asked, 100);
 }
 
-// A session with a row in the queue and its marks, which never takes the lock: as if it were
-// stopped.
-class StoppedWaiter {
- public:
-  StoppedWaiter(const MysqlServer& server, const std::string& method)
-      : server_(server), owner_(request("job").owner.id) {
-    const auto number_of_method = method == "row" ? "2" : method == "table" ? "1" : "3";
-    thread_ = std::thread([this, number_of_method] {
-      try {
-        server_.ask("DO GET_LOCK('dlock.s." + owner_ + "', 0), GET_LOCK('dlock.w." + owner_ +
-                    "', 0); INSERT INTO dlock_locks (method, name, kind, sole, slot, owner, mode, "
-                    "slots, fence, beats, since, expires_at, record) VALUES (" +
-                    number_of_method + ", 'job', 1, NULL, 0, '" + owner_ +
-                    "', 0, 1, 0, 0, UTC_TIMESTAMP(6), NULL, ''); DO SLEEP(90)");
-      } catch (const std::exception&) {  // its session is killed
-      }
-    });
-  }
-  ~StoppedWaiter() {
-    try {
-      kill();
-    } catch (const std::exception&) {  // another waiter has ended it
-    }
-    thread_.join();
-  }
-  void kill() {
-    server_.ask("KILL " + server_.ask("SELECT IS_USED_LOCK('dlock.s." + owner_ + "')"));
-  }
-
- private:
-  const MysqlServer& server_;
-  const std::string owner_;
-  std::thread thread_;
-};
-
 // Several may be stopped at once: a machine, or a container.
 TEST_P(MysqlWaiting, FirstWaitersThatDoNotComeArePassedOver) {
   make_tables();
   auto lease = hold(*a, patient());
-  std::list<StoppedWaiter> stopped;
-  for (std::size_t count = 1; count <= 2; ++count) {
-    stopped.emplace_back(*server, method());
-    EXPECT_TRUE(waiters_are(count));
-  }
+  const auto first = stopped_waiter();
+  const auto second = stopped_waiter();
   Waiting next(client(), patient());
   EXPECT_TRUE(waiters_are(3));
   EXPECT_TRUE(release(*lease));
@@ -238,29 +216,50 @@ TEST_P(MysqlWaiting, FirstWaitersThatDoNotComeArePassedOver) {
   EXPECT_TRUE(rows_become(0));
 }
 
+// Its session has its mark while others wait for that, even when its row is gone.
+TEST_P(MysqlWaiting, ThoseBehindAStoppedWaiterKeepTheirPlaces) {
+  make_tables();
+  auto lease = hold(*a, patient());
+  const auto stopped = stopped_waiter();
+  std::vector<std::string> owners;
+  for (std::size_t i = 0; i < 4; ++i) {
+    const Request its = patient();
+    owners.push_back(its.owner.id);
+    line.emplace_back(client(), its);
+    ASSERT_TRUE(waiters_are(i + 2));
+  }
+  EXPECT_TRUE(release(*lease));
+  Waiting last(client(), patient());  // and looks at once, which those before it need not do
+  const auto took = time_of([&] {
+    for (const std::string& owner : owners) {
+      lease = line.front().lease();
+      ASSERT_TRUE(lease);
+      EXPECT_EQ(lease->owner_id(), owner);
+      EXPECT_EQ(number("SELECT COUNT(*) FROM dlock_locks WHERE kind = 1"),
+                static_cast<long>(line.size()));
+      EXPECT_TRUE(release(*lease));
+      line.pop_front();
+    }
+    lease = last.lease();
+  });
+  EXPECT_LT(took, here(Millis{4'000}));
+  EXPECT_TRUE(lease && release(*lease));
+}
+
 // MariaDB refuses one of two waits for each other, and by turns, since each begins anew.
 TEST_P(MysqlWaiting, AWaitThatTheServerRefusesAsADeadlockCostsNoPlaceInTheQueue) {
   constexpr unsigned kDeadlock = 1213;
   make_tables();
   auto lease = hold(*a, patient());
-  const auto place = std::make_shared<const mysql::Place>(
-      mysql::make_place({.url = parse_url(server->url(method())).value()}).value());
-  auto opened = mysql::Connection::open(place, soon(), Cancel());
-  ASSERT_TRUE(opened) << opened.error().message;
-  mysql::Connection& first = **opened;
-  const auto its_method = is_row()              ? mysql::Method::row
-                          : method() == "table" ? mysql::Method::table
-                                                : mysql::Method::version;
-  const mysql::Statements say(its_method, "dlock_", "job");
-  ASSERT_TRUE(first.ask(say.join(patient()), soon(), Cancel()).ok());
+  const auto first = stopped_waiter();
   const Request its = patient();
   Waiting second(client(), its);
   ASSERT_TRUE(waiters_are(2));
   const std::string id = server->ask("SELECT MAX(id) FROM dlock_locks");
   const std::string wait = "SELECT GET_LOCK('" + mysql::waiter_mark(its.owner.id) + "', 20)";
-  for (int i = 0; i < 30; ++i) ASSERT_EQ(first.ask(wait, soon(), Cancel()).code, kDeadlock) << i;
+  for (int i = 0; i < 30; ++i) ASSERT_EQ(first->ask(wait, soon(), Cancel()).code, kDeadlock) << i;
   EXPECT_EQ(server->ask("SELECT MAX(id) FROM dlock_locks"), id);
-  first.close();
+  first->close();
   EXPECT_TRUE(release(*lease));
   lease = second.lease();
   ASSERT_TRUE(lease);
@@ -314,9 +313,7 @@ TEST_P(MysqlWaiting, AStoppedWaiterOnAFullServerIsPassedOver) {
   start({.settings = {"max_connections=10"}});
   make_tables();
   auto lease = hold(*a, patient());
-  std::list<StoppedWaiter> stopped;
-  stopped.emplace_back(*server, method());
-  EXPECT_TRUE(waiters_are(1));
+  const auto stopped = stopped_waiter();
   std::list<std::thread> others;
   for (int i = 0; i < 5; ++i) {
     others.emplace_back([&] { server->ask("DO SLEEP(12)"); });

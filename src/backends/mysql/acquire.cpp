@@ -12,7 +12,9 @@
 // Frozen.   The first waiter may be stopped while its session is intact.  Each waiter looks after
 //           some time, the sooner the nearer it is.  If the lock stays free for a second, it
 //           removes the first waiter from the queue, even if others stand between the two: several
-//           may be stopped, as when a machine is suspended.  So a text that acquires the lock never
+//           may be stopped, as when a machine is suspended.  It also ends the session of that
+//           waiter, so that those who wait for its mark look again at once.  A waiter that goes on
+//           queues anew, as after any lost connection.  So a text that acquires the lock never
 //           waits before it does: a grant of which the client never hears would last for a ttl.
 // Crowds.   A waiter that finds the server nearly full waits without a connection, and tries again
 //           every second or so.
@@ -227,6 +229,10 @@ Result<std::optional<Millis>> Acquisition::watch_first(const State& state) {
   } else if (now - slow_since_ >= kPatienceWithFirst) {
     const auto passed = ask(statements_.pass_over(first.id));
     if (!passed) return passed.error();
+    // Others may be waiting for its mark.
+    if (passed.value().answers.front().affected == 1) {
+      (void)end_sessions_of(*connection_, first.owner, patience(), wait_.cancel);
+    }
     return std::optional(Millis{0});
   }
   return std::optional(kPatienceWithFirst);
