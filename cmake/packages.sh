@@ -21,6 +21,7 @@ test_packages=(
   bsdutils
   default-jdk-headless
   fish
+  galera-4
   libcurator-recipes-java
   libgtest-dev
   man-db
@@ -36,6 +37,7 @@ test_packages=(
   python3-redis
   redis-server
   redis-tools
+  rsync
   strace
   tmux
   util-linux

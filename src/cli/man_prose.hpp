@@ -810,7 +810,9 @@ is open while the job runs.
 is the same to its user, with an optimistic update of a version instead of a row
 lock while the lock is taken.
 Take it where several servers accept writes, as on a Galera cluster or in MySQL Group
-Replication with several primaries: there, a row lock is known to one server only.
+Replication with several primaries: there, a row lock is known to one server only, and
+.B mysql\-table
+has to try more often.
 .TP
 .B mysql\-row
 is a row that is locked in a transaction for as long as the job runs.
@@ -938,10 +940,6 @@ on a connection of its own, and does not poll; the first one for a
 .B mysql\-row
 sleeps at the row itself.
 The holder that releases the lock wakes the next waiter.
-On Galera,
-.B GET_LOCK()
-works on one server only, so a waiter on another server than the holder looks again
-when the lease could have expired.
 .PP
 So there is a connection for each holder and for each waiter, and a second one
 for the first of those who wait for
@@ -991,6 +989,34 @@ If this lasts longer than the rest of a lease, dlock ends the job with status 79
 If a job may run during a backup, give it a
 .B \-\-ttl
 longer than the time for which the backup blocks writes.
+.SS Galera clusters
+On a Galera cluster,
+.B GET_LOCK()
+works on one server only, Percona XtraDB Cluster refuses it, and the clocks of the
+servers may differ.
+So on a cluster dlock works in another way:
+.IP \(bu 2
+A waiter does not sleep in the server.
+The first one looks several times a second, later ones less often.
+.IP \(bu 2
+A holder renews its lease every second.
+It hears of a
+.B force\-release
+then.
+.IP \(bu 2
+When a holder dies, a waiter gets the lock after it has seen no renewal for a whole ttl.
+.IP \(bu 2
+A run that does not wait for so long
+.RB ( \-\-nonblock ,
+or a
+.B \-\-wait
+shorter than the ttl of the holder) cannot watch the holder.
+It gets the lock of a dead holder only when the lease has been over for 5 minutes by the
+clock of its server.
+.PP
+So the clocks of the servers must not differ by more than 5 minutes.
+.B mysql\-row
+is refused.
 .SS Lock delay
 A
 .B mysql\-row

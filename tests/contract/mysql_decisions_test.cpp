@@ -1,6 +1,7 @@
 // Two places decide whether a lock can be granted: the server, by the text of attempt(), and the
 // client, by the rows (State), which tells a waiter for what to wait.  If they disagreed, a waiter
-// would wait for nothing.  So both decide about the same rows, at random.
+// would wait for nothing.  So both decide about the same rows, at random.  On a cluster the text
+// says which rows are over, and no session has a mark: that needs no cluster.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -28,6 +29,7 @@ class MysqlDecisions : public MysqlTest {
     bool expired = false;
   };
 
+  void compare(bool on_cluster);
   int among(int most) { return std::uniform_int_distribution<int>(0, most - 1)(random_); }
   Mode any_mode() { return std::array{Mode::exclusive, Mode::shared, Mode::slots}[among(3)]; }
   unsigned slots_of(Mode mode) { return mode == Mode::slots ? 1U + among(3) : 1U; }
@@ -79,7 +81,10 @@ class MysqlDecisions : public MysqlTest {
 
 INSTANTIATE_TEST_SUITE_P(, MysqlDecisions, testing::Values("table", "version"), mysql_name);
 
-TEST_P(MysqlDecisions, OfServerAndClientAreTheSame) {
+TEST_P(MysqlDecisions, OfServerAndClientAreTheSame) { compare(false); }
+TEST_P(MysqlDecisions, OfServerAndClientAreTheSameOnACluster) { compare(true); }
+
+void MysqlDecisions::compare(bool on_cluster) {
   const unsigned seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));
   random_.seed(seed);
@@ -97,11 +102,16 @@ TEST_P(MysqlDecisions, OfServerAndClientAreTheSame) {
   };
   const mysql::Method its_method =
       method() == "table" ? mysql::Method::table : mysql::Method::version;
-  const Statements say(its_method, "dlock_", "job");
+  Statements say(its_method, "dlock_", "job");
   const auto others = open("root");
   int granted = 0;
   for (int i = 0; i < 300 && !HasFailure(); ++i) {
     const auto entries = any_entries();
+    std::string is_over = "id IN (0";
+    for (std::size_t k = 0; k < entries.size(); ++k) {
+      if (!entries[k].present) is_over += ", " + std::to_string(k + 1);
+    }
+    if (on_cluster) say.set_marks(mysql::Marks::of_cluster(is_over + ")"));
     const auto us = open("app");
     ASSERT_TRUE(us->ask(say.create_rows({0}), soon(), Cancel()).ok());
     const std::string rows = "DO RELEASE_ALL_LOCKS(); " + rows_of(entries) + "DO 0";

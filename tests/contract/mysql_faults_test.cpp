@@ -220,7 +220,7 @@ TEST_P(MysqlFaults, AHolderThatIsThereIsNotWaitedOutOrRemoved) {
   const Request its = brief(1'000);
   ASSERT_TRUE((*other)->ask(say.create_rows({0, 1}), soon(), Cancel()).ok());
   ASSERT_TRUE((*other)
-                  ->ask(mysql::take_mark(mysql::holder_mark(its.owner.id)) +
+                  ->ask(mysql::Marks().take(mysql::holder_mark(its.owner.id)) +
                             say.record_holder(its, 0, 1, ""),
                         soon(), Cancel())
                   .ok());

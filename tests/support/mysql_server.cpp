@@ -58,6 +58,17 @@ const std::string& fresh_data() {
   return data;
 }
 
+void open_to_all(const std::string& directory) {
+  namespace fs = std::filesystem;
+  fs::permissions(directory, fs::perms::all);
+  for (const auto& file : fs::recursive_directory_iterator(directory)) {
+    const auto mode = fs::perms::others_read | fs::perms::others_write | fs::perms::group_read |
+                      fs::perms::group_write;
+    const auto search = fs::perms::group_exec | fs::perms::others_exec;
+    fs::permissions(file, file.is_directory() ? mode | search : mode, fs::perm_options::add);
+  }
+}
+
 }  // namespace
 
 bool MysqlServer::available() {
@@ -69,6 +80,7 @@ MysqlServer::MysqlServer(MysqlOptions options)
     : TestServer("mariadbd"), options_(std::move(options)), socket_(directory() + "/socket") {
   std::filesystem::copy(fresh_data(), directory() + "/data",
                         std::filesystem::copy_options::recursive);
+  if (options_.is_open_to_all) open_to_all(directory());
   launch();
   wait_until_ready();
 }

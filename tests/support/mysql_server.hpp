@@ -12,6 +12,7 @@ struct MysqlOptions {
   /// Of mariadbd, after our own: small, without a binary log, on 127.0.0.1 ("read_only=1").
   std::vector<std::string> settings = {};
   std::vector<std::string> environment = {};  // "NAME=value"
+  bool is_open_to_all = false;                // every user of this machine may change its files
 };
 
 /// On a unix socket, too.  What is in it, mysql/install.sh says; `app` is the user of dlock.

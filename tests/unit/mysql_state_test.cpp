@@ -217,7 +217,7 @@ TEST(MysqlState, AnEarlierHolderOfTheSameRowDelaysTheNext) {
 }
 
 TEST(MysqlState, RowsAreReadWithCare) {
-  const Row good{"7", "0", "job", "id", "1", "1", "42", "1500", "999", "12", "3", "{}"};
+  const Row good{"7", "0", "job", "id", "1", "1", "42", "1500", "999", "12", "3", "{}", "5"};
   const auto read = parse_party(good);
   ASSERT_TRUE(read);
   EXPECT_EQ(read->id, 7U);
@@ -228,6 +228,7 @@ TEST(MysqlState, RowsAreReadWithCare) {
   EXPECT_EQ(read->left, Millis{1}) << "rounded up: it has not expired yet";
   EXPECT_TRUE(read->present);
   EXPECT_EQ(read->slot, 3U);
+  EXPECT_EQ(read->beats, 5U);
 
   Row bad = good;
   bad[4] = "9";

@@ -33,8 +33,8 @@ TEST(MysqlStatements, WhatIsNotOursGoesInAsLiteralsOnly) {
           say.join(request), say.leave(kHostile), say.release(3, kHostile, true),
           say.break_grant(kHostile, kHostile), say.mend_grant(kHostile), say.forget_ended({1, 2}),
           say.delay(1, Millis{5}), say.list(kHostile),
-          wait_for_mark(holder_mark(kHostile), Millis{5}), take_mark(waiter_mark(kHostile)),
-          sessions_of(kHostile), take_over(kHostile, Millis{5})}) {
+          Marks().wait_for(holder_mark(kHostile), Millis{5}), Marks().take(waiter_mark(kHostile)),
+          Marks().sessions_of(kHostile), Marks().take_over(kHostile, Millis{5})}) {
       EXPECT_EQ(text.find("DROP"), std::string::npos) << text;
       EXPECT_EQ(text.find('\\'), std::string::npos) << text;
       EXPECT_EQ(text.find('"'), std::string::npos) << text;
@@ -44,10 +44,41 @@ TEST(MysqlStatements, WhatIsNotOursGoesInAsLiteralsOnly) {
   }
 }
 
+// Percona's cluster refuses them.
+TEST(MysqlStatements, NoUserLevelLockIsUsedOnACluster) {
+  const Marks marks = Marks::of_cluster("FALSE");
+  for (const Method method : {Method::table, Method::version}) {
+    const Statements say(method, "dlock_", "job", marks);
+    const Request request = hostile();
+    for (const std::string& text : {say.look(true),
+                                    say.list(""),
+                                    say.attempt(request, 3),
+                                    say.join(request),
+                                    say.beat(3),
+                                    say.forget_late("id", 3),
+                                    say.leave("id"),
+                                    say.sweep({1}),
+                                    say.pass_over(1),
+                                    say.forget_unused(),
+                                    say.renew(3, Millis{5}),
+                                    say.resume(3, "id", Millis{5}),
+                                    say.end_command(3, Millis{5}, "{}", true),
+                                    say.release(3, "id", true),
+                                    say.break_grant("id", "why"),
+                                    marks.take("m"),
+                                    marks.wait_for("m", Millis{5}),
+                                    marks.sessions_of("id"),
+                                    marks.take_over("id", Millis{5}),
+                                    marks.release("m")}) {
+      EXPECT_EQ(text.find("_LOCK("), std::string::npos) << text;
+    }
+  }
+}
+
 TEST(MysqlStatements, AMarkIsWaitedForInWholeSecondsAndNeverForANegativeTime) {
-  EXPECT_NE(wait_for_mark("x", Millis{1}).find(", 1)"), std::string::npos);
-  EXPECT_NE(wait_for_mark("x", Millis{2'000}).find(", 2)"), std::string::npos);
-  EXPECT_NE(wait_for_mark("x", Millis{-5'000}).find(", 0)"), std::string::npos);
+  EXPECT_NE(Marks().wait_for("x", Millis{1}).find(", 1)"), std::string::npos);
+  EXPECT_NE(Marks().wait_for("x", Millis{2'000}).find(", 2)"), std::string::npos);
+  EXPECT_NE(Marks().wait_for("x", Millis{-5'000}).find(", 0)"), std::string::npos);
 }
 
 // 64 bytes are what MySQL allows.

@@ -72,6 +72,10 @@ std::string texts() {
   const Request request = request_in(Mode::exclusive);
   put(out, "join", say.join(request), request);
   put(out, "forget_unused", say.forget_unused(), request);
+  const Statements there(Method::table, "dlock_", "job", Marks::of_cluster(":is_over"));
+  put(out, "attempt, on a cluster", there.attempt(request, 7), request);
+  put(out, "join, on a cluster", there.join(request), request);
+  put(out, "renew, on a cluster", there.renew(9, Millis{30'000}), request);
   return out;
 }
 

@@ -9,6 +9,12 @@
 //           marks.  So the first waiter has a second connection, the wakeup connection, which a
 //           holder ends with KILL when it leaves.  KILL QUERY would be cheaper, but it is lost if
 //           it arrives between two statements.
+// Cluster.  On Galera a mark is known to one server only, and nothing tells one server of a commit
+// on
+//           another.  Nobody has a mark there, the leases of holders and waiters tell who is there
+//           (see Pulse), and waiters look again and again.  No session can be found and ended, so a
+//           text may be carried out late.  The acquire keeps its id there, and removes what it
+//           finds of its own before each try.
 // Frozen.   The first waiter may be stopped while its session is intact.  Each waiter looks after
 //           some time, the sooner the nearer it is.  If the lock stays free for a second, it
 //           removes the first waiter from the queue, even if others stand between the two: several
@@ -51,6 +57,7 @@ constexpr Millis kSlotsLook{5'000};
 constexpr Millis kRowSlotsLook{1'000};  // a holder that died calls nobody
 constexpr Millis kPatienceWithFirst{1'000};
 constexpr Millis kAfterDeadlock{100};
+constexpr Millis kClusterLook{500};  // times its place in the queue
 
 // Between two tries of a waiter for whom the server has no connection to spare.
 constexpr Millis kOutside{2'000};
@@ -103,7 +110,17 @@ std::unique_ptr<Lease> Acquisition::lease(const Outcome& out, Deadline asked,
 // next session finds and ends this one.
 std::string Acquisition::forget_unused(const std::string& mark) {
   if (std::exchange(has_forgotten_unused_, true) || !connection_->skips_locked()) return {};
-  return take_mark(mark) + statements_.forget_unused();
+  return statements_.marks().take(mark) + statements_.forget_unused();
+}
+
+// What goes in front of each try on a cluster.
+std::string Acquisition::beat() {
+  if (!on_cluster()) return {};
+  std::string late = statements_.forget_late(request_.owner.id, own_);
+  const Deadline now = Clock::now();
+  if (own_ == 0 || now - beat_ < kWaiterBeat) return late;
+  beat_ = now;
+  return late + statements_.beat(own_);
 }
 
 // For a key that is new, or after they were not as they must be: perhaps only because somebody was
@@ -117,11 +134,13 @@ Result<void> Acquisition::look_at_tables() {
 
 Result<Acquisition::Tried> Acquisition::attempt() {
   for (bool created = false;;) {
+    statements_.set_marks(marks_on(*connection_, pulse_, patience_.tries_once()));
     const Deadline asked = Clock::now();
-    const auto reply =
-        ask(forget_unused(session_mark(request_.owner.id)) + statements_.attempt(request_, own_));
+    const auto reply = ask(forget_unused(session_mark(request_.owner.id)) + beat() +
+                           statements_.attempt(request_, own_));
     if (!reply) return reply.error();
     const auto& [out, rows] = attempted(reply.value().answers);
+    if (on_cluster()) pulse_.see(parties_of(rows), Clock::now());
     if (!out.fit) {
       if (auto ok = look_at_tables(); !ok) return ok.error();
       continue;
@@ -142,6 +161,7 @@ Result<void> Acquisition::queue() {
   const auto joined = ask(statements_.join(request_));
   if (!joined) return joined.error();
   own_ = joined.value().answers.back().insert_id;
+  beat_ = Clock::now();
   return {};
 }
 
@@ -165,8 +185,10 @@ Result<void> Acquisition::wait_outside(const State& state) {
   if (idle.value()) time = std::min(time, *idle.value());
   // The session may outlive its connection for a moment.  Its marks must not.
   const std::string& owner = request_.owner.id;
-  const auto silent = ask(release_mark(session_mark(owner)) + release_mark(holder_mark(owner)) +
-                          release_mark(waiter_mark(owner)) + "DO 0");
+  const Marks& marks = statements_.marks();
+  const auto silent =
+      ask("DO " + marks.release(session_mark(owner)) + ", " + marks.release(holder_mark(owner)) +
+          ", " + marks.release(waiter_mark(owner)));
   if (!silent) return silent.error();
   own_ = 0;
   wakeup_connection_.reset();
@@ -204,8 +226,9 @@ void Acquisition::tell(const State& state, const std::vector<Party>& holders) {
 
 // After a deadlock, the queue is looked at again: the wait for another mark may be possible.
 Result<void> Acquisition::listen_for(const std::string& mark, Millis time) {
+  if (on_cluster()) return rest(jitter(std::min(time, kWaiterBeat)));
   const Reply reply =
-      connection_->ask(wait_for_mark(mark, time) + "DO 0",
+      connection_->ask(statements_.marks().wait_for(mark, time) + "DO 0",
                        std::min(wait_.until, after(patience(), time)), wait_.cancel);
   if (reply.ok()) return {};
   if (is_passing(reply.code)) return rest(jitter(kAfterDeadlock));
@@ -243,7 +266,8 @@ Result<void> Acquisition::sleep_behind(const State& state, const Decision& decis
   const auto idle = watch_first(state);
   if (!idle) return idle.error();
   const auto place = static_cast<Millis::rep>(decision.ahead + 1);
-  const Millis time = idle.value().value_or(std::min(kFirstLook * place, kLastLook));
+  const Millis look = on_cluster() ? kClusterLook : kFirstLook;
+  const Millis time = idle.value().value_or(std::min(look * place, kLastLook));
   if (time == Millis{0}) return {};
   return listen_for(waiter_mark(decision.party->owner), time);
 }
@@ -251,6 +275,10 @@ Result<void> Acquisition::sleep_behind(const State& state, const Decision& decis
 // Waits until somebody ends the wakeup connection.  It is made before the last look at the holders:
 // a holder that leaves between the look and the wait ends it.
 Result<void> Acquisition::await_room(std::optional<Millis> soonest) {
+  if (on_cluster()) {
+    patience_.recovered();
+    return rest(jitter(kClusterLook));
+  }
   if (!wakeup_connection_) {
     auto wakeup = Connection::open(place_, patience(), wait_.cancel);
     // If the server is full, look now and then instead.
@@ -261,8 +289,9 @@ Result<void> Acquisition::await_room(std::optional<Millis> soonest) {
     if (!wakeup) return wakeup.error();
     // The wakeup connection before this one may have the mark for another moment.
     const std::string mark = wakeup_mark(request_.owner.id);
+    const Marks& marks = statements_.marks();
     const Reply marked = (*wakeup)->ask(
-        wait_for_mark(mark, place_->connect_timeout) + take_mark(mark) + "DO 0",
+        marks.wait_for(mark, place_->connect_timeout) + marks.take(mark) + "DO 0",
         std::min(after(patience(), place_->connect_timeout), wait_.until), wait_.cancel);
     if (!marked.ok()) {
       // A holder may end it as soon as it has the mark, before the answer is received here.
@@ -310,7 +339,8 @@ Result<void> Acquisition::sleep(const State& state, const Decision& decision) {
         return rest(std::min({left, back, kFirstLook}) + Millis{1});
       }
       dead_holder_ = 0;
-      return listen_for(holder_mark(holder.owner), left);
+      return listen_for(holder_mark(holder.owner),
+                        on_cluster() ? std::min(left, kClusterLook) : left);
     }
     case Is::take:  // it was free when we looked, and not when we tried
       return rest(jitter(Millis{5} * (1U << std::min(vain_tries_++, 8U))));
@@ -371,9 +401,9 @@ Result<void> Acquisition::remove_earlier(Deadline deadline, Cancel cancel) {
   auto ended = end_sessions_of(*connection_, earlier_id_, deadline, cancel);
   if (!ended) return ended.error();
   held_up_by_ = std::move(*ended);
-  const Reply removed = insist(
-      take_over(earlier_id_, place_->connect_timeout) + "; " + statements_.leave(earlier_id_),
-      deadline, cancel);
+  const Reply removed = insist(statements_.marks().take_over(earlier_id_, place_->connect_timeout) +
+                                   "; " + statements_.leave(earlier_id_),
+                               deadline, cancel);
   if (!removed.ok() && removed.code != kNoTable) return *removed.error;
   if (number_in(removed.answers.front()) != 1) {
     return Error{Errc::unreachable,
@@ -388,13 +418,15 @@ Result<void> Acquisition::remove_earlier(Deadline deadline, Cancel cancel) {
 Result<void> Acquisition::connect() {
   if (!connection_ || connection_->broken()) {
     if (connection_ && earlier_id_.empty()) {
-      earlier_id_ = std::exchange(request_.owner.id, util::random_id());
+      earlier_id_ = request_.owner.id;
+      if (!on_cluster()) request_.owner.id = util::random_id();
       own_ = 0;
       wakeup_connection_.reset();
     }
     auto opened = Connection::open(place_, patience(), wait_.cancel);
     if (!opened) return opened.error();
     connection_ = std::move(*opened);
+    statements_.set_marks(marks_on(*connection_, pulse_));
   }
   return remove_earlier(patience(), wait_.cancel);
 }
@@ -413,6 +445,7 @@ Result<void> Acquisition::leave() {
                         deadline, Cancel());
     if (!other) return other.error();
     connection_ = std::move(*other);
+    statements_.set_marks(marks_on(*connection_, pulse_));
   }
   if (auto ok = remove_earlier(deadline, Cancel()); !ok) return ok;
   if (own_ != 0) {

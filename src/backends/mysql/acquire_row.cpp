@@ -157,7 +157,7 @@ Result<Acquisition::Tried> Acquisition::take_row(unsigned slot, Deadline asked) 
   }
   if (own_ != 0) {  // the row lock may have been waited for: the ttl is counted from here
     asked = Clock::now();
-    auto said = ask(release_mark(waiter_mark(request_.owner.id)) + "DO 0");
+    auto said = ask("DO " + statements_.marks().release(waiter_mark(request_.owner.id)));
     if (!said) return said.error();
   }
   tried.lease = lease(out, asked, std::move(life));

@@ -10,6 +10,7 @@
 
 #include "backends/mysql/connection.hpp"
 #include "backends/mysql/place.hpp"
+#include "backends/mysql/pulse.hpp"
 #include "backends/mysql/schema.hpp"
 #include "backends/mysql/state.hpp"
 #include "backends/mysql/statements.hpp"
@@ -54,6 +55,7 @@ class Acquisition {
   Result<std::unique_ptr<Lease>> get();
   Result<Tried> attempt();
   std::string forget_unused(const std::string& mark);
+  std::string beat();
   Result<void> look_at_tables();
   Result<void> queue();
   Result<bool> has_room();
@@ -78,6 +80,7 @@ class Acquisition {
   std::unique_ptr<Lease> lease(const Outcome& out, Deadline asked, util::LifeToken life = {});
 
   Deadline patience() const { return patience_.call_until(); }
+  bool on_cluster() const { return connection_->on_cluster(); }
   bool time_is_up() const { return wait_.until <= Clock::now(); }
   Error busy() const { return {Errc::busy, util::in_quotes(request_.key) + " is busy"}; }
 
@@ -86,7 +89,9 @@ class Acquisition {
   Request request_;
   const Wait& wait_;
   Patience patience_;
-  const Statements statements_;
+  Statements statements_;
+  Pulse pulse_;
+  Deadline beat_{};  // when we last renewed our row in the queue
 
   std::unique_ptr<Connection> connection_;
   std::unique_ptr<Connection> wakeup_connection_;

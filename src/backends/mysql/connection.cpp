@@ -69,6 +69,7 @@ Reply failed(Errc code, std::string message) { return {.error = Error{code, std:
 struct Connection::State {
   std::shared_ptr<Worker> worker;  // none: broken
   Worker::Greeting greeting;
+  std::shared_ptr<const Place> place;
   std::string server;
   bool is_set_up = false;
   bool sets_up = false;  // what is under way
@@ -119,11 +120,31 @@ Error merged(const std::vector<Error>& failures) {
 }
 
 // Since MariaDB 11.8 a word, before and elsewhere a number.
-bool is_writable(const Reply& reply) {
-  const auto& rows = reply.answers.at(0).rows;
+bool is_off(const Answer& answer) {
+  const auto& rows = answer.rows;
   if (rows.empty() || rows[0].empty()) return false;
   const std::string value = rows[0][0].value_or("");
   return value == "0" || value == "OFF";
+}
+
+// Whether the server belongs to a cluster, if that is not known yet.  On one, what is read is not
+// to be older than what the other servers have committed.  And a COMMIT that the cluster refuses is
+// to be an error: with wsrep_retry_autocommit, which is 1 by default, MariaDB (10.11) says it once
+// more if it came with other statements in one text, commits nothing, and reports success.
+Result<void> join_cluster(Connection& connection, const Place& place, Deadline deadline,
+                          Cancel cancel) {
+  constexpr unsigned kNoVariable = 1193;
+  using Is = Place::Cluster;
+  if (*place.cluster == Is::unknown) {
+    const Reply reply = connection.ask("SELECT @@wsrep_on", deadline, cancel);
+    if (!reply.ok() && reply.code != kNoVariable) return *reply.error;
+    *place.cluster = reply.ok() && !is_off(reply.answers.at(0)) ? Is::yes : Is::no;
+  }
+  if (*place.cluster == Is::no) return {};
+  const Reply reply = connection.ask("SET SESSION wsrep_sync_wait = 7, wsrep_retry_autocommit = 0",
+                                     deadline, cancel);
+  if (!reply.ok()) return *reply.error;
+  return {};
 }
 
 }  // namespace
@@ -154,13 +175,16 @@ Result<std::unique_ptr<Connection>> Connection::open(const std::shared_ptr<const
     state->server = place->shown_host(host);
     state->worker = std::move(got->first);
     state->greeting = got->second;
+    state->place = place;
     auto connection = std::unique_ptr<Connection>(new Connection(std::move(state)));
-    if (hosts == 1) return connection;
-    const Reply reply = connection->ask("SELECT @@GLOBAL.read_only", its, cancel);
+    const auto joined = join_cluster(*connection, *place, its, cancel);
+    if (joined && hosts == 1) return connection;
+    const Reply reply = joined ? connection->ask("SELECT @@GLOBAL.read_only", its, cancel)
+                               : Reply{.error = joined.error()};
     if (!reply.ok()) {
       failures.push_back(*reply.error);
       if (reply.error->code == Errc::cancelled) return *reply.error;
-    } else if (is_writable(reply)) {
+    } else if (is_off(reply.answers.at(0))) {
       *place->primary = number;
       return connection;
     } else {
@@ -232,6 +256,7 @@ int Connection::fd() const { return broken() ? -1 : state_->greeting.fd; }
 std::uint64_t Connection::id() const { return state_->greeting.id; }
 bool Connection::mariadb() const { return state_->greeting.mariadb; }
 bool Connection::skips_locked() const { return state_->greeting.skips_locked; }
+bool Connection::on_cluster() const { return *state_->place->cluster == Place::Cluster::yes; }
 bool Connection::broken() const { return !state_->worker; }
 
 void Connection::close() {

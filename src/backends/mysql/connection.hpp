@@ -64,6 +64,9 @@ class Connection {
   /// It knows SKIP LOCKED: MariaDB 10.6, MySQL 8.
   bool skips_locked() const;
 
+  /// It is one of the servers of a Galera cluster.
+  bool on_cluster() const;
+
   /// Closed; every later ask fails at once.
   bool broken() const;
 

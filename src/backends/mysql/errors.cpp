@@ -225,10 +225,10 @@ bool is_passing(unsigned code) {
   return code == 1213 || code == 1205 || code == 1020 || code == 1467 || code == 3058;
 }
 
-// 1290, 1792, 1836: the server has become read-only.  Another one may be the primary by now, or the
-// name of this one may lead to another.
+// 1047: this server has lost the others of its cluster.  1290, 1792, 1836: it has become read-only.
+// Another one may be well, or the name of this one may lead to another.
 bool ends_connection(unsigned code) {
-  constexpr std::array<unsigned, 12> kLast{1053, 1152, 1158, 1159, 1160, 1161,
+  constexpr std::array<unsigned, 13> kLast{1047, 1053, 1152, 1158, 1159, 1160, 1161,
                                            1290, 1792, 1836, 1927, 3169, 4031};
   return is_of_library(code) || std::find(kLast.begin(), kLast.end(), code) != kLast.end();
 }

@@ -24,7 +24,7 @@ namespace dlock::mysql {
 std::string Statements::forget_unused() const {
   const std::string week = " INTERVAL 7 DAY";
   const std::string now(kNow);
-  const std::string no_holder = mark_of_row(kHolderMark) + " IS NULL";
+  const std::string no_holder = marks_.of_row(kHolderMark) + " IS NULL";
   const std::string skip = " LIMIT 16 FOR UPDATE SKIP LOCKED) AS unused STRAIGHT_JOIN ";
   const std::string old_locks = "(SELECT id FROM " + tables_.locks +
                                 " WHERE id BETWEEN @dlock_from AND @dlock_to AND since < " + now +
@@ -53,7 +53,7 @@ std::string Statements::forget_unused() const {
          "@dlock_from, @dlock_to FROM " +
          tables_.locks + "; SELECT id INTO @dlock_to FROM " + tables_.locks +
          " WHERE id >= @dlock_from ORDER BY id LIMIT 15, 1; DELETE lock_row FROM " + old_locks +
-         "(" + kind_is(Kind::waiter) + " AND " + mark_of_row(kWaiterMark) +
+         "(" + kind_is(Kind::waiter) + " AND " + marks_.of_row(kWaiterMark) +
          " IS NULL OR expires_at < " + now + " AND " + no_holder + ")" + its_lock + "; UPDATE " +
          old_locks + "method = " + std::to_string(static_cast<int>(Method::row)) + " AND " +
          kind_is(Kind::holder) + " AND expires_at IS NULL AND " + no_holder + its_lock +

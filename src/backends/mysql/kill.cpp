@@ -1,6 +1,6 @@
 #include "backends/mysql/kill.hpp"
 
-#include "backends/mysql/statements.hpp"
+#include "backends/mysql/pulse.hpp"
 
 namespace dlock::mysql {
 namespace {
@@ -39,7 +39,7 @@ Result<bool> end_session(Connection& connection, std::uint64_t other, Deadline d
 
 Result<std::string> end_sessions_of(Connection& connection, std::string_view owner,
                                     Deadline deadline, Cancel cancel) {
-  const Reply sessions = connection.ask(sessions_of(owner), deadline, cancel);
+  const Reply sessions = connection.ask(marks_on(connection).sessions_of(owner), deadline, cancel);
   if (!sessions.ok()) return *sessions.error;
   const Answer& found = sessions.answers.back();
   std::string waits_for;

@@ -15,6 +15,7 @@
 
 #include "backends/mysql/errors.hpp"
 #include "backends/mysql/kill.hpp"
+#include "backends/mysql/pulse.hpp"
 #include "backends/mysql/statements.hpp"
 #include "core/lease_time.hpp"
 #include "core/lock_record.hpp"
@@ -39,7 +40,7 @@ class MysqlLease final : public Lease {
              std::unique_ptr<Connection> connection, Grant grant)
       : place_(std::move(place)),
         method_(method),
-        statements_(method, place_->prefix, grant.request.key),
+        statements_(method, place_->prefix, grant.request.key, marks_on(*connection)),
         request_(std::move(grant.request)),
         row_(grant.row),
         fence_(grant.fence),
@@ -159,7 +160,8 @@ std::optional<Answer> MysqlLease::find_out(Deadline deadline, Cancel cancel) {
   listens_to_ = -1;
   // What the session had under way is done, or never will be, once it has ended.
   if (!end_sessions_of(*connection_, request_.owner.id, until, cancel)) return std::nullopt;
-  const std::string ended = wait_for_mark(session_mark(request_.owner.id), remaining(until));
+  const std::string ended =
+      statements_.marks().wait_for(session_mark(request_.owner.id), remaining(until));
   Reply found = connection_->ask(ended + statements_.confirm(row_), until, cancel);
   if (!found.ok()) return std::nullopt;
   return std::move(found.answers.back());
@@ -248,9 +250,11 @@ Result<void> MysqlLease::end_command(Deadline until, Deadline deadline, Cancel c
   const bool expires = method_ != Method::row;
   request_.owner.ended = true;
   request_.owner.pid = expires ? 0 : getpid();
+  const Millis left = std::max(remaining(until), Millis{1});
+  Request rest = request_;
+  if (expires) rest.ttl = left;
   const std::string text =
-      statements_.end_command(row_, std::max(remaining(until), Millis{1}),
-                              format_lock_record(request_, life_.mark), expires && slots());
+      statements_.end_command(row_, left, format_lock_record(rest, life_.mark), expires && slots());
   std::unique_ptr<Connection> other;
   if (expires) {
     if (auto ok = connect(deadline, cancel); !ok) return ok;
@@ -268,7 +272,9 @@ Result<void> MysqlLease::end_command(Deadline until, Deadline deadline, Cancel c
   return {};
 }
 
+// On a cluster a force-release ends no session: only a renewal tells.
 int MysqlLease::event_fd() {
+  if (statements_.marks().on_cluster()) return -1;
   if (!events_) {
     events_.reset(epoll_create1(EPOLL_CLOEXEC));
     listen();

@@ -2,9 +2,12 @@
 // which is made when it is first needed.
 #include "backends/mysql/mysql_backend.hpp"
 
+#include <functional>
+
 #include "backends/mysql/acquire.hpp"
 #include "backends/mysql/errors.hpp"
 #include "backends/mysql/kill.hpp"
+#include "backends/mysql/pulse.hpp"
 #include "backends/mysql/state.hpp"
 #include "backends/mysql/statements.hpp"
 #include "core/patience.hpp"
@@ -36,9 +39,13 @@ class MysqlBackend final : public Backend {
                              Deadline deadline) override;
 
  private:
-  Statements statements(std::string_view key) const { return {method_, place_->prefix, key}; }
-  Result<Reply> ask(const std::string& text, Deadline deadline);
-  Result<std::vector<Party>> parties(const std::string& text, Deadline deadline);
+  // What is asked depends on the server.
+  using Text = std::function<std::string(const Statements&)>;
+  Result<Reply> ask(std::string_view key, const Text& text, Deadline deadline);
+  Result<std::vector<Party>> parties(std::string_view key, const Text& text, Deadline deadline);
+  Statements statements(std::string_view key) const {
+    return {method_, place_->prefix, key, marks_on(*connection_)};
+  }
 
   const std::shared_ptr<const Place> place_;
   const Method method_;
@@ -47,7 +54,7 @@ class MysqlBackend final : public Backend {
 
 // What is asked here may be asked twice.  A server that has no connection left may have one in a
 // moment.
-Result<Reply> MysqlBackend::ask(const std::string& text, Deadline deadline) {
+Result<Reply> MysqlBackend::ask(std::string_view key, const Text& text, Deadline deadline) {
   deadline = std::min(deadline, after(Clock::now(), place_->connect_timeout));
   const bool used = connection_ && !connection_->broken();
   for (unsigned tries = 1;; ++tries) {
@@ -57,7 +64,7 @@ Result<Reply> MysqlBackend::ask(const std::string& text, Deadline deadline) {
       if (!opened) return opened.error();
       connection_ = std::move(*opened);
     }
-    Reply reply = connection_->ask(text, deadline, Cancel());
+    Reply reply = connection_->ask(text(statements(key)), deadline, Cancel());
     if (reply.ok() || reply.code == kNoTable) return reply;
     if (used && connection_->broken() && Clock::now() < deadline) {
       connection_.reset();  // it was closed while nobody used it
@@ -73,21 +80,24 @@ Result<Reply> MysqlBackend::ask(const std::string& text, Deadline deadline) {
 }
 
 // Where there are no tables there are no locks.
-Result<std::vector<Party>> MysqlBackend::parties(const std::string& text, Deadline deadline) {
-  const auto reply = ask(text, deadline);
+Result<std::vector<Party>> MysqlBackend::parties(std::string_view key, const Text& text,
+                                                 Deadline deadline) {
+  const auto reply = ask(key, text, deadline);
   if (!reply) return reply.error();
   if (!reply.value().ok()) return std::vector<Party>();
   return parties_of(reply.value().answers.back());
 }
 
 Result<LockInfo> MysqlBackend::inspect(std::string_view key, Deadline deadline) {
-  auto found = parties(statements(key).look(true), deadline);
+  auto found = parties(
+      key, [](const Statements& say) { return say.look(true); }, deadline);
   if (!found) return found.error();
   return State(method_, std::move(*found)).info(std::string(key));
 }
 
 Result<std::vector<LockInfo>> MysqlBackend::list(std::string_view prefix, Deadline deadline) {
-  auto found = parties(statements("").list(prefix), deadline);
+  auto found = parties(
+      "", [&](const Statements& say) { return say.list(prefix); }, deadline);
   if (!found) return found.error();
   std::vector<LockInfo> locks;
   auto& all = found.value();
@@ -106,15 +116,17 @@ Result<std::vector<LockInfo>> MysqlBackend::list(std::string_view prefix, Deadli
 // The row says who did it before the holder can ask, which it does when its connection is closed.
 Result<bool> MysqlBackend::force_release(std::string_view key, std::string_view owner_id,
                                          std::string_view why, Deadline deadline) {
-  const Statements say = statements(key);
-  const auto broken = ask(say.break_grant(owner_id, why.substr(0, kLongestReason)), deadline);
+  const Text text = [&](const Statements& say) {
+    return say.break_grant(owner_id, why.substr(0, kLongestReason));
+  };
+  const auto broken = ask(key, text, deadline);
   if (!broken) return broken.error();
   const auto& answers = broken.value().answers;
   if (!broken.value().ok() || answers.at(0).affected != 1) return false;
   const auto ended = end_session(*connection_, number_in(answers.at(1)), deadline);
   if (!ended || !ended.value()) {
     if (method_ == Method::row) {
-      (void)connection_->ask(say.mend_grant(owner_id), deadline, Cancel());
+      (void)connection_->ask(statements(key).mend_grant(owner_id), deadline, Cancel());
       if (!ended) return ended.error();
       return Error{Errc::denied,
                    place_->shown + ": " + in_quotes(key) +

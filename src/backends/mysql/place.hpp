@@ -33,6 +33,10 @@ struct Place {
   Millis connect_timeout{5'000};  // for one host
   /// Which of the hosts could be written to last: it is asked first.
   std::shared_ptr<std::atomic<std::size_t>> primary = std::make_shared<std::atomic<std::size_t>>(0);
+  /// Whether they belong to a Galera cluster; unknown before the first connection.
+  enum class Cluster { unknown, no, yes };
+  std::shared_ptr<std::atomic<Cluster>> cluster =
+      std::make_shared<std::atomic<Cluster>>(Cluster::unknown);
 
   /// The host for messages: "mysql db1:3306", "mysql /run/mysqld/mysqld.sock".
   std::string shown_host(const HostPort& host) const;

@@ -51,7 +51,7 @@ bool conflict(const Request& request, unsigned slot, const Party& party) {
 }  // namespace
 
 std::optional<Party> parse_party(const Row& row) {
-  if (row.size() != 12) return std::nullopt;
+  if (row.size() != 13) return std::nullopt;
   const long long kind = signed_number(row, 1);
   const long long mode = signed_number(row, 4);
   if (kind < 0 || kind > 2) return std::nullopt;
@@ -69,6 +69,7 @@ std::optional<Party> parse_party(const Row& row) {
   party.present = row[9].has_value();
   party.slot = static_cast<unsigned>(std::min<std::uint64_t>(number(row, 10), 65'535));
   party.record = text(row, 11);
+  party.beats = number(row, 12);
   return party;
 }
 

@@ -27,6 +27,7 @@ struct Party {
   bool present = false;        // its connection is there
   unsigned slot = 0;           // of a holder with mysql-row: which row it has locked
   std::string record;          // empty if it was not asked for
+  std::uint64_t beats = 0;     // changes with each renewal
 };
 
 /// The row as Statements::look() asks for it; none if it makes no sense.

@@ -24,28 +24,12 @@
 #include <algorithm>
 
 #include "backends/mysql/clauses.hpp"
+#include "backends/mysql/pulse.hpp"
 #include "backends/mysql/sql.hpp"
 #include "core/lock_record.hpp"
 
 namespace dlock::mysql {
 namespace {
-
-constexpr std::string_view kSessionMark = "dlock.s.";
-constexpr std::string_view kRecorderMark = "dlock.n.";
-constexpr std::string_view kWakeupMark = "dlock.g.";
-
-// What keeps others out: a lease that has not expired (without an end, until somebody breaks it),
-// or a session that has not ended, which it does when nothing came from it for a ttl.
-std::string lives() {
-  return "(expires_at IS NULL OR expires_at > " + std::string(kNow) + " OR " +
-         mark_of_row(kHolderMark) + " IS NOT NULL)";
-}
-
-// What the session that says this may still call its own.
-std::string is_ours() {
-  return "(expires_at > " + std::string(kNow) + " OR " + mark_of_row(kHolderMark) +
-         " = CONNECTION_ID())";
-}
 
 // NULL where there is no row of the key.
 std::string next_fence() { return "GREATEST(@dlock_version + 1, " + std::string(kNowMs) + ")"; }
@@ -76,70 +60,39 @@ constexpr const char* kOutcome =
 
 }  // namespace
 
-std::string holder_mark(std::string_view owner) { return std::string(kHolderMark) += owner; }
-std::string waiter_mark(std::string_view owner) { return std::string(kWaiterMark) += owner; }
-std::string session_mark(std::string_view owner) { return std::string(kSessionMark) += owner; }
-std::string recorder_mark(std::string_view owner) { return std::string(kRecorderMark) += owner; }
-std::string wakeup_mark(std::string_view owner) { return std::string(kWakeupMark) += owner; }
-
-namespace {
-
-// Never a negative time: for ever to one kind of server and NULL to the other.
-std::string get_lock(const std::string& mark, Millis wait) {
-  const auto seconds = std::max<std::int64_t>((wait.count() + 999) / 1'000, 0);
-  return "GET_LOCK(" + literal(mark) + ", " + std::to_string(seconds) + ")";
-}
-
-// Once, however often it is said: RELEASE_LOCK undoes one GET_LOCK only.
-std::string have(const std::string& mark) {
-  return "(IS_USED_LOCK(" + literal(mark) + ") = CONNECTION_ID() OR " + get_lock(mark, Millis{0}) +
-         " = 1)";
-}
-
-// Of a session that may come to hold the lock.
-std::string have_both(std::string_view owner) {
-  return have(session_mark(owner)) + " AND " + have(holder_mark(owner));
-}
-
-}  // namespace
-
-// MariaDB would not tell of a deadlock after DO.
-std::string wait_for_mark(const std::string& mark, Millis wait) {
-  return "SELECT IF(" + get_lock(mark, wait) + " = 1, RELEASE_LOCK(" + literal(mark) + "), 0); ";
-}
-
-std::string sessions_of(std::string_view owner) {
-  return "SELECT IS_USED_LOCK(" + literal(session_mark(owner)) + "), IS_USED_LOCK(" +
-         literal(recorder_mark(owner)) + ")";
-}
-
-std::string take_over(std::string_view owner, Millis wait) {
-  return "SELECT " + get_lock(session_mark(owner), wait) + " = 1 AND " +
-         get_lock(recorder_mark(owner), wait) + " = 1";
-}
-
-std::string take_mark(const std::string& mark) { return "SELECT " + have(mark) + "; "; }
-
-std::string release_mark(const std::string& mark) {
-  return "DO RELEASE_LOCK(" + literal(mark) + "); ";
-}
-
-Statements::Statements(Method method, const std::string& prefix, std::string_view key)
+Statements::Statements(Method method, const std::string& prefix, std::string_view key, Marks marks)
     : method_(method),
       tables_(prefix),
       method_text_(std::to_string(static_cast<int>(method))),
-      key_(literal(key)) {}
+      key_(literal(key)),
+      marks_(std::move(marks)) {}
 
 std::string Statements::of_key() const {
   return "method = " + method_text_ + " AND name = " + key_;
 }
 
+// What keeps others out: a lease that has not expired (without an end, until somebody breaks it),
+// or a session that has not ended, which it does when nothing came from it for a ttl.
+std::string Statements::lives() const {
+  return "(expires_at IS NULL OR NOT " + marks_.is_expired() + " OR " + marks_.of_row(kHolderMark) +
+         " IS NOT NULL)";
+}
+
+// What the session that says this may still call its own.
+std::string Statements::is_ours() const {
+  return "(expires_at > " + std::string(kNow) + " OR " + marks_.is_own(kHolderMark) + ")";
+}
+
+// Of a session that may come to hold the lock.
+std::string Statements::have_both(std::string_view owner) const {
+  return marks_.have(session_mark(owner)) + " AND " + marks_.have(holder_mark(owner));
+}
+
 std::string Statements::columns(bool records) const {
   return "SELECT id, kind, name, owner, mode, slots, fence, TIMESTAMPDIFF(MICROSECOND, since, " +
-         std::string(kNow) + "), TIMESTAMPDIFF(MICROSECOND, " + std::string(kNow) +
-         ", expires_at), IF(" + kind_is(Kind::waiter) + ", " + mark_of_row(kWaiterMark) + ", " +
-         mark_of_row(kHolderMark) + "), slot, " +
-         (records ? "record" : "IF(" + kind_is(Kind::holder) + ", record, '')") + " FROM " +
+         std::string(kNow) + "), " + marks_.time_left() + ", IF(" + kind_is(Kind::waiter) + ", " +
+         marks_.of_row(kWaiterMark) + ", " + marks_.of_row(kHolderMark) + "), slot, " +
+         (records ? "record" : "IF(" + kind_is(Kind::holder) + ", record, '')") + ", beats FROM " +
          tables_.locks;
 }
 
@@ -157,13 +110,13 @@ std::string Statements::in_way(const Request& request, std::uint64_t own, bool e
   const std::string from = "FROM " + tables_.locks + " WHERE " + of_key() + " AND ";
   std::string holder = kind_is(Kind::holder);
   if (method_ == Method::row) {
-    holder += " AND " + mark_of_row(kHolderMark) + " IS NOT NULL";
+    holder += " AND " + marks_.of_row(kHolderMark) + " IS NOT NULL";
   } else if (!expired_too) {
     holder += " AND " + lives();
   }
   std::string ahead = kind_is(Kind::waiter);
   if (own != 0) ahead += " AND id < " + std::to_string(own);
-  ahead += " AND " + mark_of_row(kWaiterMark) + " IS NOT NULL";
+  ahead += " AND " + marks_.of_row(kWaiterMark) + " IS NOT NULL";
   if (request.mode == Mode::slots) {
     const std::string slots = std::to_string(request.slots);
     return "(EXISTS (SELECT 1 " + from + holder + " AND (mode <> " + mode_number(Mode::slots) +
@@ -206,10 +159,10 @@ std::string Statements::attempt(const Request& request, std::uint64_t own) const
   const std::string raise = "UPDATE " + tables_.keys + " SET version = @dlock_fence WHERE " +
                             of_key() + " AND slot = 0 AND ";
   const std::string number = "SET @dlock_fence = " + next_fence();
-  const std::string clear =
-      "DELETE FROM " + tables_.locks + " WHERE " + of_key() + " AND (" + kind_is(Kind::broken) +
-      " OR (" + kind_is(Kind::holder) + " AND " + mark_of_row(kHolderMark) +
-      " IS NULL)) AND expires_at <= " + std::string(kNow) + " AND @dlock_fit AND ";
+  const std::string clear = "DELETE FROM " + tables_.locks + " WHERE " + of_key() + " AND (" +
+                            kind_is(Kind::broken) + " AND expires_at <= " + std::string(kNow) +
+                            " OR " + kind_is(Kind::holder) + " AND " + marks_.is_expired() +
+                            " AND " + marks_.of_row(kHolderMark) + " IS NULL) AND @dlock_fit AND ";
   std::string check;
   if (method_ == Method::version) {
     check = "SELECT version INTO @dlock_version" + row + "; " + number + "; START TRANSACTION; " +
@@ -225,9 +178,8 @@ std::string Statements::attempt(const Request& request, std::uint64_t own) const
       grant(request, own, have_both(request.owner.id), check, in_way(request, own, true), 0, {});
   if (method_ == Method::table) text += raise + "@dlock_won > 0; ";
   return text + "SET SESSION wait_timeout = IF(@dlock_won > 0, " + idle_limit(request.ttl) + ", " +
-         kIdleLimit + "); " + kOutcome + look(false) +
-         "; COMMIT; DO IF(@dlock_won > 0, RELEASE_LOCK(" + literal(waiter_mark(request.owner.id)) +
-         "), 0)";
+         kIdleLimit + "); " + kOutcome + look(false) + "; COMMIT; DO IF(@dlock_won > 0, " +
+         marks_.release(waiter_mark(request.owner.id)) + ", 0)";
 }
 
 Outcome outcome(const Answer& answer) {
@@ -268,11 +220,12 @@ std::string Statements::record_holder(const Request& request, std::uint64_t own,
                             " AND expires_at <= " + std::string(kNow) + "; ";
   const bool slots = request.mode == Mode::slots;
   const std::string other = "EXISTS (SELECT 1 FROM " + tables_.locks + " WHERE " + of_key() +
-                            " AND " + kind_is(Kind::holder) + " AND " + mark_of_row(kHolderMark) +
+                            " AND " + kind_is(Kind::holder) + " AND " + marks_.of_row(kHolderMark) +
                             " IS NOT NULL AND (mode " + (slots ? "<> " : "= ") +
                             mode_number(Mode::slots) +
                             (slots ? " OR slots <> " + std::to_string(request.slots) : "") + "))";
-  return grant(request, own, have(recorder_mark(request.owner.id)), check, other, slot, life) +
+  return grant(request, own, marks_.have(recorder_mark(request.owner.id)), check, other, slot,
+               life) +
          "UPDATE " + tables_.keys + " SET version = @dlock_fence WHERE " + of_key() +
          " AND slot = 0 AND @dlock_won > 0; " + kOutcome + look(false) + "; COMMIT; DO 0";
 }
@@ -305,13 +258,23 @@ std::string Statements::survey() const {
 }
 
 std::string Statements::join(const Request& request) const {
-  return "SET @dlock_marked = " + have(session_mark(request.owner.id)) + " AND " +
-         have(waiter_mark(request.owner.id)) + "; INSERT INTO " + tables_.locks + kColumns +
+  return "SET @dlock_marked = " + marks_.have(session_mark(request.owner.id)) + " AND " +
+         marks_.have(waiter_mark(request.owner.id)) + "; INSERT INTO " + tables_.locks + kColumns +
          " SELECT " + method_text_ + ", " + key_ + ", " +
          std::to_string(static_cast<int>(Kind::waiter)) + ", NULL, 0, " +
          literal(request.owner.id) + ", " + mode_number(request.mode) + ", " +
-         std::to_string(request.slots) + ", 0, 0, " + std::string(kNow) + ", NULL, " +
+         std::to_string(request.slots) + ", 0, 0, " + std::string(kNow) + ", " +
+         (marks_.on_cluster() ? in(kWaiterLease) : "NULL") + ", " +
          literal(format_lock_record(request)) + " FROM DUAL WHERE @dlock_marked";
+}
+
+std::string Statements::beat(std::uint64_t id) const {
+  return "UPDATE " + tables_.locks + " SET beats = beats + 1, expires_at = " + in(kWaiterLease) +
+         " WHERE id = " + std::to_string(id) + " AND " + kind_is(Kind::waiter) + "; ";
+}
+
+std::string Statements::forget_late(std::string_view owner, std::uint64_t own) const {
+  return leave(owner) + " AND id <> " + std::to_string(own) + "; ";
 }
 
 std::string Statements::leave(std::string_view owner) const {
@@ -320,7 +283,7 @@ std::string Statements::leave(std::string_view owner) const {
 
 std::string Statements::sweep(const std::vector<std::uint64_t>& ids) const {
   return "DELETE FROM " + tables_.locks + " WHERE id IN (" + list_of(ids) + ") AND " +
-         kind_is(Kind::waiter) + " AND " + mark_of_row(kWaiterMark) + " IS NULL";
+         kind_is(Kind::waiter) + " AND " + marks_.of_row(kWaiterMark) + " IS NULL";
 }
 
 std::string Statements::pass_over(std::uint64_t id) const {
@@ -331,11 +294,11 @@ std::string Statements::pass_over(std::uint64_t id) const {
 // If the lease has expired, GET_LOCK would keep other clients out until the server notices that
 // this session has ended.
 std::string Statements::resume(std::uint64_t id, std::string_view owner, Millis ttl) const {
-  return "SET SESSION wait_timeout = " + idle_limit(ttl) + "; DO " + have(session_mark(owner)) +
-         "; SELECT IF(EXISTS (SELECT 1 FROM " + tables_.locks +
+  return "SET SESSION wait_timeout = " + idle_limit(ttl) + "; DO " +
+         marks_.have(session_mark(owner)) + "; SELECT IF(EXISTS (SELECT 1 FROM " + tables_.locks +
          " WHERE id = " + std::to_string(id) + " AND " + kind_is(Kind::holder) +
-         " AND expires_at > " + std::string(kNow) + "), GET_LOCK(" + literal(holder_mark(owner)) +
-         ", 0), 0)";
+         " AND expires_at > " + std::string(kNow) + "), " + marks_.have(holder_mark(owner)) +
+         ", 0)";
 }
 
 // The count of the beats always changes: a row that is set to what it was is not "affected".
@@ -350,31 +313,33 @@ std::string Statements::renew(std::uint64_t id, Millis ttl) const {
   return change_holder(id, "expires_at = " + in(ttl));
 }
 
+// On a cluster others add kMostSkew before the lease is over for them, for renewals that may come.
 std::string Statements::end_command(std::uint64_t id, Millis left, const std::string& record,
                                     bool slots) const {
+  if (marks_.on_cluster()) left -= Pulse::kMostSkew;
   return change_holder(id, "record = " + literal(record) +
                                (method_ == Method::row ? "" : ", expires_at = " + in(left))) +
          (slots ? "; " + first_wakeup() : "");
 }
 
 std::string Statements::confirm(std::uint64_t id) const {
-  return "SELECT kind, why, " + mark_of_row(kHolderMark) + " = CONNECTION_ID() FROM " +
-         tables_.locks + " WHERE id = " + std::to_string(id) + " AND " + of_key();
+  return "SELECT kind, why, " + marks_.is_own(kHolderMark) + " FROM " + tables_.locks +
+         " WHERE id = " + std::to_string(id) + " AND " + of_key();
 }
 
 std::string Statements::release(std::uint64_t id, std::string_view owner, bool slots) const {
   std::string text =
       "DELETE FROM " + tables_.locks + " WHERE id = " + std::to_string(id) + " AND " + of_key() +
       " AND " + kind_is(Kind::holder) + (method_ == Method::row ? "" : " AND " + is_ours()) + "; " +
-      confirm(id) + "; " + (method_ == Method::row ? "COMMIT; " : "") + "DO RELEASE_LOCK(" +
-      literal(holder_mark(owner)) + "), RELEASE_LOCK(" + literal(session_mark(owner)) + ")";
+      confirm(id) + "; " + (method_ == Method::row ? "COMMIT; " : "") + "DO " +
+      marks_.release(holder_mark(owner)) + ", " + marks_.release(session_mark(owner));
   if (slots) text += "; " + first_wakeup();
   return text;
 }
 
 // The connection of the first who has one.
 std::string Statements::first_wakeup() const {
-  const std::string wakeup = mark_of_row(kWakeupMark);
+  const std::string wakeup = marks_.of_row(kWakeupMark);
   const std::string waiters =
       tables_.locks + " WHERE " + of_key() + " AND " + kind_is(Kind::waiter);
   return "SELECT " + wakeup + " FROM " + waiters + " AND id = (SELECT MIN(id) FROM " + waiters +
@@ -394,7 +359,7 @@ std::string Statements::break_grant(std::string_view owner, std::string_view why
          " SET kind = " + std::to_string(static_cast<int>(Kind::broken)) +
          ", sole = NULL, why = " + literal(why) + ", expires_at = " + in(kKept) + " WHERE " +
          of_key() + " AND owner = " + literal(owner) + " AND " + kind_is(Kind::holder) + " AND " +
-         alive + "; SELECT IS_USED_LOCK(" + literal(session_mark(owner)) + "); " + first_wakeup();
+         alive + "; SELECT " + marks_.session(session_mark(owner)) + "; " + first_wakeup();
 }
 
 std::string Statements::mend_grant(std::string_view owner) const {

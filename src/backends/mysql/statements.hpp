@@ -8,39 +8,19 @@
 #include <vector>
 
 #include "backends/mysql/answer.hpp"
+#include "backends/mysql/marks.hpp"
 #include "backends/mysql/schema.hpp"
 #include "core/backend.hpp"
 
 namespace dlock::mysql {
 
-/// The mark of a session: the name of a user-level lock (GET_LOCK) that a session has for as long
-/// as it is there.  Those that wait for it wake up when the session ends or releases it.  Of the
-/// session of a holder, and of a waiter:
-std::string holder_mark(std::string_view owner);
-std::string waiter_mark(std::string_view owner);
-/// Of any session of an acquire(), for its next session to find and end it; and of the session that
-/// says record_holder().
-std::string session_mark(std::string_view owner);
-std::string recorder_mark(std::string_view owner);
-/// The mark of a wakeup connection: a waiter has it only for a holder that leaves to end it.
-std::string wakeup_mark(std::string_view owner);
-
-/// Waits until no session has the mark, but not longer than `wait`, in whole seconds.
-std::string wait_for_mark(const std::string& mark, Millis wait);
-/// The sessions of this owner: two numbers, or NULL.
-std::string sessions_of(std::string_view owner);
-/// Waits until the sessions of this owner have ended, but not longer than `wait`, in whole seconds,
-/// for each, and takes their marks.  An answer: 1 if so.  While this session lives, no text of that
-/// owner that comes late takes the lock or joins the queue.
-std::string take_over(std::string_view owner, Millis wait);
-/// Takes the mark if no other session has it.  An answer: 1 if this session has it now.
-std::string take_mark(const std::string& mark);
-/// Releases it, which wakes those that wait for it.
-std::string release_mark(const std::string& mark);
-
 class Statements {
  public:
-  Statements(Method method, const std::string& prefix, std::string_view key);
+  Statements(Method method, const std::string& prefix, std::string_view key, Marks marks = {});
+
+  /// Of the server that the texts are for.
+  const Marks& marks() const { return marks_; }
+  void set_marks(Marks marks) { marks_ = std::move(marks); }
 
   /// Answers: the rows of the key (parse_party), in order.  `records`: with the records of those
   /// that wait, too.
@@ -75,6 +55,12 @@ class Statements {
 
   /// A row for who waits.  The answer has its id.
   std::string join(const Request& request) const;
+  // Both for a cluster, and go in front of another text.
+  /// Renews the lease of that row.
+  std::string beat(std::uint64_t id) const;
+  /// Removes what an earlier text of this owner has left that was carried out late: all its rows
+  /// but `own`.
+  std::string forget_late(std::string_view owner, std::uint64_t own) const;
   /// Removes what there is of this owner.
   std::string leave(std::string_view owner) const;
   /// Removes the rows of waiters whose connections have gone.
@@ -86,7 +72,7 @@ class Statements {
   std::string pass_over(std::uint64_t id) const;
 
   /// Goes behind renew() on a connection that is new: makes it the holder's, if the lease goes on.
-  /// The last answer: as that of take_mark().
+  /// The last answer: as that of Marks::take().
   std::string resume(std::uint64_t id, std::string_view owner, Millis ttl) const;
   /// The first answer has affected == 1 if the lease is extended; the second, what there is of
   /// the row: kind, why.
@@ -115,6 +101,9 @@ class Statements {
 
  private:
   std::string of_key() const;
+  std::string lives() const;
+  std::string is_ours() const;
+  std::string have_both(std::string_view owner) const;
   std::string first_wakeup() const;
   std::string change_holder(std::uint64_t id, const std::string& changes) const;
   std::string columns(bool records) const;
@@ -127,6 +116,7 @@ class Statements {
   const Tables tables_;
   const std::string method_text_;
   const std::string key_;  // a literal
+  Marks marks_;
 };
 
 /// What attempt() says of itself.
