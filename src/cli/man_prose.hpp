@@ -936,9 +936,7 @@ waits for
 .SS How they wait
 A waiter sleeps in the server, in
 .BR GET_LOCK() ,
-on a connection of its own, and does not poll; the first one for a
-.B mysql\-row
-sleeps at the row itself.
+on a connection of its own, and does not poll.
 The holder that releases the lock wakes the next waiter.
 .PP
 So there is a connection for each holder and for each waiter, and a second one

@@ -246,6 +246,34 @@ TEST_P(MysqlWaiting, ThoseBehindAStoppedWaiterKeepTheirPlaces) {
   EXPECT_TRUE(lease && release(*lease));
 }
 
+// Its session may be the next one that the server would grant a row lock; and nobody may end it, if
+// it is one of another user.
+TEST_P(MysqlWaiting, AWaiterProcessThatIsStoppedHoldsNobodyUp) {
+  make_tables();
+  server->ask("CREATE USER other@'%'; GRANT ALL ON test.* TO other@'%'");
+  for (const std::string user : {"app:sesame", "other"}) {
+    auto lease = hold(*a, patient());
+    const pid_t pid = ::fork();
+    ASSERT_GE(pid, 0);
+    if (pid == 0) {
+      ::alarm(60);
+      auto backend = client_of(user);
+      (void)backend->acquire(patient(), {});
+      ::_exit(0);
+    }
+    EXPECT_TRUE(processes_become(1, "state = 'User lock'"));
+    ::kill(pid, SIGSTOP);
+    ::waitpid(pid, nullptr, WUNTRACED);
+    EXPECT_TRUE(release(*lease));
+    Waiting next(client(), patient());
+    EXPECT_LT(time_of([&] { lease = next.lease(); }), here(Millis{4'000})) << user;
+    EXPECT_TRUE(lease && release(*lease));
+    ::kill(pid, SIGKILL);
+    ::waitpid(pid, nullptr, 0);
+    EXPECT_TRUE(rows_become(0));
+  }
+}
+
 // MariaDB refuses one of two waits for each other, and by turns, since each begins anew.
 TEST_P(MysqlWaiting, AWaitThatTheServerRefusesAsADeadlockCostsNoPlaceInTheQueue) {
   constexpr unsigned kDeadlock = 1213;

@@ -126,10 +126,10 @@ SELECT IS_USED_LOCK(:session_mark);
 SELECT IS_USED_LOCK(CONCAT('dlock.g.', owner)) FROM dlock_locks WHERE method = 3 AND name = :key AND kind = 1 AND id = (SELECT MIN(id) FROM dlock_locks WHERE method = 3 AND name = :key AND kind = 1 AND IS_USED_LOCK(CONCAT('dlock.g.', owner)) IS NOT NULL)
 
 -- lock_row, mysql-row, exclusive
-SET SESSION wait_timeout = 30, innodb_lock_wait_timeout = 60;
+SET SESSION wait_timeout = 30;
 SELECT (IS_USED_LOCK(:session_mark) = CONNECTION_ID() OR GET_LOCK(:session_mark, 0) = 1) AND (IS_USED_LOCK(:holder_mark) = CONNECTION_ID() OR GET_LOCK(:holder_mark, 0) = 1);
 START TRANSACTION;
-SELECT slot FROM dlock_keys WHERE method = 2 AND name = :key AND slot BETWEEN 1 AND 1 ORDER BY slot LIMIT 1 FOR UPDATE
+SELECT slot FROM dlock_keys WHERE method = 2 AND name = :key AND slot BETWEEN 1 AND 1 ORDER BY slot LIMIT 1 FOR UPDATE SKIP LOCKED
 
 -- record_holder, mysql-row, exclusive
 SET @dlock_marked = (IS_USED_LOCK(:recorder_mark) = CONNECTION_ID() OR GET_LOCK(:recorder_mark, 0) = 1), @dlock_fit = ((SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE() AND engine = 'InnoDB' AND table_name = X'646c6f636b5f6b657973') + (SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE() AND engine = 'InnoDB' AND table_name = X'646c6f636b5f6c6f636b73') = 2), @dlock_version = NULL, @dlock_fence = NULL, @dlock_may = 0, @dlock_won = 0;
@@ -147,10 +147,10 @@ COMMIT;
 DO 0
 
 -- lock_row, mysql-row, shared
-SET SESSION wait_timeout = 30, innodb_lock_wait_timeout = 60;
+SET SESSION wait_timeout = 30;
 SELECT (IS_USED_LOCK(:session_mark) = CONNECTION_ID() OR GET_LOCK(:session_mark, 0) = 1) AND (IS_USED_LOCK(:holder_mark) = CONNECTION_ID() OR GET_LOCK(:holder_mark, 0) = 1);
 START TRANSACTION;
-SELECT slot FROM dlock_keys WHERE method = 2 AND name = :key AND slot BETWEEN 1 AND 1 ORDER BY slot LIMIT 1 LOCK IN SHARE MODE
+SELECT slot FROM dlock_keys WHERE method = 2 AND name = :key AND slot BETWEEN 1 AND 1 ORDER BY slot LIMIT 1 LOCK IN SHARE MODE SKIP LOCKED
 
 -- record_holder, mysql-row, shared
 SET @dlock_marked = (IS_USED_LOCK(:recorder_mark) = CONNECTION_ID() OR GET_LOCK(:recorder_mark, 0) = 1), @dlock_fit = ((SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE() AND engine = 'InnoDB' AND table_name = X'646c6f636b5f6b657973') + (SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE() AND engine = 'InnoDB' AND table_name = X'646c6f636b5f6c6f636b73') = 2), @dlock_version = NULL, @dlock_fence = NULL, @dlock_may = 0, @dlock_won = 0;
@@ -168,10 +168,10 @@ COMMIT;
 DO 0
 
 -- lock_row, mysql-row, slots
-SET SESSION wait_timeout = 30, innodb_lock_wait_timeout = 60;
+SET SESSION wait_timeout = 30;
 SELECT (IS_USED_LOCK(:session_mark) = CONNECTION_ID() OR GET_LOCK(:session_mark, 0) = 1) AND (IS_USED_LOCK(:holder_mark) = CONNECTION_ID() OR GET_LOCK(:holder_mark, 0) = 1);
 START TRANSACTION;
-SELECT slot FROM dlock_keys WHERE method = 2 AND name = :key AND slot BETWEEN 1 AND 3 ORDER BY slot LIMIT 1 FOR UPDATE
+SELECT slot FROM dlock_keys WHERE method = 2 AND name = :key AND slot BETWEEN 1 AND 3 ORDER BY slot LIMIT 1 FOR UPDATE SKIP LOCKED
 
 -- record_holder, mysql-row, slots
 SET @dlock_marked = (IS_USED_LOCK(:recorder_mark) = CONNECTION_ID() OR GET_LOCK(:recorder_mark, 0) = 1), @dlock_fit = ((SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE() AND engine = 'InnoDB' AND table_name = X'646c6f636b5f6b657973') + (SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE() AND engine = 'InnoDB' AND table_name = X'646c6f636b5f6c6f636b73') = 2), @dlock_version = NULL, @dlock_fence = NULL, @dlock_may = 0, @dlock_won = 0;

@@ -56,7 +56,7 @@ std::string texts() {
       const Request request = request_in(mode);
       const std::string which = std::string(", ") + name + ", " + std::string(mode_name(mode));
       if (method == Method::row) {
-        put(out, "lock_row" + which, say.lock_row(request, true, true), request);
+        put(out, "lock_row" + which, say.lock_row(request, true), request);
         put(out, "record_holder" + which, say.record_holder(request, 7, 1, ""), request);
       } else {
         put(out, "attempt" + which, say.attempt(request, 7), request);

@@ -2,9 +2,8 @@
 //           nothing, and returns the holders and waiters.  For mysql-row see acquire_row.cpp.
 // Queueing. A waiter has a row in the queue, and its session has a mark (GET_LOCK).  A waiter waits
 //           for the mark of one before it: see state.cpp.  The first waiter waits for the mark of
-//           the holder; with mysql-row, for the row lock itself.  If a row is there and its mark is
-//           free, the session of its owner has ended: the row of a waiter is deleted, and the lease
-//           of a holder is waited for.
+//           the holder.  If a row is there and its mark is free, the session of its owner has
+//           ended: the row of a waiter is deleted, and the lease of a holder is waited for.
 // Slots.    Any of several holders may make room, but a session cannot wait for one of several
 //           marks.  So the first waiter has a second connection, the wakeup connection, which a
 //           holder ends with KILL when it leaves.  KILL QUERY would be cheaper, but it is lost if
@@ -326,7 +325,6 @@ Result<void> Acquisition::sleep(const State& state, const Decision& decision) {
     case Is::full:
       return await_room(decision.party->left);
     case Is::held: {
-      if (method_ == Method::row) return {};  // the next try waits for the row lock
       const Party& holder = *decision.party;
       const auto record = parse_lock_record(holder.record);
       if (!holder.present && holder.left && record && record->owner.ended) {

@@ -1,7 +1,9 @@
-// Trying.   The row lock is taken on the connection that keeps it.  Then, on another one, a row of
-//           the table of locks records the holder and the number of the grant: what the transaction
-//           that holds the row lock writes would be undone if the server crashed, and the number
-//           given twice.
+// Trying.   The row lock is taken on the connection that keeps it, and never waited for (SKIP
+//           LOCKED): if the process of a waiter were stopped meanwhile, the server would grant its
+//           session the lock, and nobody would run.  Waiters sleep as acquire.cpp says.  Then, on
+//           another one, a row of the table of locks records the holder and the number of the
+//           grant: what the transaction that holds the row lock writes would be undone if the
+//           server crashed, and the number given twice.
 // Delay.    (Chubby calls it lock delay.)  The row lock ends with its connection.  Then the next
 //           holder can have it before the earlier one knows of its loss and has ended its command:
 //             1. A holds the row lock; its command runs.  The server is killed and restarted.
@@ -36,8 +38,6 @@ namespace {
 // Between two looks whether an earlier holder has removed its record.  No lock of the server can
 // tell it: those of that holder have ended.
 constexpr Millis kLookForRecord{250};
-// innodb_lock_wait_timeout, as lock_row() sets it.
-constexpr Millis kLongestRowWait{60'000};
 constexpr Millis kNobodySaid = Millis::max();
 
 }  // namespace
@@ -92,14 +92,10 @@ Result<Reply> Acquisition::survey() {
   }
 }
 
-// 0: none is free.  The server gives up a wait after a minute, since it does not notice before that
-// nobody waits any more; then all is looked at again.
-Result<unsigned> Acquisition::lock_row(bool wait) {
-  const Deadline until =
-      wait ? std::min(wait_.until, after(patience(), kLongestRowWait)) : patience();
-  const Reply reply = connection_->ask(statements_.lock_row(request_, connection_->mariadb(), wait),
-                                       until, wait_.cancel);
-  if (!reply.ok() && wait && time_is_up() && reply.error->code == Errc::unreachable) return busy();
+// 0: none is free.
+Result<unsigned> Acquisition::lock_row() {
+  const Reply reply = connection_->ask(statements_.lock_row(request_, connection_->mariadb()),
+                                       patience(), wait_.cancel);
   if (!reply.ok() && (connection_->broken() || !is_passing(reply.code))) {
     return explain(reply, *place_);
   }
@@ -116,16 +112,15 @@ Result<Acquisition::Tried> Acquisition::attempt_row() {
   State state = state_of(surveyed.value().answers.back());
   const Decision decision = state.decide(request_, own_);
   using Is = Decision::Kind;
-  const bool is_held = decision.kind == Is::held;
-  if (decision.kind != Is::take && decision.kind != Is::full && !(is_held && own_ != 0)) {
+  // The row lock of such a holder is free, and its command is waited for with the row locked.
+  const bool has_ended = decision.kind == Is::held && own_ != 0 && !decision.party->present;
+  if (decision.kind != Is::take && decision.kind != Is::full && !has_ended) {
     return Tried{nullptr, std::move(state)};
   }
-  // Who has locked the row has not said so yet, or is no dlock: that is waited for, too.
-  const bool wait = own_ != 0 && decision.kind != Is::full && request_.mode != Mode::slots;
-  if (is_held) tell(state);
   const Deadline asked = Clock::now();
-  const auto slot = lock_row(wait);
+  const auto slot = lock_row();
   if (!slot) return slot.error();
+  // The session that has locked it has not recorded that yet, or is not of dlock.
   if (slot.value() == 0) return Tried{nullptr, std::move(state)};
   return take_row(slot.value(), asked);
 }
@@ -155,8 +150,7 @@ Result<Acquisition::Tried> Acquisition::take_row(unsigned slot, Deadline asked) 
     if (auto undone = ask(statements_.unlock_row()); !undone) return undone.error();
     return tried;
   }
-  if (own_ != 0) {  // the row lock may have been waited for: the ttl is counted from here
-    asked = Clock::now();
+  if (own_ != 0) {
     auto said = ask("DO " + statements_.marks().release(waiter_mark(request_.owner.id)));
     if (!said) return said.error();
   }

@@ -193,15 +193,14 @@ Attempted attempted(const std::vector<Answer>& answers) {
   return {outcome(answers.at(answers.size() - 4)), answers.at(answers.size() - 3)};
 }
 
-std::string Statements::lock_row(const Request& request, bool mariadb, bool wait) const {
+std::string Statements::lock_row(const Request& request, bool mariadb) const {
   const bool shared = request.mode == Mode::shared;
   const unsigned last = request.mode == Mode::slots ? request.slots : 1;
   const std::string how = !shared ? " FOR UPDATE" : mariadb ? " LOCK IN SHARE MODE" : " FOR SHARE";
-  return "SET SESSION wait_timeout = " + idle_limit(request.ttl) +
-         ", innodb_lock_wait_timeout = 60; " + "SELECT " + have_both(request.owner.id) +
-         "; START TRANSACTION; SELECT slot FROM " + tables_.keys + " WHERE " + of_key() +
-         " AND slot BETWEEN 1 AND " + std::to_string(last) + " ORDER BY slot LIMIT 1" + how +
-         (wait ? "" : " SKIP LOCKED");
+  return "SET SESSION wait_timeout = " + idle_limit(request.ttl) + "; SELECT " +
+         have_both(request.owner.id) + "; START TRANSACTION; SELECT slot FROM " + tables_.keys +
+         " WHERE " + of_key() + " AND slot BETWEEN 1 AND " + std::to_string(last) +
+         " ORDER BY slot LIMIT 1" + how + " SKIP LOCKED";
 }
 
 std::string Statements::unlock_row() const {

@@ -32,9 +32,8 @@ class Statements {
   std::string attempt(const Request& request, std::uint64_t own) const;
 
   /// mysql-row, on the connection that is to hold the lock: begins a transaction and locks one of
-  /// the rows; waits for it if `wait`, which it may only where there is one row.  The last answer:
-  /// the slot, or nothing.
-  std::string lock_row(const Request& request, bool mariadb, bool wait) const;
+  /// the rows, if one is free.  The last answer: the slot, or nothing.
+  std::string lock_row(const Request& request, bool mariadb) const;
   /// Ends that transaction.
   std::string unlock_row() const;
   /// mysql-row, on another connection, once the row is locked: as attempt().  `life`: of the
