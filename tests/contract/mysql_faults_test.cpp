@@ -208,6 +208,28 @@ TEST_P(MysqlFaults, AHolderThatIsCutOffFreesTheLockWithItsTtl) {
   }
 }
 
+// The server has not noticed that the connection has ended, and what is asked over another one
+// fails.
+TEST_P(MysqlFaults, AReleaseThatCannotEndTheEarlierSessionDoesNotSayThatItIsDone) {
+  if (!is_row()) return;  // a lease outlives its session
+  server->ask("CREATE USER other@'%'; GRANT ALL ON test.* TO other@'%'");
+  Proxy front("127.0.0.1", proxy->port());
+  auto lease =
+      hold(*connect_mysql("mysql-row://other@127.0.0.1:" + std::to_string(front.port()) + "/test"),
+           request("job"));
+  const std::string session = session_of("kind = 0");
+  proxy->blackhole();
+  front.forward_to(server->port());
+  front.cut();
+  server->ask("ALTER USER other@'%' WITH MAX_QUERIES_PER_HOUR 1");
+  EXPECT_EQ(code_of(release(*lease)), Errc::unreachable);
+  EXPECT_EQ(session_of("kind = 0"), session);
+  server->ask("ALTER USER other@'%' WITH MAX_QUERIES_PER_HOUR 0; FLUSH USER_RESOURCES");
+  EXPECT_EQ(code_of(release(*lease)), Errc::lost);
+  EXPECT_TRUE(is_free_for(*b, request("job")));
+  EXPECT_TRUE(rows_become(0));
+}
+
 // As if our own session had ended unheard, and somebody else had the row lock since.
 TEST_P(MysqlFaults, AHolderThatIsThereIsNotWaitedOutOrRemoved) {
   if (!is_row()) return;

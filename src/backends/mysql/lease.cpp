@@ -156,14 +156,15 @@ std::optional<Answer> MysqlLease::find_out(Deadline deadline, Cancel cancel) {
   const Deadline until = std::min(deadline, soon());
   auto other = Connection::open(place_, until, cancel);
   if (!other) return std::nullopt;
-  connection_ = std::move(*other);
-  listens_to_ = -1;
-  // What the session had under way is done, or never will be, once it has ended.
-  if (!end_sessions_of(*connection_, request_.owner.id, until, cancel)) return std::nullopt;
+  // What the session had under way is done, or never will be, once it has ended.  Until then it may
+  // have the row lock, and the new connection must not pass for ours.
+  if (!end_sessions_of(**other, request_.owner.id, until, cancel)) return std::nullopt;
   const std::string ended =
       statements_.marks().wait_for(session_mark(request_.owner.id), remaining(until));
-  Reply found = connection_->ask(ended + statements_.confirm(row_), until, cancel);
+  Reply found = (*other)->ask(ended + statements_.confirm(row_), until, cancel);
   if (!found.ok()) return std::nullopt;
+  connection_ = std::move(*other);
+  listens_to_ = -1;
   return std::move(found.answers.back());
 }
 
