@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <future>
 #include <list>
 #include <random>
 #include <thread>
@@ -46,6 +47,29 @@ TEST_P(MysqlFaults, WhoseConnectionAnOperatorKillsHasTheRowNoMoreAndTheLeaseStil
     EXPECT_TRUE(rows_become(0));
     EXPECT_TRUE(is_free_for(*b, mysql_rival_of(wanted)));
   }
+}
+
+// A session that was killed has its marks for a moment more.
+TEST_P(MysqlFaults, AHolderThatConnectsAgainHasItsMarkAtOnce) {
+  if (is_row()) return;  // it has lost the lock
+  const Request wanted = request("job");
+  auto lease = hold(*a, wanted);
+  kill_session(session_of("kind = 0"));
+  const auto place = std::make_shared<const mysql::Place>(
+      mysql::make_place({.url = parse_url(server->url(method())).value()}).value());
+  auto earlier = mysql::Connection::open(place, soon(), Cancel());
+  ASSERT_TRUE(earlier) << earlier.error().message;
+  const std::string mark = mysql::holder_mark(wanted.owner.id);
+  ASSERT_TRUE(eventually([&] {
+    const auto reply = (*earlier)->ask(mysql::Marks().take(mark) + "DO 0", soon(), Cancel());
+    return reply.ok() && reply.answers.at(0).rows.at(0).at(0) == "1";
+  }));
+  auto renewed = std::async(std::launch::async, [&] { return renew(*lease); });
+  EXPECT_TRUE(processes_become(1, "user = 'app' AND state = 'User lock'"));
+  (*earlier)->close();
+  EXPECT_TRUE(renewed.get());
+  EXPECT_NE(session_of("kind = 0"), "NULL");
+  EXPECT_TRUE(release(*lease));
 }
 
 TEST_P(MysqlFaults, AConnectionThatIsKilledBeforeTheKeeperStartsIsNews) {

@@ -61,7 +61,7 @@ TEST(MysqlStatements, NoUserLevelLockIsUsedOnACluster) {
                                     say.pass_over(1),
                                     say.forget_unused(),
                                     say.renew(3, Millis{5}),
-                                    say.resume(3, "id", Millis{5}),
+                                    say.resume(3, "id", Millis{5}, Millis{5}),
                                     say.end_command(3, Millis{5}, "{}", true),
                                     say.release(3, "id", true),
                                     say.break_grant("id", "why"),

@@ -196,7 +196,12 @@ Result<void> MysqlLease::prove(Deadline deadline, Cancel cancel) {
     if (auto ok = connect(deadline, cancel); !ok) return ok;
     // In this order: an old lease that has expired is not to become ours again by a new mark.
     std::string text = statements_.renew(row_, request_.ttl);
-    if (!has_mark_) text += "; " + statements_.resume(row_, request_.owner.id, request_.ttl);
+    if (!has_mark_) {
+      // The session that was ended may have the two marks for a moment more.  The answer must be in
+      // time even if each is waited for in vain, and MySQL makes a second of half a second.
+      const Millis wait = std::min(kReason, remaining(deadline) / 8);
+      text += "; " + statements_.resume(row_, request_.owner.id, request_.ttl, wait);
+    }
     const Deadline asked = Clock::now();
     const Reply reply = connection_->ask(text, deadline, cancel);
     if (!reply.ok()) {
@@ -209,7 +214,6 @@ Result<void> MysqlLease::prove(Deadline deadline, Cancel cancel) {
       connection_->close();  // and its mark, which would keep others out
       return error;
     }
-    // The session that was lost may have it for a while yet.
     if (!has_mark_) has_mark_ = number_in(reply.answers.back()) == 1;
     valid_until_ = trusted_until(asked, request_.ttl);
     return {};

@@ -48,17 +48,20 @@ std::string Marks::session(const std::string& mark) const {
   return on_cluster() ? "NULL" : "IS_USED_LOCK(" + literal(mark) + ")";
 }
 
+std::string Marks::get(const std::string& mark, const std::string& seconds) const {
+  return on_cluster() ? "1" : "GET_LOCK(" + literal(mark) + ", " + seconds + ")";
+}
+
 // Never a negative time: for ever to one kind of server and NULL to the other.
 std::string Marks::get(const std::string& mark, Millis wait) const {
-  if (on_cluster()) return "1";
-  const auto seconds = std::max<std::int64_t>((wait.count() + 999) / 1'000, 0);
-  return "GET_LOCK(" + literal(mark) + ", " + std::to_string(seconds) + ")";
+  return get(mark, std::to_string(std::max<std::int64_t>((wait.count() + 999) / 1'000, 0)));
 }
 
 // Once, however often it is said: RELEASE_LOCK undoes one GET_LOCK only.
-std::string Marks::have(const std::string& mark) const {
+std::string Marks::have(const std::string& mark, Millis wait) const {
   if (on_cluster()) return "TRUE";
-  return "(" + session(mark) + " = CONNECTION_ID() OR " + get(mark, Millis{0}) + " = 1)";
+  const std::string seconds = wait == Millis{0} ? "0" : std::to_string(wait.count()) + "e-3";
+  return "(" + session(mark) + " = CONNECTION_ID() OR " + get(mark, seconds) + " = 1)";
 }
 
 std::string Marks::release(const std::string& mark) const {

@@ -51,8 +51,9 @@ class Marks {
 
   /// The session that has the mark; NULL: none.
   std::string session(const std::string& mark) const;
-  /// True if this session has the mark, which it takes if nobody has it.
-  std::string have(const std::string& mark) const;
+  /// True if this session has the mark, which it takes if nobody has it, or as soon as nobody has
+  /// it.  MySQL rounds the fraction of a second of `wait`.
+  std::string have(const std::string& mark, Millis wait = Millis{0}) const;
   /// Gives it up, which wakes those that wait for it.
   std::string release(const std::string& mark) const;
 
@@ -70,6 +71,7 @@ class Marks {
   std::string take_over(std::string_view owner, Millis wait) const;
 
  private:
+  std::string get(const std::string& mark, const std::string& seconds) const;
   std::string get(const std::string& mark, Millis wait) const;
 
   std::string is_over_;

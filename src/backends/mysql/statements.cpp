@@ -292,11 +292,12 @@ std::string Statements::pass_over(std::uint64_t id) const {
 
 // If the lease has expired, GET_LOCK would keep other clients out until the server notices that
 // this session has ended.
-std::string Statements::resume(std::uint64_t id, std::string_view owner, Millis ttl) const {
+std::string Statements::resume(std::uint64_t id, std::string_view owner, Millis ttl,
+                               Millis wait) const {
   return "SET SESSION wait_timeout = " + idle_limit(ttl) + "; DO " +
-         marks_.have(session_mark(owner)) + "; SELECT IF(EXISTS (SELECT 1 FROM " + tables_.locks +
-         " WHERE id = " + std::to_string(id) + " AND " + kind_is(Kind::holder) +
-         " AND expires_at > " + std::string(kNow) + "), " + marks_.have(holder_mark(owner)) +
+         marks_.have(session_mark(owner), wait) + "; SELECT IF(EXISTS (SELECT 1 FROM " +
+         tables_.locks + " WHERE id = " + std::to_string(id) + " AND " + kind_is(Kind::holder) +
+         " AND expires_at > " + std::string(kNow) + "), " + marks_.have(holder_mark(owner), wait) +
          ", 0)";
 }
 

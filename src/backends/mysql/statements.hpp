@@ -71,8 +71,8 @@ class Statements {
   std::string pass_over(std::uint64_t id) const;
 
   /// Goes behind renew() on a connection that is new: makes it the holder's, if the lease goes on.
-  /// The last answer: as that of Marks::take().
-  std::string resume(std::uint64_t id, std::string_view owner, Millis ttl) const;
+  /// Waits up to `wait` for each of its two marks.  The last answer: as that of Marks::take().
+  std::string resume(std::uint64_t id, std::string_view owner, Millis ttl, Millis wait) const;
   /// The first answer has affected == 1 if the lease is extended; the second, what there is of
   /// the row: kind, why.
   std::string renew(std::uint64_t id, Millis ttl) const;
