@@ -421,6 +421,30 @@ TEST_P(MysqlFaults, AReleaseWhoseReplyIsLostFreesTheLockAndNoOther) {
   }
 }
 
+TEST_P(MysqlFaults, AForceReleaseWhoseReplyIsLostEndsTheHoldersSession) {
+  for (const Request& wanted : all_modes()) {
+    auto lease = hold(*a, wanted);
+    const std::string session = session_of("kind = 0");
+    Waiting waiting(client(), mysql_rival_of(wanted));
+    ASSERT_TRUE(waiters_are(1));
+    auto operators = through_proxy();
+    EXPECT_EQ(inspect(*operators, "job").holders.size(), 1u);
+    const long before = proxy->lost_replies();
+    proxy->lose_reply_to("dlock");
+    const auto broken = operators->force_release("job", lease->owner_id(), "test", soon());
+    EXPECT_EQ(proxy->lost_replies() - before, 1);
+    EXPECT_TRUE(broken && broken.value());
+    EXPECT_TRUE(eventually([&] { return sessions("id = " + session) == 0; }));
+    EXPECT_LT(time_of([&] { EXPECT_TRUE(release(*waiting.lease())); }), here(Millis{3'000}));
+    const Error error = error_of(renew(*lease));
+    EXPECT_EQ(error.code, Errc::lost);
+    EXPECT_TRUE(says(error, "test")) << error.message;
+    EXPECT_EQ(code_of(release(*lease)), Errc::lost);
+    EXPECT_TRUE(rows_become(0));
+    proxy->pass();
+  }
+}
+
 // --- given up
 
 TEST_P(MysqlFaults, WhoeverGivesUpLeavesNeitherRowNorSession) {

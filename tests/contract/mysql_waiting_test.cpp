@@ -343,10 +343,10 @@ TEST_P(MysqlWaiting, AStoppedWaiterOnAFullServerIsPassedOver) {
   auto lease = hold(*a, patient());
   const auto stopped = stopped_waiter();
   std::list<std::thread> others;
-  for (int i = 0; i < 5; ++i) {
+  for (int i = 0; i < 6; ++i) {
     others.emplace_back([&] { server->ask("DO SLEEP(12)"); });
   }
-  EXPECT_TRUE(processes_become(5, "info LIKE 'DO SLEEP(12)%'"));
+  EXPECT_TRUE(processes_become(6, "info LIKE 'DO SLEEP(12)%'"));
   Waiting next(client(), patient());
   EXPECT_TRUE(next.blocked());
   EXPECT_TRUE(release(*lease));

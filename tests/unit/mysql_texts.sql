@@ -56,7 +56,7 @@ SELECT kind, why, IS_USED_LOCK(CONCAT('dlock.h.', owner)) = CONNECTION_ID() FROM
 DO RELEASE_LOCK(:holder_mark), RELEASE_LOCK(:session_mark)
 
 -- break_grant, mysql-table
-UPDATE dlock_locks SET kind = 2, sole = NULL, why = X'776879', expires_at = UTC_TIMESTAMP(6) + INTERVAL 3600000000 MICROSECOND WHERE method = 1 AND name = :key AND owner = :owner AND kind = 0 AND (expires_at IS NULL OR NOT expires_at <= UTC_TIMESTAMP(6) OR IS_USED_LOCK(CONCAT('dlock.h.', owner)) IS NOT NULL);
+UPDATE dlock_locks SET kind = 2, sole = NULL, why = X'776879', expires_at = UTC_TIMESTAMP(6) + INTERVAL 3600000000 MICROSECOND WHERE method = 1 AND name = :key AND owner = :owner AND (kind = 0 AND (expires_at IS NULL OR NOT expires_at <= UTC_TIMESTAMP(6) OR IS_USED_LOCK(CONCAT('dlock.h.', owner)) IS NOT NULL) OR kind = 2 AND why = X'776879');
 SELECT IS_USED_LOCK(:session_mark);
 SELECT IS_USED_LOCK(CONCAT('dlock.g.', owner)) FROM dlock_locks WHERE method = 1 AND name = :key AND kind = 1 AND id = (SELECT MIN(id) FROM dlock_locks WHERE method = 1 AND name = :key AND kind = 1 AND IS_USED_LOCK(CONCAT('dlock.g.', owner)) IS NOT NULL)
 
@@ -121,7 +121,7 @@ SELECT kind, why, IS_USED_LOCK(CONCAT('dlock.h.', owner)) = CONNECTION_ID() FROM
 DO RELEASE_LOCK(:holder_mark), RELEASE_LOCK(:session_mark)
 
 -- break_grant, mysql-version
-UPDATE dlock_locks SET kind = 2, sole = NULL, why = X'776879', expires_at = UTC_TIMESTAMP(6) + INTERVAL 3600000000 MICROSECOND WHERE method = 3 AND name = :key AND owner = :owner AND kind = 0 AND (expires_at IS NULL OR NOT expires_at <= UTC_TIMESTAMP(6) OR IS_USED_LOCK(CONCAT('dlock.h.', owner)) IS NOT NULL);
+UPDATE dlock_locks SET kind = 2, sole = NULL, why = X'776879', expires_at = UTC_TIMESTAMP(6) + INTERVAL 3600000000 MICROSECOND WHERE method = 3 AND name = :key AND owner = :owner AND (kind = 0 AND (expires_at IS NULL OR NOT expires_at <= UTC_TIMESTAMP(6) OR IS_USED_LOCK(CONCAT('dlock.h.', owner)) IS NOT NULL) OR kind = 2 AND why = X'776879');
 SELECT IS_USED_LOCK(:session_mark);
 SELECT IS_USED_LOCK(CONCAT('dlock.g.', owner)) FROM dlock_locks WHERE method = 3 AND name = :key AND kind = 1 AND id = (SELECT MIN(id) FROM dlock_locks WHERE method = 3 AND name = :key AND kind = 1 AND IS_USED_LOCK(CONCAT('dlock.g.', owner)) IS NOT NULL)
 
@@ -199,7 +199,7 @@ COMMIT;
 DO RELEASE_LOCK(:holder_mark), RELEASE_LOCK(:session_mark)
 
 -- break_grant, mysql-row
-UPDATE dlock_locks SET kind = 2, sole = NULL, why = X'776879', expires_at = UTC_TIMESTAMP(6) + INTERVAL 3600000000 MICROSECOND WHERE method = 2 AND name = :key AND owner = :owner AND kind = 0 AND TRUE;
+UPDATE dlock_locks SET kind = 2, sole = NULL, why = X'776879', expires_at = UTC_TIMESTAMP(6) + INTERVAL 3600000000 MICROSECOND WHERE method = 2 AND name = :key AND owner = :owner AND (kind = 0 OR kind = 2 AND why = X'776879');
 SELECT IS_USED_LOCK(:session_mark);
 SELECT IS_USED_LOCK(CONCAT('dlock.g.', owner)) FROM dlock_locks WHERE method = 2 AND name = :key AND kind = 1 AND id = (SELECT MIN(id) FROM dlock_locks WHERE method = 2 AND name = :key AND kind = 1 AND IS_USED_LOCK(CONCAT('dlock.g.', owner)) IS NOT NULL)
 

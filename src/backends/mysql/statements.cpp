@@ -351,15 +351,18 @@ std::string Statements::forget(std::uint64_t id) const {
          kind_is(Kind::broken);
 }
 
+// May be repeated if its reply is lost: a row that it has broken is found again by its reason.
 std::string Statements::break_grant(std::string_view owner, std::string_view why) const {
   constexpr Millis kKept{3'600'000};
   // With mysql-row a holder whose session has ended may still delay the next one.
-  const std::string alive = method_ == Method::row ? "TRUE" : lives();
+  const std::string held =
+      kind_is(Kind::holder) + (method_ == Method::row ? "" : " AND " + lives());
   return "UPDATE " + tables_.locks +
          " SET kind = " + std::to_string(static_cast<int>(Kind::broken)) +
          ", sole = NULL, why = " + literal(why) + ", expires_at = " + in(kKept) + " WHERE " +
-         of_key() + " AND owner = " + literal(owner) + " AND " + kind_is(Kind::holder) + " AND " +
-         alive + "; SELECT " + marks_.session(session_mark(owner)) + "; " + first_wakeup();
+         of_key() + " AND owner = " + literal(owner) + " AND (" + held + " OR " +
+         kind_is(Kind::broken) + " AND why = " + literal(why) + "); SELECT " +
+         marks_.session(session_mark(owner)) + "; " + first_wakeup();
 }
 
 std::string Statements::mend_grant(std::string_view owner) const {
