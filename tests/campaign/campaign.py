@@ -1,0 +1,287 @@
+#!/usr/bin/env python3
+"""A campaign of faults against one backend of dlock.
+
+Clients run `dlock run` on a few keys in all modes, while their processes and the servers are killed, stopped and
+restarted at random.  oracle.py, the protected command, sees each overlap and each fencing token that did not grow.
+After the faults somebody must get each lock within 5 s, and no process, lock or waiter may be left.  A broken promise
+is a line with OVERLAP, STALE, NOBODY GOT IN or LEFT BEHIND, and status 1.  125: the servers are not installed.
+
+The seed decides what is drawn, not what happens at which instant: a failure need not come back with its seed.
+"""
+import argparse
+import collections
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+import clients
+import faults
+import processes
+
+BACKENDS = ["file", "redis", "redlock", "zookeeper", "mysql-table", "mysql-row", "mysql-version"]
+GETS_IN_WITHIN = 5
+# Locks of holders that were killed expire, and so do sessions.
+FREE_WITHIN = 20
+GONE_WITHIN = 5
+# Statuses of dlock run that need no fault in its own processes; and those that do.
+ORDINARY = {0, 75}
+OF_SERVERS = {69, 79}  # unreachable, lost
+OF_PROCESSES = {-signal.SIGKILL, 128 + signal.SIGKILL, 69, 70, 79}
+
+
+class Servers:
+    """The servers of the backend, which servers.sh starts and hurts."""
+
+    def __init__(self, backend, count):
+        self.lock = threading.Lock()
+        self.process = subprocess.Popen(
+            ["bash", os.path.join(clients.HERE, "servers.sh"), backend, str(count)], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, text=True, start_new_session=True)
+        self.env = {name: value for name, value in os.environ.items() if not name.startswith("DLOCK_")}
+        self.env |= {name: value for name, value in (line.split("=", 1) for line in self.answer()) if value}
+        self.names = self.env.pop("names", "").split()
+
+    def answer(self):
+        lines = []
+        while (line := self.process.stdout.readline()) != ".\n":
+            if not line:
+                self.close()
+                sys.exit(self.process.returncode or "servers.sh has ended")
+            lines.append(line.rstrip("\n"))
+        return lines
+
+    def ask(self, *words):
+        with self.lock:
+            self.process.stdin.write(" ".join(words) + "\n")
+            self.process.stdin.flush()
+            return self.answer()
+
+    def close(self):
+        """servers.sh ends what it has started when it hears no more."""
+        try:
+            self.process.stdin.close()
+        except BrokenPipeError:
+            pass
+        try:
+            self.process.wait(60)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+
+
+class Campaign:
+    """What clients, faults and the final checks share."""
+
+    def __init__(self, backend, servers, oracle_dir, log_file):
+        self.backend, self.servers, self.oracle_dir, self.log_file = backend, servers, oracle_dir, log_file
+        self.lock = threading.Lock()
+        self.calm = threading.Event()  # the faults are over
+        self.over = threading.Event()  # and so are the clients
+        self.aborted = False
+        self.running = {}
+        self.floor = collections.Counter()  # key -> the highest fencing token of a run that has ended
+        self.grants, self.statuses, self.fault_counts = (collections.Counter() for _ in range(3))
+        self.number, self.longest_wait = 0, 0.0
+        self.lines, self.problems = [], []     # (time, text)
+
+    def log(self, text, when=None):
+        with self.lock:
+            self.lines.append((when or processes.now(), text))
+
+    def broken(self, text, when=None):
+        self.log(text, when)
+        print(text, flush=True)
+        with self.lock:
+            self.problems.append((when or processes.now(), text))
+
+    def tool_is_wrong(self, error):
+        if not self.aborted:
+            self.broken(f"the tool is wrong: {error!r}")
+
+    def next_number(self):
+        with self.lock:
+            self.number += 1
+            return self.number
+
+    def count_fault(self, what):
+        with self.lock:
+            self.fault_counts[what] += 1
+
+    def ended(self, run, status, err):
+        allowed = ORDINARY | (OF_SERVERS if self.servers.names else set()) | (OF_PROCESSES if run.hits else set())
+        with self.lock:
+            self.statuses[status] += 1
+            if run.granted_at:
+                self.grants[run.mode] += 1
+                self.floor[run.key] = max(self.floor[run.key], run.fence)
+                self.longest_wait = max(self.longest_wait, run.granted_at - run.begun)
+        if status not in allowed and status != 99:  # 99: the oracle has said why
+            self.broken(f"status {status}: {run}, {sorted(run.hits) or 'without a fault'}: {err.strip()}")
+
+
+def run_campaign(campaign, seed, seconds, client_count):
+    rng = random.Random(seed)
+
+    def stream():  # what one thread draws does not depend on what another one does
+        return random.Random(rng.random())
+
+    crowd = [clients.Client(campaign, stream()) for _ in range(client_count)]
+    trouble = [faults.ProcessFaults(campaign, stream())]
+    if campaign.servers.names:
+        trouble.append(faults.ServerFaults(campaign, stream()))
+    for thread in crowd + trouble:
+        thread.start()
+    campaign.calm.wait(seconds)
+    campaign.calm.set()
+    for thread in trouble:
+        thread.join()
+
+    calm_since = processes.now()
+    campaign.log("the faults are over")
+    campaign.over.set()
+    probes = [clients.Run(campaign, key, modes[0]) for key, modes in clients.KEYS.items()]
+    for thread in crowd + clients.run_at_once(probes):
+        thread.join()
+    for run in probes:
+        check_got_in(campaign, run, calm_since)
+
+    # At once: the pipes of all runs have ended.
+    expect_nothing(campaign, GONE_WITHIN, processes_left)
+    expect_nothing(campaign, FREE_WITHIN, locks_left)
+    # What a client has left that was killed goes when others wait for the lock, or after a week.
+    last = [clients.Run(campaign, key, modes[0], hold=0.2) for key, modes in clients.KEYS.items()
+            for _ in range(clients.SLOTS + 1)]
+    for thread in clients.run_at_once(last):
+        thread.join()
+    expect_nothing(campaign, GONE_WITHIN, processes_left, locks_left, records_left)
+
+
+def check_got_in(campaign, run, calm_since):
+    """The run got its lock in time: a dead holder's lease may have to expire, and others may hold the lock."""
+    if run.granted_at is None:
+        campaign.broken(f"NOBODY GOT IN: {run}")
+        return
+    outs = [when for when, text in campaign.lines if text.endswith(f" out {run.key}") and when < run.granted_at]
+    took = run.granted_at - max(outs + [calm_since + clients.LONGEST_TTL])
+    if took > GETS_IN_WITHIN:
+        campaign.broken(f"NOBODY GOT IN for {took:.1f} s: {run}", run.granted_at)
+
+
+def expect_nothing(campaign, seconds, *looks):
+    # What has failed already need not be waited for.
+    end = processes.now() + (0 if campaign.problems else seconds)
+    while left := [what for look in looks for what in look(campaign)]:
+        if processes.now() > end:
+            for what in left:
+                campaign.broken(f"LEFT BEHIND: {what}")
+            return
+        time.sleep(0.05)
+
+
+def processes_left(campaign):
+    return [processes.describe(pid) for pid in processes.reap_orphans({campaign.servers.process.pid})]
+
+
+def locks_left(campaign):
+    listed = subprocess.run([campaign.servers.env["DLOCK"], "list", "-q", "--json"], env=campaign.servers.env,
+                            stdout=subprocess.PIPE, check=True, text=True).stdout
+    return [f"dlock list shows {lock}" for lock in json.loads(listed)["locks"]]
+
+
+def records_left(campaign):
+    return campaign.servers.ask("left", *clients.KEYS)
+
+
+def counts(counter):
+    return ", ".join(f"{name} {number}" for name, number in sorted(counter.items(), key=str)) or "none"
+
+
+def report(campaign, seconds):
+    problems = campaign.problems
+    print(f"{campaign.number} runs in {seconds:.0f} s; grants: {counts(campaign.grants)}")
+    print(f"exit statuses: {counts(campaign.statuses)}")
+    print(f"faults: {counts(campaign.fault_counts)}")
+    print(f"longest wait of a run that got its lock: {campaign.longest_wait:.1f} s")
+    print(f"overlaps: {sum('OVERLAP' in text for _, text in problems)}, "
+          f"stale fencing tokens: {sum('STALE' in text for _, text in problems)}")
+    lines = sorted(campaign.lines)
+    if campaign.log_file:
+        with open(campaign.log_file, "w", encoding="utf-8") as file:
+            file.writelines(f"{when:.3f} {text}\n" for when, text in lines)
+    if problems:
+        first = min(problems)[0]
+        print("what happened before the first problem:")
+        for when, text in lines:
+            if first - 10 < when < first + 0.5:
+                print(f"{when:.3f} {text}")
+        for _, text in problems:
+            print(f"FAILED: {text}")
+
+
+# What mutant.sh does, and what a campaign must say of it.
+MUTANTS = {"takes no lock": ["OVERLAP"], "repeats a token": ["STALE"], "locks up": ["NOBODY GOT IN"],
+           "leaves a holder": ["LEFT BEHIND: process", "LEFT BEHIND: dlock list"]}
+
+
+def self_test():
+    """A campaign finds what it is there for.  Returns the exit status."""
+    real = os.environ.get("DLOCK", os.path.join(clients.HERE, "..", "..", "build", "default", "src", "dlock"))
+    for mutant, words in MUTANTS.items():
+        env = os.environ | {"DLOCK": os.path.join(clients.HERE, "mutant.sh"), "REAL_DLOCK": os.path.realpath(real),
+                            "MUTANT": mutant}
+        done = subprocess.run([sys.executable, __file__, "file", "--seconds", "1"], env=env, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True)
+        missing = [word for word in words if word not in done.stdout]
+        if missing or done.returncode != 1:
+            print(f"a dlock that {mutant}: status {done.returncode}, not found: {missing}\n{done.stdout}")
+            return 1
+        print(f"a dlock that {mutant}: found")
+    return 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("backend", choices=BACKENDS, nargs="?")
+    parser.add_argument("--seed", type=int, default=random.randrange(10**9))
+    parser.add_argument("--seconds", type=float, default=60, help="how long there are faults (default: 60)")
+    parser.add_argument("--clients", type=int, default=10)
+    parser.add_argument("--log", help="write all that happened to this file")
+    parser.add_argument("--self-test", action="store_true", help="see that a faulty dlock is found out")
+    options = parser.parse_args()
+    if options.self_test:
+        return self_test()
+    if not options.backend:
+        parser.error("which backend?")
+    print(f"campaign.py {options.backend} --seed {options.seed} --seconds {options.seconds:g} "
+          f"--clients {options.clients}", flush=True)
+
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    processes.adopt_orphans()
+    servers = Servers(options.backend, random.Random(options.seed).choice([3, 5]))
+    begun = processes.now()
+    campaign = None
+    try:
+        with tempfile.TemporaryDirectory(dir=servers.env["TMPDIR"]) as oracle_dir:
+            campaign = Campaign(options.backend, servers, oracle_dir, options.log)
+            run_campaign(campaign, options.seed, options.seconds, options.clients)
+    except KeyboardInterrupt:
+        print("interrupted")
+        return 128 + signal.SIGINT
+    finally:
+        if campaign:
+            campaign.aborted = True
+            campaign.calm.set()
+            campaign.over.set()
+        processes.kill_all({servers.process.pid})
+        servers.close()
+    report(campaign, processes.now() - begun)
+    return 1 if campaign.problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

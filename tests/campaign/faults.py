@@ -1,0 +1,128 @@
+"""The faults of a campaign: one thread hits the processes of the clients, another one the servers.
+
+What dlock does not promise is left out: that both its processes are killed at one instant, or that both are stopped
+while the command runs.  Until the command has started both may be stopped, for any time.
+"""
+import signal
+import threading
+
+import processes
+
+
+class Faults(threading.Thread):
+    """Hits something now and then until the faults are over; then undoes what it did."""
+
+    def __init__(self, campaign, rng, pause):
+        super().__init__(daemon=True)
+        self.campaign, self.rng, self.pause = campaign, rng, pause
+
+    def run(self):
+        try:
+            while not self.campaign.calm.wait(self.rng.expovariate(1 / self.pause)):
+                self.hit()
+        except Exception as error:
+            self.campaign.tool_is_wrong(error)
+        finally:
+            self.undo()
+
+    def count(self, what):
+        self.campaign.count_fault(what)
+
+    def lasts(self, longest):
+        """Mostly short, sometimes long."""
+        return 0.1 + (longest - 0.1) * self.rng.random() ** 2
+
+
+class ProcessFaults(Faults):
+    def __init__(self, campaign, rng):
+        super().__init__(campaign, rng, 0.4)
+        self.stopped = []  # (when it goes on, run, role, handle)
+
+    def hit(self):
+        self.resume(processes.now())
+        with self.campaign.lock:
+            runs = list(self.campaign.running.values())
+        if not runs:
+            return
+        run = self.rng.choice(runs)
+        tree = run.tree()
+        # Those that hold a lock are fewer than those that wait.
+        role, pid, parent = self.rng.choice(tree if self.rng.random() < 0.5 else tree[-3:])
+        try:
+            handle = processes.Handle(pid, parent)
+        except (ProcessLookupError, OSError):
+            return  # it has ended meanwhile
+        if self.rng.random() < 0.4:
+            self.kill(run, role, handle)
+        else:
+            self.stop(run, role, handle)
+
+    def kill(self, run, role, handle):
+        of_dlock = ("front", "supervisor")
+        if role not in of_dlock or not any(("kill", other) in run.hits for other in of_dlock):
+            run.hits.add(("kill", role))
+            self.campaign.log(f"run {run.number}: kill -9 of the {role} {handle.pid}")
+            if handle.send(signal.SIGKILL):
+                self.count(f"kill {role}")
+        handle.close()
+
+    def stop(self, run, role, handle):
+        if role in run.stopped:
+            handle.close()
+            return
+        other = {"front": "supervisor", "supervisor": "front"}.get(role)
+        if other in run.stopped and (other == "front" or len(run.tree()) > 2):
+            # The command may have started, or the supervisor may be about to start it.
+            handle.close()
+            return
+        run.hits.add(("stop", role))
+        run.stopped.add(role)
+        seconds = self.lasts(8)
+        self.campaign.log(f"run {run.number}: stop of the {role} {handle.pid} for {seconds:.1f} s")
+        handle.stop()
+        self.count("stop waiter" if other in run.stopped else f"stop {role}")
+        self.stopped.append((processes.now() + seconds, run, role, handle))
+
+    def resume(self, until):
+        for entry in [entry for entry in self.stopped if entry[0] <= until]:
+            self.stopped.remove(entry)
+            _, run, role, handle = entry
+            handle.send(signal.SIGCONT)
+            run.stopped.discard(role)
+            handle.close()
+
+    def undo(self):
+        self.resume(float("inf"))
+
+
+class ServerFaults(Faults):
+    def __init__(self, campaign, rng):
+        super().__init__(campaign, rng, 0.8)
+        self.servers = campaign.servers
+        self.down = {}  # name -> what brings it back
+
+    def hit(self):
+        names = self.servers.names
+        # A majority is always well.
+        victims = self.rng.sample(names, self.rng.randint(1, max(1, (len(names) - 1) // 2)))
+        leader = self.servers.ask("leader") if self.campaign.backend == "zookeeper" else []
+        if leader and self.rng.random() < 0.5:
+            victims = leader
+        of_what = "leader" if victims == leader else "server"
+        kind = self.rng.choice(["kill", "stop", "restart"])
+        what, back, seconds = {"kill": ("kill", "restart", self.lasts(4)), "stop": ("pause", "resume", self.lasts(5)),
+                               "restart": ("kill", "restart", 0)}[kind]
+        self.campaign.log(f"{kind} of {of_what} {' '.join(victims)} for {seconds:.1f} s")
+        for name in victims:
+            self.down[name] = back
+            self.servers.ask(what, name)
+            self.count(f"{kind} {of_what}")
+        self.campaign.calm.wait(seconds)
+        self.undo()
+        self.campaign.log(f"{' '.join(victims)} serves again")
+
+    def undo(self):
+        if self.campaign.aborted:
+            return
+        for name in list(self.down):
+            self.servers.ask(self.down.pop(name), name)
