@@ -4,7 +4,8 @@
 RESULTS is what `ctest --output-junit` wrote about the tests of BUILD_DIR.  A test that fails once more in three
 runs has failed.  A test that passes three times is unsteady: its first output is kept in BUILD_DIR/unsteady/, and
 the run goes on.  What happens seldom is no excuse for these, which are not run again:
-- a promise of dlock was broken: two holders, a fencing token that did not grow, something left behind;
+- a promise of dlock was broken: two holders, a fencing token that did not grow, something left behind, a lock
+  that stays locked;
 - a sanitizer found something, or the program under test crashed;
 - a test was not run at all.
 
@@ -20,7 +21,7 @@ RUNS = 3
 # So many at once are not bad luck.
 MOST = 8
 # What the scripts print, and the words in the conditions of GoogleTest that look for the same.
-BROKEN = re.compile(r"OVERLAP|STALE|OUTLIVED|LEFT BEHIND"
+BROKEN = re.compile(r"OVERLAP|STALE|OUTLIVED|LEFT BEHIND|NOBODY GOT IN"
                     r"|Sanitizer|runtime error:|SIGSEGV|SIGABRT|Segmentation fault|terminate called|Assertion")
 CONDITION = re.compile(r"[Ff]ence|(is|are)_left|is_empty|left\.empty|rows|sessions|children|queue|waiters|holders"
                        r"|most\b|exclusive|is_free|is_held_by|node_count")
