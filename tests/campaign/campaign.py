@@ -94,14 +94,15 @@ class Campaign:
             self.lines.append((when or processes.now(), text))
 
     def broken(self, text, when=None):
+        if self.aborted:  # then all are killed
+            return
         self.log(text, when)
         print(text, flush=True)
         with self.lock:
             self.problems.append((when or processes.now(), text))
 
     def tool_is_wrong(self, error):
-        if not self.aborted:
-            self.broken(f"the tool is wrong: {error!r}")
+        self.broken(f"the tool is wrong: {error!r}")
 
     def next_number(self):
         with self.lock:
@@ -261,6 +262,7 @@ def main():
           f"--clients {options.clients}", flush=True)
 
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # nohup and the like ignore it
     processes.adopt_orphans()
     servers = Servers(options.backend, random.Random(options.seed).choice([3, 5]))
     begun = processes.now()

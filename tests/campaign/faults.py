@@ -30,7 +30,7 @@ class Faults(threading.Thread):
 
     def lasts(self, longest):
         """Mostly short, sometimes long."""
-        return 0.1 + (longest - 0.1) * self.rng.random() ** 2
+        return 0.1 + (longest - 0.1) * self.rng.random() ** 3
 
 
 class ProcessFaults(Faults):
@@ -44,10 +44,9 @@ class ProcessFaults(Faults):
             runs = list(self.campaign.running.values())
         if not runs:
             return
-        run = self.rng.choice(runs)
-        tree = run.tree()
-        # Those that hold a lock are fewer than those that wait.
-        role, pid, parent = self.rng.choice(tree if self.rng.random() < 0.5 else tree[-3:])
+        # Those whose command runs are fewer than those that wait.
+        run, tree = max(((run, run.tree()) for run in self.rng.choices(runs, k=2)), key=lambda pair: len(pair[1]))
+        role, pid, parent = self.rng.choice(tree)
         try:
             handle = processes.Handle(pid, parent)
         except (ProcessLookupError, OSError):
