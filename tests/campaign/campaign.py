@@ -251,6 +251,8 @@ def main():
     parser.add_argument("--seed", type=int, default=random.randrange(10**9))
     parser.add_argument("--seconds", type=float, default=60, help="how long there are faults (default: 60)")
     parser.add_argument("--clients", type=int, default=10)
+    parser.add_argument("--servers", type=int, help="redlock: how many (default: 3 or 5, by the seed); "
+                        "MySQL: 2 are a primary and a standby (default: 1)")
     parser.add_argument("--log", help="write all that happened to this file")
     parser.add_argument("--self-test", action="store_true", help="see that a faulty dlock is found out")
     options = parser.parse_args()
@@ -258,13 +260,16 @@ def main():
         return self_test()
     if not options.backend:
         parser.error("which backend?")
-    print(f"campaign.py {options.backend} --seed {options.seed} --seconds {options.seconds:g} "
+    count = options.servers
+    if not count:
+        count = random.Random(options.seed).choice([3, 5]) if options.backend == "redlock" else 1
+    print(f"campaign.py {options.backend} --servers {count} --seed {options.seed} --seconds {options.seconds:g} "
           f"--clients {options.clients}", flush=True)
 
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     signal.signal(signal.SIGINT, signal.default_int_handler)  # nohup and the like ignore it
     processes.adopt_orphans()
-    servers = Servers(options.backend, random.Random(options.seed).choice([3, 5]))
+    servers = Servers(options.backend, count)
     begun = processes.now()
     campaign = None
     try:

@@ -98,16 +98,19 @@ class ServerFaults(Faults):
     def __init__(self, campaign, rng):
         super().__init__(campaign, rng, 0.8)
         self.servers = campaign.servers
+        self.has_leader = campaign.backend == "zookeeper"
+        self.has_standby = campaign.backend.startswith("mysql") and len(self.servers.names) == 2
         self.down = {}  # name -> what brings it back
 
     def hit(self):
         names = self.servers.names
+        if self.has_standby and self.rng.random() < 0.4:
+            self.fail_over()
+            return
         # A majority is always well.
-        victims = self.rng.sample(names, self.rng.randint(1, max(1, (len(names) - 1) // 2)))
-        leader = self.servers.ask("leader") if self.campaign.backend == "zookeeper" else []
-        if leader and self.rng.random() < 0.5:
-            victims = leader
-        of_what = "leader" if victims == leader else "server"
+        victims, of_what = self.rng.sample(names, self.rng.randint(1, max(1, (len(names) - 1) // 2))), "server"
+        if self.has_leader and self.rng.random() < 0.5 and (leader := self.servers.ask("leader")):
+            victims, of_what = leader, "leader"
         kind = self.rng.choice(["kill", "stop", "restart"])
         what, back, seconds = {"kill": ("kill", "restart", self.lasts(4)), "stop": ("pause", "resume", self.lasts(5)),
                                "restart": ("kill", "restart", 0)}[kind]
@@ -119,6 +122,15 @@ class ServerFaults(Faults):
         self.campaign.calm.wait(seconds)
         self.undo()
         self.campaign.log(f"{' '.join(victims)} serves again")
+
+    def fail_over(self):
+        [primary] = self.servers.ask("leader")
+        self.campaign.log(f"kill of the primary {primary}, and failover")
+        self.servers.ask("kill", primary)
+        self.campaign.calm.wait(self.lasts(3))
+        self.servers.ask("fail_over")
+        self.count("failover")
+        self.campaign.log("failover is done")
 
     def undo(self):
         if self.campaign.aborted:

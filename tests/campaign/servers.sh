@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# servers.sh BACKEND COUNT: the servers of a campaign, for campaign.py.  Starts those of the backend, COUNT of them for
-# redlock, and prints lines NAME=VALUE about them.  Then it does what the lines on stdin say, until there are no more:
+# servers.sh BACKEND COUNT: the servers of a campaign, for campaign.py.  Starts so many of the backend, where there is a
+# choice: for redlock, and for MySQL, where 2 are a primary and a standby.  Prints lines NAME=VALUE about them.  Then it
+# does what the lines on stdin say, until there are no more:
 #   kill NAME...     as a power failure would       pause NAME...    SIGSTOP
 #   restart NAME...  with its data, until it serves resume NAME...   SIGCONT
-#   leader           prints which server leads      left KEY...      prints what these keys have left on the servers
+#   leader           prints which server leads      fail_over        the primary is dead: the standby takes over
+#   left KEY...      prints what these keys have left on the servers
 # Each answer ends with a line that has only a full stop.
 # shellcheck source=../cli/lib.sh
 . "$(dirname "$0")/../cli/lib.sh"
@@ -15,7 +17,12 @@ cd "$tmp"
 # The lock is there after a restart: what was answered is in the file.
 start_durable_redis() {
   local name
-  for name; do start_redis "$name" appendonly yes appendfsync always; done
+  DLOCK_BACKEND=
+  for name; do
+    start_redis "$name" appendonly yes appendfsync always
+    DLOCK_BACKEND+=${DLOCK_BACKEND:+,}127.0.0.1:${redis_port[$name]}
+  done
+  DLOCK_BACKEND=$backend://$DLOCK_BACKEND
 }
 
 names=()
@@ -27,8 +34,6 @@ case $backend in
     kind=redis names=(a b c d e)
     names=("${names[@]:0:count}")
     start_durable_redis "${names[@]}"
-    DLOCK_BACKEND=redlock://$(for name in "${names[@]}"; do printf ',127.0.0.1:%s' "${redis_port[$name]}"; done | cut -c2-)
-    [[ $backend == redlock ]] || DLOCK_BACKEND=${redis_url[a]}
     ;;
   zookeeper)
     # shellcheck source=../cli/zookeeper.sh
@@ -40,8 +45,17 @@ case $backend in
   mysql-*)
     # shellcheck source=../cli/mysql.sh
     . "$cli/mysql.sh"
-    kind=mysql names=(server)
-    mysql_backend "${backend#mysql-}"
+    kind=mysql names=(server) primary=server
+    if ((count == 2)); then
+      # shellcheck source=failover.sh
+      . "$DLOCK_SOURCE/tests/campaign/failover.sh"
+      kind=pair names=(a b)
+      start_mysql_pair
+      export DLOCK_PASSWORD_FILE=$mysql_password_file
+      DLOCK_BACKEND=$backend://app@127.0.0.1:${mysql_port[a]},127.0.0.1:${mysql_port[b]}/test
+    else
+      mysql_backend "${backend#mysql-}"
+    fi
     ;;
   *) fail "there is no campaign for the backend $backend" ;;
 esac
@@ -67,7 +81,8 @@ left_zk() {
     zk "${names[0]}" ls "/dlock/$key" 2>/dev/null | sed "s,^,node /dlock/$key/," || true
   done
 }
-left_mysql() { sql server "SELECT 'row', name, kind, owner, expires_at FROM dlock_locks WHERE name IS NOT NULL"; }
+left_pair() { left_mysql; }
+left_mysql() { sql "$primary" "SELECT 'row', name, kind, owner, expires_at FROM dlock_locks WHERE name IS NOT NULL"; }
 
 printf '%s\n' "DLOCK=$DLOCK" "DLOCK_BACKEND=$DLOCK_BACKEND" "DLOCK_PASSWORD_FILE=${DLOCK_PASSWORD_FILE-}" \
   "HOME=$HOME" "TMPDIR=$tmp" "XDG_RUNTIME_DIR=$XDG_RUNTIME_DIR" "names=${names[*]}" .
@@ -77,7 +92,8 @@ while read -r action rest <&3; do
   case $action in
     kill) for name in "${words[@]}"; do "stop_$kind" "$name"; done ;;
     restart | pause | resume) for name in "${words[@]}"; do "${action}_$kind" "$name"; done ;;
-    leader) zk_leader "${names[@]}" || true ;;
+    leader) if [[ $kind == zk ]]; then zk_leader "${names[@]}" || true; else echo "$primary"; fi ;;
+    fail_over) fail_over ;;
     left) "left_${kind:-file}" "${words[@]}" ;;
     *) fail "what is $action?" ;;
   esac
