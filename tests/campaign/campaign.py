@@ -35,6 +35,10 @@ OF_SERVERS = {69, 79}  # unreachable, lost
 OF_PROCESSES = {-signal.SIGKILL, 128 + signal.SIGKILL, 69, 70, 79}
 
 
+class ServersEnded(Exception):
+    """servers.sh has ended by itself; its status is the argument."""
+
+
 class Servers:
     """The servers of the backend, which servers.sh starts and hurts."""
 
@@ -52,7 +56,7 @@ class Servers:
         while (line := self.process.stdout.readline()) != ".\n":
             if not line:
                 self.close()
-                sys.exit(self.process.returncode or "servers.sh has ended")
+                raise ServersEnded(self.process.returncode)
             lines.append(line.rstrip("\n"))
         return lines
 
@@ -87,7 +91,7 @@ class Campaign:
         self.floor = collections.Counter()  # key -> the highest fencing token of a run that has ended
         self.grants, self.statuses, self.fault_counts = (collections.Counter() for _ in range(3))
         self.number, self.longest_wait = 0, 0.0
-        self.lines, self.problems = [], []     # (time, text)
+        self.lines, self.problems = [], []  # (time, text)
 
     def log(self, text, when=None):
         with self.lock:
@@ -174,8 +178,8 @@ def check_got_in(campaign, run, calm_since):
 
 
 def expect_nothing(campaign, seconds, *looks):
-    # What has failed already need not be waited for.
-    end = processes.now() + (0 if campaign.problems else seconds)
+    # After one failure there is no patience for the rest.
+    end = processes.now() + (0 if any("LEFT BEHIND" in text for _, text in campaign.problems) else seconds)
     while left := [what for look in looks for what in look(campaign)]:
         if processes.now() > end:
             for what in left:
@@ -269,7 +273,10 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     signal.signal(signal.SIGINT, signal.default_int_handler)  # nohup and the like ignore it
     processes.adopt_orphans()
-    servers = Servers(options.backend, count)
+    try:
+        servers = Servers(options.backend, count)
+    except ServersEnded as ended:
+        return ended.args[0] or 1
     begun = processes.now()
     campaign = None
     try:
