@@ -103,8 +103,6 @@ cat >terminal.py <<'PY'
 import os, pty, re, subprocess, sys
 
 master, slave = pty.openpty()
-end = open('d.go', 'w').close
-os.remove('d.go')
 dlock = subprocess.Popen([os.environ['DLOCK'], 'run', '-k', 'job', '--', 'echo', 'OUTPUT'],
                          stdin=slave, stdout=slave, stderr=slave)
 os.close(slave)
