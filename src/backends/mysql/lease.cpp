@@ -261,15 +261,20 @@ Result<void> MysqlLease::end_command(Deadline until, Deadline deadline, Cancel c
   const std::string text =
       statements_.end_command(row_, left, format_lock_record(rest, life_.mark), expires && slots());
   std::unique_ptr<Connection> other;
-  if (expires) {
-    if (auto ok = connect(deadline, cancel); !ok) return ok;
-  } else {
+  if (!expires) {
     auto opened = Connection::open(place_, deadline, cancel);
     if (!opened) return not_told(opened.error());
     other = std::move(*opened);
   }
-  const Reply reply = (expires ? connection_ : other)->ask(text, deadline, cancel);
-  if (!reply.ok()) return not_told(*reply.error);
+  Reply reply;
+  for (unsigned tries = 1;; ++tries) {
+    if (expires) {
+      if (auto ok = connect(deadline, cancel); !ok) return ok;
+    }
+    reply = (expires ? connection_ : other)->ask(text, deadline, cancel);
+    if (reply.ok()) break;
+    if (!may_repeat(reply, tries, deadline, cancel)) return not_told(*reply.error);
+  }
   if (reply.answers.at(0).affected != 1) return lost(reply.answers.at(1));
   if (!expires) return {};
   if (slots()) (void)end_session(*connection_, number_in(reply.answers.back()), soon());
