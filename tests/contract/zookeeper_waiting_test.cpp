@@ -135,12 +135,12 @@ TEST_F(ZooKeeperQueue, WhoeverWaitsLongerThanItsTtlGetsAFreshLease) {
 // Its turn comes twice, and each time its syncs prove too little, since the network has held them
 // up for a while.  The first time its node is deleted while it waits for a proof.
 TEST_F(ZooKeeperQueue, AWaiterWhoseNodeIsDeletedWhenItsTurnHasComeGetsAFreshLease) {
-  constexpr Millis kTtl{4'000};
-  constexpr Millis kHeldUp = kTtl * 45 / 100;
+  constexpr Millis ttl{4'000};
+  constexpr Millis kHeldUp = ttl * 45 / 100;
   constexpr std::uint64_t kListAndSync = 53;  // bytes of two requests that name /dlock/job
   auto lease = hold(*a, request("job"));
   const std::string holder = children().at(0);
-  Waiting late(through_proxy(20'000), request("job", Mode::exclusive, 1, kTtl));
+  Waiting late(through_proxy(20'000), request("job", Mode::exclusive, 1, ttl));
   ASSERT_TRUE(queue_is(2));
   std::string first;
   for (const std::string& child : children()) first = child == holder ? first : child;
@@ -167,7 +167,7 @@ TEST_F(ZooKeeperQueue, AWaiterWhoseNodeIsDeletedWhenItsTurnHasComeGetsAFreshLeas
   proxy->release();
   lease = late.lease();
   ASSERT_TRUE(lease);
-  EXPECT_GT(lease->valid_until(), released + kTtl / 2);
+  EXPECT_GT(lease->valid_until(), released + ttl / 2);
 }
 
 TEST_F(ZooKeeperQueue, AWaiterWhoseSessionExpiresQueuesAgainOnce) {
