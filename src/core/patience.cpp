@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "util/duration.hpp"
+#include "util/jitter.hpp"
 #include "util/log.hpp"
 #include "util/poll.hpp"
 #include "util/text.hpp"
@@ -84,7 +85,7 @@ Result<void> Patience::pause(const Error& why) {
   }
   const Millis most = std::min(kFirstPause * (1U << std::min(failures_ - 1, 8U)), kLongestPause);
   const auto range = std::max(std::min(most, left / 2).count(), Millis::rep{1});
-  const Millis pause{std::uniform_int_distribution<Millis::rep>(0, range)(random_)};
+  const Millis pause = util::jitter(Millis{0}, Millis{range});
   if (util::wait_readable(wait_.cancel.fd(), last ? end : after(now, pause))) {
     return Error{Errc::cancelled, "stopped waiting for " + util::in_quotes(key_)};
   }
@@ -93,9 +94,7 @@ Result<void> Patience::pause(const Error& why) {
 }
 
 bool pause_briefly(Deadline deadline, Cancel cancel) {
-  static thread_local std::minstd_rand random(std::random_device{}());
-  const Millis pause{std::uniform_int_distribution<Millis::rep>(1, kBriefPause.count())(random)};
-  const Deadline next = after(Clock::now(), pause);
+  const Deadline next = after(Clock::now(), util::jitter(kBriefPause));
   return next < deadline && !util::wait_readable(cancel.fd(), next);
 }
 

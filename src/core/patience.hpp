@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <random>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -61,7 +60,6 @@ class Patience {
   Error trouble_{};                     // the last one that was not cut short
   enum class Announced { nothing, beginning, end };
   Announced announced_ = Announced::nothing;
-  std::minstd_rand random_{std::random_device{}()};
 };
 
 /// After a try that failed: waits for a short random time.  False: no other try is to be made

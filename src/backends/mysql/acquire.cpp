@@ -30,7 +30,6 @@
 
 #include <algorithm>
 #include <array>
-#include <random>
 #include <utility>
 
 #include "backends/mysql/acquisition.hpp"
@@ -38,6 +37,7 @@
 #include "backends/mysql/kill.hpp"
 #include "backends/mysql/lease.hpp"
 #include "core/lock_record.hpp"
+#include "util/jitter.hpp"
 #include "util/log.hpp"
 #include "util/poll.hpp"
 #include "util/random_id.hpp"
@@ -62,11 +62,6 @@ constexpr Millis kClusterLook{500};  // times its place in the queue
 constexpr Millis kOutside{2'000};
 constexpr Millis kLongest{86'400'000};
 
-Millis jitter(Millis most) {
-  static thread_local std::minstd_rand random(std::random_device{}());
-  return Millis{std::uniform_int_distribution<std::int64_t>(1, most.count())(random)};
-}
-
 }  // namespace
 
 // Says it again where that is all there is to do.  A connection that is broken afterwards was lost.
@@ -87,7 +82,7 @@ Result<Reply> Acquisition::ask(const std::string& text) {
       connection_->close();  // a part of the text may have been carried out: see leave()
       return explain(reply, *place_);
     }
-    if (auto ok = rest(jitter(Millis{1 + 2 * tries})); !ok) return ok.error();
+    if (auto ok = rest(util::jitter(Millis{1 + 2 * tries})); !ok) return ok.error();
   }
 }
 
@@ -180,7 +175,7 @@ Result<void> Acquisition::wait_outside(const State& state) {
   const auto idle = watch_first(state);
   if (!idle) return idle.error();
   patience_.recovered();
-  Millis time = jitter(kOutside);
+  Millis time = util::jitter(kOutside);
   if (idle.value()) time = std::min(time, *idle.value());
   // The session may outlive its connection for a moment.  Its marks must not.
   const std::string& owner = request_.owner.id;
@@ -225,12 +220,12 @@ void Acquisition::tell(const State& state, const std::vector<Party>& holders) {
 
 // After a deadlock, the queue is looked at again: the wait for another mark may be possible.
 Result<void> Acquisition::listen_for(const std::string& mark, Millis time) {
-  if (on_cluster()) return rest(jitter(std::min(time, kWaiterBeat)));
+  if (on_cluster()) return rest(util::jitter(std::min(time, kWaiterBeat)));
   const Reply reply =
       connection_->ask(statements_.marks().wait_for(mark, time) + "DO 0",
                        std::min(wait_.until, after(patience(), time)), wait_.cancel);
   if (reply.ok()) return {};
-  if (is_passing(reply.code)) return rest(jitter(kAfterDeadlock));
+  if (is_passing(reply.code)) return rest(util::jitter(kAfterDeadlock));
   if (time_is_up() && reply.error->code == Errc::unreachable) return busy();
   connection_->close();
   return *reply.error;
@@ -276,7 +271,7 @@ Result<void> Acquisition::sleep_behind(const State& state, const Decision& decis
 Result<void> Acquisition::await_room(std::optional<Millis> soonest) {
   if (on_cluster()) {
     patience_.recovered();
-    return rest(jitter(kClusterLook));
+    return rest(util::jitter(kClusterLook));
   }
   if (!wakeup_connection_) {
     auto wakeup = Connection::open(place_, patience(), wait_.cancel);
@@ -294,7 +289,7 @@ Result<void> Acquisition::await_room(std::optional<Millis> soonest) {
         std::min(after(patience(), place_->connect_timeout), wait_.until), wait_.cancel);
     if (!marked.ok()) {
       // A holder may end it as soon as it has the mark, before the answer is received here.
-      if (marked.error->code == Errc::unreachable) return rest(jitter(Millis{10}));
+      if (marked.error->code == Errc::unreachable) return rest(util::jitter(Millis{10}));
       return *marked.error;
     }
     if (number_in(marked.answers.at(1)) != 1) return {};
@@ -341,7 +336,7 @@ Result<void> Acquisition::sleep(const State& state, const Decision& decision) {
                         on_cluster() ? std::min(left, kClusterLook) : left);
     }
     case Is::take:  // it was free when we looked, and not when we tried
-      return rest(jitter(Millis{5} * (1U << std::min(vain_tries_++, 8U))));
+      return rest(util::jitter(Millis{5} * (1U << std::min(vain_tries_++, 8U))));
     case Is::conflict:
       break;
   }
@@ -388,7 +383,7 @@ Reply Acquisition::insist(const std::string& text, Deadline deadline, Cancel can
   for (unsigned tries = 1;; ++tries) {
     Reply reply = connection_->ask(text, deadline, cancel);
     if (reply.ok() || !is_passing(reply.code) || tries >= kMostTries) return reply;
-    util::wait_readable(cancel.fd(), after(Clock::now(), jitter(Millis{tries * 2})));
+    util::wait_readable(cancel.fd(), after(Clock::now(), util::jitter(Millis{tries * 2})));
   }
 }
 

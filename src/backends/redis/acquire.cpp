@@ -20,11 +20,11 @@
 #include "backends/redis/acquire.hpp"
 
 #include <algorithm>
-#include <random>
 
 #include "backends/redis/acquisition.hpp"
 #include "backends/redis/redis_lease.hpp"
 #include "util/host.hpp"
+#include "util/jitter.hpp"
 #include "util/log.hpp"
 #include "util/poll.hpp"
 #include "util/random_id.hpp"
@@ -149,10 +149,9 @@ void Acquisition::warn_of_other_list() {
 // For a while that is longer each time, and by chance, so that the others do not ask again at the
 // same moment.  True if that ends the wait.
 bool Acquisition::pause_after_split() {
-  static thread_local std::minstd_rand random{std::random_device{}()};
   constexpr unsigned kMostDoublings = 5;
   const auto range = 2 * (1U << std::min(splits_++, kMostDoublings));
-  const Millis pause{std::uniform_int_distribution<unsigned>(1, range)(random)};
+  const Millis pause = util::jitter(Millis{range});
   return util::wait_readable(wait_.cancel.fd(), std::min(after(Clock::now(), pause), wait_.until));
 }
 

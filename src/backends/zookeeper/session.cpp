@@ -11,12 +11,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <random>
 
 #include "backends/zookeeper/resolve.hpp"
 #include "core/patience.hpp"
 #include "util/duration.hpp"
 #include "util/exchange.hpp"
+#include "util/jitter.hpp"
 #include "util/log.hpp"
 #include "util/poll.hpp"
 #include "util/text.hpp"
@@ -42,11 +42,7 @@ void log_line(const char* message) {
   util::log(Level::trace, std::string("zookeeper client: ") + message);
 }
 
-Millis redial_pause() {
-  static thread_local std::minstd_rand random(std::random_device{}());
-  return kRedial / 2 +
-         Millis{std::uniform_int_distribution<Millis::rep>(0, kRedial.count())(random)};
-}
+Millis redial_pause() { return util::jitter(kRedial / 2, kRedial * 3 / 2); }
 
 // A connection that only waits is silent for as long as the library's pings are apart; see the
 // redis backend's dial for the numbers.
