@@ -69,7 +69,7 @@ left_redis() {
     rcli "$name" --scan | while read -r key; do
       case $key in
         *:fence) ;;
-        *:revoked:* | *:waiter:*) (($(rcli "$name" pttl "$key") != -1)) || echo "redis $name: $key, for ever" ;;
+        *:revoked:* | *:waiter:*) (($(rcli "$name" pttl "$key") != -1)) || echo "redis $name: $key, which does not expire" ;;
         *) echo "redis $name: $key" ;;
       esac
     done

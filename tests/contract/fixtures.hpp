@@ -23,7 +23,7 @@ class Service {
   virtual std::unique_ptr<Backend> connect(Millis connect_timeout = Millis{5'000}) = 0;
   /// What can be stopped and started again; none where the kernel is the service.
   virtual std::vector<TestServer*> servers() { return {}; }
-  /// Whoever looks once knows whether a lease has expired.
+  /// A client that looks once knows whether a lease has expired.
   virtual bool has_one_clock() const { return true; }
   /// Loses all that it knows of locks, as if it was set up anew.  False: it cannot do that.
   virtual bool forget() { return false; }

@@ -300,7 +300,7 @@ TEST_F(ZooKeeperNetwork, AnAnswerProvesNothingAboutTheTimeAfterItWasAskedFor) {
 }
 
 // No answer arrives within half of the connect timeout, so this waiter connects again and again.
-// That keeps its session alive, and its node would be the first in the queue for ever.
+// That keeps its session alive, and its node would stay the first in the queue.
 TEST_F(ZooKeeperNetwork, AWaiterThatHearsNothingInTimeLeavesItsPlaceToTheNext) {
   auto lease = hold(*a, request("job"));
   Waiting slow(through_proxy(1'000), request("job", Mode::exclusive, 1, Millis{4'000}));

@@ -8,12 +8,11 @@
 //           marks.  So the first waiter has a second connection, the wakeup connection, which a
 //           holder ends with KILL when it leaves.  KILL QUERY would be cheaper, but it is lost if
 //           it arrives between two statements.
-// Cluster.  On Galera a mark is known to one server only, and nothing tells one server of a commit
-// on
-//           another.  Nobody has a mark there, the leases of holders and waiters tell who is there
-//           (see Pulse), and waiters look again and again.  No session can be found and ended, so a
-//           text may be carried out late.  The acquire keeps its id there, and removes what it
-//           finds of its own before each try.
+// Cluster.  On Galera a mark is known to one server only, and no server tells a client of what was
+//           committed on another.  Nobody has a mark there, the leases of holders and waiters tell
+//           who is there (see Pulse), and waiters look again and again.  No session can be found
+//           and ended, so a text may be carried out late.  The acquire keeps its id there, and
+//           removes what it finds of its own before each try.
 // Frozen.   The first waiter may be stopped while its session is intact.  Each waiter looks after
 //           some time, the sooner the nearer it is.  If the lock stays free for a second, it
 //           removes the first waiter from the queue, even if others stand between the two: several
@@ -360,10 +359,9 @@ Result<std::unique_ptr<Lease>> Acquisition::get() {
     }
     tell(state);
     // What looks free is somebody's for a moment only: who does not wait asks again.
-    if (patience_.tries_once() && decision.kind == Decision::Kind::take &&
-        vain_tries_++ < kVainTries)
-      continue;
-    if (patience_.tries_once() || time_is_up()) return busy();
+    const bool once = patience_.tries_once();
+    if (once && decision.kind == Decision::Kind::take && vain_tries_++ < kVainTries) continue;
+    if (once || time_is_up()) return busy();
     if (auto ok = sweep(state); !ok) return ok.error();
     const auto& queue_now = state.waiters();
     if (own_ == 0 || std::none_of(queue_now.begin(), queue_now.end(),
@@ -406,6 +404,13 @@ Result<void> Acquisition::remove_earlier(Deadline deadline, Cancel cancel) {
   return {};
 }
 
+Result<void> Acquisition::use(Result<std::unique_ptr<Connection>> opened) {
+  if (!opened) return opened.error();
+  connection_ = std::move(*opened);
+  statements_.set_marks(marks_on(*connection_, pulse_));
+  return {};
+}
+
 // If there is no connection.  What was asked over the one that was lost is done or not, so all
 // begins anew, with another id.
 Result<void> Acquisition::connect() {
@@ -416,10 +421,7 @@ Result<void> Acquisition::connect() {
       own_ = 0;
       wakeup_connection_.reset();
     }
-    auto opened = Connection::open(place_, patience(), wait_.cancel);
-    if (!opened) return opened.error();
-    connection_ = std::move(*opened);
-    statements_.set_marks(marks_on(*connection_, pulse_));
+    if (auto ok = use(Connection::open(place_, patience(), wait_.cancel)); !ok) return ok;
   }
   return remove_earlier(patience(), wait_.cancel);
 }
@@ -433,12 +435,8 @@ Result<void> Acquisition::leave() {
   if (!connection_->broken()) (void)connection_->ask("ROLLBACK", deadline, Cancel());
   if (connection_->broken()) {
     if (earlier_id_.empty()) earlier_id_ = request_.owner.id;
-    auto other =
-        try_in_farewell([&](Deadline until) { return Connection::open(place_, until, Cancel()); },
-                        deadline, Cancel());
-    if (!other) return other.error();
-    connection_ = std::move(*other);
-    statements_.set_marks(marks_on(*connection_, pulse_));
+    const auto open = [&](Deadline until) { return Connection::open(place_, until, Cancel()); };
+    if (auto ok = use(try_in_farewell(open, deadline, Cancel())); !ok) return ok;
   }
   if (auto ok = remove_earlier(deadline, Cancel()); !ok) return ok;
   if (own_ != 0) {

@@ -69,6 +69,7 @@ class Acquisition {
   Result<void> rest(Millis time);
   void tell(const State& state) { tell(state, state.holders()); }
   void tell(const State& state, const std::vector<Party>& holders);
+  Result<void> use(Result<std::unique_ptr<Connection>> opened);
   Result<void> connect();
   Reply insist(const std::string& text, Deadline deadline, Cancel cancel);
   Result<void> remove_earlier(Deadline deadline, Cancel cancel);

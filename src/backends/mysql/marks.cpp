@@ -52,7 +52,7 @@ std::string Marks::get(const std::string& mark, const std::string& seconds) cons
   return on_cluster() ? "1" : "GET_LOCK(" + literal(mark) + ", " + seconds + ")";
 }
 
-// Never a negative time: for ever to one kind of server and NULL to the other.
+// Never a negative time: MySQL would wait without end, and MariaDB would answer NULL.
 std::string Marks::get(const std::string& mark, Millis wait) const {
   return get(mark, std::to_string(std::max<std::int64_t>((wait.count() + 999) / 1'000, 0)));
 }

@@ -43,8 +43,7 @@ class Marks {
   std::string is_expired() const;
   /// Likewise: microseconds until then; NULL: never.
   std::string time_left() const;
-  /// Likewise: the session that has the mark of the row; NULL: it
-  /// has ended.
+  /// Likewise: the session that has the mark of the row; NULL: it has ended.
   std::string of_row(std::string_view prefix) const;
   /// True if that is the session that says this.
   std::string is_own(std::string_view prefix) const;

@@ -20,7 +20,7 @@ inline constexpr Millis kWaiterBeat{2'500};
 /// On a Galera cluster, every server takes changes.  None of them knows the sessions of the others,
 /// and their clocks may differ, so a time that one has written means little to another.  Instead,
 /// each holder and each waiter raises the number `beats` of its row when it renews its lease.
-/// Whoever has seen the same number for as long as that lease lasts, by the clock of its own
+/// A client that has seen the same number for as long as that lease lasts, by the clock of its own
 /// machine, knows that the lease is over.  (As in Amazon's DynamoDB lock client.)  To take the lock
 /// it deletes the row on condition that the number is still the same, and the cluster lets only one
 /// of two changes of a row be committed.

@@ -7,7 +7,7 @@
 // and then looks again: the one waited for has left the queue before our turn comes.  Waiting for
 // the nearest one would make a chain of GET_LOCK waits as long as the queue, and MySQL searches
 // each chain for deadlocks: it refuses every wait behind 31 others (MAX_SEARCH_DEPTH in
-// sql/mdl.cc). With the middle one, the chain of n waiters is log2(n) long, and each looks about
+// sql/mdl.cc).  With the middle one, the chain of n waiters is log2(n) long, and each looks about
 // log2(n) times.
 #include "backends/mysql/state.hpp"
 
