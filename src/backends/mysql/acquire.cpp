@@ -3,41 +3,26 @@
 // Queueing. A waiter has a row in the queue, and its session has a mark (GET_LOCK).  A waiter waits
 //           for the mark of one before it: see state.cpp.  The first waiter waits for the mark of
 //           the holder.  If a row is there and its mark is free, the session of its owner has
-//           ended: the row of a waiter is deleted, and the lease of a holder is waited for.
-// Slots.    Any of several holders may make room, but a session cannot wait for one of several
-//           marks.  So the first waiter has a second connection, the wakeup connection, which a
-//           holder ends with KILL when it leaves.  KILL QUERY would be cheaper, but it is lost if
-//           it arrives between two statements.
+//           ended: the row of a waiter is deleted, and the lease of a holder is waited for.  How
+//           long a waiter trusts the others: see acquire_waiting.cpp.
 // Cluster.  On Galera a mark is known to one server only, and no server tells a client of what was
 //           committed on another.  Nobody has a mark there, the leases of holders and waiters tell
 //           who is there (see Pulse), and waiters look again and again.  No session can be found
 //           and ended, so a text may be carried out late.  The acquire keeps its id there, and
 //           removes what it finds of its own before each try.
-// Frozen.   The first waiter may be stopped while its session is intact.  Each waiter looks after
-//           some time, the sooner the nearer it is.  If the lock stays free for a second, it
-//           removes the first waiter from the queue, even if others stand between the two: several
-//           may be stopped, as when a machine is suspended.  It also ends the session of that
-//           waiter, so that those who wait for its mark look again at once.  A waiter that goes on
-//           queues anew, as after any lost connection.  So a text that acquires the lock never
-//           waits before it does: a grant of which the client never hears would last for a ttl.
-// Crowds.   A waiter that finds the server nearly full waits without a connection, and tries again
-//           every second or so.
 // Doubt.    When a connection is lost, its session ends, and its last text was carried out or not.
 //           The acquire begins anew over the next connection, with another id.  First it ends the
 //           earlier session and removes the rows of its id.
 #include "backends/mysql/acquire.hpp"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "backends/mysql/acquisition.hpp"
 #include "backends/mysql/errors.hpp"
 #include "backends/mysql/kill.hpp"
 #include "backends/mysql/lease.hpp"
-#include "core/lock_record.hpp"
 #include "util/jitter.hpp"
-#include "util/log.hpp"
 #include "util/poll.hpp"
 #include "util/random_id.hpp"
 
@@ -46,20 +31,6 @@ namespace {
 
 constexpr unsigned kMostTries = 20;
 constexpr unsigned kVainTries = 3;
-
-// How often a waiter looks although nobody has called it.
-constexpr Millis kFirstLook{5'000};  // times its place in the queue
-constexpr Millis kLastLook{300'000};
-constexpr Millis kEndedLook{10'000};
-constexpr Millis kSlotsLook{5'000};
-constexpr Millis kRowSlotsLook{1'000};  // a holder that died calls nobody
-constexpr Millis kPatienceWithFirst{1'000};
-constexpr Millis kAfterDeadlock{100};
-constexpr Millis kClusterLook{500};  // times its place in the queue
-
-// Between two tries of a waiter for whom the server has no connection to spare.
-constexpr Millis kOutside{2'000};
-constexpr Millis kLongest{86'400'000};
 
 }  // namespace
 
@@ -83,14 +54,6 @@ Result<Reply> Acquisition::ask(const std::string& text) {
     }
     if (auto ok = rest(util::jitter(Millis{1 + 2 * tries})); !ok) return ok.error();
   }
-}
-
-// On the wire nothing happens, but a connection that is closed is noticed.
-Result<void> Acquisition::rest(Millis time) {
-  std::array<pollfd, 2> fds{{{wait_.cancel.fd(), POLLIN, 0}, {connection_->fd(), POLLIN, 0}}};
-  util::poll(fds, std::min(after(Clock::now(), time), wait_.until));
-  if (fds[0].revents != 0) return Error{Errc::cancelled, "stopped waiting"};
-  return {};
 }
 
 std::unique_ptr<Lease> Acquisition::lease(const Outcome& out, Deadline asked,
@@ -158,41 +121,6 @@ Result<void> Acquisition::queue() {
   return {};
 }
 
-// Waiters leave some of the server's connections to others: holders that must connect again, and
-// operators.
-Result<bool> Acquisition::has_room() {
-  const auto reply = ask("SHOW GLOBAL STATUS LIKE 'Threads_connected'; SELECT @@max_connections");
-  if (!reply) return reply.error();
-  const auto& used = reply.value().answers.at(0).rows;
-  const std::uint64_t most = number_in(reply.value().answers.at(1));
-  const std::uint64_t left_alone = std::clamp<std::uint64_t>(most / 10, 2, 10);
-  return used.empty() || number(used.front(), 1) + left_alone <= most;
-}
-
-// Without a connection, and so without a place in the queue.
-Result<void> Acquisition::wait_outside(const State& state) {
-  const auto idle = watch_first(state);
-  if (!idle) return idle.error();
-  patience_.recovered();
-  Millis time = util::jitter(kOutside);
-  if (idle.value()) time = std::min(time, *idle.value());
-  // The session may outlive its connection for a moment.  Its marks must not.
-  const std::string& owner = request_.owner.id;
-  const Marks& marks = statements_.marks();
-  const auto silent =
-      ask("DO " + marks.release(session_mark(owner)) + ", " + marks.release(holder_mark(owner)) +
-          ", " + marks.release(waiter_mark(owner)));
-  if (!silent) return silent.error();
-  own_ = 0;
-  wakeup_connection_.reset();
-  connection_.reset();
-  if (util::wait_readable(wait_.cancel.fd(), std::min(after(Clock::now(), time), wait_.until))) {
-    return Error{Errc::cancelled, "stopped waiting"};
-  }
-  if (time_is_up()) return busy();
-  return connect();
-}
-
 Result<void> Acquisition::sweep(const State& state) {
   std::vector<std::uint64_t> ids;
   for (const Party& party : state.departed()) {
@@ -215,131 +143,6 @@ void Acquisition::tell(const State& state, const std::vector<Party>& holders) {
     return waiter.owner.id == request_.owner.id;
   });
   wait_.on_blocked(info);
-}
-
-// After a deadlock, the queue is looked at again: the wait for another mark may be possible.
-Result<void> Acquisition::listen_for(const std::string& mark, Millis time) {
-  if (on_cluster()) return rest(util::jitter(std::min(time, kWaiterBeat)));
-  const Reply reply =
-      connection_->ask(statements_.marks().wait_for(mark, time) + "DO 0",
-                       std::min(wait_.until, after(patience(), time)), wait_.cancel);
-  if (reply.ok()) return {};
-  if (is_passing(reply.code)) return rest(util::jitter(kAfterDeadlock));
-  if (time_is_up() && reply.error->code == Errc::unreachable) return busy();
-  connection_->close();
-  return *reply.error;
-}
-
-// If the lock is free, and it is the turn of the first waiter: when to look again whether that
-// comes.  If it does not, it is passed over.
-Result<std::optional<Millis>> Acquisition::watch_first(const State& state) {
-  const Party& first = state.waiters().front();
-  Request its = request_;
-  its.mode = first.mode;
-  its.slots = first.slots;
-  if (state.decide(its, first.id).kind != Decision::Kind::take) return std::optional<Millis>();
-  const Deadline now = Clock::now();
-  if (slow_first_ != first.id) {
-    slow_first_ = first.id;
-    slow_since_ = now;
-  } else if (now - slow_since_ >= kPatienceWithFirst) {
-    const auto passed = ask(statements_.pass_over(first.id));
-    if (!passed) return passed.error();
-    // Others may be waiting for its mark.
-    if (passed.value().answers.front().affected == 1) {
-      (void)end_sessions_of(*connection_, first.owner, patience(), wait_.cancel);
-    }
-    return std::optional(Millis{0});
-  }
-  return std::optional(kPatienceWithFirst);
-}
-
-// When the mark is free, that waiter has acquired the lock, or has gone.
-Result<void> Acquisition::sleep_behind(const State& state, const Decision& decision) {
-  const auto idle = watch_first(state);
-  if (!idle) return idle.error();
-  const auto place = static_cast<Millis::rep>(decision.ahead + 1);
-  const Millis look = on_cluster() ? kClusterLook : kFirstLook;
-  const Millis time = idle.value().value_or(std::min(look * place, kLastLook));
-  if (time == Millis{0}) return {};
-  return listen_for(waiter_mark(decision.party->owner), time);
-}
-
-// Waits until somebody ends the wakeup connection.  It is made before the last look at the holders:
-// a holder that leaves between the look and the wait ends it.
-Result<void> Acquisition::await_room(std::optional<Millis> soonest) {
-  if (on_cluster()) {
-    patience_.recovered();
-    return rest(util::jitter(kClusterLook));
-  }
-  if (!wakeup_connection_) {
-    auto wakeup = Connection::open(place_, patience(), wait_.cancel);
-    // If the server is full, look now and then instead.
-    if (!wakeup && wakeup.error().code == Errc::unreachable && !connection_->broken()) {
-      patience_.recovered();
-      return rest(kRowSlotsLook);
-    }
-    if (!wakeup) return wakeup.error();
-    // The wakeup connection before this one may have the mark for another moment.
-    const std::string mark = wakeup_mark(request_.owner.id);
-    const Marks& marks = statements_.marks();
-    const Reply marked = (*wakeup)->ask(
-        marks.wait_for(mark, place_->connect_timeout) + marks.take(mark) + "DO 0",
-        std::min(after(patience(), place_->connect_timeout), wait_.until), wait_.cancel);
-    if (!marked.ok()) {
-      // A holder may end it as soon as it has the mark, before the answer is received here.
-      if (marked.error->code == Errc::unreachable) return rest(util::jitter(Millis{10}));
-      return *marked.error;
-    }
-    if (number_in(marked.answers.at(1)) != 1) return {};
-    wakeup_connection_ = std::move(*wakeup);
-    return {};
-  }
-  patience_.recovered();
-  const Millis look = method_ == Method::row ? kRowSlotsLook : kSlotsLook;
-  const bool expires = soonest && *soonest > Millis{0};  // or it has, and its session not ended
-  const Millis time = expires ? std::min(*soonest + Millis{1}, look) : look;
-  const Deadline until = std::min(after(Clock::now(), time), wait_.until);
-  std::array<pollfd, 3> fds{{{wait_.cancel.fd(), POLLIN, 0},
-                             {connection_->fd(), POLLIN, 0},
-                             {wakeup_connection_->fd(), POLLIN, 0}}};
-  util::poll(fds, until);
-  if (fds[0].revents != 0) return Error{Errc::cancelled, "stopped waiting"};
-  if (fds[2].revents != 0) wakeup_connection_.reset();
-  return {};
-}
-
-Result<void> Acquisition::sleep(const State& state, const Decision& decision) {
-  using Is = Decision::Kind;
-  if (decision.kind != Is::full) patience_.recovered();
-  if (decision.kind != Is::take) vain_tries_ = 0;
-  switch (decision.kind) {
-    case Is::behind:
-      return sleep_behind(state, decision);
-    case Is::full:
-      return await_room(decision.party->left);
-    case Is::held: {
-      const Party& holder = *decision.party;
-      const auto record = parse_lock_record(holder.record);
-      if (!holder.present && holder.left && record && record->owner.ended) {
-        return rest(std::min(*holder.left + Millis{1}, kEndedLook));  // it does not come back
-      }
-      // It may have expired, and its session not ended yet.
-      const Millis left = std::clamp(holder.left.value_or(kLongest), Millis{1'000}, kLongest);
-      if (!holder.present) {  // it may be connecting again; later, only its lease tells
-        const Millis back = Millis{100} * (1U << (3 * std::min(dead_holder_++, 2U)));
-        return rest(std::min({left, back, kFirstLook}) + Millis{1});
-      }
-      dead_holder_ = 0;
-      return listen_for(holder_mark(holder.owner),
-                        on_cluster() ? std::min(left, kClusterLook) : left);
-    }
-    case Is::take:  // it was free when we looked, and not when we tried
-      return rest(util::jitter(Millis{5} * (1U << std::min(vain_tries_++, 8U))));
-    case Is::conflict:
-      break;
-  }
-  return {};
 }
 
 Result<std::unique_ptr<Lease>> Acquisition::get() {

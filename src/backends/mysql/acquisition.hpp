@@ -1,5 +1,5 @@
 // The state of one acquire() while it tries and waits: acquire.cpp has the argument why it is
-// right, acquire_row.cpp the tries of mysql-row.
+// right, acquire_row.cpp the tries of mysql-row, acquire_waiting.cpp what comes between two tries.
 #pragma once
 
 #include <cstdint>
@@ -51,6 +51,16 @@ class Acquisition {
   Result<void> outwait_earlier(Lease& lease, State state, std::uint64_t row, unsigned slot);
   Result<void> pause_until(Deadline until, Lease& lease, int ends);
 
+  // acquire_waiting.cpp
+  Result<bool> has_room();
+  Result<void> wait_outside(const State& state);
+  Result<void> sleep(const State& state, const Decision& decision);
+  Result<std::optional<Millis>> watch_first(const State& state);
+  Result<void> sleep_behind(const State& state, const Decision& decision);
+  Result<void> await_room(std::optional<Millis> soonest);
+  Result<void> listen_for(const std::string& mark, Millis time);
+  Result<void> rest(Millis time);
+
   // acquire.cpp
   Result<std::unique_ptr<Lease>> get();
   Result<Tried> attempt();
@@ -58,15 +68,7 @@ class Acquisition {
   std::string beat();
   Result<void> look_at_tables();
   Result<void> queue();
-  Result<bool> has_room();
-  Result<void> wait_outside(const State& state);
   Result<void> sweep(const State& state);
-  Result<void> sleep(const State& state, const Decision& decision);
-  Result<std::optional<Millis>> watch_first(const State& state);
-  Result<void> sleep_behind(const State& state, const Decision& decision);
-  Result<void> await_room(std::optional<Millis> soonest);
-  Result<void> listen_for(const std::string& mark, Millis time);
-  Result<void> rest(Millis time);
   void tell(const State& state) { tell(state, state.holders()); }
   void tell(const State& state, const std::vector<Party>& holders);
   Result<void> use(Result<std::unique_ptr<Connection>> opened);
