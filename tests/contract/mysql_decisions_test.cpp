@@ -7,7 +7,6 @@
 #include <random>
 #include <thread>
 
-#include "backends/mysql/connection.hpp"
 #include "backends/mysql/state.hpp"
 #include "backends/mysql/statements.hpp"
 #include "mysql_fixture.hpp"
@@ -52,7 +51,7 @@ class MysqlDecisions : public MysqlTest {
 
   // Rows with the ids 1, 2, ... and a session that has the marks of those that are there.
   std::string rows_of(const std::vector<Entry>& entries) const {
-    const std::string number = method() == "table" ? "1" : "3";
+    const std::string number = std::to_string(static_cast<int>(method_number()));
     std::string text = "DELETE FROM dlock_locks; ";
     for (std::size_t i = 0; i < entries.size(); ++i) {
       const Entry& it = entries[i];
@@ -89,21 +88,12 @@ void MysqlDecisions::compare(bool on_cluster) {
   SCOPED_TRACE("seed " + std::to_string(seed));
   random_.seed(seed);
   make_tables();
-  const auto place = std::make_shared<const mysql::Place>(
-      mysql::make_place({.url = parse_url(server->url(method())).value()}).value());
-  const auto open = [&](const std::string& user) {
-    auto its = std::make_shared<mysql::Place>(*place);
-    its->user = user;
-    if (user == "root") its->socket = server->socket_path();
-    if (user == "root") its->password.clear();
-    auto connection = mysql::Connection::open(its, soon(), Cancel());
-    EXPECT_TRUE(connection) << connection.error().message;
-    return std::move(*connection);
-  };
-  const mysql::Method its_method =
-      method() == "table" ? mysql::Method::table : mysql::Method::version;
-  Statements say(its_method, "dlock_", "job");
-  const auto others = open("root");
+  auto of_root = std::make_shared<mysql::Place>(*place());
+  of_root->user = "root";
+  of_root->password.clear();
+  of_root->socket = server->socket_path();
+  Statements say(method_number(), "dlock_", "job");
+  const auto others = session_at(of_root);
   int granted = 0;
   for (int i = 0; i < 300 && !HasFailure(); ++i) {
     const auto entries = any_entries();
@@ -112,7 +102,7 @@ void MysqlDecisions::compare(bool on_cluster) {
       if (!entries[k].present) is_over += ", " + std::to_string(k + 1);
     }
     if (on_cluster) say.set_marks(mysql::Marks::of_cluster(is_over + ")"));
-    const auto us = open("app");
+    const auto us = session_at(place());
     ASSERT_TRUE(us->ask(say.create_rows({0}), soon(), Cancel()).ok());
     const std::string rows = "DO RELEASE_ALL_LOCKS(); " + rows_of(entries) + "DO 0";
     const auto put = others->ask(rows, soon(), Cancel());
@@ -128,7 +118,7 @@ void MysqlDecisions::compare(bool on_cluster) {
     }
     const auto seen = us->ask(say.look(true), soon(), Cancel());
     ASSERT_TRUE(seen.ok()) << seen.error->message;
-    const mysql::State state(its_method, mysql::parties_of(seen.answers.back()));
+    const mysql::State state(method_number(), mysql::parties_of(seen.answers.back()));
     const auto decision = state.decide(wanted, own);
     const auto tried = us->ask(say.attempt(wanted, own), soon(), Cancel());
     ASSERT_TRUE(tried.ok()) << tried.error->message;

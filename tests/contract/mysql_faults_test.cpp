@@ -55,18 +55,15 @@ TEST_P(MysqlFaults, AHolderThatConnectsAgainHasItsMarkAtOnce) {
   const Request wanted = request("job");
   auto lease = hold(*a, wanted);
   kill_session(session_of("kind = 0"));
-  const auto place = std::make_shared<const mysql::Place>(
-      mysql::make_place({.url = parse_url(server->url(method())).value()}).value());
-  auto earlier = mysql::Connection::open(place, soon(), Cancel());
-  ASSERT_TRUE(earlier) << earlier.error().message;
+  const auto earlier = session_at(place());
   const std::string mark = mysql::holder_mark(wanted.owner.id);
   ASSERT_TRUE(eventually([&] {
-    const auto reply = (*earlier)->ask(mysql::Marks().take(mark) + "DO 0", soon(), Cancel());
+    const auto reply = earlier->ask(mysql::Marks().take(mark) + "DO 0", soon(), Cancel());
     return reply.ok() && reply.answers.at(0).rows.at(0).at(0) == "1";
   }));
   auto renewed = std::async(std::launch::async, [&] { return renew(*lease); });
   EXPECT_TRUE(processes_become(1, "user = 'app' AND state = 'User lock'"));
-  (*earlier)->close();
+  earlier->close();
   EXPECT_TRUE(renewed.get());
   EXPECT_NE(session_of("kind = 0"), "NULL");
   EXPECT_TRUE(release(*lease));
@@ -258,14 +255,11 @@ TEST_P(MysqlFaults, AReleaseThatCannotEndTheEarlierSessionDoesNotSayThatItIsDone
 TEST_P(MysqlFaults, AHolderThatIsThereIsNotWaitedOutOrRemoved) {
   if (!is_row()) return;
   make_tables();
-  const auto place = std::make_shared<const mysql::Place>(
-      mysql::make_place({.url = parse_url(server->url("row")).value()}).value());
-  auto other = mysql::Connection::open(place, soon(), Cancel());
-  ASSERT_TRUE(other) << other.error().message;
+  auto other = session_at(place());
   const mysql::Statements say(mysql::Method::row, "dlock_", "job");
   const Request its = brief(1'000);
-  ASSERT_TRUE((*other)->ask(say.create_rows({0, 1}), soon(), Cancel()).ok());
-  ASSERT_TRUE((*other)
+  ASSERT_TRUE(other->ask(say.create_rows({0, 1}), soon(), Cancel()).ok());
+  ASSERT_TRUE(other
                   ->ask(mysql::Marks().take(mysql::holder_mark(its.owner.id)) +
                             say.record_holder(its, 0, 1, ""),
                         soon(), Cancel())
@@ -273,7 +267,7 @@ TEST_P(MysqlFaults, AHolderThatIsThereIsNotWaitedOutOrRemoved) {
   Waiting waiting(client(), brief(60'000), in(3'000));
   EXPECT_EQ(code_of(waiting.result()), Errc::busy);
   EXPECT_EQ(number("SELECT COUNT(*) FROM dlock_locks WHERE kind = 0"), 1);
-  (*other)->close();
+  other->close();
   EXPECT_TRUE(eventually([&] { return is_free_for(*a, request("job")); }));
 }
 
@@ -297,12 +291,9 @@ TEST_P(MysqlFaults, ARowLockWhoseSessionHasBeenReplacedIsLost) {
   if (!is_row()) return;  // a lease outlives its session
   const Request wanted = request("job");
   auto lease = hold(*a, wanted);
-  const auto place = std::make_shared<const mysql::Place>(
-      mysql::make_place({.url = parse_url(server->url("row")).value()}).value());
-  auto other = mysql::Connection::open(place, soon(), Cancel());
-  ASSERT_TRUE(other) << other.error().message;
+  auto other = session_at(place());
   const auto row = static_cast<std::uint64_t>(number("SELECT id FROM dlock_locks WHERE kind = 0"));
-  auto without = mysql::make_lease(place, mysql::Method::row, std::move(*other),
+  auto without = mysql::make_lease(place(), mysql::Method::row, std::move(other),
                                    {wanted, row, *lease->fence(), Clock::now()});
   const Error error = error_of(renew(*without));
   EXPECT_EQ(error.code, Errc::lost);

@@ -5,9 +5,12 @@
 
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "backends/mysql/connection.hpp"
+#include "backends/mysql/schema.hpp"
 #include "client.hpp"
 #include "support/mysql_server.hpp"
 #include "support/proxy/proxy.hpp"
@@ -80,6 +83,11 @@ class MysqlTest : public testing::TestWithParam<const char*> {
   }
   std::string method() const { return GetParam(); }
   bool is_row() const { return method() == "row"; }
+  mysql::Method method_number() const {
+    return is_row()              ? mysql::Method::row
+           : method() == "table" ? mysql::Method::table
+                                 : mysql::Method::version;
+  }
 
   std::unique_ptr<Backend> client(const MysqlSettings& settings = {}) const {
     return connect_mysql(server->url(method()), settings);
@@ -91,6 +99,17 @@ class MysqlTest : public testing::TestWithParam<const char*> {
     return connect_mysql(
         "mysql-" + method() + "://app:sesame@127.0.0.1:" + std::to_string(proxy->port()) + "/test",
         {.patience = Millis{patience_ms}});
+  }
+  std::shared_ptr<const mysql::Place> place() const {
+    return std::make_shared<const mysql::Place>(
+        mysql::make_place({.url = parse_url(server->url(method())).value()}).value());
+  }
+  /// A session of dlock's user, for a test to say what it likes.
+  static std::unique_ptr<mysql::Connection> session_at(
+      const std::shared_ptr<const mysql::Place>& place) {
+    auto session = mysql::Connection::open(place, soon(), Cancel());
+    if (!session) throw std::runtime_error(session.error().message);
+    return std::move(*session);
   }
   long number(const std::string& sql) const { return std::stol(server->ask(sql)); }
   /// Both tables are there, and no key is known.

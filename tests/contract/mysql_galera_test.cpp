@@ -37,6 +37,18 @@ class MysqlGalera : public testing::TestWithParam<const char*> {
     const auto looks = client(1);
     return eventually([&] { return inspect(*looks, "job").waiters->size() == count; });
   }
+  /// A waiter of the second server that does not beat.
+  void add_gone_waiter(int lease_s) const {
+    const std::string number = GetParam() == std::string("table") ? "1" : "3";
+    cluster->server(1).ask(
+        "INSERT INTO dlock_locks (method, name, kind, sole, slot, owner, mode, slots, fence, "
+        "beats, "
+        "since, expires_at, record) VALUES (" +
+        number +
+        ", 'job', 1, NULL, 0, 'gone', 0, 1, 0, 0, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + "
+        "INTERVAL " +
+        std::to_string(lease_s) + " SECOND, '')");
+  }
   static Request brief() { return request("job", Mode::exclusive, 1, Millis{2'000}); }
 
   const GaleraCluster* cluster = nullptr;
@@ -100,10 +112,7 @@ TEST_P(MysqlGalera, WaitersOfBothServersAreLetInInTheirOrder) {
 // Its row stays until somebody has seen that it does not beat any more.
 TEST_P(MysqlGalera, AWaiterThatIsGoneHoldsNobodyUp) {
   auto lease = hold(*client(0), request("job"));
-  cluster->server(1).ask(
-      "INSERT INTO dlock_locks (method, name, kind, sole, slot, owner, mode, slots, fence, beats, "
-      "since, expires_at, record) SELECT method, name, 1, NULL, 0, 'gone', 0, 1, 0, 0, "
-      "UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL 20 SECOND, '' FROM dlock_locks");
+  add_gone_waiter(20);
   Waiting waiting(client(0), request("job"));
   ASSERT_TRUE(waiters_are(2));
   EXPECT_TRUE(release(*lease));
@@ -125,17 +134,11 @@ TEST_P(MysqlGalera, AHoldThatIsOverIsOverForWhoeverDoesNotWait) {
 }
 
 TEST_P(MysqlGalera, AWaiterThatIsGoneDoesNotMakeAFreeLockBusy) {
-  cluster->server(1).ask(
-      "INSERT INTO dlock_locks (method, name, kind, sole, slot, owner, mode, slots, fence, beats, "
-      "since, expires_at, record) SELECT method, name, 1, NULL, 0, 'gone', 0, 1, 0, 0, "
-      "UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL 1 SECOND, '' FROM dlock_keys WHERE name = "
-      "'job' "
-      "AND slot = 0 AND method = " +
-      std::string(GetParam() == std::string("table") ? "1" : "3"));
+  add_gone_waiter(1);
   const auto a = client(1);
   EXPECT_EQ(code_of(try_once(*a, request("job"))), Errc::busy);
   EXPECT_TRUE(eventually([&] { return is_free_for(*a, request("job")); }));
-  auto lease = hold(*a, request("job"));  // whoever waits removes it
+  auto lease = hold(*a, request("job"));  // a waiter removes it
   EXPECT_TRUE(lease && release(*lease));
 }
 

@@ -5,10 +5,8 @@
 #include <unistd.h>
 
 #include <list>
-#include <stdexcept>
 #include <thread>
 
-#include "backends/mysql/connection.hpp"
 #include "backends/mysql/statements.hpp"
 #include "mysql_fixture.hpp"
 
@@ -46,16 +44,10 @@ class MysqlWaiting : public MysqlTest {
   // A session with a row in the queue and its marks, whose client does nothing more: as if it were
   // stopped.
   std::unique_ptr<mysql::Connection> stopped_waiter() const {
-    const auto place = std::make_shared<const mysql::Place>(
-        mysql::make_place({.url = parse_url(server->url(method())).value()}).value());
-    auto session = mysql::Connection::open(place, soon(), Cancel());
-    if (!session) throw std::runtime_error(session.error().message);
-    const auto its_method = is_row()              ? mysql::Method::row
-                            : method() == "table" ? mysql::Method::table
-                                                  : mysql::Method::version;
-    const mysql::Statements say(its_method, "dlock_", "job");
-    EXPECT_TRUE((*session)->ask(say.join(patient()), soon(), Cancel()).ok());
-    return std::move(*session);
+    auto session = session_at(place());
+    const mysql::Statements say(method_number(), "dlock_", "job");
+    EXPECT_TRUE(session->ask(say.join(patient()), soon(), Cancel()).ok());
+    return session;
   }
 
   bool has_room() const { return sessions_now() >= 0; }
