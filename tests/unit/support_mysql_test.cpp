@@ -413,7 +413,7 @@ TEST_F(SupportMysql, SpeaksTls) {
                               " -addext subjectAltName=IP:127.0.0.1,DNS:localhost -keyout " + key +
                               " -out " + cert + " 2>/dev/null";
   ASSERT_EQ(std::system(command.c_str()), 0);
-  const MysqlServer server({.settings = {"ssl-cert=" + cert, "ssl-key=" + key}});
+  MysqlServer server({.settings = {"ssl-cert=" + cert, "ssl-key=" + key}});
   const auto cipher = [&](const std::string& query) {
     return value(*connected(server.url("table") + query),
                  "SELECT VARIABLE_VALUE <> '' FROM information_schema.session_status"
@@ -427,6 +427,14 @@ TEST_F(SupportMysql, SpeaksTls) {
   EXPECT_TRUE(mentions(untrusted.message, "?ca=FILE")) << untrusted.message;
   const Error no_file = refusal(server.url("table") + "?tls=verify&ca=" + dir.path() + "/none");
   EXPECT_EQ(no_file.code, Errc::invalid);
+  // To lose a connection later is no matter of TLS.
+  const auto connection = connected(server.url("table") + "?tls=on");
+  EXPECT_TRUE(connection->ask("DO 0", in(kAmple), {}).ok());
+  server.kill();
+  const Reply lost = connection->ask("DO 0", in(kAmple), {});
+  ASSERT_FALSE(lost.ok());
+  EXPECT_TRUE(mentions(lost.error->message, "the connection was lost")) << lost.error->message;
+  EXPECT_TRUE(connection->broken());
 
   const MysqlServer plain({.settings = {"skip-ssl"}});  // MariaDB 11 speaks TLS by default
   const std::string no_tls = refusal(plain.url("table") + "?tls=on").message;

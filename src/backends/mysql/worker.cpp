@@ -141,8 +141,10 @@ Result<Worker::Greeting> Worker::Shared::connect() {
   return greet();
 }
 
+// Once TLS works, "SSL connection error" (2026) means that the connection was lost.
 void Worker::Shared::set_error(Reply& out) const {
   out.code = library->mysql_errno(mysql);
+  if (out.code == CR_SSL_CONNECTION_ERROR) out.code = CR_SERVER_LOST;
   out.error = error_of(out.code, library->mysql_error(mysql), server, *place);
 }
 
