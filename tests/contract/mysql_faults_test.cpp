@@ -101,6 +101,63 @@ TEST_P(MysqlFaults, AServerThatComesBackWithItsDataKnowsTheLeaseButNoRowLock) {
   EXPECT_TRUE(rows_become(0));
 }
 
+// The server would not tell any more once it has noticed that the client has gone, which takes it a
+// second.
+TEST_P(MysqlFaults, WhatHoldsAStatementUpIsToldAlsoIfTheNextConnectionComesLate) {
+  make_tables();
+  std::optional<Waiting> waiting;
+  std::thread tables([&] { server->ask("LOCK TABLES dlock_locks WRITE; DO SLEEP(6)"); });
+  EXPECT_TRUE(processes_become(1, "info LIKE 'DO SLEEP(6)%'"));
+  waiting.emplace(through_proxy(1'500), request("job"));
+  const std::string held_up = "state LIKE '%metadata lock%'";
+  EXPECT_TRUE(processes_become(1, "user = 'app' AND " + held_up));
+  proxy->refuse();
+  for (const Deadline end = in(2'200); sessions(held_up) != 0 && Clock::now() < end;) {
+  }
+  proxy->pass();
+  const Error error = error_of(waiting->result());
+  EXPECT_TRUE(says(error, "LOCK TABLES or ALTER TABLE blocks dlock's tables")) << error.message;
+  tables.join();
+}
+
+TEST_P(MysqlFaults, WhatHoldsARenewalUpIsToldAlsoIfTheNextOneComesLate) {
+  if (is_row()) return;  // nothing holds it up
+  auto lease = hold(*a, request("job"));
+  std::thread backup([&] { server->ask("FLUSH TABLES WITH READ LOCK; DO SLEEP(6)"); });
+  EXPECT_TRUE(processes_become(1, "info LIKE 'DO SLEEP(6)%'"));
+  EXPECT_EQ(code_of(lease->renew(in(300), Cancel())), Errc::unreachable);
+  std::this_thread::sleep_for(Millis{1'500});
+  const Error error = error_of(lease->renew(in(1'000), Cancel()));
+  EXPECT_TRUE(says(error, "a backup or FLUSH TABLES WITH READ LOCK")) << error.message;
+  backup.join();
+  EXPECT_TRUE(renew(*lease));
+  EXPECT_TRUE(release(*lease));
+  EXPECT_TRUE(rows_become(0));
+  EXPECT_TRUE(sessions_become(0));
+}
+
+// The connection that it gives up is the last one that the server had.
+TEST_P(MysqlFaults, WhoeverGivesUpWithNoConnectionToSpareLeavesNothing) {
+  start({.settings = {"max_connections=10"}});
+  make_tables();
+  auto lease = hold(*a, request("job"));
+  Waiting waiting(client(), request("job"));
+  ASSERT_TRUE(waiters_are(1));
+  std::vector<std::unique_ptr<mysql::Connection>> others;
+  for (;;) {
+    auto other = mysql::Connection::open(place(), soon(), Cancel());
+    if (!other) {
+      EXPECT_TRUE(other.error().is_full) << other.error().message;
+      break;
+    }
+    others.push_back(std::move(*other));
+  }
+  waiting.cancel();
+  EXPECT_EQ(code_of(waiting.result()), Errc::cancelled);
+  EXPECT_EQ(rows(), 1);
+  EXPECT_TRUE(release(*lease));
+}
+
 // A server that was restarted counts its connections from the beginning.
 TEST_P(MysqlFaults, AWaiterThatConnectsAgainKillsNobodyElsesSession) {
   auto lease = hold(*a, request("job"));

@@ -227,6 +227,11 @@ TEST_F(SupportMysql, CancelEndsAnAskAndBreaksTheConnection) {
   const Reply later = ask(*connection, "SELECT 1");
   ASSERT_FALSE(later.ok());
   EXPECT_EQ(later.error->code, Errc::unreachable);
+  // Its statement can still be asked about.
+  EXPECT_EQ(server.ask("SELECT COUNT(*) FROM information_schema.processlist"
+                       " WHERE info LIKE 'SELECT SLEEP%'"),
+            "1");
+  connection->close();
   EXPECT_TRUE(no_threads());
 }
 
@@ -253,6 +258,7 @@ TEST_F(SupportMysql, AServerThatIsStoppedIsLateAndLeavesNoThread) {
   const Error error = refusal(server.url("table"), Millis{300});
   EXPECT_EQ(error.code, Errc::unreachable);
   EXPECT_TRUE(mentions(error.message, "no answer within 300ms")) << error.message;
+  connection->close();
   EXPECT_TRUE(no_threads());
   server.resume();
   EXPECT_EQ(value(*connected(server.url("table")), "SELECT 1"), "1");

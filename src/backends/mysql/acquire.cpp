@@ -12,7 +12,9 @@
 //           removes what it finds of its own before each try.
 // Doubt.    When a connection is lost, its session ends, and its last text was carried out or not.
 //           The acquire begins anew over the next connection, with another id.  First it ends the
-//           earlier session and removes the rows of its id.
+//           earlier session and removes the rows of its id.  One that gave no answer in time stays
+//           open until then: the server can tell what its statement waits for, and would not any
+//           more once it has noticed that the client has gone.
 #include "backends/mysql/acquire.hpp"
 
 #include <algorithm>
@@ -193,6 +195,7 @@ Reply Acquisition::insist(const std::string& text, Deadline deadline, Cancel can
 Result<void> Acquisition::remove_earlier(Deadline deadline, Cancel cancel) {
   if (earlier_id_.empty()) return {};
   auto ended = end_sessions_of(*connection_, earlier_id_, deadline, cancel);
+  earlier_.reset();
   if (!ended) return ended.error();
   held_up_by_ = std::move(*ended);
   const Reply removed = insist(statements_.marks().take_over(earlier_id_, place_->connect_timeout) +
@@ -207,39 +210,43 @@ Result<void> Acquisition::remove_earlier(Deadline deadline, Cancel cancel) {
   return {};
 }
 
-Result<void> Acquisition::use(Result<std::unique_ptr<Connection>> opened) {
-  if (!opened) return opened.error();
+// In place of the connection that there was, if any.  What was asked over that one is done or not,
+// so all begins anew, with another id.
+Result<void> Acquisition::open(Deadline deadline, Cancel cancel) {
+  if (connection_ && earlier_id_.empty()) {
+    earlier_id_ = request_.owner.id;
+    if (!on_cluster()) request_.owner.id = util::random_id();
+    own_ = 0;
+    wakeup_connection_.reset();
+  }
+  if (connection_ && !earlier_) earlier_ = std::move(connection_);
+  connection_.reset();
+  auto opened = Connection::open(place_, deadline, cancel);
+  if (!opened) {
+    if (opened.error().is_full) earlier_.reset();  // it may have the last one
+    return opened.error();
+  }
   connection_ = std::move(*opened);
   statements_.set_marks(marks_on(*connection_, pulse_));
   return {};
 }
 
-// If there is no connection.  What was asked over the one that was lost is done or not, so all
-// begins anew, with another id.
 Result<void> Acquisition::connect() {
-  if (!connection_ || connection_->broken()) {
-    if (connection_ && earlier_id_.empty()) {
-      earlier_id_ = request_.owner.id;
-      if (!on_cluster()) request_.owner.id = util::random_id();
-      own_ = 0;
-      wakeup_connection_.reset();
-    }
-    if (auto ok = use(Connection::open(place_, patience(), wait_.cancel)); !ok) return ok;
+  if (!is_connected()) {
+    if (auto ok = open(patience(), wait_.cancel); !ok) return ok;
   }
   return remove_earlier(patience(), wait_.cancel);
 }
 
 // Nothing of ours stays.
 Result<void> Acquisition::leave() {
-  if (!connection_) return {};
-  if (own_ == 0 && earlier_id_.empty() && !connection_->broken()) return {};
+  if (earlier_id_.empty() && (!connection_ || (is_connected() && own_ == 0))) return {};
   const Deadline deadline = after(Clock::now(), place_->connect_timeout);
   // The server may have closed it, and nobody has noticed yet.
-  if (!connection_->broken()) (void)connection_->ask("ROLLBACK", deadline, Cancel());
-  if (connection_->broken()) {
-    if (earlier_id_.empty()) earlier_id_ = request_.owner.id;
-    const auto open = [&](Deadline until) { return Connection::open(place_, until, Cancel()); };
-    if (auto ok = use(try_in_farewell(open, deadline, Cancel())); !ok) return ok;
+  if (is_connected()) (void)connection_->ask("ROLLBACK", deadline, Cancel());
+  if (!is_connected()) {
+    const auto again = [&](Deadline until) { return open(until, Cancel()); };
+    if (auto ok = try_in_farewell(again, deadline, Cancel()); !ok) return ok;
   }
   if (auto ok = remove_earlier(deadline, Cancel()); !ok) return ok;
   if (own_ != 0) {
@@ -265,7 +272,7 @@ Result<std::unique_ptr<Lease>> Acquisition::run() {
       const auto left = leave();
       return again.error().code == Errc::busy && !left ? left.error() : held_up(again.error());
     }
-    if (connection_) connection_->close();
+    if (is_connected()) connection_->close();
   }
 }
 

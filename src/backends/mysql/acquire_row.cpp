@@ -45,9 +45,11 @@ constexpr Millis kNobodySaid = Millis::max();
 // Whether this server can do it at all, which rows there are, and who is in the way.
 Result<Reply> Acquisition::survey() {
   for (bool created = false;;) {
-    auto reply = ask(statements_.survey());
+    auto reply =
+        ask(statements_.marks().take(session_mark(request_.owner.id)) + statements_.survey());
     if (!reply) return reply.error();
-    const auto& answers = reply.value().answers;
+    auto& answers = reply.value().answers;
+    answers.erase(answers.begin());  // of the mark
     if (answers.size() != 4) {
       return Error{
           Errc::unreachable,
@@ -138,6 +140,7 @@ Result<Acquisition::Tried> Acquisition::take_row(unsigned slot, Deadline asked) 
   std::swap(connection_, *other);
   if (!reply) {
     connection_->close();  // whatever was noted: without the row lock it means nothing
+    earlier_ = std::move(*other);
     return reply.error();
   }
   const auto& [out, rows] = attempted(reply.value().answers);

@@ -92,7 +92,7 @@ Result<void> Acquisition::listen_for(const std::string& mark, Millis time) {
   if (reply.ok()) return {};
   if (is_passing(reply.code)) return rest(util::jitter(kAfterDeadlock));
   if (time_is_up() && reply.error->code == Errc::unreachable) return busy();
-  connection_->close();
+  if (is_connected()) connection_->close();
   return *reply.error;
 }
 

@@ -71,7 +71,7 @@ class Acquisition {
   Result<void> sweep(const State& state);
   void tell(const State& state) { tell(state, state.holders()); }
   void tell(const State& state, const std::vector<Party>& holders);
-  Result<void> use(Result<std::unique_ptr<Connection>> opened);
+  Result<void> open(Deadline deadline, Cancel cancel);
   Result<void> connect();
   Reply insist(const std::string& text, Deadline deadline, Cancel cancel);
   Result<void> remove_earlier(Deadline deadline, Cancel cancel);
@@ -83,7 +83,8 @@ class Acquisition {
   std::unique_ptr<Lease> lease(const Outcome& out, Deadline asked, util::LifeToken life = {});
 
   Deadline patience() const { return patience_.call_until(); }
-  bool on_cluster() const { return connection_->on_cluster(); }
+  bool on_cluster() const { return *place_->cluster == Place::Cluster::yes; }
+  bool is_connected() const { return connection_ && !connection_->broken(); }
   bool time_is_up() const { return wait_.until <= Clock::now(); }
   Error busy() const { return {Errc::busy, util::in_quotes(request_.key) + " is busy"}; }
 
@@ -98,8 +99,10 @@ class Acquisition {
 
   std::unique_ptr<Connection> connection_;
   std::unique_ptr<Connection> wakeup_connection_;
-  // Of a connection that was lost: what it may have left, or may still come to leave; "": nothing.
+  // Of a connection that was lost or given up: what it may have left, or may still come to leave;
+  // "": nothing.
   std::string earlier_id_;
+  std::unique_ptr<Connection> earlier_;  // given up, and not closed yet
   std::string held_up_by_;  // what its statement was waiting for, as end_sessions_of() says
   bool has_forgotten_unused_ = false;
   std::uint64_t own_ = 0;     // our row in the queue; 0: there is none

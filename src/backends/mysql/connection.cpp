@@ -67,7 +67,8 @@ Reply failed(Errc code, std::string message) { return {.error = Error{code, std:
 }  // namespace
 
 struct Connection::State {
-  std::shared_ptr<Worker> worker;  // none: broken
+  std::shared_ptr<Worker> worker;  // none: closed
+  bool given_up = false;
   Worker::Greeting greeting;
   std::shared_ptr<const Place> place;
   std::string server;
@@ -205,8 +206,8 @@ Reply Connection::ask(const std::string& sql, Deadline deadline, Cancel cancel) 
   send(sql);
   Reply reply = receive(deadline, cancel);
   if (!under_way()) return reply;
-  close();
-  state_->why_broken = "dlock closed the connection: " + reply.error->message;
+  state_->given_up = true;
+  state_->why_broken = "dlock gave the connection up: " + reply.error->message;
   return reply;
 }
 
@@ -257,12 +258,12 @@ std::uint64_t Connection::id() const { return state_->greeting.id; }
 bool Connection::mariadb() const { return state_->greeting.mariadb; }
 bool Connection::skips_locked() const { return state_->greeting.skips_locked; }
 bool Connection::on_cluster() const { return *state_->place->cluster == Place::Cluster::yes; }
-bool Connection::broken() const { return !state_->worker; }
+bool Connection::broken() const { return !state_->worker || state_->given_up; }
 
 void Connection::close() {
   const auto worker = std::move(state_->worker);
   if (!worker) return;
-  state_->why_broken = state_->server + ": the connection is closed";
+  if (!state_->given_up) state_->why_broken = state_->server + ": the connection is closed";
   if (worker->leave()) util::wait_readable(worker->done_fd(), after(Clock::now(), kGoodbye));
 }
 

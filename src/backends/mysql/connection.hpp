@@ -42,7 +42,8 @@ class Connection {
   /// Sends one or more statements, separated by `;`, in one round trip and waits for the answers of
   /// all of them.  The first one that fails ends it: those after it are not carried out.  After
   /// Errc::cancelled, a deadline that has passed (Errc::unreachable) or a lost connection it is
-  /// broken; but not if that was so before anything was sent.
+  /// broken; but not if that was so before anything was sent.  One that is given up in this way
+  /// stays open until close(): so the server can be asked what its statement waits for.
   Reply ask(const std::string& sql, Deadline deadline, Cancel cancel);
 
   /// The same in two steps.  If there is no answer by the deadline, or when Cancel fires, the
@@ -67,7 +68,7 @@ class Connection {
   /// It is one of the servers of a Galera cluster.
   bool on_cluster() const;
 
-  /// Closed; every later ask fails at once.
+  /// Closed or given up; every later ask fails at once.
   bool broken() const;
 
   /// Says goodbye to the server, unless something is under way.  Never blocks.

@@ -88,6 +88,7 @@ class MysqlLease final : public Lease {
   const std::uint64_t fence_;
   const util::LifeToken life_;
   std::unique_ptr<Connection> connection_;
+  std::unique_ptr<Connection> earlier_;  // given up, and open until it is known what held it up
   Deadline valid_until_;
   std::optional<Error> loss_;
   Deadline asked_{};  // when the proof that is under way was asked for
@@ -109,8 +110,11 @@ Error not_told(Error error) {
 Result<void> MysqlLease::connect(Deadline deadline, Cancel cancel) {
   if (connection_->broken()) {
     auto again = Connection::open(place_, deadline, cancel);
-    if (!again) return held_up(not_told(again.error()));
-    connection_ = std::move(*again);
+    if (!again) {
+      if (again.error().is_full) connection_->close();  // it may have the last one
+      return held_up(not_told(again.error()));
+    }
+    earlier_ = std::exchange(connection_, std::move(*again));
     has_mark_ = false;
     listens_to_ = -1;
     earlier_has_ended_ = false;
@@ -119,6 +123,7 @@ Result<void> MysqlLease::connect(Deadline deadline, Cancel cancel) {
   // The server may not have noticed that the earlier session has ended: it would keep its mark, and
   // its row lock.
   auto ended = end_sessions_of(*connection_, request_.owner.id, deadline, cancel);
+  earlier_.reset();
   if (!ended) return held_up(not_told(ended.error()));
   if (!ended->empty()) held_up_by_ = std::move(*ended);
   earlier_has_ended_ = true;
@@ -292,7 +297,9 @@ int MysqlLease::event_fd() {
   return events_.get();
 }
 
-// A descriptor that is closed leaves the set by itself.
+// A descriptor that is closed leaves the set by itself.  That of a connection that was given up may
+// be closed by the client library at any time, so it is not taken out: if its server ends it, the
+// next renewal comes sooner, and closes it.
 void MysqlLease::listen() {
   if (!events_ || loss_ || connection_->broken() || listens_to_ == connection_->fd()) return;
   epoll_event event{};

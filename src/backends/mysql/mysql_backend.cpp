@@ -59,6 +59,7 @@ Result<Reply> MysqlBackend::ask(std::string_view key, const Text& text, Deadline
   const bool used = connection_ && !connection_->broken();
   for (unsigned tries = 1;; ++tries) {
     if (!connection_ || connection_->broken()) {
+      connection_.reset();  // it may have the last one that the server can spare
       auto opened = Connection::open(place_, deadline, Cancel());
       if (!opened && opened.error().is_full && pause_briefly(deadline, Cancel())) continue;
       if (!opened) return opened.error();
