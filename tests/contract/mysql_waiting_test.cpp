@@ -30,7 +30,8 @@ class MysqlWaiting : public MysqlTest {
   }
 
   // Nobody looks again while a test runs because a lease is about to end.
-  static Request patient() { return request("job", Mode::exclusive, 1, Millis{120'000}); }
+  static Request patient() { return patient_as(Mode::exclusive); }
+  static Request patient_as(Mode mode) { return request("job", mode, 1, Millis{120'000}); }
   void queue_up(std::size_t count, const std::function<Request()>& wanted) {
     for (std::size_t i = 0; i < count; ++i) {
       line.emplace_back(client(), wanted());
@@ -43,11 +44,20 @@ class MysqlWaiting : public MysqlTest {
 
   // A session with a row in the queue and its marks, whose client does nothing more: as if it were
   // stopped.
-  std::unique_ptr<mysql::Connection> stopped_waiter() const {
+  std::unique_ptr<mysql::Connection> stopped_waiter(const Request& wanted = patient()) const {
     auto session = session_at(place());
-    const mysql::Statements say(method_number(), "dlock_", "job");
-    EXPECT_TRUE(session->ask(say.join(patient()), soon(), Cancel()).ok());
+    EXPECT_TRUE(session->ask(say().join(wanted), soon(), Cancel()).ok());
     return session;
+  }
+  mysql::Statements say() const { return {method_number(), "dlock_", "job"}; }
+  // mysql-row: the session locks the row, and does not record it yet.
+  void lock_row(mysql::Connection& session, const Request& wanted) const {
+    const auto reply = session.ask(say().lock_row(wanted, session.mariadb()), soon(), Cancel());
+    ASSERT_TRUE(reply.ok()) << reply.error->message;
+    EXPECT_EQ(reply.answers.back().rows.size(), 1u);
+  }
+  std::string queue() const {
+    return server->ask("SELECT GROUP_CONCAT(id ORDER BY id) FROM dlock_locks WHERE kind = 1");
   }
 
   bool has_room() const { return sessions_now() >= 0; }
@@ -236,6 +246,71 @@ TEST_P(MysqlWaiting, ThoseBehindAStoppedWaiterKeepTheirPlaces) {
   });
   EXPECT_LT(took, here(Millis{4'000}));
   EXPECT_TRUE(lease && release(*lease));
+}
+
+// With mysql-row the lock is not free while somebody connects to record that it has the row.
+TEST_P(MysqlWaiting, AFirstWaiterThatConnectsSlowlyKeepsItsPlace) {
+  if (!is_row()) return;
+  for (const Mode mode : {Mode::exclusive, Mode::shared, Mode::slots}) {
+    make_tables();
+    auto lease = hold(*a, patient_as(mode));
+    const Request its = patient_as(mode);
+    const auto first = stopped_waiter(its);
+    EXPECT_TRUE(release(*lease));
+    lock_row(*first, its);
+    Waiting next(client(), patient_as(mode == Mode::slots ? mode : Mode::exclusive));
+    ASSERT_TRUE(waiters_are(2));
+    const std::string before = queue();
+    std::this_thread::sleep_for(Millis{3'000});  // in which nobody may be passed over
+    EXPECT_EQ(queue(), before) << mode_name(mode);
+    first->close();
+    lease = next.lease();
+    EXPECT_TRUE(lease && release(*lease));
+  }
+}
+
+TEST_P(MysqlWaiting, ThoseBehindANewHolderThatConnectsSlowlyKeepTheirPlaces) {
+  if (!is_row()) return;
+  make_tables();
+  EXPECT_TRUE(release(*hold(*a, patient())));
+  const auto holder = session_at(place());
+  lock_row(*holder, patient());
+  const Request its = patient();
+  Waiting first(client(), its);
+  ASSERT_TRUE(waiters_are(1));
+  Waiting second(client(), patient());
+  ASSERT_TRUE(waiters_are(2));
+  const std::string before = queue();
+  std::this_thread::sleep_for(Millis{3'000});  // in which nobody may be passed over
+  EXPECT_EQ(queue(), before);
+  holder->close();
+  auto lease = first.lease();
+  ASSERT_TRUE(lease);
+  EXPECT_EQ(lease->owner_id(), its.owner.id);
+  EXPECT_TRUE(release(*lease));
+  lease = second.lease();
+  EXPECT_TRUE(lease && release(*lease));
+  EXPECT_TRUE(rows_become(0));
+}
+
+// Whose session could not be ended does not know it yet.
+TEST_P(MysqlWaiting, WhoWasPassedOverIsGrantedNothingBeforeItQueuesAgain) {
+  make_tables();
+  EXPECT_TRUE(release(*hold(*a, patient())));
+  for (const bool passed_over : {true, false}) {
+    const Request its = patient();
+    const auto session = stopped_waiter(its);
+    const auto own = static_cast<std::uint64_t>(number("SELECT MAX(id) FROM dlock_locks"));
+    if (passed_over) server->ask(say().pass_over(own));
+    const auto recorder = session_at(place());
+    if (is_row()) lock_row(*session, its);
+    const auto tried = is_row()
+                           ? recorder->ask(say().record_holder(its, own, 1, {}), soon(), Cancel())
+                           : session->ask(say().attempt(its, own), soon(), Cancel());
+    ASSERT_TRUE(tried.ok()) << tried.error->message;
+    EXPECT_EQ(mysql::attempted(tried.answers).outcome.won == 0, passed_over);
+    EXPECT_EQ(rows(), passed_over ? 0 : 1);
+  }
 }
 
 // Its session may be the next one that the server would grant a row lock; and nobody may end it, if

@@ -126,6 +126,30 @@ TEST(MysqlState, ALongQueueIsNoLongChainOfWaits) {
   }
 }
 
+TEST(MysqlState, ReadersInARowAreOneTurn) {
+  std::vector<Party> queue{holder(1, kExclusive)};
+  const auto turns = [&](Mode mode) {
+    Request request;
+    request.mode = mode;
+    return State(Method::table, queue).decide(request, 0).turns;
+  };
+  for (std::uint64_t id = 2; id < 12; ++id) queue.push_back(waiter(id, kShared));
+  EXPECT_EQ(turns(kExclusive), 1u);
+  EXPECT_EQ(turns(kShared), 0u);
+  queue.push_back(waiter(12, kExclusive));
+  EXPECT_EQ(turns(kExclusive), 2u);
+  queue.push_back(waiter(13, kShared));
+  EXPECT_EQ(turns(kExclusive), 3u);
+  EXPECT_EQ(turns(kShared), 2u);
+}
+
+TEST(MysqlState, OfSeveralHoldersOneThatIsThereIsWaitedFor) {
+  Party gone = holder(1, kShared);
+  gone.present = false;
+  EXPECT_EQ(decide({gone, holder(2, kShared)}, kExclusive), (Decided{Is::held, 2, 0}));
+  EXPECT_EQ(decide({gone}, kExclusive), (Decided{Is::held, 1, 0}));
+}
+
 TEST(MysqlState, ReadersGoInTogetherBehindNoWriter) {
   const std::vector<Party> queue{holder(1, kShared), waiter(2, kShared)};
   EXPECT_EQ(decide(queue, kShared), (Decided{Is::take, 0, 1}));

@@ -9,6 +9,9 @@
 //           waiter, so that those who wait for its mark look again at once.  A waiter that goes on
 //           queues anew, as after any lost connection.  So a text that acquires the lock never
 //           waits before it does: a grant of which the client never hears would last for a ttl.
+//           With mysql-row, who has locked a row may still be connecting to record that, however
+//           long that takes: then the lock is not free.  If it is stopped there, the server ends
+//           its session after its ttl (wait_timeout).
 // Crowds.   A waiter that finds the server nearly full waits without a connection, and tries again
 //           every second or so.
 #include <algorithm>
@@ -25,14 +28,14 @@ namespace dlock::mysql {
 namespace {
 
 // How often a waiter looks although nobody has called it.
-constexpr Millis kFirstLook{5'000};  // times its place in the queue
+constexpr Millis kFirstLook{5'000};  // times the turn in which it comes
 constexpr Millis kLastLook{300'000};
 constexpr Millis kEndedLook{10'000};
 constexpr Millis kSlotsLook{5'000};
 constexpr Millis kRowSlotsLook{1'000};  // a holder that died calls nobody
 constexpr Millis kPatienceWithFirst{1'000};
 constexpr Millis kAfterDeadlock{100};
-constexpr Millis kClusterLook{500};  // times its place in the queue
+constexpr Millis kClusterLook{500};  // times the turn in which it comes
 
 // Between two tries of a waiter for whom the server has no connection to spare.
 constexpr Millis kOutside{2'000};
@@ -96,6 +99,20 @@ Result<void> Acquisition::listen_for(const std::string& mark, Millis time) {
   return *reply.error;
 }
 
+// Whether a session has locked a row that no holder who is there has recorded.  Of a reader beside
+// other readers that cannot be told.
+Result<bool> Acquisition::is_being_taken(const State& state) {
+  const Party& first = state.waiters().front();
+  const std::size_t slots = first.mode == Mode::slots ? first.slots : 1;
+  const auto reply = ask(statements_.unlocked_rows(static_cast<unsigned>(slots)));
+  if (!reply) return reply.error();
+  const std::size_t unlocked = reply.value().answers.at(1).rows.size();
+  if (first.mode != Mode::slots) return unlocked == 0;
+  const auto recorded = std::count_if(state.holders().begin(), state.holders().end(),
+                                      [](const Party& holder) { return holder.present; });
+  return unlocked + static_cast<std::size_t>(recorded) < slots;
+}
+
 // If the lock is free, and it is the turn of the first waiter: when to look again whether that
 // comes.  If it does not, it is passed over.
 Result<std::optional<Millis>> Acquisition::watch_first(const State& state) {
@@ -103,7 +120,18 @@ Result<std::optional<Millis>> Acquisition::watch_first(const State& state) {
   Request its = request_;
   its.mode = first.mode;
   its.slots = first.slots;
-  if (state.decide(its, first.id).kind != Decision::Kind::take) return std::optional<Millis>();
+  if (state.decide(its, first.id).kind != Decision::Kind::take) {
+    slow_first_ = 0;
+    return std::optional<Millis>();
+  }
+  if (method_ == Method::row) {
+    const auto taken = is_being_taken(state);
+    if (!taken) return taken.error();
+    if (taken.value()) {
+      slow_first_ = 0;
+      return std::optional(kPatienceWithFirst);
+    }
+  }
   const Deadline now = Clock::now();
   if (slow_first_ != first.id) {
     slow_first_ = first.id;
@@ -124,9 +152,9 @@ Result<std::optional<Millis>> Acquisition::watch_first(const State& state) {
 Result<void> Acquisition::sleep_behind(const State& state, const Decision& decision) {
   const auto idle = watch_first(state);
   if (!idle) return idle.error();
-  const auto place = static_cast<Millis::rep>(decision.ahead + 1);
+  const auto turn = static_cast<Millis::rep>(decision.turns + 1);
   const Millis look = on_cluster() ? kClusterLook : kFirstLook;
-  const Millis time = idle.value().value_or(std::min(look * place, kLastLook));
+  const Millis time = idle.value().value_or(std::min(look * turn, kLastLook));
   if (time == Millis{0}) return {};
   return listen_for(waiter_mark(decision.party->owner), time);
 }

@@ -55,6 +55,7 @@ class Acquisition {
   Result<bool> has_room();
   Result<void> wait_outside(const State& state);
   Result<void> sleep(const State& state, const Decision& decision);
+  Result<bool> is_being_taken(const State& state);
   Result<std::optional<Millis>> watch_first(const State& state);
   Result<void> sleep_behind(const State& state, const Decision& decision);
   Result<void> await_room(std::optional<Millis> soonest);
@@ -105,10 +106,10 @@ class Acquisition {
   std::unique_ptr<Connection> earlier_;  // given up, and not closed yet
   std::string held_up_by_;  // what its statement was waiting for, as end_sessions_of() says
   bool has_forgotten_unused_ = false;
-  std::uint64_t own_ = 0;     // our row in the queue; 0: there is none
-  unsigned dead_holder_ = 0;  // how often we found that it was not there
-  unsigned vain_tries_ = 0;   // how often the lock looked free, and we did not get it
-  std::uint64_t slow_first_ = 0;
+  std::uint64_t own_ = 0;         // our row in the queue; 0: there is none
+  unsigned dead_holder_ = 0;      // how often we found that it was not there
+  unsigned vain_tries_ = 0;       // how often the lock looked free, and we did not get it
+  std::uint64_t slow_first_ = 0;  // the first waiter, if it does not take a lock that is free
   Deadline slow_since_{};
   std::string told_;  // the holders that on_blocked was last called with
 };

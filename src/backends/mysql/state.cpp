@@ -9,9 +9,12 @@
 // each chain for deadlocks: it refuses every wait behind 31 others (MAX_SEARCH_DEPTH in
 // sql/mdl.cc).  With the middle one, the chain of n waiters is log2(n) long, and each looks about
 // log2(n) times.
+//
+// Of several holders, a waiter waits for one that is there: its mark wakes whoever waits for it.
 #include "backends/mysql/state.hpp"
 
 #include <algorithm>
+#include <span>
 
 #include "core/lock_record.hpp"
 #include "util/host.hpp"
@@ -37,6 +40,15 @@ Owner owner_of(const Party& party) {
 util::Life life_of(const Party& party) {
   const auto record = parse_lock_record(party.record);
   return record ? util::watch_life(record->life).life : util::Life::ended;
+}
+
+// Readers acquire the lock together.
+std::size_t turns_of(std::span<const Party> waiters) {
+  std::size_t turns = 0;
+  for (std::size_t i = 0; i < waiters.size(); ++i) {
+    if (i == 0 || waiters[i].mode != Mode::shared || waiters[i - 1].mode != Mode::shared) ++turns;
+  }
+  return turns;
 }
 
 bool has_expired(const Party& party) { return party.left.value_or(Millis{1}) <= Millis{0}; }
@@ -148,7 +160,7 @@ State::Decision State::decide(const Request& request, std::uint64_t own) const {
   using Is = Decision::Kind;
   for (const Party& holder : holders_) {
     if (!modes_mix(holder.mode, holder.slots, request.mode, request.slots)) {
-      return {Is::conflict, &holder, 0};
+      return {Is::conflict, &holder, 0, 0};
     }
   }
   const auto end = std::find_if(waiters_.begin(), waiters_.end(),
@@ -160,22 +172,24 @@ State::Decision State::decide(const Request& request, std::uint64_t own) const {
     while (in_way != waiters_.begin() && std::prev(in_way)->mode == Mode::shared) --in_way;
   }
   const auto count = in_way - waiters_.begin();
-  const Decision behind{Is::behind, count > 0 ? &waiters_[(count - 1) / 2] : nullptr, ahead};
+  Decision behind{Is::behind, count > 0 ? &waiters_[(count - 1) / 2] : nullptr, ahead, ahead};
   if (request.mode == Mode::slots) {
-    if (holders_.size() + ahead < request.slots) return {Is::take, nullptr, ahead};
+    if (holders_.size() + ahead < request.slots) return {Is::take, nullptr, ahead, 0};
     if (count > 0) return behind;
     const auto soonest =
         std::min_element(holders_.begin(), holders_.end(), [](const Party& a, const Party& b) {
           return a.left.value_or(Millis::max()) < b.left.value_or(Millis::max());
         });
-    return {Is::full, &*soonest, ahead};
+    return {Is::full, &*soonest, ahead, 0};
   }
+  behind.turns = turns_of({waiters_.data(), static_cast<std::size_t>(count)});
   if (count > 0) return behind;
+  const Party* held = nullptr;
   for (const Party& holder : holders_) {
     if (request.mode == Mode::shared && holder.mode == Mode::shared) continue;
-    return {Is::held, &holder, ahead};
+    if (held == nullptr || (holder.present && !held->present)) held = &holder;
   }
-  return {Is::take, nullptr, ahead};
+  return {held != nullptr ? Is::held : Is::take, held, ahead, 0};
 }
 
 }  // namespace dlock::mysql

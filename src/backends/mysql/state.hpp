@@ -65,6 +65,7 @@ class State {
     Kind kind = Kind::take;
     const Party* party = nullptr;  // of this State; none for take
     std::size_t ahead = 0;         // how many wait before us
+    std::size_t turns = 0;         // how many turns come before ours: readers in a row take one
   };
   /// For who has waited with the row `own`; 0: has not begun to.
   Decision decide(const Request& request, std::uint64_t own) const;

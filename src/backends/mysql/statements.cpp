@@ -133,7 +133,7 @@ std::string Statements::in_way(const Request& request, std::uint64_t own, bool e
 
 // `check` sets @dlock_may to 1 if the lock may be granted, and @dlock_fence to the fencing token.
 // It does so only if the session has its marks.  A text that is late, of a session that was given
-// up, cannot take them.
+// up, cannot take them.  Who was passed over and does not know it is granted nothing.
 std::string Statements::grant(const Request& request, std::uint64_t own, const std::string& marks,
                               const std::string& check, const std::string& condition, unsigned slot,
                               std::string_view life) const {
@@ -141,6 +141,9 @@ std::string Statements::grant(const Request& request, std::uint64_t own, const s
   const std::string id = std::to_string(own);
   const std::string sole = request.mode == Mode::exclusive && method_ != Method::row ? "1" : "NULL";
   const std::string expires = method_ == Method::row ? "NULL" : in(request.ttl);
+  const std::string row =
+      " FROM " + tables_.locks + " WHERE id = " + id + " AND " + kind_is(Kind::waiter);
+  const std::string in_queue = own == 0 ? "" : " AND EXISTS (SELECT 1" + row + ")";
   return "SET @dlock_marked = " + marks + ", @dlock_fit = " + fit(tables_) +
          ", @dlock_version = NULL, @dlock_fence = NULL, @dlock_may = 0, @dlock_won = 0; " + check +
          "INSERT INTO " + tables_.locks + kColumns + " SELECT " + method_text_ + ", " + key_ +
@@ -148,9 +151,8 @@ std::string Statements::grant(const Request& request, std::uint64_t own, const s
          std::to_string(slot) + ", " + literal(owner) + ", " + mode_number(request.mode) + ", " +
          std::to_string(request.slots) + ", @dlock_fence, 0, " + std::string(kNow) + ", " +
          expires + ", " + literal(format_lock_record(request, life)) +
-         " FROM DUAL WHERE @dlock_fit AND @dlock_may = 1 AND NOT " + condition +
-         "; SET @dlock_won = IF(ROW_COUNT() = 1, LAST_INSERT_ID(), 0); DELETE FROM " +
-         tables_.locks + " WHERE id = " + id + " AND " + kind_is(Kind::waiter) +
+         " FROM DUAL WHERE @dlock_fit AND @dlock_may = 1 AND NOT " + condition + in_queue +
+         "; SET @dlock_won = IF(ROW_COUNT() = 1, LAST_INSERT_ID(), 0); DELETE" + row +
          " AND @dlock_won > 0; ";
 }
 
@@ -205,6 +207,11 @@ std::string Statements::lock_row(const Request& request, bool mariadb) const {
 
 std::string Statements::unlock_row() const {
   return std::string("SET SESSION wait_timeout = ") + kIdleLimit + "; ROLLBACK";
+}
+
+std::string Statements::unlocked_rows(unsigned slots) const {
+  return "START TRANSACTION; SELECT slot FROM " + tables_.keys + " WHERE " + of_key() +
+         " AND slot BETWEEN 1 AND " + std::to_string(slots) + " FOR UPDATE SKIP LOCKED; ROLLBACK";
 }
 
 // The rows of earlier holders stay: their sessions have ended, but their commands may still run.

@@ -27,8 +27,8 @@ class Statements {
   std::string look(bool records) const;
 
   /// mysql-table and mysql-version.  Takes the lock, if it is free for `request` and nobody who
-  /// waits comes before row `own` (0: everybody does).  The answers end with outcome(), as
-  /// look(false), and two that say nothing.
+  /// waits comes before row `own` (0: everybody does), which must still be there.  The answers end
+  /// with outcome(), as look(false), and two that say nothing.
   std::string attempt(const Request& request, std::uint64_t own) const;
 
   /// mysql-row, on the connection that is to hold the lock: begins a transaction and locks one of
@@ -36,6 +36,8 @@ class Statements {
   std::string lock_row(const Request& request, bool mariadb) const;
   /// Ends that transaction.
   std::string unlock_row() const;
+  /// mysql-row.  The second answer: those of the first `slots` rows that no session has locked.
+  std::string unlocked_rows(unsigned slots) const;
   /// mysql-row, on another connection, once the row is locked: as attempt().  `life`: of the
   /// holder's LifeToken.
   std::string record_holder(const Request& request, std::uint64_t own, unsigned slot,
