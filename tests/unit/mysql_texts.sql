@@ -3,14 +3,14 @@ SET @dlock_marked = (IS_USED_LOCK(:session_mark) = CONNECTION_ID() OR GET_LOCK(:
 START TRANSACTION;
 SELECT version INTO @dlock_version FROM dlock_keys WHERE method = 1 AND name = :key AND slot = 0 FOR UPDATE;
 SET @dlock_fence = GREATEST(@dlock_version + 1, (TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000)), @dlock_may = @dlock_version IS NOT NULL AND @dlock_marked;
-DELETE FROM dlock_locks WHERE method = 1 AND name = :key AND (kind = 2 AND expires_at <= UTC_TIMESTAMP(6) OR kind = 0 AND expires_at <= UTC_TIMESTAMP(6) AND IS_USED_LOCK(CONCAT('dlock.h.', owner)) IS NULL) AND @dlock_fit AND @dlock_may = 1;
-INSERT INTO dlock_locks (method, name, kind, sole, slot, owner, mode, slots, fence, beats, since, expires_at, record) SELECT 1, :key, 0, 1, 0, :owner, 0, 1, @dlock_fence, 0, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL 30000000 MICROSECOND, :record FROM DUAL WHERE @dlock_fit AND @dlock_may = 1 AND NOT (EXISTS (SELECT 1 FROM dlock_locks WHERE method = 1 AND name = :key AND kind = 0) OR EXISTS (SELECT 1 FROM dlock_locks WHERE method = 1 AND name = :key AND kind = 1 AND id < 7 AND IS_USED_LOCK(CONCAT('dlock.w.', owner)) IS NOT NULL)) AND EXISTS (SELECT 1 FROM dlock_locks WHERE id = 7 AND kind = 1);
+DELETE FROM dlock_locks WHERE method = 1 AND name = :key AND (kind = 2 AND expires_at <= UTC_TIMESTAMP(6) OR kind = 0 AND expires_at <= UTC_TIMESTAMP(6) AND IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) IS NULL) AND @dlock_fit AND @dlock_may = 1;
+INSERT INTO dlock_locks (method, name, kind, sole, slot, owner, mode, slots, fence, beats, since, expires_at, record) SELECT 1, :key, 0, 1, 0, :owner, 0, 1, @dlock_fence, 0, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL 30000000 MICROSECOND, :record FROM DUAL WHERE @dlock_fit AND @dlock_may = 1 AND NOT (EXISTS (SELECT 1 FROM dlock_locks WHERE method = 1 AND name = :key AND kind = 0) OR EXISTS (SELECT 1 FROM dlock_locks WHERE method = 1 AND name = :key AND kind = 1 AND id < 7 AND IS_USED_LOCK(CONCAT('dlock.w.', CONVERT(LEFT(owner, 56) USING latin1))) IS NOT NULL)) AND EXISTS (SELECT 1 FROM dlock_locks WHERE id = 7 AND kind = 1);
 SET @dlock_won = IF(ROW_COUNT() = 1, LAST_INSERT_ID(), 0);
 DELETE FROM dlock_locks WHERE id = 7 AND kind = 1 AND @dlock_won > 0;
 UPDATE dlock_keys SET version = @dlock_fence WHERE method = 1 AND name = :key AND slot = 0 AND @dlock_won > 0;
 SET SESSION wait_timeout = IF(@dlock_won > 0, 30, 28800);
 SELECT @dlock_fit, @dlock_version IS NOT NULL, @dlock_won, @dlock_fence;
-SELECT id, kind, name, owner, mode, slots, fence, TIMESTAMPDIFF(MICROSECOND, since, UTC_TIMESTAMP(6)), TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at), IF(kind = 1, IS_USED_LOCK(CONCAT('dlock.w.', owner)), IS_USED_LOCK(CONCAT('dlock.h.', owner))), slot, IF(kind = 0, record, ''), beats FROM dlock_locks WHERE method = 1 AND name = :key ORDER BY id;
+SELECT id, kind, name, owner, mode, slots, fence, TIMESTAMPDIFF(MICROSECOND, since, UTC_TIMESTAMP(6)), TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at), IF(kind = 1, IS_USED_LOCK(CONCAT('dlock.w.', CONVERT(LEFT(owner, 56) USING latin1))), IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1)))), slot, IF(kind = 0, record, ''), beats FROM dlock_locks WHERE method = 1 AND name = :key ORDER BY id;
 COMMIT;
 DO IF(@dlock_won > 0, RELEASE_LOCK(:waiter_mark), 0)
 
@@ -19,14 +19,14 @@ SET @dlock_marked = (IS_USED_LOCK(:session_mark) = CONNECTION_ID() OR GET_LOCK(:
 START TRANSACTION;
 SELECT version INTO @dlock_version FROM dlock_keys WHERE method = 1 AND name = :key AND slot = 0 FOR UPDATE;
 SET @dlock_fence = GREATEST(@dlock_version + 1, (TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000)), @dlock_may = @dlock_version IS NOT NULL AND @dlock_marked;
-DELETE FROM dlock_locks WHERE method = 1 AND name = :key AND (kind = 2 AND expires_at <= UTC_TIMESTAMP(6) OR kind = 0 AND expires_at <= UTC_TIMESTAMP(6) AND IS_USED_LOCK(CONCAT('dlock.h.', owner)) IS NULL) AND @dlock_fit AND @dlock_may = 1;
-INSERT INTO dlock_locks (method, name, kind, sole, slot, owner, mode, slots, fence, beats, since, expires_at, record) SELECT 1, :key, 0, NULL, 0, :owner, 1, 1, @dlock_fence, 0, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL 30000000 MICROSECOND, :record FROM DUAL WHERE @dlock_fit AND @dlock_may = 1 AND NOT (EXISTS (SELECT 1 FROM dlock_locks WHERE method = 1 AND name = :key AND kind = 0 AND mode <> 1) OR EXISTS (SELECT 1 FROM dlock_locks WHERE method = 1 AND name = :key AND kind = 1 AND id < 7 AND IS_USED_LOCK(CONCAT('dlock.w.', owner)) IS NOT NULL AND mode <> 1)) AND EXISTS (SELECT 1 FROM dlock_locks WHERE id = 7 AND kind = 1);
+DELETE FROM dlock_locks WHERE method = 1 AND name = :key AND (kind = 2 AND expires_at <= UTC_TIMESTAMP(6) OR kind = 0 AND expires_at <= UTC_TIMESTAMP(6) AND IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) IS NULL) AND @dlock_fit AND @dlock_may = 1;
+INSERT INTO dlock_locks (method, name, kind, sole, slot, owner, mode, slots, fence, beats, since, expires_at, record) SELECT 1, :key, 0, NULL, 0, :owner, 1, 1, @dlock_fence, 0, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL 30000000 MICROSECOND, :record FROM DUAL WHERE @dlock_fit AND @dlock_may = 1 AND NOT (EXISTS (SELECT 1 FROM dlock_locks WHERE method = 1 AND name = :key AND kind = 0 AND mode <> 1) OR EXISTS (SELECT 1 FROM dlock_locks WHERE method = 1 AND name = :key AND kind = 1 AND id < 7 AND IS_USED_LOCK(CONCAT('dlock.w.', CONVERT(LEFT(owner, 56) USING latin1))) IS NOT NULL AND mode <> 1)) AND EXISTS (SELECT 1 FROM dlock_locks WHERE id = 7 AND kind = 1);
 SET @dlock_won = IF(ROW_COUNT() = 1, LAST_INSERT_ID(), 0);
 DELETE FROM dlock_locks WHERE id = 7 AND kind = 1 AND @dlock_won > 0;
 UPDATE dlock_keys SET version = @dlock_fence WHERE method = 1 AND name = :key AND slot = 0 AND @dlock_won > 0;
 SET SESSION wait_timeout = IF(@dlock_won > 0, 30, 28800);
 SELECT @dlock_fit, @dlock_version IS NOT NULL, @dlock_won, @dlock_fence;
-SELECT id, kind, name, owner, mode, slots, fence, TIMESTAMPDIFF(MICROSECOND, since, UTC_TIMESTAMP(6)), TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at), IF(kind = 1, IS_USED_LOCK(CONCAT('dlock.w.', owner)), IS_USED_LOCK(CONCAT('dlock.h.', owner))), slot, IF(kind = 0, record, ''), beats FROM dlock_locks WHERE method = 1 AND name = :key ORDER BY id;
+SELECT id, kind, name, owner, mode, slots, fence, TIMESTAMPDIFF(MICROSECOND, since, UTC_TIMESTAMP(6)), TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at), IF(kind = 1, IS_USED_LOCK(CONCAT('dlock.w.', CONVERT(LEFT(owner, 56) USING latin1))), IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1)))), slot, IF(kind = 0, record, ''), beats FROM dlock_locks WHERE method = 1 AND name = :key ORDER BY id;
 COMMIT;
 DO IF(@dlock_won > 0, RELEASE_LOCK(:waiter_mark), 0)
 
@@ -35,45 +35,45 @@ SET @dlock_marked = (IS_USED_LOCK(:session_mark) = CONNECTION_ID() OR GET_LOCK(:
 START TRANSACTION;
 SELECT version INTO @dlock_version FROM dlock_keys WHERE method = 1 AND name = :key AND slot = 0 FOR UPDATE;
 SET @dlock_fence = GREATEST(@dlock_version + 1, (TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000)), @dlock_may = @dlock_version IS NOT NULL AND @dlock_marked;
-DELETE FROM dlock_locks WHERE method = 1 AND name = :key AND (kind = 2 AND expires_at <= UTC_TIMESTAMP(6) OR kind = 0 AND expires_at <= UTC_TIMESTAMP(6) AND IS_USED_LOCK(CONCAT('dlock.h.', owner)) IS NULL) AND @dlock_fit AND @dlock_may = 1;
-INSERT INTO dlock_locks (method, name, kind, sole, slot, owner, mode, slots, fence, beats, since, expires_at, record) SELECT 1, :key, 0, NULL, 0, :owner, 2, 3, @dlock_fence, 0, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL 30000000 MICROSECOND, :record FROM DUAL WHERE @dlock_fit AND @dlock_may = 1 AND NOT (EXISTS (SELECT 1 FROM dlock_locks WHERE method = 1 AND name = :key AND kind = 0 AND (mode <> 2 OR slots <> 3)) OR (SELECT COUNT(*) FROM dlock_locks WHERE method = 1 AND name = :key AND kind = 0) + (SELECT COUNT(*) FROM dlock_locks WHERE method = 1 AND name = :key AND kind = 1 AND id < 7 AND IS_USED_LOCK(CONCAT('dlock.w.', owner)) IS NOT NULL) >= 3) AND EXISTS (SELECT 1 FROM dlock_locks WHERE id = 7 AND kind = 1);
+DELETE FROM dlock_locks WHERE method = 1 AND name = :key AND (kind = 2 AND expires_at <= UTC_TIMESTAMP(6) OR kind = 0 AND expires_at <= UTC_TIMESTAMP(6) AND IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) IS NULL) AND @dlock_fit AND @dlock_may = 1;
+INSERT INTO dlock_locks (method, name, kind, sole, slot, owner, mode, slots, fence, beats, since, expires_at, record) SELECT 1, :key, 0, NULL, 0, :owner, 2, 3, @dlock_fence, 0, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL 30000000 MICROSECOND, :record FROM DUAL WHERE @dlock_fit AND @dlock_may = 1 AND NOT (EXISTS (SELECT 1 FROM dlock_locks WHERE method = 1 AND name = :key AND kind = 0 AND (mode <> 2 OR slots <> 3)) OR (SELECT COUNT(*) FROM dlock_locks WHERE method = 1 AND name = :key AND kind = 0) + (SELECT COUNT(*) FROM dlock_locks WHERE method = 1 AND name = :key AND kind = 1 AND id < 7 AND IS_USED_LOCK(CONCAT('dlock.w.', CONVERT(LEFT(owner, 56) USING latin1))) IS NOT NULL) >= 3) AND EXISTS (SELECT 1 FROM dlock_locks WHERE id = 7 AND kind = 1);
 SET @dlock_won = IF(ROW_COUNT() = 1, LAST_INSERT_ID(), 0);
 DELETE FROM dlock_locks WHERE id = 7 AND kind = 1 AND @dlock_won > 0;
 UPDATE dlock_keys SET version = @dlock_fence WHERE method = 1 AND name = :key AND slot = 0 AND @dlock_won > 0;
 SET SESSION wait_timeout = IF(@dlock_won > 0, 30, 28800);
 SELECT @dlock_fit, @dlock_version IS NOT NULL, @dlock_won, @dlock_fence;
-SELECT id, kind, name, owner, mode, slots, fence, TIMESTAMPDIFF(MICROSECOND, since, UTC_TIMESTAMP(6)), TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at), IF(kind = 1, IS_USED_LOCK(CONCAT('dlock.w.', owner)), IS_USED_LOCK(CONCAT('dlock.h.', owner))), slot, IF(kind = 0, record, ''), beats FROM dlock_locks WHERE method = 1 AND name = :key ORDER BY id;
+SELECT id, kind, name, owner, mode, slots, fence, TIMESTAMPDIFF(MICROSECOND, since, UTC_TIMESTAMP(6)), TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at), IF(kind = 1, IS_USED_LOCK(CONCAT('dlock.w.', CONVERT(LEFT(owner, 56) USING latin1))), IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1)))), slot, IF(kind = 0, record, ''), beats FROM dlock_locks WHERE method = 1 AND name = :key ORDER BY id;
 COMMIT;
 DO IF(@dlock_won > 0, RELEASE_LOCK(:waiter_mark), 0)
 
 -- renew, mysql-table
-UPDATE dlock_locks SET expires_at = UTC_TIMESTAMP(6) + INTERVAL 30000000 MICROSECOND, beats = beats + 1 WHERE id = 9 AND method = 1 AND name = :key AND kind = 0 AND (expires_at > UTC_TIMESTAMP(6) OR IS_USED_LOCK(CONCAT('dlock.h.', owner)) = CONNECTION_ID());
-SELECT kind, why, IS_USED_LOCK(CONCAT('dlock.h.', owner)) = CONNECTION_ID() FROM dlock_locks WHERE id = 9 AND method = 1 AND name = :key
+UPDATE dlock_locks SET expires_at = UTC_TIMESTAMP(6) + INTERVAL 30000000 MICROSECOND, beats = beats + 1 WHERE id = 9 AND method = 1 AND name = :key AND kind = 0 AND (expires_at > UTC_TIMESTAMP(6) OR IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) = CONNECTION_ID());
+SELECT kind, why, IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) = CONNECTION_ID() FROM dlock_locks WHERE id = 9 AND method = 1 AND name = :key
 
 -- release, mysql-table
-DELETE FROM dlock_locks WHERE id = 9 AND method = 1 AND name = :key AND kind = 0 AND (expires_at > UTC_TIMESTAMP(6) OR IS_USED_LOCK(CONCAT('dlock.h.', owner)) = CONNECTION_ID());
-SELECT kind, why, IS_USED_LOCK(CONCAT('dlock.h.', owner)) = CONNECTION_ID() FROM dlock_locks WHERE id = 9 AND method = 1 AND name = :key;
+DELETE FROM dlock_locks WHERE id = 9 AND method = 1 AND name = :key AND kind = 0 AND (expires_at > UTC_TIMESTAMP(6) OR IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) = CONNECTION_ID());
+SELECT kind, why, IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) = CONNECTION_ID() FROM dlock_locks WHERE id = 9 AND method = 1 AND name = :key;
 DO RELEASE_LOCK(:holder_mark), RELEASE_LOCK(:session_mark)
 
 -- break_grant, mysql-table
-UPDATE dlock_locks SET kind = 2, sole = NULL, why = X'776879', expires_at = UTC_TIMESTAMP(6) + INTERVAL 3600000000 MICROSECOND WHERE method = 1 AND name = :key AND owner = :owner AND (kind = 0 AND (expires_at IS NULL OR NOT expires_at <= UTC_TIMESTAMP(6) OR IS_USED_LOCK(CONCAT('dlock.h.', owner)) IS NOT NULL) OR kind = 2 AND why = X'776879');
+UPDATE dlock_locks SET kind = 2, sole = NULL, why = X'776879', expires_at = UTC_TIMESTAMP(6) + INTERVAL 3600000000 MICROSECOND WHERE method = 1 AND name = :key AND owner = :owner AND (kind = 0 AND (expires_at IS NULL OR NOT expires_at <= UTC_TIMESTAMP(6) OR IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) IS NOT NULL) OR kind = 2 AND why = X'776879');
 SELECT IS_USED_LOCK(:session_mark);
-SELECT IS_USED_LOCK(CONCAT('dlock.g.', owner)) FROM dlock_locks WHERE method = 1 AND name = :key AND kind = 1 AND id = (SELECT MIN(id) FROM dlock_locks WHERE method = 1 AND name = :key AND kind = 1 AND IS_USED_LOCK(CONCAT('dlock.g.', owner)) IS NOT NULL)
+SELECT IS_USED_LOCK(CONCAT('dlock.g.', CONVERT(LEFT(owner, 56) USING latin1))) FROM dlock_locks WHERE method = 1 AND name = :key AND kind = 1 AND id = (SELECT MIN(id) FROM dlock_locks WHERE method = 1 AND name = :key AND kind = 1 AND IS_USED_LOCK(CONCAT('dlock.g.', CONVERT(LEFT(owner, 56) USING latin1))) IS NOT NULL)
 
 -- attempt, mysql-version, exclusive
 SET @dlock_marked = (IS_USED_LOCK(:session_mark) = CONNECTION_ID() OR GET_LOCK(:session_mark, 0) = 1) AND (IS_USED_LOCK(:holder_mark) = CONNECTION_ID() OR GET_LOCK(:holder_mark, 0) = 1), @dlock_fit = ((SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE() AND engine = 'InnoDB' AND table_name = X'646c6f636b5f6b657973') + (SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE() AND engine = 'InnoDB' AND table_name = X'646c6f636b5f6c6f636b73') = 2), @dlock_version = NULL, @dlock_fence = NULL, @dlock_may = 0, @dlock_won = 0;
 SELECT version INTO @dlock_version FROM dlock_keys WHERE method = 3 AND name = :key AND slot = 0;
 SET @dlock_fence = GREATEST(@dlock_version + 1, (TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000));
 START TRANSACTION;
-UPDATE dlock_keys SET version = @dlock_fence WHERE method = 3 AND name = :key AND slot = 0 AND version = @dlock_version AND @dlock_fit AND @dlock_marked AND NOT (EXISTS (SELECT 1 FROM dlock_locks WHERE method = 3 AND name = :key AND kind = 0 AND (expires_at IS NULL OR NOT expires_at <= UTC_TIMESTAMP(6) OR IS_USED_LOCK(CONCAT('dlock.h.', owner)) IS NOT NULL)) OR EXISTS (SELECT 1 FROM dlock_locks WHERE method = 3 AND name = :key AND kind = 1 AND id < 7 AND IS_USED_LOCK(CONCAT('dlock.w.', owner)) IS NOT NULL));
+UPDATE dlock_keys SET version = @dlock_fence WHERE method = 3 AND name = :key AND slot = 0 AND version = @dlock_version AND @dlock_fit AND @dlock_marked AND NOT (EXISTS (SELECT 1 FROM dlock_locks WHERE method = 3 AND name = :key AND kind = 0 AND (expires_at IS NULL OR NOT expires_at <= UTC_TIMESTAMP(6) OR IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) IS NOT NULL)) OR EXISTS (SELECT 1 FROM dlock_locks WHERE method = 3 AND name = :key AND kind = 1 AND id < 7 AND IS_USED_LOCK(CONCAT('dlock.w.', CONVERT(LEFT(owner, 56) USING latin1))) IS NOT NULL));
 SET @dlock_may = ROW_COUNT();
-DELETE FROM dlock_locks WHERE method = 3 AND name = :key AND (kind = 2 AND expires_at <= UTC_TIMESTAMP(6) OR kind = 0 AND expires_at <= UTC_TIMESTAMP(6) AND IS_USED_LOCK(CONCAT('dlock.h.', owner)) IS NULL) AND @dlock_fit AND @dlock_may = 1;
-INSERT INTO dlock_locks (method, name, kind, sole, slot, owner, mode, slots, fence, beats, since, expires_at, record) SELECT 3, :key, 0, 1, 0, :owner, 0, 1, @dlock_fence, 0, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL 30000000 MICROSECOND, :record FROM DUAL WHERE @dlock_fit AND @dlock_may = 1 AND NOT (EXISTS (SELECT 1 FROM dlock_locks WHERE method = 3 AND name = :key AND kind = 0) OR EXISTS (SELECT 1 FROM dlock_locks WHERE method = 3 AND name = :key AND kind = 1 AND id < 7 AND IS_USED_LOCK(CONCAT('dlock.w.', owner)) IS NOT NULL)) AND EXISTS (SELECT 1 FROM dlock_locks WHERE id = 7 AND kind = 1);
+DELETE FROM dlock_locks WHERE method = 3 AND name = :key AND (kind = 2 AND expires_at <= UTC_TIMESTAMP(6) OR kind = 0 AND expires_at <= UTC_TIMESTAMP(6) AND IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) IS NULL) AND @dlock_fit AND @dlock_may = 1;
+INSERT INTO dlock_locks (method, name, kind, sole, slot, owner, mode, slots, fence, beats, since, expires_at, record) SELECT 3, :key, 0, 1, 0, :owner, 0, 1, @dlock_fence, 0, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL 30000000 MICROSECOND, :record FROM DUAL WHERE @dlock_fit AND @dlock_may = 1 AND NOT (EXISTS (SELECT 1 FROM dlock_locks WHERE method = 3 AND name = :key AND kind = 0) OR EXISTS (SELECT 1 FROM dlock_locks WHERE method = 3 AND name = :key AND kind = 1 AND id < 7 AND IS_USED_LOCK(CONCAT('dlock.w.', CONVERT(LEFT(owner, 56) USING latin1))) IS NOT NULL)) AND EXISTS (SELECT 1 FROM dlock_locks WHERE id = 7 AND kind = 1);
 SET @dlock_won = IF(ROW_COUNT() = 1, LAST_INSERT_ID(), 0);
 DELETE FROM dlock_locks WHERE id = 7 AND kind = 1 AND @dlock_won > 0;
 SET SESSION wait_timeout = IF(@dlock_won > 0, 30, 28800);
 SELECT @dlock_fit, @dlock_version IS NOT NULL, @dlock_won, @dlock_fence;
-SELECT id, kind, name, owner, mode, slots, fence, TIMESTAMPDIFF(MICROSECOND, since, UTC_TIMESTAMP(6)), TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at), IF(kind = 1, IS_USED_LOCK(CONCAT('dlock.w.', owner)), IS_USED_LOCK(CONCAT('dlock.h.', owner))), slot, IF(kind = 0, record, ''), beats FROM dlock_locks WHERE method = 3 AND name = :key ORDER BY id;
+SELECT id, kind, name, owner, mode, slots, fence, TIMESTAMPDIFF(MICROSECOND, since, UTC_TIMESTAMP(6)), TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at), IF(kind = 1, IS_USED_LOCK(CONCAT('dlock.w.', CONVERT(LEFT(owner, 56) USING latin1))), IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1)))), slot, IF(kind = 0, record, ''), beats FROM dlock_locks WHERE method = 3 AND name = :key ORDER BY id;
 COMMIT;
 DO IF(@dlock_won > 0, RELEASE_LOCK(:waiter_mark), 0)
 
@@ -82,15 +82,15 @@ SET @dlock_marked = (IS_USED_LOCK(:session_mark) = CONNECTION_ID() OR GET_LOCK(:
 SELECT version INTO @dlock_version FROM dlock_keys WHERE method = 3 AND name = :key AND slot = 0;
 SET @dlock_fence = GREATEST(@dlock_version + 1, (TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000));
 START TRANSACTION;
-UPDATE dlock_keys SET version = @dlock_fence WHERE method = 3 AND name = :key AND slot = 0 AND version = @dlock_version AND @dlock_fit AND @dlock_marked AND NOT (EXISTS (SELECT 1 FROM dlock_locks WHERE method = 3 AND name = :key AND kind = 0 AND (expires_at IS NULL OR NOT expires_at <= UTC_TIMESTAMP(6) OR IS_USED_LOCK(CONCAT('dlock.h.', owner)) IS NOT NULL) AND mode <> 1) OR EXISTS (SELECT 1 FROM dlock_locks WHERE method = 3 AND name = :key AND kind = 1 AND id < 7 AND IS_USED_LOCK(CONCAT('dlock.w.', owner)) IS NOT NULL AND mode <> 1));
+UPDATE dlock_keys SET version = @dlock_fence WHERE method = 3 AND name = :key AND slot = 0 AND version = @dlock_version AND @dlock_fit AND @dlock_marked AND NOT (EXISTS (SELECT 1 FROM dlock_locks WHERE method = 3 AND name = :key AND kind = 0 AND (expires_at IS NULL OR NOT expires_at <= UTC_TIMESTAMP(6) OR IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) IS NOT NULL) AND mode <> 1) OR EXISTS (SELECT 1 FROM dlock_locks WHERE method = 3 AND name = :key AND kind = 1 AND id < 7 AND IS_USED_LOCK(CONCAT('dlock.w.', CONVERT(LEFT(owner, 56) USING latin1))) IS NOT NULL AND mode <> 1));
 SET @dlock_may = ROW_COUNT();
-DELETE FROM dlock_locks WHERE method = 3 AND name = :key AND (kind = 2 AND expires_at <= UTC_TIMESTAMP(6) OR kind = 0 AND expires_at <= UTC_TIMESTAMP(6) AND IS_USED_LOCK(CONCAT('dlock.h.', owner)) IS NULL) AND @dlock_fit AND @dlock_may = 1;
-INSERT INTO dlock_locks (method, name, kind, sole, slot, owner, mode, slots, fence, beats, since, expires_at, record) SELECT 3, :key, 0, NULL, 0, :owner, 1, 1, @dlock_fence, 0, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL 30000000 MICROSECOND, :record FROM DUAL WHERE @dlock_fit AND @dlock_may = 1 AND NOT (EXISTS (SELECT 1 FROM dlock_locks WHERE method = 3 AND name = :key AND kind = 0 AND mode <> 1) OR EXISTS (SELECT 1 FROM dlock_locks WHERE method = 3 AND name = :key AND kind = 1 AND id < 7 AND IS_USED_LOCK(CONCAT('dlock.w.', owner)) IS NOT NULL AND mode <> 1)) AND EXISTS (SELECT 1 FROM dlock_locks WHERE id = 7 AND kind = 1);
+DELETE FROM dlock_locks WHERE method = 3 AND name = :key AND (kind = 2 AND expires_at <= UTC_TIMESTAMP(6) OR kind = 0 AND expires_at <= UTC_TIMESTAMP(6) AND IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) IS NULL) AND @dlock_fit AND @dlock_may = 1;
+INSERT INTO dlock_locks (method, name, kind, sole, slot, owner, mode, slots, fence, beats, since, expires_at, record) SELECT 3, :key, 0, NULL, 0, :owner, 1, 1, @dlock_fence, 0, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL 30000000 MICROSECOND, :record FROM DUAL WHERE @dlock_fit AND @dlock_may = 1 AND NOT (EXISTS (SELECT 1 FROM dlock_locks WHERE method = 3 AND name = :key AND kind = 0 AND mode <> 1) OR EXISTS (SELECT 1 FROM dlock_locks WHERE method = 3 AND name = :key AND kind = 1 AND id < 7 AND IS_USED_LOCK(CONCAT('dlock.w.', CONVERT(LEFT(owner, 56) USING latin1))) IS NOT NULL AND mode <> 1)) AND EXISTS (SELECT 1 FROM dlock_locks WHERE id = 7 AND kind = 1);
 SET @dlock_won = IF(ROW_COUNT() = 1, LAST_INSERT_ID(), 0);
 DELETE FROM dlock_locks WHERE id = 7 AND kind = 1 AND @dlock_won > 0;
 SET SESSION wait_timeout = IF(@dlock_won > 0, 30, 28800);
 SELECT @dlock_fit, @dlock_version IS NOT NULL, @dlock_won, @dlock_fence;
-SELECT id, kind, name, owner, mode, slots, fence, TIMESTAMPDIFF(MICROSECOND, since, UTC_TIMESTAMP(6)), TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at), IF(kind = 1, IS_USED_LOCK(CONCAT('dlock.w.', owner)), IS_USED_LOCK(CONCAT('dlock.h.', owner))), slot, IF(kind = 0, record, ''), beats FROM dlock_locks WHERE method = 3 AND name = :key ORDER BY id;
+SELECT id, kind, name, owner, mode, slots, fence, TIMESTAMPDIFF(MICROSECOND, since, UTC_TIMESTAMP(6)), TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at), IF(kind = 1, IS_USED_LOCK(CONCAT('dlock.w.', CONVERT(LEFT(owner, 56) USING latin1))), IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1)))), slot, IF(kind = 0, record, ''), beats FROM dlock_locks WHERE method = 3 AND name = :key ORDER BY id;
 COMMIT;
 DO IF(@dlock_won > 0, RELEASE_LOCK(:waiter_mark), 0)
 
@@ -99,31 +99,31 @@ SET @dlock_marked = (IS_USED_LOCK(:session_mark) = CONNECTION_ID() OR GET_LOCK(:
 SELECT version INTO @dlock_version FROM dlock_keys WHERE method = 3 AND name = :key AND slot = 0;
 SET @dlock_fence = GREATEST(@dlock_version + 1, (TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000));
 START TRANSACTION;
-UPDATE dlock_keys SET version = @dlock_fence WHERE method = 3 AND name = :key AND slot = 0 AND version = @dlock_version AND @dlock_fit AND @dlock_marked AND NOT (EXISTS (SELECT 1 FROM dlock_locks WHERE method = 3 AND name = :key AND kind = 0 AND (expires_at IS NULL OR NOT expires_at <= UTC_TIMESTAMP(6) OR IS_USED_LOCK(CONCAT('dlock.h.', owner)) IS NOT NULL) AND (mode <> 2 OR slots <> 3)) OR (SELECT COUNT(*) FROM dlock_locks WHERE method = 3 AND name = :key AND kind = 0 AND (expires_at IS NULL OR NOT expires_at <= UTC_TIMESTAMP(6) OR IS_USED_LOCK(CONCAT('dlock.h.', owner)) IS NOT NULL)) + (SELECT COUNT(*) FROM dlock_locks WHERE method = 3 AND name = :key AND kind = 1 AND id < 7 AND IS_USED_LOCK(CONCAT('dlock.w.', owner)) IS NOT NULL) >= 3);
+UPDATE dlock_keys SET version = @dlock_fence WHERE method = 3 AND name = :key AND slot = 0 AND version = @dlock_version AND @dlock_fit AND @dlock_marked AND NOT (EXISTS (SELECT 1 FROM dlock_locks WHERE method = 3 AND name = :key AND kind = 0 AND (expires_at IS NULL OR NOT expires_at <= UTC_TIMESTAMP(6) OR IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) IS NOT NULL) AND (mode <> 2 OR slots <> 3)) OR (SELECT COUNT(*) FROM dlock_locks WHERE method = 3 AND name = :key AND kind = 0 AND (expires_at IS NULL OR NOT expires_at <= UTC_TIMESTAMP(6) OR IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) IS NOT NULL)) + (SELECT COUNT(*) FROM dlock_locks WHERE method = 3 AND name = :key AND kind = 1 AND id < 7 AND IS_USED_LOCK(CONCAT('dlock.w.', CONVERT(LEFT(owner, 56) USING latin1))) IS NOT NULL) >= 3);
 SET @dlock_may = ROW_COUNT();
-DELETE FROM dlock_locks WHERE method = 3 AND name = :key AND (kind = 2 AND expires_at <= UTC_TIMESTAMP(6) OR kind = 0 AND expires_at <= UTC_TIMESTAMP(6) AND IS_USED_LOCK(CONCAT('dlock.h.', owner)) IS NULL) AND @dlock_fit AND @dlock_may = 1;
-INSERT INTO dlock_locks (method, name, kind, sole, slot, owner, mode, slots, fence, beats, since, expires_at, record) SELECT 3, :key, 0, NULL, 0, :owner, 2, 3, @dlock_fence, 0, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL 30000000 MICROSECOND, :record FROM DUAL WHERE @dlock_fit AND @dlock_may = 1 AND NOT (EXISTS (SELECT 1 FROM dlock_locks WHERE method = 3 AND name = :key AND kind = 0 AND (mode <> 2 OR slots <> 3)) OR (SELECT COUNT(*) FROM dlock_locks WHERE method = 3 AND name = :key AND kind = 0) + (SELECT COUNT(*) FROM dlock_locks WHERE method = 3 AND name = :key AND kind = 1 AND id < 7 AND IS_USED_LOCK(CONCAT('dlock.w.', owner)) IS NOT NULL) >= 3) AND EXISTS (SELECT 1 FROM dlock_locks WHERE id = 7 AND kind = 1);
+DELETE FROM dlock_locks WHERE method = 3 AND name = :key AND (kind = 2 AND expires_at <= UTC_TIMESTAMP(6) OR kind = 0 AND expires_at <= UTC_TIMESTAMP(6) AND IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) IS NULL) AND @dlock_fit AND @dlock_may = 1;
+INSERT INTO dlock_locks (method, name, kind, sole, slot, owner, mode, slots, fence, beats, since, expires_at, record) SELECT 3, :key, 0, NULL, 0, :owner, 2, 3, @dlock_fence, 0, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL 30000000 MICROSECOND, :record FROM DUAL WHERE @dlock_fit AND @dlock_may = 1 AND NOT (EXISTS (SELECT 1 FROM dlock_locks WHERE method = 3 AND name = :key AND kind = 0 AND (mode <> 2 OR slots <> 3)) OR (SELECT COUNT(*) FROM dlock_locks WHERE method = 3 AND name = :key AND kind = 0) + (SELECT COUNT(*) FROM dlock_locks WHERE method = 3 AND name = :key AND kind = 1 AND id < 7 AND IS_USED_LOCK(CONCAT('dlock.w.', CONVERT(LEFT(owner, 56) USING latin1))) IS NOT NULL) >= 3) AND EXISTS (SELECT 1 FROM dlock_locks WHERE id = 7 AND kind = 1);
 SET @dlock_won = IF(ROW_COUNT() = 1, LAST_INSERT_ID(), 0);
 DELETE FROM dlock_locks WHERE id = 7 AND kind = 1 AND @dlock_won > 0;
 SET SESSION wait_timeout = IF(@dlock_won > 0, 30, 28800);
 SELECT @dlock_fit, @dlock_version IS NOT NULL, @dlock_won, @dlock_fence;
-SELECT id, kind, name, owner, mode, slots, fence, TIMESTAMPDIFF(MICROSECOND, since, UTC_TIMESTAMP(6)), TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at), IF(kind = 1, IS_USED_LOCK(CONCAT('dlock.w.', owner)), IS_USED_LOCK(CONCAT('dlock.h.', owner))), slot, IF(kind = 0, record, ''), beats FROM dlock_locks WHERE method = 3 AND name = :key ORDER BY id;
+SELECT id, kind, name, owner, mode, slots, fence, TIMESTAMPDIFF(MICROSECOND, since, UTC_TIMESTAMP(6)), TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at), IF(kind = 1, IS_USED_LOCK(CONCAT('dlock.w.', CONVERT(LEFT(owner, 56) USING latin1))), IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1)))), slot, IF(kind = 0, record, ''), beats FROM dlock_locks WHERE method = 3 AND name = :key ORDER BY id;
 COMMIT;
 DO IF(@dlock_won > 0, RELEASE_LOCK(:waiter_mark), 0)
 
 -- renew, mysql-version
-UPDATE dlock_locks SET expires_at = UTC_TIMESTAMP(6) + INTERVAL 30000000 MICROSECOND, beats = beats + 1 WHERE id = 9 AND method = 3 AND name = :key AND kind = 0 AND (expires_at > UTC_TIMESTAMP(6) OR IS_USED_LOCK(CONCAT('dlock.h.', owner)) = CONNECTION_ID());
-SELECT kind, why, IS_USED_LOCK(CONCAT('dlock.h.', owner)) = CONNECTION_ID() FROM dlock_locks WHERE id = 9 AND method = 3 AND name = :key
+UPDATE dlock_locks SET expires_at = UTC_TIMESTAMP(6) + INTERVAL 30000000 MICROSECOND, beats = beats + 1 WHERE id = 9 AND method = 3 AND name = :key AND kind = 0 AND (expires_at > UTC_TIMESTAMP(6) OR IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) = CONNECTION_ID());
+SELECT kind, why, IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) = CONNECTION_ID() FROM dlock_locks WHERE id = 9 AND method = 3 AND name = :key
 
 -- release, mysql-version
-DELETE FROM dlock_locks WHERE id = 9 AND method = 3 AND name = :key AND kind = 0 AND (expires_at > UTC_TIMESTAMP(6) OR IS_USED_LOCK(CONCAT('dlock.h.', owner)) = CONNECTION_ID());
-SELECT kind, why, IS_USED_LOCK(CONCAT('dlock.h.', owner)) = CONNECTION_ID() FROM dlock_locks WHERE id = 9 AND method = 3 AND name = :key;
+DELETE FROM dlock_locks WHERE id = 9 AND method = 3 AND name = :key AND kind = 0 AND (expires_at > UTC_TIMESTAMP(6) OR IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) = CONNECTION_ID());
+SELECT kind, why, IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) = CONNECTION_ID() FROM dlock_locks WHERE id = 9 AND method = 3 AND name = :key;
 DO RELEASE_LOCK(:holder_mark), RELEASE_LOCK(:session_mark)
 
 -- break_grant, mysql-version
-UPDATE dlock_locks SET kind = 2, sole = NULL, why = X'776879', expires_at = UTC_TIMESTAMP(6) + INTERVAL 3600000000 MICROSECOND WHERE method = 3 AND name = :key AND owner = :owner AND (kind = 0 AND (expires_at IS NULL OR NOT expires_at <= UTC_TIMESTAMP(6) OR IS_USED_LOCK(CONCAT('dlock.h.', owner)) IS NOT NULL) OR kind = 2 AND why = X'776879');
+UPDATE dlock_locks SET kind = 2, sole = NULL, why = X'776879', expires_at = UTC_TIMESTAMP(6) + INTERVAL 3600000000 MICROSECOND WHERE method = 3 AND name = :key AND owner = :owner AND (kind = 0 AND (expires_at IS NULL OR NOT expires_at <= UTC_TIMESTAMP(6) OR IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) IS NOT NULL) OR kind = 2 AND why = X'776879');
 SELECT IS_USED_LOCK(:session_mark);
-SELECT IS_USED_LOCK(CONCAT('dlock.g.', owner)) FROM dlock_locks WHERE method = 3 AND name = :key AND kind = 1 AND id = (SELECT MIN(id) FROM dlock_locks WHERE method = 3 AND name = :key AND kind = 1 AND IS_USED_LOCK(CONCAT('dlock.g.', owner)) IS NOT NULL)
+SELECT IS_USED_LOCK(CONCAT('dlock.g.', CONVERT(LEFT(owner, 56) USING latin1))) FROM dlock_locks WHERE method = 3 AND name = :key AND kind = 1 AND id = (SELECT MIN(id) FROM dlock_locks WHERE method = 3 AND name = :key AND kind = 1 AND IS_USED_LOCK(CONCAT('dlock.g.', CONVERT(LEFT(owner, 56) USING latin1))) IS NOT NULL)
 
 -- lock_row, mysql-row, exclusive
 SET SESSION wait_timeout = 30;
@@ -137,12 +137,12 @@ START TRANSACTION;
 SELECT version INTO @dlock_version FROM dlock_keys WHERE method = 2 AND name = :key AND slot = 0 FOR UPDATE;
 SET @dlock_may = @dlock_version IS NOT NULL AND @dlock_marked, @dlock_fence = GREATEST(@dlock_version + 1, (TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000));
 DELETE FROM dlock_locks WHERE method = 2 AND name = :key AND @dlock_fit AND kind = 2 AND expires_at <= UTC_TIMESTAMP(6);
-INSERT INTO dlock_locks (method, name, kind, sole, slot, owner, mode, slots, fence, beats, since, expires_at, record) SELECT 2, :key, 0, NULL, 1, :owner, 0, 1, @dlock_fence, 0, UTC_TIMESTAMP(6), NULL, :record FROM DUAL WHERE @dlock_fit AND @dlock_may = 1 AND NOT EXISTS (SELECT 1 FROM dlock_locks WHERE method = 2 AND name = :key AND kind = 0 AND IS_USED_LOCK(CONCAT('dlock.h.', owner)) IS NOT NULL AND (mode = 2)) AND EXISTS (SELECT 1 FROM dlock_locks WHERE id = 7 AND kind = 1);
+INSERT INTO dlock_locks (method, name, kind, sole, slot, owner, mode, slots, fence, beats, since, expires_at, record) SELECT 2, :key, 0, NULL, 1, :owner, 0, 1, @dlock_fence, 0, UTC_TIMESTAMP(6), NULL, :record FROM DUAL WHERE @dlock_fit AND @dlock_may = 1 AND NOT EXISTS (SELECT 1 FROM dlock_locks WHERE method = 2 AND name = :key AND kind = 0 AND IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) IS NOT NULL AND (mode = 2)) AND EXISTS (SELECT 1 FROM dlock_locks WHERE id = 7 AND kind = 1);
 SET @dlock_won = IF(ROW_COUNT() = 1, LAST_INSERT_ID(), 0);
 DELETE FROM dlock_locks WHERE id = 7 AND kind = 1 AND @dlock_won > 0;
 UPDATE dlock_keys SET version = @dlock_fence WHERE method = 2 AND name = :key AND slot = 0 AND @dlock_won > 0;
 SELECT @dlock_fit, @dlock_version IS NOT NULL, @dlock_won, @dlock_fence;
-SELECT id, kind, name, owner, mode, slots, fence, TIMESTAMPDIFF(MICROSECOND, since, UTC_TIMESTAMP(6)), TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at), IF(kind = 1, IS_USED_LOCK(CONCAT('dlock.w.', owner)), IS_USED_LOCK(CONCAT('dlock.h.', owner))), slot, IF(kind = 0, record, ''), beats FROM dlock_locks WHERE method = 2 AND name = :key ORDER BY id;
+SELECT id, kind, name, owner, mode, slots, fence, TIMESTAMPDIFF(MICROSECOND, since, UTC_TIMESTAMP(6)), TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at), IF(kind = 1, IS_USED_LOCK(CONCAT('dlock.w.', CONVERT(LEFT(owner, 56) USING latin1))), IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1)))), slot, IF(kind = 0, record, ''), beats FROM dlock_locks WHERE method = 2 AND name = :key ORDER BY id;
 COMMIT;
 DO 0
 
@@ -158,12 +158,12 @@ START TRANSACTION;
 SELECT version INTO @dlock_version FROM dlock_keys WHERE method = 2 AND name = :key AND slot = 0 FOR UPDATE;
 SET @dlock_may = @dlock_version IS NOT NULL AND @dlock_marked, @dlock_fence = GREATEST(@dlock_version + 1, (TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000));
 DELETE FROM dlock_locks WHERE method = 2 AND name = :key AND @dlock_fit AND kind = 2 AND expires_at <= UTC_TIMESTAMP(6);
-INSERT INTO dlock_locks (method, name, kind, sole, slot, owner, mode, slots, fence, beats, since, expires_at, record) SELECT 2, :key, 0, NULL, 1, :owner, 1, 1, @dlock_fence, 0, UTC_TIMESTAMP(6), NULL, :record FROM DUAL WHERE @dlock_fit AND @dlock_may = 1 AND NOT EXISTS (SELECT 1 FROM dlock_locks WHERE method = 2 AND name = :key AND kind = 0 AND IS_USED_LOCK(CONCAT('dlock.h.', owner)) IS NOT NULL AND (mode = 2)) AND EXISTS (SELECT 1 FROM dlock_locks WHERE id = 7 AND kind = 1);
+INSERT INTO dlock_locks (method, name, kind, sole, slot, owner, mode, slots, fence, beats, since, expires_at, record) SELECT 2, :key, 0, NULL, 1, :owner, 1, 1, @dlock_fence, 0, UTC_TIMESTAMP(6), NULL, :record FROM DUAL WHERE @dlock_fit AND @dlock_may = 1 AND NOT EXISTS (SELECT 1 FROM dlock_locks WHERE method = 2 AND name = :key AND kind = 0 AND IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) IS NOT NULL AND (mode = 2)) AND EXISTS (SELECT 1 FROM dlock_locks WHERE id = 7 AND kind = 1);
 SET @dlock_won = IF(ROW_COUNT() = 1, LAST_INSERT_ID(), 0);
 DELETE FROM dlock_locks WHERE id = 7 AND kind = 1 AND @dlock_won > 0;
 UPDATE dlock_keys SET version = @dlock_fence WHERE method = 2 AND name = :key AND slot = 0 AND @dlock_won > 0;
 SELECT @dlock_fit, @dlock_version IS NOT NULL, @dlock_won, @dlock_fence;
-SELECT id, kind, name, owner, mode, slots, fence, TIMESTAMPDIFF(MICROSECOND, since, UTC_TIMESTAMP(6)), TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at), IF(kind = 1, IS_USED_LOCK(CONCAT('dlock.w.', owner)), IS_USED_LOCK(CONCAT('dlock.h.', owner))), slot, IF(kind = 0, record, ''), beats FROM dlock_locks WHERE method = 2 AND name = :key ORDER BY id;
+SELECT id, kind, name, owner, mode, slots, fence, TIMESTAMPDIFF(MICROSECOND, since, UTC_TIMESTAMP(6)), TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at), IF(kind = 1, IS_USED_LOCK(CONCAT('dlock.w.', CONVERT(LEFT(owner, 56) USING latin1))), IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1)))), slot, IF(kind = 0, record, ''), beats FROM dlock_locks WHERE method = 2 AND name = :key ORDER BY id;
 COMMIT;
 DO 0
 
@@ -179,29 +179,29 @@ START TRANSACTION;
 SELECT version INTO @dlock_version FROM dlock_keys WHERE method = 2 AND name = :key AND slot = 0 FOR UPDATE;
 SET @dlock_may = @dlock_version IS NOT NULL AND @dlock_marked, @dlock_fence = GREATEST(@dlock_version + 1, (TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000));
 DELETE FROM dlock_locks WHERE method = 2 AND name = :key AND @dlock_fit AND kind = 2 AND expires_at <= UTC_TIMESTAMP(6);
-INSERT INTO dlock_locks (method, name, kind, sole, slot, owner, mode, slots, fence, beats, since, expires_at, record) SELECT 2, :key, 0, NULL, 1, :owner, 2, 3, @dlock_fence, 0, UTC_TIMESTAMP(6), NULL, :record FROM DUAL WHERE @dlock_fit AND @dlock_may = 1 AND NOT EXISTS (SELECT 1 FROM dlock_locks WHERE method = 2 AND name = :key AND kind = 0 AND IS_USED_LOCK(CONCAT('dlock.h.', owner)) IS NOT NULL AND (mode <> 2 OR slots <> 3)) AND EXISTS (SELECT 1 FROM dlock_locks WHERE id = 7 AND kind = 1);
+INSERT INTO dlock_locks (method, name, kind, sole, slot, owner, mode, slots, fence, beats, since, expires_at, record) SELECT 2, :key, 0, NULL, 1, :owner, 2, 3, @dlock_fence, 0, UTC_TIMESTAMP(6), NULL, :record FROM DUAL WHERE @dlock_fit AND @dlock_may = 1 AND NOT EXISTS (SELECT 1 FROM dlock_locks WHERE method = 2 AND name = :key AND kind = 0 AND IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) IS NOT NULL AND (mode <> 2 OR slots <> 3)) AND EXISTS (SELECT 1 FROM dlock_locks WHERE id = 7 AND kind = 1);
 SET @dlock_won = IF(ROW_COUNT() = 1, LAST_INSERT_ID(), 0);
 DELETE FROM dlock_locks WHERE id = 7 AND kind = 1 AND @dlock_won > 0;
 UPDATE dlock_keys SET version = @dlock_fence WHERE method = 2 AND name = :key AND slot = 0 AND @dlock_won > 0;
 SELECT @dlock_fit, @dlock_version IS NOT NULL, @dlock_won, @dlock_fence;
-SELECT id, kind, name, owner, mode, slots, fence, TIMESTAMPDIFF(MICROSECOND, since, UTC_TIMESTAMP(6)), TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at), IF(kind = 1, IS_USED_LOCK(CONCAT('dlock.w.', owner)), IS_USED_LOCK(CONCAT('dlock.h.', owner))), slot, IF(kind = 0, record, ''), beats FROM dlock_locks WHERE method = 2 AND name = :key ORDER BY id;
+SELECT id, kind, name, owner, mode, slots, fence, TIMESTAMPDIFF(MICROSECOND, since, UTC_TIMESTAMP(6)), TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at), IF(kind = 1, IS_USED_LOCK(CONCAT('dlock.w.', CONVERT(LEFT(owner, 56) USING latin1))), IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1)))), slot, IF(kind = 0, record, ''), beats FROM dlock_locks WHERE method = 2 AND name = :key ORDER BY id;
 COMMIT;
 DO 0
 
 -- renew, mysql-row
 UPDATE dlock_locks SET expires_at = UTC_TIMESTAMP(6) + INTERVAL 30000000 MICROSECOND, beats = beats + 1 WHERE id = 9 AND method = 2 AND name = :key AND kind = 0;
-SELECT kind, why, IS_USED_LOCK(CONCAT('dlock.h.', owner)) = CONNECTION_ID() FROM dlock_locks WHERE id = 9 AND method = 2 AND name = :key
+SELECT kind, why, IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) = CONNECTION_ID() FROM dlock_locks WHERE id = 9 AND method = 2 AND name = :key
 
 -- release, mysql-row
 DELETE FROM dlock_locks WHERE id = 9 AND method = 2 AND name = :key AND kind = 0;
-SELECT kind, why, IS_USED_LOCK(CONCAT('dlock.h.', owner)) = CONNECTION_ID() FROM dlock_locks WHERE id = 9 AND method = 2 AND name = :key;
+SELECT kind, why, IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) = CONNECTION_ID() FROM dlock_locks WHERE id = 9 AND method = 2 AND name = :key;
 COMMIT;
 DO RELEASE_LOCK(:holder_mark), RELEASE_LOCK(:session_mark)
 
 -- break_grant, mysql-row
 UPDATE dlock_locks SET kind = 2, sole = NULL, why = X'776879', expires_at = UTC_TIMESTAMP(6) + INTERVAL 3600000000 MICROSECOND WHERE method = 2 AND name = :key AND owner = :owner AND (kind = 0 OR kind = 2 AND why = X'776879');
 SELECT IS_USED_LOCK(:session_mark);
-SELECT IS_USED_LOCK(CONCAT('dlock.g.', owner)) FROM dlock_locks WHERE method = 2 AND name = :key AND kind = 1 AND id = (SELECT MIN(id) FROM dlock_locks WHERE method = 2 AND name = :key AND kind = 1 AND IS_USED_LOCK(CONCAT('dlock.g.', owner)) IS NOT NULL)
+SELECT IS_USED_LOCK(CONCAT('dlock.g.', CONVERT(LEFT(owner, 56) USING latin1))) FROM dlock_locks WHERE method = 2 AND name = :key AND kind = 1 AND id = (SELECT MIN(id) FROM dlock_locks WHERE method = 2 AND name = :key AND kind = 1 AND IS_USED_LOCK(CONCAT('dlock.g.', CONVERT(LEFT(owner, 56) USING latin1))) IS NOT NULL)
 
 -- join
 SET @dlock_marked = (IS_USED_LOCK(:session_mark) = CONNECTION_ID() OR GET_LOCK(:session_mark, 0) = 1) AND (IS_USED_LOCK(:waiter_mark) = CONNECTION_ID() OR GET_LOCK(:waiter_mark, 0) = 1);
@@ -210,8 +210,8 @@ INSERT INTO dlock_locks (method, name, kind, sole, slot, owner, mode, slots, fen
 -- forget_unused
 SELECT CAST(MIN(id) + IF(RAND() < 0.5, 0, RAND()) * (MAX(id) - MIN(id)) AS UNSIGNED), MAX(id) INTO @dlock_from, @dlock_to FROM dlock_locks;
 SELECT id INTO @dlock_to FROM dlock_locks WHERE id >= @dlock_from ORDER BY id LIMIT 15, 1;
-DELETE lock_row FROM (SELECT id FROM dlock_locks WHERE id BETWEEN @dlock_from AND @dlock_to AND since < UTC_TIMESTAMP(6) - INTERVAL 7 DAY AND (kind = 1 AND IS_USED_LOCK(CONCAT('dlock.w.', owner)) IS NULL OR expires_at < UTC_TIMESTAMP(6) AND IS_USED_LOCK(CONCAT('dlock.h.', owner)) IS NULL) LIMIT 16 FOR UPDATE SKIP LOCKED) AS unused STRAIGHT_JOIN dlock_locks AS lock_row ON lock_row.id = unused.id;
-UPDATE (SELECT id FROM dlock_locks WHERE id BETWEEN @dlock_from AND @dlock_to AND since < UTC_TIMESTAMP(6) - INTERVAL 7 DAY AND method = 2 AND kind = 0 AND expires_at IS NULL AND IS_USED_LOCK(CONCAT('dlock.h.', owner)) IS NULL LIMIT 16 FOR UPDATE SKIP LOCKED) AS unused STRAIGHT_JOIN dlock_locks AS lock_row ON lock_row.id = unused.id SET lock_row.expires_at = UTC_TIMESTAMP(6) + INTERVAL 7 DAY;
+DELETE lock_row FROM (SELECT id FROM dlock_locks WHERE id BETWEEN @dlock_from AND @dlock_to AND since < UTC_TIMESTAMP(6) - INTERVAL 7 DAY AND (kind = 1 AND IS_USED_LOCK(CONCAT('dlock.w.', CONVERT(LEFT(owner, 56) USING latin1))) IS NULL OR expires_at < UTC_TIMESTAMP(6) AND IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) IS NULL) LIMIT 16 FOR UPDATE SKIP LOCKED) AS unused STRAIGHT_JOIN dlock_locks AS lock_row ON lock_row.id = unused.id;
+UPDATE (SELECT id FROM dlock_locks WHERE id BETWEEN @dlock_from AND @dlock_to AND since < UTC_TIMESTAMP(6) - INTERVAL 7 DAY AND method = 2 AND kind = 0 AND expires_at IS NULL AND IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) IS NULL LIMIT 16 FOR UPDATE SKIP LOCKED) AS unused STRAIGHT_JOIN dlock_locks AS lock_row ON lock_row.id = unused.id SET lock_row.expires_at = UTC_TIMESTAMP(6) + INTERVAL 7 DAY;
 SET @dlock_unused = NULL, @dlock_part = RAND();
 SET @dlock_method = IF(@dlock_unused IS NULL, 1, @dlock_method);
 SELECT name INTO @dlock_unused FROM (SELECT DISTINCT method, name FROM dlock_keys WHERE method = @dlock_method AND name > :key ORDER BY method, name LIMIT 16) AS one WHERE @dlock_unused IS NULL AND NOT (method = 1 AND name = :key) AND NOT EXISTS (SELECT 1 FROM dlock_keys AS counter WHERE counter.method = @dlock_method AND counter.name = one.name AND counter.slot = 0 AND counter.version >= (TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000) - 604800000) AND EXISTS (SELECT 1 FROM dlock_keys AS old WHERE old.method = @dlock_method AND old.name = one.name AND old.version < (TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000) - 604800000) AND NOT EXISTS (SELECT 1 FROM dlock_locks AS lock_row WHERE lock_row.method = @dlock_method AND lock_row.name = one.name) LIMIT 1;

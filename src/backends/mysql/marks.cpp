@@ -12,6 +12,14 @@ namespace {
 constexpr std::string_view kSessionMark = "dlock.s.";
 constexpr std::string_view kRecorderMark = "dlock.n.";
 
+constexpr std::size_t kLongestName = 64;  // in characters
+
+// MySQL refuses any other name (3057); an owner that somebody else has written may make one.
+bool is_name(std::string_view mark) {
+  return mark.size() <= kLongestName &&
+         std::all_of(mark.begin(), mark.end(), [](char c) { return c >= ' ' && c <= '~'; });
+}
+
 }  // namespace
 
 std::string holder_mark(std::string_view owner) { return std::string(kHolderMark) += owner; }
@@ -37,7 +45,9 @@ std::string Marks::time_left() const {
 
 std::string Marks::of_row(std::string_view prefix) const {
   if (on_cluster()) return "IF(" + is_over_ + ", NULL, 0)";
-  return "IS_USED_LOCK(CONCAT('" + std::string(prefix) + "', owner))";
+  // Any bytes are a name in latin1: see is_name().
+  return "IS_USED_LOCK(CONCAT('" + std::string(prefix) + "', CONVERT(LEFT(owner, " +
+         std::to_string(kLongestName - prefix.size()) + ") USING latin1)))";
 }
 
 std::string Marks::is_own(std::string_view prefix) const {
@@ -45,7 +55,7 @@ std::string Marks::is_own(std::string_view prefix) const {
 }
 
 std::string Marks::session(const std::string& mark) const {
-  return on_cluster() ? "NULL" : "IS_USED_LOCK(" + literal(mark) + ")";
+  return on_cluster() || !is_name(mark) ? "NULL" : "IS_USED_LOCK(" + literal(mark) + ")";
 }
 
 std::string Marks::get(const std::string& mark, const std::string& seconds) const {
