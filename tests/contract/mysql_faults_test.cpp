@@ -108,13 +108,9 @@ TEST_P(MysqlFaults, WhatHoldsAStatementUpIsToldAlsoIfTheNextConnectionComesLate)
   std::optional<Waiting> waiting;
   std::thread tables([&] { server->ask("LOCK TABLES dlock_locks WRITE; DO SLEEP(6)"); });
   EXPECT_TRUE(processes_become(1, "info LIKE 'DO SLEEP(6)%'"));
-  waiting.emplace(through_proxy(1'500), request("job"));
-  const std::string held_up = "state LIKE '%metadata lock%'";
-  EXPECT_TRUE(processes_become(1, "user = 'app' AND " + held_up));
-  proxy->refuse();
-  for (const Deadline end = in(2'200); sessions(held_up) != 0 && Clock::now() < end;) {
-  }
-  proxy->pass();
+  waiting.emplace(through_proxy(1'700), request("job"));
+  EXPECT_TRUE(processes_become(1, "user = 'app' AND state LIKE '%metadata lock%'"));
+  proxy->delay_replies(Millis{150});  // that of the next login comes after two seconds
   const Error error = error_of(waiting->result());
   EXPECT_TRUE(says(error, "LOCK TABLES or ALTER TABLE blocks dlock's tables")) << error.message;
   tables.join();
@@ -134,6 +130,32 @@ TEST_P(MysqlFaults, WhatHoldsARenewalUpIsToldAlsoIfTheNextOneComesLate) {
   EXPECT_TRUE(release(*lease));
   EXPECT_TRUE(rows_become(0));
   EXPECT_TRUE(sessions_become(0));
+}
+
+// A proxy keeps those waiting that are too many for it.
+TEST_P(MysqlFaults, AHolderThatGivesUpTheOnlyConnectionOfAProxyKeepsItsLease) {
+  if (is_row()) return;  // a row lock ends with its connection
+  const auto client = through_proxy();
+  auto lease = hold(*client, request("job"));
+  proxy->limit(1);
+  server->pause();
+  EXPECT_EQ(code_of(lease->renew(in(300), Cancel())), Errc::unreachable);
+  server->resume();
+  EXPECT_TRUE(lease->renew(in(3'000), Cancel()));
+  EXPECT_TRUE(release(*lease));
+}
+
+TEST_P(MysqlFaults, AWaiterThatGivesUpTheOnlyConnectionOfAProxyLeavesNothing) {
+  auto lease = hold(*a, request("job"));
+  proxy->limit(1);
+  for (const bool cancelled : {false, true}) {
+    Waiting waiting(through_proxy(), request("job"), cancelled ? kNever : in(1'000));
+    ASSERT_TRUE(waiters_are(1));
+    if (cancelled) waiting.cancel();
+    EXPECT_EQ(code_of(waiting.result()), cancelled ? Errc::cancelled : Errc::busy);
+    EXPECT_EQ(rows(), 1);
+  }
+  EXPECT_TRUE(release(*lease));
 }
 
 // The connection that it gives up is the last one that the server had.

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <future>
 #include <list>
 #include <thread>
 
@@ -301,7 +302,10 @@ TEST_P(MysqlWaiting, WhoWasPassedOverIsGrantedNothingBeforeItQueuesAgain) {
     const Request its = patient();
     const auto session = stopped_waiter(its);
     const auto own = static_cast<std::uint64_t>(number("SELECT MAX(id) FROM dlock_locks"));
-    if (passed_over) server->ask(say().pass_over(own));
+    if (passed_over) {
+      EXPECT_TRUE(mysql::passed_over(
+          session_at(place())->ask(say().pass_over(own), soon(), Cancel()).answers));
+    }
     const auto recorder = session_at(place());
     if (is_row()) lock_row(*session, its);
     const auto tried = is_row()
@@ -311,6 +315,32 @@ TEST_P(MysqlWaiting, WhoWasPassedOverIsGrantedNothingBeforeItQueuesAgain) {
     EXPECT_EQ(mysql::attempted(tried.answers).outcome.won == 0, passed_over);
     EXPECT_EQ(rows(), passed_over ? 0 : 1);
   }
+}
+
+// A grant that is under way is waited for.
+TEST_P(MysqlWaiting, WhoIsBeingGrantedTheLockIsNotPassedOver) {
+  make_tables();
+  EXPECT_TRUE(release(*hold(*a, patient())));
+  const auto first = stopped_waiter();
+  const std::string own = server->ask("SELECT MAX(id) FROM dlock_locks");
+  const auto grant = [&](const std::string& text) {
+    const auto reply = first->ask(text, soon(), Cancel());
+    EXPECT_TRUE(reply.ok()) << reply.error->message;
+  };
+  grant("START TRANSACTION; SELECT version FROM dlock_keys WHERE slot = 0 FOR UPDATE");
+  auto passing = std::async(std::launch::async, [&] {
+    return session_at(place())->ask(say().pass_over(std::stoull(own)), soon(), Cancel());
+  });
+  EXPECT_TRUE(eventually([&] {
+    std::this_thread::sleep_for(Millis{120});  // the table is made anew no sooner
+    return number(
+               "SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK "
+               "WAIT'") == 1;
+  }));
+  grant("DELETE FROM dlock_locks WHERE id = " + own + "; COMMIT");
+  const auto passed = passing.get();
+  ASSERT_TRUE(passed.ok()) << passed.error->message;
+  EXPECT_EQ(mysql::passed_over(passed.answers), false);
 }
 
 // Its session may be the next one that the server would grant a row lock; and nobody may end it, if

@@ -126,21 +126,28 @@ TEST(MysqlState, ALongQueueIsNoLongChainOfWaits) {
   }
 }
 
-TEST(MysqlState, ReadersInARowAreOneTurn) {
+TEST(MysqlState, ReadersInARowAreOneTurnInWhichTheFirstOneLooksFirst) {
   std::vector<Party> queue{holder(1, kExclusive)};
-  const auto turns = [&](Mode mode) {
+  const auto rank = [&](Mode mode, unsigned slots = 1) {
     Request request;
     request.mode = mode;
-    return State(Method::table, queue).decide(request, 0).turns;
+    request.slots = slots;
+    return State(Method::table, queue).decide(request, 0).rank;
   };
   for (std::uint64_t id = 2; id < 12; ++id) queue.push_back(waiter(id, kShared));
-  EXPECT_EQ(turns(kExclusive), 1u);
-  EXPECT_EQ(turns(kShared), 0u);
+  EXPECT_EQ(rank(kExclusive), 1u);
   queue.push_back(waiter(12, kExclusive));
-  EXPECT_EQ(turns(kExclusive), 2u);
+  EXPECT_EQ(rank(kExclusive), 2u);
+  EXPECT_EQ(rank(kShared), 2u);
   queue.push_back(waiter(13, kShared));
-  EXPECT_EQ(turns(kExclusive), 3u);
-  EXPECT_EQ(turns(kShared), 2u);
+  EXPECT_EQ(rank(kExclusive), 3u);
+  EXPECT_EQ(rank(kShared), 3u);
+  queue.push_back(waiter(14, kShared));
+  EXPECT_EQ(rank(kShared), 4u);
+
+  queue = {holder(1, kSlots, 3), holder(2, kSlots, 3), holder(3, kSlots, 3)};
+  for (std::uint64_t id = 4; id < 11; ++id) queue.push_back(waiter(id, kSlots, 3));
+  EXPECT_EQ(rank(kSlots, 3), 3u);
 }
 
 TEST(MysqlState, OfSeveralHoldersOneThatIsThereIsWaitedFor) {

@@ -29,7 +29,7 @@ TEST(MysqlStatements, WhatIsNotOursGoesInAsLiteralsOnly) {
     const Request request = hostile();
     for (const std::string& text :
          {say.look(true), say.attempt(request, 3), say.lock_row(request, true),
-          say.record_holder(request, 3, 1, kHostile), say.create_rows({0, 1}), say.survey(),
+          say.record_holder(request, 3, 1, kHostile), say.create_rows({0, 1}), say.survey(kHostile),
           say.join(request), say.leave(kHostile), say.release(3, kHostile, true),
           say.break_grant(kHostile, kHostile), say.mend_grant(kHostile), say.forget_ended({1, 2}),
           say.delay(1, Millis{5}), say.list(kHostile),

@@ -221,11 +221,8 @@ Result<void> Acquisition::open(Deadline deadline, Cancel cancel) {
   }
   if (connection_ && !earlier_) earlier_ = std::move(connection_);
   connection_.reset();
-  auto opened = Connection::open(place_, deadline, cancel);
-  if (!opened) {
-    if (opened.error().is_full) earlier_.reset();  // it may have the last one
-    return opened.error();
-  }
+  auto opened = Connection::open_beside(earlier_, place_, deadline, cancel);
+  if (!opened) return opened.error();
   connection_ = std::move(*opened);
   statements_.set_marks(marks_on(*connection_, pulse_));
   return {};
@@ -269,6 +266,9 @@ Result<std::unique_ptr<Lease>> Acquisition::run() {
     if (lease) return lease;
     if (const auto again = patience_.pause(held_up(lease.error())); !again) {
       held_up_by_.clear();
+      // Nobody will be told what held it up.
+      const bool tells_why = again.error().code == Errc::unreachable;
+      if (connection_ && !is_connected() && !tells_why) connection_->close();
       const auto left = leave();
       return again.error().code == Errc::busy && !left ? left.error() : held_up(again.error());
     }

@@ -45,18 +45,16 @@ constexpr Millis kNobodySaid = Millis::max();
 // Whether this server can do it at all, which rows there are, and who is in the way.
 Result<Reply> Acquisition::survey() {
   for (bool created = false;;) {
-    auto reply =
-        ask(statements_.marks().take(session_mark(request_.owner.id)) + statements_.survey());
+    auto reply = ask(statements_.survey(request_.owner.id));
     if (!reply) return reply.error();
-    auto& answers = reply.value().answers;
-    answers.erase(answers.begin());  // of the mark
-    if (answers.size() != 4) {
+    const auto& answers = reply.value().answers;
+    if (answers.size() != 5) {
       return Error{
           Errc::unreachable,
           place_->shown +
               ": sent an answer that dlock does not understand; is it a MySQL or MariaDB?"};
     }
-    if (number_in(answers[0]) != 1) {
+    if (number_in(answers[1]) != 1) {
       if (auto ok = look_at_tables(); !ok) return ok.error();
       continue;
     }
@@ -65,8 +63,8 @@ Result<Reply> Acquisition::survey() {
                                           ": is too old for mysql-row, which needs SKIP LOCKED "
                                           "(MariaDB 10.6, MySQL 8.0.1); use mysql-table"};
     }
-    if (!answers[1].rows.empty()) {
-      const Row& variable = answers[1].rows[0];
+    if (!answers[2].rows.empty()) {
+      const Row& variable = answers[2].rows[0];
       return Error{
           Errc::unsupported,
           place_->shown + ": is one of several servers that accept writes (" +
@@ -75,7 +73,7 @@ Result<Reply> Acquisition::survey() {
     }
     std::vector<unsigned> missing(1U + (request_.mode == Mode::slots ? request_.slots : 1U));
     std::iota(missing.begin(), missing.end(), 0U);
-    for (const Row& row : answers[2].rows) {
+    for (const Row& row : answers[3].rows) {
       std::erase(missing, static_cast<unsigned>(number(row, 0)));
     }
     if (missing.empty() || created) return reply;

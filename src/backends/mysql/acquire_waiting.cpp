@@ -28,14 +28,14 @@ namespace dlock::mysql {
 namespace {
 
 // How often a waiter looks although nobody has called it.
-constexpr Millis kFirstLook{5'000};  // times the turn in which it comes
+constexpr Millis kFirstLook{5'000};  // times its rank, see State::Decision
 constexpr Millis kLastLook{300'000};
 constexpr Millis kEndedLook{10'000};
 constexpr Millis kSlotsLook{5'000};
 constexpr Millis kRowSlotsLook{1'000};  // a holder that died calls nobody
 constexpr Millis kPatienceWithFirst{1'000};
 constexpr Millis kAfterDeadlock{100};
-constexpr Millis kClusterLook{500};  // times the turn in which it comes
+constexpr Millis kClusterLook{500};  // times its rank
 
 // Between two tries of a waiter for whom the server has no connection to spare.
 constexpr Millis kOutside{2'000};
@@ -100,16 +100,16 @@ Result<void> Acquisition::listen_for(const std::string& mark, Millis time) {
 }
 
 // Whether a session has locked a row that no holder who is there has recorded.  Of a reader beside
-// other readers that cannot be told.
+// other readers that cannot be told: nothing keeps it waiting, so one that waits counts as stopped.
 Result<bool> Acquisition::is_being_taken(const State& state) {
   const Party& first = state.waiters().front();
+  const auto recorded = std::count_if(state.holders().begin(), state.holders().end(),
+                                      [](const Party& holder) { return holder.present; });
+  if (first.mode == Mode::shared && recorded > 0) return false;
   const std::size_t slots = first.mode == Mode::slots ? first.slots : 1;
   const auto reply = ask(statements_.unlocked_rows(static_cast<unsigned>(slots)));
   if (!reply) return reply.error();
   const std::size_t unlocked = reply.value().answers.at(1).rows.size();
-  if (first.mode != Mode::slots) return unlocked == 0;
-  const auto recorded = std::count_if(state.holders().begin(), state.holders().end(),
-                                      [](const Party& holder) { return holder.present; });
   return unlocked + static_cast<std::size_t>(recorded) < slots;
 }
 
@@ -140,7 +140,7 @@ Result<std::optional<Millis>> Acquisition::watch_first(const State& state) {
     const auto passed = ask(statements_.pass_over(first.id));
     if (!passed) return passed.error();
     // Others may be waiting for its mark.
-    if (passed.value().answers.front().affected == 1) {
+    if (passed_over(passed.value().answers)) {
       (void)end_sessions_of(*connection_, first.owner, patience(), wait_.cancel);
     }
     return std::optional(Millis{0});
@@ -152,9 +152,9 @@ Result<std::optional<Millis>> Acquisition::watch_first(const State& state) {
 Result<void> Acquisition::sleep_behind(const State& state, const Decision& decision) {
   const auto idle = watch_first(state);
   if (!idle) return idle.error();
-  const auto turn = static_cast<Millis::rep>(decision.turns + 1);
+  const auto rank = static_cast<Millis::rep>(decision.rank + 1);
   const Millis look = on_cluster() ? kClusterLook : kFirstLook;
-  const Millis time = idle.value().value_or(std::min(look * turn, kLastLook));
+  const Millis time = idle.value().value_or(std::min(look * rank, kLastLook));
   if (time == Millis{0}) return {};
   return listen_for(waiter_mark(decision.party->owner), time);
 }

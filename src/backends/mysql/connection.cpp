@@ -23,6 +23,7 @@ namespace {
 
 // How long close() waits until the goodbye is sent: an idle socket takes it at once.
 constexpr Millis kGoodbye{200};
+constexpr Millis kBeside{1'000};
 
 // MariaDB carries out what is in /*M! */ and MySQL what is in /*!50708 */, from that version on.
 constexpr std::string_view kSetUp =
@@ -194,6 +195,18 @@ Result<std::unique_ptr<Connection>> Connection::open(const std::shared_ptr<const
     }
   }
   return merged(failures);
+}
+
+Result<std::unique_ptr<Connection>> Connection::open_beside(
+    const std::unique_ptr<Connection>& earlier, const std::shared_ptr<const Place>& place,
+    Deadline deadline, Cancel cancel) {
+  if (earlier && earlier->state_->worker) {
+    const Millis beside = std::min(kBeside, remaining(deadline) / 2);
+    auto opened = open(place, after(Clock::now(), beside), cancel);
+    if (opened || opened.error().code != Errc::unreachable) return opened;
+    earlier->close();
+  }
+  return open(place, deadline, cancel);
 }
 
 Reply Connection::ask(const std::string& sql, Deadline deadline, Cancel cancel) {

@@ -35,6 +35,12 @@ class Connection {
   /// of it.
   static Result<std::unique_ptr<Connection>> open(const std::shared_ptr<const Place>& place,
                                                   Deadline deadline, Cancel cancel);
+  /// The same, after `earlier`, if there is one: it is left open if the new connection is made
+  /// within a second, and closed before trying longer than that.  The server, or a proxy before it,
+  /// may have none to spare.
+  static Result<std::unique_ptr<Connection>> open_beside(const std::unique_ptr<Connection>& earlier,
+                                                         const std::shared_ptr<const Place>& place,
+                                                         Deadline deadline, Cancel cancel);
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;

@@ -109,11 +109,8 @@ Error not_told(Error error) {
 // With mysql-row, no second connection has the lock.
 Result<void> MysqlLease::connect(Deadline deadline, Cancel cancel) {
   if (connection_->broken()) {
-    auto again = Connection::open(place_, deadline, cancel);
-    if (!again) {
-      if (again.error().is_full) connection_->close();  // it may have the last one
-      return held_up(not_told(again.error()));
-    }
+    auto again = Connection::open_beside(connection_, place_, deadline, cancel);
+    if (!again) return held_up(not_told(again.error()));
     earlier_ = std::exchange(connection_, std::move(*again));
     has_mark_ = false;
     listens_to_ = -1;

@@ -172,8 +172,9 @@ State::Decision State::decide(const Request& request, std::uint64_t own) const {
     while (in_way != waiters_.begin() && std::prev(in_way)->mode == Mode::shared) --in_way;
   }
   const auto count = in_way - waiters_.begin();
-  Decision behind{Is::behind, count > 0 ? &waiters_[(count - 1) / 2] : nullptr, ahead, ahead};
+  Decision behind{Is::behind, count > 0 ? &waiters_[(count - 1) / 2] : nullptr, ahead, 0};
   if (request.mode == Mode::slots) {
+    behind.rank = ahead / request.slots + ahead % request.slots;
     if (holders_.size() + ahead < request.slots) return {Is::take, nullptr, ahead, 0};
     if (count > 0) return behind;
     const auto soonest =
@@ -182,7 +183,8 @@ State::Decision State::decide(const Request& request, std::uint64_t own) const {
         });
     return {Is::full, &*soonest, ahead, 0};
   }
-  behind.turns = turns_of({waiters_.data(), static_cast<std::size_t>(count)});
+  behind.rank = turns_of({waiters_.data(), static_cast<std::size_t>(count)}) +
+                static_cast<std::size_t>(end - in_way);
   if (count > 0) return behind;
   const Party* held = nullptr;
   for (const Party& holder : holders_) {

@@ -65,7 +65,9 @@ class State {
     Kind kind = Kind::take;
     const Party* party = nullptr;  // of this State; none for take
     std::size_t ahead = 0;         // how many wait before us
-    std::size_t turns = 0;         // how many turns come before ours: readers in a row take one
+    // Who looks first, if one ahead may be stopped: how many turns come before ours, and how many
+    // wait before us for the same turn.
+    std::size_t rank = 0;
   };
   /// For who has waited with the row `own`; 0: has not begun to.
   Decision decide(const Request& request, std::uint64_t own) const;

@@ -256,8 +256,8 @@ std::string Statements::create_rows(const std::vector<unsigned>& slots) const {
   return "INSERT IGNORE INTO " + tables_.keys + " (method, name, slot, version) VALUES " + rows;
 }
 
-std::string Statements::survey() const {
-  return "SELECT " + fit(tables_) +
+std::string Statements::survey(std::string_view owner) const {
+  return marks_.take(session_mark(owner)) + "SELECT " + fit(tables_) +
          "; SHOW VARIABLES WHERE (Variable_name = 'wsrep_on' AND Value = 'ON') OR (Variable_name = "
          "'group_replication_single_primary_mode' AND Value = 'OFF'); SELECT slot FROM " +
          tables_.keys + " WHERE " + of_key() + "; " + look(false);
@@ -292,9 +292,16 @@ std::string Statements::sweep(const std::vector<std::uint64_t>& ids) const {
          kind_is(Kind::waiter) + " AND " + marks_.of_row(kWaiterMark) + " IS NULL";
 }
 
+// A grant locks that row of the key, too: so either it finds that it has been passed over, or it
+// has removed its row of the queue before.
 std::string Statements::pass_over(std::uint64_t id) const {
-  return "DELETE FROM " + tables_.locks + " WHERE id = " + std::to_string(id) + " AND " +
-         kind_is(Kind::waiter);
+  return "START TRANSACTION; SELECT version FROM " + tables_.keys + " WHERE " + of_key() +
+         " AND slot = 0 FOR UPDATE; DELETE FROM " + tables_.locks +
+         " WHERE id = " + std::to_string(id) + " AND " + kind_is(Kind::waiter) + "; COMMIT";
+}
+
+bool passed_over(const std::vector<Answer>& answers) {
+  return answers.size() == 4 && answers[2].affected == 1;
 }
 
 // If the lease has expired, GET_LOCK would keep other clients out until the server notices that

@@ -49,10 +49,10 @@ class Statements {
 
   /// Creates these rows of the table of keys: 0, which counts the grants, and those to be locked.
   std::string create_rows(const std::vector<unsigned>& slots) const;
-  /// mysql-row, before anything else.  Answers: whether the tables are as they must be; the
-  /// variable that tells of other servers which take changes, too; the slots that there are rows
-  /// for; as look(false).
-  std::string survey() const;
+  /// mysql-row, before anything else.  Takes the mark of the owner's session.  Answers: that of
+  /// Marks::take(); whether the tables are as they must be; the variable that tells of other
+  /// servers which take changes, too; the slots that there are rows for; as look(false).
+  std::string survey(std::string_view owner) const;
 
   /// A row for who waits.  The answer has its id.
   std::string join(const Request& request) const;
@@ -69,7 +69,7 @@ class Statements {
   /// Removes some of the rows of other keys that nobody has used for a week.  Goes in front of
   /// another text.  For servers with Connection::skips_locked().
   std::string forget_unused() const;
-  /// Removes the row of a waiter that does not come for the lock.
+  /// Removes the row of a waiter that does not come for the lock: see passed_over().
   std::string pass_over(std::uint64_t id) const;
 
   /// Goes behind renew() on a connection that is new: makes it the holder's, if the lease goes on.
@@ -119,6 +119,9 @@ class Statements {
   const std::string key_;  // a literal
   Marks marks_;
 };
+
+/// Of the answers to pass_over(): it has removed the row.
+bool passed_over(const std::vector<Answer>& answers);
 
 /// What attempt() says of itself.
 struct Outcome {

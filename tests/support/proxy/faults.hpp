@@ -12,6 +12,7 @@ struct Faults {
   Millis delay_requests{0};
   Millis delay_replies{0};
   std::size_t chunk = 0;  // bytes of a reply at a time; 0: as they come
+  std::size_t most = 0;   // connections at a time; 0: any number
   bool hold = false;
   bool drop = false;
   bool blackhole = false;

@@ -71,7 +71,7 @@ void Proxy::run() {
 }
 
 void Proxy::work() {
-  std::vector<pollfd> fds{{wake_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
+  std::vector<pollfd> fds{{wake_.get(), POLLIN, 0}, {is_full() ? -1 : listener_.get(), POLLIN, 0}};
   Deadline due = kNever;
   for (const auto& connection : connections_) {
     connection->add_to(fds);
@@ -85,8 +85,10 @@ void Proxy::work() {
   if (fds[1].revents != 0) accept_all();
 }
 
+bool Proxy::is_full() const { return faults_.most != 0 && connections_.size() >= faults_.most; }
+
 void Proxy::accept_all() {
-  for (;;) {
+  while (!is_full()) {
     Fd client(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!client) return;
     ++counters_.accepted;
@@ -146,6 +148,9 @@ void Proxy::blackhole() {
     faults_.blackhole = true;
     for (const auto& connection : connections_) connection->swallow();
   });
+}
+void Proxy::limit(std::size_t most) {
+  call([&] { faults_.most = most; });
 }
 void Proxy::refuse() {
   call([this] {

@@ -45,6 +45,8 @@ class Proxy {
   void blackhole();
   /// New connections are refused.
   void refuse();
+  /// Those beyond so many wait until another one ends.
+  void limit(std::size_t most);
   /// New connections go to another server of the same host, as a name does after a failover.
   void forward_to(int port);
   /// Ends all connections there are, for the client by RST or FIN; for the server it is a FIN.
@@ -70,6 +72,7 @@ class Proxy {
  private:
   void run();
   void work();
+  bool is_full() const;
   void accept_all();
   void listen();
   /// Runs it in the thread of the proxy.
