@@ -25,6 +25,8 @@ import faults
 import processes
 
 BACKENDS = ["file", "redis", "redlock", "zookeeper", "mysql-table", "mysql-row", "mysql-version"]
+# How many servers there can be, where there is a choice.
+SERVER_COUNTS = {"redlock": [3, 4, 5], "mysql-table": [1, 2], "mysql-row": [1, 2], "mysql-version": [1, 2]}
 GETS_IN_WITHIN = 5
 # Locks of holders that were killed expire, and so do sessions.
 FREE_WITHIN = 20
@@ -255,7 +257,7 @@ def main():
     parser.add_argument("--seed", type=int, default=random.randrange(10**9))
     parser.add_argument("--seconds", type=float, default=60, help="how long there are faults (default: 60)")
     parser.add_argument("--clients", type=int, default=10)
-    parser.add_argument("--servers", type=int, help="redlock: how many (default: 3 or 5, by the seed); "
+    parser.add_argument("--servers", type=int, help="redlock: 3, 4 or 5 (default: 3 or 5, by the seed); "
                         "MySQL: 2 are a primary and a standby (default: 1)")
     parser.add_argument("--log", help="write all that happened to this file")
     parser.add_argument("--self-test", action="store_true", help="see that a faulty dlock is found out")
@@ -264,11 +266,16 @@ def main():
         return self_test()
     if not options.backend:
         parser.error("which backend?")
+    choice = SERVER_COUNTS.get(options.backend, [])
     count = options.servers
-    if not count:
+    if count is None:
         count = random.Random(options.seed).choice([3, 5]) if options.backend == "redlock" else 1
-    print(f"campaign.py {options.backend} --servers {count} --seed {options.seed} --seconds {options.seconds:g} "
-          f"--clients {options.clients}", flush=True)
+    elif not choice:
+        parser.error("argument --servers: only for redlock and MySQL")
+    elif count not in choice:
+        parser.error(f"argument --servers: {options.backend} takes {' or '.join(map(str, choice))}")
+    print(f"campaign.py {options.backend}{f' --servers {count}' if choice else ''} --seed {options.seed} "
+          f"--seconds {options.seconds:g} --clients {options.clients}", flush=True)
 
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     signal.signal(signal.SIGINT, signal.default_int_handler)  # nohup and the like ignore it
