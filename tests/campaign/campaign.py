@@ -27,14 +27,17 @@ import processes
 BACKENDS = ["file", "redis", "redlock", "zookeeper", "mysql-table", "mysql-row", "mysql-version"]
 # How many servers there can be, where there is a choice.
 SERVER_COUNTS = {"redlock": [3, 4, 5], "mysql-table": [1, 2], "mysql-row": [1, 2], "mysql-version": [1, 2]}
+# A shorter campaign has no outage that outlasts all leases: it would see little else.
+LONG = 30
 GETS_IN_WITHIN = 5
 # Locks of holders that were killed expire, and so do sessions.
 FREE_WITHIN = 20
 GONE_WITHIN = 5
+LOST = 79
 # Statuses of dlock run that need no fault in its own processes; and those that do.
 ORDINARY = {0, 75}
-OF_SERVERS = {69, 79}  # unreachable, lost
-OF_PROCESSES = {-signal.SIGKILL, 128 + signal.SIGKILL, 69, 70, 79}
+OF_SERVERS = {69, LOST}  # 69: unreachable
+OF_PROCESSES = {-signal.SIGKILL, 128 + signal.SIGKILL, 69, 70, LOST}
 
 
 class ServersEnded(Exception):
@@ -83,15 +86,17 @@ class Servers:
 class Campaign:
     """What clients, faults and the final checks share."""
 
-    def __init__(self, backend, servers, oracle_dir, log_file):
+    def __init__(self, backend, servers, oracle_dir, log_file, has_long_outages):
         self.backend, self.servers, self.oracle_dir, self.log_file = backend, servers, oracle_dir, log_file
+        self.has_long_outages = has_long_outages
+        self.outage_file = os.path.join(oracle_dir, "outage")  # there is one while a long outage lasts
         self.lock = threading.Lock()
         self.calm = threading.Event()  # the faults are over
         self.over = threading.Event()  # and so are the clients
         self.aborted = False
         self.running = {}
         self.floor = collections.Counter()  # key -> the highest fencing token of a run that has ended
-        self.grants, self.statuses, self.fault_counts = (collections.Counter() for _ in range(3))
+        self.grants, self.statuses, self.fault_counts, self.lost = (collections.Counter() for _ in range(4))
         self.number, self.longest_wait = 0, 0.0
         self.lines, self.problems = [], []  # (time, text)
 
@@ -119,6 +124,9 @@ class Campaign:
         with self.lock:
             self.fault_counts[what] += 1
 
+    def in_long_outage(self):
+        return os.path.exists(self.outage_file)
+
     def ended(self, run, status, err):
         allowed = ORDINARY | (OF_SERVERS if self.servers.names else set()) | (OF_PROCESSES if run.hits else set())
         with self.lock:
@@ -127,6 +135,8 @@ class Campaign:
                 self.grants[run.mode] += 1
                 self.floor[run.key] = max(self.floor[run.key], run.fence)
                 self.longest_wait = max(self.longest_wait, run.granted_at - run.begun)
+                if status == LOST:
+                    self.lost[run.why_lost()] += 1
         if status not in allowed and status != 99:  # 99: the oracle has said why
             self.broken(f"status {status}: {run}, {sorted(run.hits) or 'without a fault'}: {err.strip()}")
 
@@ -213,6 +223,7 @@ def report(campaign, seconds):
     print(f"{campaign.number} runs in {seconds:.0f} s; grants: {counts(campaign.grants)}")
     print(f"exit statuses: {counts(campaign.statuses)}")
     print(f"faults: {counts(campaign.fault_counts)}")
+    print(f"leases that ended under a command: {campaign.lost.total()} ({counts(campaign.lost)})")
     print(f"longest wait of a run that got its lock: {campaign.longest_wait:.1f} s")
     print(f"overlaps: {sum('OVERLAP' in text for _, text in problems)}, "
           f"stale fencing tokens: {sum('STALE' in text for _, text in problems)}")
@@ -288,7 +299,7 @@ def main():
     campaign = None
     try:
         with tempfile.TemporaryDirectory(dir=servers.env["TMPDIR"]) as oracle_dir:
-            campaign = Campaign(options.backend, servers, oracle_dir, options.log)
+            campaign = Campaign(options.backend, servers, oracle_dir, options.log, options.seconds >= LONG)
             run_campaign(campaign, options.seed, options.seconds, options.clients)
     except KeyboardInterrupt:
         print("interrupted")

@@ -76,6 +76,10 @@ class Run:
             if word == "in":
                 self.granted_at, self.fence = float(time), int(rest.split()[2])
 
+    def why_lost(self):
+        # The supervisor renews the lease; the other processes do not matter to it.
+        return "processes" if any(role == "supervisor" for _, role in self.hits) else "servers"
+
     def tree(self):
         """Its processes now, as (role, pid, parent)."""
         front = self.process.pid
@@ -97,7 +101,7 @@ def draw(campaign, rng):
     ttl = rng.choice([2, 2, 3, LONGEST_TTL])
     return Run(campaign, key, rng.choice(KEYS[key]), ttl, wait=rng.choice([0, 0.2, 1, 3, 6]),
                hold=rng.choice([0.01, 0.01, 0.05, 0.2, 0.5, 1, rng.uniform(0, 1.5 * ttl)]),
-               habit=rng.choice(["plain", "plain", "stubborn"]),
+               habit=rng.choice(["plain", "stays", "stubborn"]),
                # Where it is not forbidden, mysql-row sees that the processes of a dead holder on this machine are gone.
                from_afar=campaign.backend == "mysql-row" and rng.random() < 0.5)
 

@@ -3,9 +3,11 @@
 What dlock does not promise is left out: that both its processes are killed at one instant, or that both are stopped
 while the command runs.  Until the command has started both may be stopped, for any time.
 """
+import os
 import signal
 import threading
 
+import clients
 import processes
 
 
@@ -40,6 +42,8 @@ class ProcessFaults(Faults):
 
     def hit(self):
         self.resume(processes.now())
+        if self.campaign.in_long_outage() and self.rng.random() < 0.7:
+            return  # some leases are to end by the outage alone
         with self.campaign.lock:
             runs = list(self.campaign.running.values())
         if not runs:
@@ -100,12 +104,15 @@ class ServerFaults(Faults):
         self.servers = campaign.servers
         self.has_leader = campaign.backend == "zookeeper"
         self.has_standby = campaign.backend.startswith("mysql") and len(self.servers.names) == 2
-        self.down = {}  # name -> what brings it back
+        self.down, self.back = [], None  # names, and what brings them back
 
     def hit(self):
         names = self.servers.names
         if self.has_standby and self.rng.random() < 0.4:
             self.fail_over()
+            return
+        if self.campaign.has_long_outages and self.rng.random() < 0.2:
+            self.outlast_leases()
             return
         # A majority is always well.
         victims, of_what = self.rng.sample(names, self.rng.randint(1, max(1, (len(names) - 1) // 2))), "server"
@@ -114,9 +121,23 @@ class ServerFaults(Faults):
         kind = self.rng.choice(["kill", "stop", "restart"])
         what, back, seconds = {"kill": ("kill", "restart", self.lasts(4)), "stop": ("pause", "resume", self.lasts(5)),
                                "restart": ("kill", "restart", 0)}[kind]
+        self.take_down(victims, of_what, kind, what, back, seconds)
+
+    def outlast_leases(self):
+        """An outage that lasts longer than any lease."""
+        names = self.servers.names
+        victims = self.servers.ask("leader") if self.has_standby else self.rng.sample(names, len(names) // 2 + 1)
+        kind, what, back = self.rng.choice([("kill", "kill", "restart"), ("stop", "pause", "resume")])
+        with open(self.campaign.outage_file, "w", encoding="ascii"):
+            pass
+        # Meanwhile, commands that stay until the outage is over acquire the locks.
+        self.campaign.calm.wait(1.5)
+        self.take_down(victims, "server", f"long {kind}", what, back, clients.LONGEST_TTL + self.rng.uniform(1, 3))
+
+    def take_down(self, victims, of_what, kind, what, back, seconds):
         self.campaign.log(f"{kind} of {of_what} {' '.join(victims)} for {seconds:.1f} s")
+        self.down, self.back = victims, back
         for name in victims:
-            self.down[name] = back
             self.servers.ask(what, name)
             self.count(f"{kind} {of_what}")
         self.campaign.calm.wait(seconds)
@@ -135,5 +156,8 @@ class ServerFaults(Faults):
     def undo(self):
         if self.campaign.aborted:
             return
-        for name in list(self.down):
-            self.servers.ask(self.down.pop(name), name)
+        if self.down:
+            self.servers.ask(self.back, *self.down)
+            self.down = []
+        if self.campaign.in_long_outage():
+            os.remove(self.campaign.outage_file)

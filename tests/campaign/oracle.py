@@ -6,6 +6,7 @@ refuses that lock, another command that the mode forbids is alive.  The kernel f
 A fencing token must be above FLOOR, the highest one of the commands that had ended before this dlock was started.
 Below an exclusive lock it must also be above the last one that was seen, which the lock file contains.
 
+HABIT "stays" and "stubborn": the command lasts for HOLD, and for as long as the directory has a file "outage".
 HABIT "stubborn": the command and a child of it in another session ignore SIGTERM, and both have the kernel lock.
 
 Prints a line when it begins and one when it ends, and one for a broken promise.
@@ -62,15 +63,22 @@ if fence <= last:
     say(f"STALE on {key}: {mode} with fence {fence} after {last}")
     sys.exit(99)
 
+
+def stay():
+    time.sleep(float(hold))
+    while habit != "plain" and os.path.exists(f"{directory}/outage"):
+        time.sleep(0.05)
+
+
 say(f"in {key} {mode} {fence} {os.getpid()}")
 if habit == "stubborn":
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     child = os.fork()
     if child == 0:
         os.setsid()
-        time.sleep(float(hold))
+        stay()
         os._exit(0)
     os.waitpid(child, 0)
 else:
-    time.sleep(float(hold))
+    stay()
 say(f"out {key}")

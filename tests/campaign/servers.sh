@@ -25,6 +25,10 @@ start_durable_redis() {
   DLOCK_BACKEND=$backend://$DLOCK_BACKEND
 }
 
+# zk_commits NAME: it opens a session, which needs a majority.  A leader that was stopped believes at first that it
+# still leads.
+zk_commits() { zk "$1" ls / >/dev/null 2>&1; }
+
 names=()
 case $backend in
   file) ;;
@@ -91,7 +95,11 @@ while read -r action rest <&3; do
   read -ra words <<<"$rest"
   case $action in
     kill) for name in "${words[@]}"; do "stop_$kind" "$name"; done ;;
-    restart | pause | resume) for name in "${words[@]}"; do "${action}_$kind" "$name"; done ;;
+    restart | pause) for name in "${words[@]}"; do "${action}_$kind" "$name"; done ;;
+    resume)
+      for name in "${words[@]}"; do "resume_$kind" "$name"; done
+      [[ $kind != zk ]] || for name in "${words[@]}"; do wait_until 60 zk_commits "$name"; done
+      ;;
     leader) if [[ $kind == zk ]]; then zk_leader "${names[@]}" || true; else echo "$primary"; fi ;;
     fail_over) fail_over ;;
     left) "left_${kind:-file}" "${words[@]}" ;;
