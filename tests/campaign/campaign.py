@@ -2,9 +2,10 @@
 """A campaign of faults against one backend of dlock.
 
 Clients run `dlock run` on a few keys in all modes, while their processes and the servers are killed, stopped and
-restarted at random.  oracle.py, the protected command, sees each overlap and each fencing token that did not grow.
-After the faults somebody must get each lock within 5 s, and no process, lock or waiter may be left.  A broken promise
-is a line with OVERLAP, STALE, NOBODY GOT IN or LEFT BEHIND, and status 1.  125: the servers are not installed.
+restarted at random, and `dlock force-release` breaks locks.  oracle.py, the protected command, sees each overlap and
+each fencing token that did not grow.  An overlap is allowed only with a command whose lock was broken, until it has
+ended.  After the faults somebody must get each lock within 5 s, and no process, lock or waiter may be left.  A broken
+promise is a line with OVERLAP, STALE, NOBODY GOT IN or LEFT BEHIND, and status 1.  125: the servers are not installed.
 
 The seed decides what is drawn, not what happens at which instant: a failure need not come back with its seed.
 """
@@ -95,6 +96,7 @@ class Campaign:
         self.over = threading.Event()  # and so are the clients
         self.aborted = False
         self.running = {}
+        self.force_released = []  # runs
         self.floor = collections.Counter()  # key -> the highest fencing token of a run that has ended
         self.grants, self.statuses, self.fault_counts, self.lost = (collections.Counter() for _ in range(4))
         self.number, self.longest_wait = 0, 0.0
@@ -124,11 +126,33 @@ class Campaign:
         with self.lock:
             self.fault_counts[what] += 1
 
+    def dlock(self, *words):
+        """Runs it to its end."""
+        return subprocess.run([self.servers.env["DLOCK"], *words], env=self.servers.env, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
+                              start_new_session=True)
+
+    def locks(self):
+        """What dlock list shows; raises CalledProcessError."""
+        listed = self.dlock("list", "-q", "--json")
+        if listed.returncode:
+            self.log(f"dlock list ends with {listed.returncode}: {listed.stderr.strip()}")
+        listed.check_returncode()
+        return json.loads(listed.stdout)["locks"]
+
     def in_long_outage(self):
         return os.path.exists(self.outage_file)
 
+    def may_overlap(self, key, when):
+        """After a force-release the next command need not wait until the earlier one has ended."""
+        with self.lock:
+            return any(run.key == key and run.force_released_at <= when <= min(run.ends_until, run.ended_at)
+                       for run in self.force_released)
+
     def ended(self, run, status, err):
         allowed = ORDINARY | (OF_SERVERS if self.servers.names else set()) | (OF_PROCESSES if run.hits else set())
+        if run.force_released_at:
+            allowed.add(LOST)
         with self.lock:
             self.statuses[status] += 1
             if run.granted_at:
@@ -148,7 +172,7 @@ def run_campaign(campaign, seed, seconds, client_count):
         return random.Random(rng.random())
 
     crowd = [clients.Client(campaign, stream()) for _ in range(client_count)]
-    trouble = [faults.ProcessFaults(campaign, stream())]
+    trouble = [faults.ProcessFaults(campaign, stream()), faults.ForceReleases(campaign, stream())]
     if campaign.servers.names:
         trouble.append(faults.ServerFaults(campaign, stream()))
     for thread in crowd + trouble:
@@ -205,9 +229,7 @@ def processes_left(campaign):
 
 
 def locks_left(campaign):
-    listed = subprocess.run([campaign.servers.env["DLOCK"], "list", "-q", "--json"], env=campaign.servers.env,
-                            stdout=subprocess.PIPE, check=True, text=True).stdout
-    return [f"dlock list shows {lock}" for lock in json.loads(listed)["locks"]]
+    return [f"dlock list shows {lock}" for lock in campaign.locks()]
 
 
 def records_left(campaign):

@@ -1,4 +1,5 @@
 """The clients of a campaign: each runs one `dlock run` after the other, with options that it draws."""
+import math
 import os
 import subprocess
 import sys
@@ -33,6 +34,9 @@ class Run:
         self.hits = set()     # (what, role) of the faults that its processes have had
         self.stopped = set()  # roles that are stopped now
         self.granted_at = self.fence = None
+        self.ended_at, self.over = math.inf, threading.Event()
+        # When a force-release of its lock began, and when its command must have ended after that.
+        self.force_released_at = self.ends_until = None
 
     def __str__(self):
         return (f"run {self.number} ({self.key}, {self.mode}, ttl {self.ttl}, wait {self.wait}, "
@@ -58,6 +62,8 @@ class Run:
             campaign.broken(f"LEFT BEHIND: {self} has not ended in {HANGS_AFTER} s: {self.describe()}")
             return
         finally:
+            self.ended_at = processes.now()
+            self.over.set()
             with campaign.lock:
                 del campaign.running[self.number]
         self.note(out)
@@ -69,6 +75,9 @@ class Run:
         """What the protected command said."""
         for line in out.splitlines():
             time, word, rest = line.split(" ", 2)
+            if word == "OVERLAP" and self.campaign.may_overlap(self.key, float(time)):
+                self.campaign.log(f"run {self.number} overlaps a command that force-release ends", float(time))
+                continue
             if word in ("OVERLAP", "STALE"):
                 self.campaign.broken(f"{word} {rest}: {self}", float(time))
                 continue
@@ -77,6 +86,8 @@ class Run:
                 self.granted_at, self.fence = float(time), int(rest.split()[2])
 
     def why_lost(self):
+        if self.force_released_at:
+            return "force-release"
         # The supervisor renews the lease; the other processes do not matter to it.
         return "processes" if any(role == "supervisor" for _, role in self.hits) else "servers"
 

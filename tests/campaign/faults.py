@@ -1,10 +1,12 @@
-"""The faults of a campaign: one thread hits the processes of the clients, another one the servers.
+"""The faults of a campaign.  One thread hits the processes of the clients, one the servers, and one breaks locks.
 
 What dlock does not promise is left out: that both its processes are killed at one instant, or that both are stopped
 while the command runs.  Until the command has started both may be stopped, for any time.
 """
+import math
 import os
 import signal
+import subprocess
 import threading
 
 import clients
@@ -26,6 +28,9 @@ class Faults(threading.Thread):
             self.campaign.tool_is_wrong(error)
         finally:
             self.undo()
+
+    def undo(self):
+        """Nothing: what this one does needs no end."""
 
     def count(self, what):
         self.campaign.count_fault(what)
@@ -96,6 +101,45 @@ class ProcessFaults(Faults):
 
     def undo(self):
         self.resume(float("inf"))
+
+
+class ForceReleases(Faults):
+    """Takes the lock from a run, one run at a time."""
+
+    def __init__(self, campaign, rng):
+        super().__init__(campaign, rng, 2)
+
+    def hit(self):
+        try:
+            holders = [(lock["key"], holder) for lock in self.campaign.locks() for holder in lock["holders"]]
+        except subprocess.CalledProcessError:
+            return  # the servers are down
+        with self.campaign.lock:
+            runs = {run.process.pid: run for run in self.campaign.running.values()}
+        # A holder of a file is seen before its record, and has no id until then.
+        holders = [(key, holder) for key, holder in holders if holder["pid"] in runs and holder["id"]]
+        if not holders:
+            return
+        key, holder = self.rng.choice(holders)
+        run = runs[holder["pid"]]
+        run.force_released_at, run.ends_until = processes.now(), math.inf
+        with self.campaign.lock:
+            self.campaign.force_released.append(run)
+        # A force-release without a reply may have succeeded.  Repeat it until the grant is known to be gone.
+        while True:
+            done = self.campaign.dlock("force-release", "--yes", "--id", holder["id"], "--connect-timeout", "2s", key)
+            self.campaign.log(f"run {run.number}: force-release of {key} ends with {done.returncode}; "
+                              f"{done.stderr.strip()}")
+            if done.returncode in (0, 1) or self.campaign.aborted:
+                break
+            self.campaign.calm.wait(0.2)
+        self.count("force-release" if done.returncode == 0 else "force-release of a free lock")
+        # If the holder does not hear of it because of an outage, its command ends with the lease.
+        run.ends_until = processes.now() + clients.LONGEST_TTL + 1
+        # A holder of mysql-row whose lock delay is not over has no command yet.  It becomes a waiter again.
+        must_end = done.returncode == 0 and len(run.tree()) > 2
+        if not run.over.wait(clients.LONGEST_TTL + 1) and must_end and not run.hits:
+            self.campaign.broken(f"LEFT BEHIND: {run} goes on, but its lock was broken: {run.describe()}")
 
 
 class ServerFaults(Faults):

@@ -86,7 +86,11 @@ left_zk() {
   done
 }
 left_pair() { left_mysql; }
-left_mysql() { sql "$primary" "SELECT 'row', name, kind, owner, expires_at FROM dlock_locks WHERE name IS NOT NULL"; }
+# The row that tells a holder that its lock was broken (kind 2) expires if the holder was killed.
+left_mysql() {
+  sql "$primary" "SELECT 'row', name, kind, owner, expires_at FROM dlock_locks
+    WHERE name IS NOT NULL AND NOT (kind = 2 AND expires_at IS NOT NULL)"
+}
 
 printf '%s\n' "DLOCK=$DLOCK" "DLOCK_BACKEND=$DLOCK_BACKEND" "DLOCK_PASSWORD_FILE=${DLOCK_PASSWORD_FILE-}" \
   "HOME=$HOME" "TMPDIR=$tmp" "XDG_RUNTIME_DIR=$XDG_RUNTIME_DIR" "names=${names[*]}" .
