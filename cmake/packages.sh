@@ -160,6 +160,12 @@ install_packages() {
 # ensure_packages PACKAGE...: installs what is missing, and ends the script when it cannot.
 ensure_packages() { install_packages "$@" || exit 1; }
 
+# mirror_of DISTRIBUTION: prints the mirror that apt uses; prints nothing if it uses none.
+mirror_of() {
+  # shellcheck disable=SC2016  # the $() is apt's
+  apt-get indextargets --format '$(SITE)' "Origin: $1" "Label: $1" | sort -u | head -n 1
+}
+
 # build_directory_for_owner SOURCE DIR: prepares DIR (SOURCE/build/...) to be built in, and sees to
 # it that what root builds in somebody's checkout is theirs at the end, so that they can go on in it.
 build_directory_for_owner() {

@@ -66,12 +66,6 @@ packages=$caches/$release.packages
 compiled=$caches/$release.ccache
 bare=$caches/$release.tar
 
-# mirror_of DISTRIBUTION: prints the mirror that apt uses; prints nothing if it uses none.
-mirror_of() {
-  # shellcheck disable=SC2016  # the $() is apt's
-  apt-get indextargets --format '$(SITE)' "Origin: $1" "Label: $1" | sort -u | head -n 1
-}
-
 # fetch_ubuntu_keys: writes Ubuntu's keys to $keys.  They are in a package of Debian 13, but not of
 # Debian 12, so apt gets a list of sources of its own here; it checks the package as always.
 fetch_ubuntu_keys() {

@@ -12,7 +12,7 @@ constexpr const char* kProvider = "/usr/lib/galera/libgalera_smm.so";
 }  // namespace
 
 bool GaleraCluster::available() {
-  return MysqlServer::available() && ::access(kProvider, R_OK) == 0 &&
+  return MysqlServer::is_mariadb() && MysqlServer::available() && ::access(kProvider, R_OK) == 0 &&
          !find_program("rsync").empty();
 }
 

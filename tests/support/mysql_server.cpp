@@ -71,13 +71,18 @@ void open_to_all(const std::string& directory) {
 
 }  // namespace
 
+bool MysqlServer::is_mariadb() { return std::getenv("TEST_MYSQL_ROOT") == nullptr; }
+
 bool MysqlServer::available() {
+  if (!is_mariadb()) return !find_program("mariadb").empty();
   return !program("mariadbd").empty() && !find_program("mariadb").empty() &&
          !find_program("mariadb-install-db").empty();
 }
 
 MysqlServer::MysqlServer(MysqlOptions options)
-    : TestServer("mariadbd"), options_(std::move(options)), socket_(directory() + "/socket") {
+    : TestServer(is_mariadb() ? "mariadbd" : "mysqld"),
+      options_(std::move(options)),
+      socket_(directory() + "/socket") {
   std::filesystem::copy(fresh_data(), directory() + "/data",
                         std::filesystem::copy_options::recursive);
   if (options_.is_open_to_all) open_to_all(directory());
@@ -86,13 +91,16 @@ MysqlServer::MysqlServer(MysqlOptions options)
 }
 
 void MysqlServer::launch() {
-  std::vector<std::string> argv{program("mariadbd"),
-                                "--defaults-file=" + kFiles + "/server.cnf",
-                                "--datadir=" + directory() + "/data",
-                                "--socket=" + socket_,
-                                "--port=" + std::to_string(port()),
-                                "--pid-file=" + directory() + "/pid",
-                                "--tmpdir=" + directory()};
+  std::vector<std::string> argv{program("mariadbd"), "--defaults-file=" + kFiles + "/server.cnf"};
+  if (!is_mariadb()) {
+    argv = {find_program("bash"), kFiles + "/mysqld.sh",
+            "--defaults-file=" + kFiles + "/mysql.cnf"};
+  }
+  for (const std::string& setting :
+       {"datadir=" + directory() + "/data", "socket=" + socket_, "port=" + std::to_string(port()),
+        "pid-file=" + directory() + "/pid", "tmpdir=" + directory()}) {
+    argv.push_back("--" + setting);
+  }
   if (::geteuid() == 0) argv.emplace_back("--user=root");
   for (const std::string& setting : options_.settings) argv.push_back("--" + setting);
   start(argv, options_.environment);

@@ -1,4 +1,4 @@
-// A real MariaDB server for one test.
+// A real MariaDB server for one test, or one of MySQL: with TEST_MYSQL_ROOT (tests/with-mysql.sh).
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 namespace dlock::test {
 
 struct MysqlOptions {
-  /// Of mariadbd, after our own: small, without a binary log, on 127.0.0.1 ("read_only=1").
+  /// Of the server, after our own: small, without a binary log, on 127.0.0.1 ("read_only=1").
   std::vector<std::string> settings = {};
   std::vector<std::string> environment = {};  // "NAME=value"
   bool is_open_to_all = false;                // every user of this machine may change its files
@@ -18,8 +18,10 @@ struct MysqlOptions {
 /// On a unix socket, too.  What is in it, mysql/install.sh says; `app` is the user of dlock.
 class MysqlServer : public TestServer {
  public:
-  /// Whether MariaDB's server and client are installed; a test skips otherwise.
+  /// Whether a server and MariaDB's client are installed; a test skips otherwise.
   static bool available();
+  /// False: it is MySQL's, and what is MariaDB's alone is not tested.
+  static bool is_mariadb();
 
   /// Ready when this returns, after some 0.2 s; where the variable DLOCK_MYSQL_DATA does not name
   /// what install.sh made, the first one of a process takes 0.4 s more.
