@@ -95,10 +95,16 @@ class MysqlTest : public testing::TestWithParam<const char*> {
   std::unique_ptr<Backend> client_of(const std::string& user) const {
     return connect_mysql(server->url(method(), user));
   }
-  std::unique_ptr<Backend> through_proxy(int patience_ms = 5'000) const {
-    return connect_mysql(
-        "mysql-" + method() + "://app:sesame@127.0.0.1:" + std::to_string(proxy->port()) + "/test",
-        {.patience = Millis{patience_ms}});
+  std::unique_ptr<Backend> through_proxy(int patience_ms = 5'000,
+                                         const std::string& query = "") const {
+    return connect_mysql("mysql-" + method() + "://app:sesame@127.0.0.1:" +
+                             std::to_string(proxy->port()) + "/test" + query,
+                         {.patience = Millis{patience_ms}});
+  }
+  /// The proxy can read what is asked.  MySQL lets a user in without TLS who has logged in with it.
+  std::unique_ptr<Backend> readable_through_proxy() const {
+    if (!MysqlServer::is_mariadb()) inspect(*client(), "job");
+    return through_proxy(5'000, "?tls=off");
   }
   std::shared_ptr<const mysql::Place> place() const {
     return std::make_shared<const mysql::Place>(

@@ -14,8 +14,8 @@ class MysqlServers : public MysqlTest {
   std::string method_number() const { return is_row() ? "2" : method() == "table" ? "1" : "3"; }
   // May log in, and do in the database test what `rights` says.
   std::unique_ptr<Backend> user(const std::string& name, const std::string& rights) {
-    server->ask("CREATE OR REPLACE USER " + name + "@'%'; GRANT " + rights + " TO " + name +
-                "@'%'");
+    server->ask("DROP USER IF EXISTS " + name + "@'%'; CREATE USER " + name + "@'%'; GRANT " +
+                rights + " TO " + name + "@'%'");
     return client_of(name);
   }
   // Of all that is in the database test.
@@ -106,11 +106,7 @@ TEST_P(MysqlServers, AWaiterBearsThatItsSecondConnectionIsRefusedForAWhile) {
   auto lease = hold(*a, request("job"));
   Waiting waiting(client_of("one"), request("job"));
   ASSERT_TRUE(rows_become(2));
-  const auto refused = [&] {
-    return number(
-        "SELECT VARIABLE_VALUE FROM information_schema.global_status"
-        " WHERE VARIABLE_NAME = 'ABORTED_CONNECTS'");
-  };
+  const auto refused = [&] { return status("Aborted_connects"); };
   const long before = refused();
   EXPECT_TRUE(release(*lease));
   EXPECT_TRUE(eventually([&] { return refused() > before; }));
@@ -158,9 +154,18 @@ TEST_P(MysqlServers, OfTwoServersTheOneThatTakesChangesIsAsked) {
 }
 
 TEST_P(MysqlServers, ImpatientDefaultsDoNotMatter) {
-  start({.settings = {"max_statement_time=0.3", "innodb_lock_wait_timeout=1", "lock_wait_timeout=1",
-                      "wait_timeout=1", "interactive_timeout=1", "idle_transaction_timeout=1",
-                      "idle_write_transaction_timeout=1", "idle_readonly_transaction_timeout=1"}});
+  std::vector<std::string> settings{"innodb_lock_wait_timeout=1", "lock_wait_timeout=1",
+                                    "wait_timeout=1", "interactive_timeout=1"};
+  if (MysqlServer::is_mariadb()) {
+    for (const char* setting :
+         {"max_statement_time=0.3", "idle_transaction_timeout=1",
+          "idle_write_transaction_timeout=1", "idle_readonly_transaction_timeout=1"}) {
+      settings.emplace_back(setting);
+    }
+  } else {
+    settings.emplace_back("max_execution_time=300");
+  }
+  start({.settings = settings});
   auto lease = hold(*a, request("job"));
   const auto session = session_of("kind = 0");
   Waiting waiting(client(), request("job"));
@@ -278,7 +283,8 @@ TEST_P(MysqlServers, TablesThatAreNotOursAreRefusedAndNotTouched) {
   for (const std::string& made : {
            replaced(schema, "ENGINE=InnoDB", "ENGINE=MyISAM"),
            schema + "ALTER TABLE dlock_keys ENGINE=MyISAM",
-           schema + "ALTER TABLE dlock_locks ENGINE=Aria",
+           schema +
+               "ALTER TABLE dlock_locks ENGINE=" + (MysqlServer::is_mariadb() ? "Aria" : "MyISAM"),
            "CREATE TABLE dlock_locks" + foreign,
            "CREATE TABLE dlock_keys" + foreign,
            schema + "ALTER TABLE dlock_locks DROP COLUMN why, ADD COLUMN x INT",
@@ -305,6 +311,7 @@ TEST_P(MysqlServers, TablesThatAreNotOursAreRefusedAndNotTouched) {
 }
 
 TEST_P(MysqlServers, AServerWithoutInnoDbIsRefused) {
+  if (!MysqlServer::is_mariadb()) GTEST_SKIP() << "MySQL does not start without InnoDB";
   start({.settings = {"innodb=OFF", "default_storage_engine=Aria"}});
   const std::string port = std::to_string(server->port());
   const std::string twice = "mysql-" + method() + "://app:sesame@127.0.0.1:" + port;
@@ -316,6 +323,7 @@ TEST_P(MysqlServers, AServerWithoutInnoDbIsRefused) {
 }
 
 TEST_P(MysqlServers, AClusterIsRefusedByTheMethodThatItWouldBetray) {
+  if (!MysqlServer::is_mariadb()) GTEST_SKIP() << "MySQL has no Galera";
   start({.settings = {"wsrep_on=1"}});
   const auto lease = try_once(*a, request("job"));
   if (is_row()) {

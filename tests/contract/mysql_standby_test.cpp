@@ -15,14 +15,30 @@ class MysqlStandby : public testing::TestWithParam<const char*> {
     if (find_backend("mysql-table")->open == nullptr || !MysqlServer::available()) {
       GTEST_SKIP() << "no MariaDB, or dlock was built without it";
     }
-    primary.emplace(MysqlOptions{{"log-bin=binlog", "server-id=1"}});
-    standby.emplace(MysqlOptions{{"server-id=2", "read_only=1"}});
+    MysqlOptions first{{"log-bin=binlog", "server-id=1"}};
+    MysqlOptions second{{"server-id=2", "read_only=1"}};
+    if (!MysqlServer::is_mariadb()) {
+      for (MysqlOptions* options : {&first, &second}) {
+        options->settings.emplace_back("gtid_mode=ON");
+        options->settings.emplace_back("enforce_gtid_consistency=ON");
+      }
+    }
+    primary.emplace(std::move(first));
+    standby.emplace(std::move(second));
     primary->ask("GRANT REPLICATION SLAVE ON *.* TO app@'%'");
-    standby->ask("CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = " +
-                 std::to_string(primary->port()) +
-                 ", MASTER_USER = 'app', MASTER_PASSWORD = 'sesame', MASTER_USE_GTID = slave_pos, "
-                 "MASTER_CONNECT_RETRY = 1");
-    standby->ask("START SLAVE");
+    copy_from_primary();
+  }
+  void copy_from_primary() {
+    const std::string port = std::to_string(primary->port());
+    if (MysqlServer::is_mariadb()) {
+      standby->ask("CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = " + port +
+                   ", MASTER_USER = 'app', MASTER_PASSWORD = 'sesame', MASTER_CONNECT_RETRY = 1, "
+                   "MASTER_USE_GTID = slave_pos; START SLAVE");
+    } else {
+      standby->ask("CHANGE REPLICATION SOURCE TO SOURCE_HOST = '127.0.0.1', SOURCE_PORT = " + port +
+                   ", SOURCE_USER = 'app', SOURCE_PASSWORD = 'sesame', SOURCE_CONNECT_RETRY = 1, "
+                   "SOURCE_AUTO_POSITION = 1, SOURCE_SSL = 1; START REPLICA");
+    }
   }
   // The standby stands first.
   std::unique_ptr<Backend> connect(Millis connect_timeout = Millis{5'000}) {
@@ -39,7 +55,7 @@ class MysqlStandby : public testing::TestWithParam<const char*> {
   }
   void promote() {
     primary->kill();
-    standby->ask("STOP SLAVE");
+    standby->ask("STOP REPLICA");
     standby->ask("SET GLOBAL read_only = 0");
   }
 
@@ -89,7 +105,7 @@ TEST_P(MysqlStandby, APrimaryThatFallsSilentCostsNobodyALease) {
   Waiting waiting(connect(), request("job"));
   ASSERT_TRUE(waiting.blocked());
   primary->pause();
-  standby->ask("STOP SLAVE");
+  standby->ask("STOP REPLICA");
   standby->ask("SET GLOBAL read_only = 0");
   // As the keeper asks.
   EXPECT_FALSE(lease->renew(in(1'000), Cancel()));
@@ -109,7 +125,7 @@ TEST_P(MysqlStandby, APlannedSwitchoverIsFollowedByTheHolderAndItsWaiter) {
   ASSERT_TRUE(eventually(
       [&] { return standby->ask("SELECT COUNT(*) FROM dlock_locks WHERE kind = 1") == "1"; }));
   primary->ask("SET GLOBAL read_only = 1");
-  standby->ask("STOP SLAVE");
+  standby->ask("STOP REPLICA");
   standby->ask("SET GLOBAL read_only = 0");
   EXPECT_TRUE(renew(*lease));
   EXPECT_EQ(standby->ask("SELECT COUNT(*) FROM dlock_locks WHERE kind = 0"), "1");
@@ -127,7 +143,7 @@ TEST_P(MysqlStandby, ALeaseThatWasNotCopiedIsLostAfterAFailover) {
     auto first = hold(*client, request("job"));
     ASSERT_TRUE(first);
     ASSERT_TRUE(is_copied());
-    standby->ask("STOP SLAVE IO_THREAD");
+    standby->ask("STOP REPLICA IO_THREAD");
     EXPECT_TRUE(release(*first));
   }
   auto lease = hold(*client, request("job"));

@@ -160,13 +160,17 @@ TEST_P(MysqlUnusedKeys, WhatAnAdministratorKeepsStaysAndHoldsNobodyUp) {
 // has died among few other rows.
 TEST_P(MysqlUnusedKeys, AreFoundWhereverTheyAre) {
   make_tables();
-  server->ask(
-      "INSERT INTO dlock_keys SELECT 1 + seq % 3, CONCAT('pr-', 10000 + seq), 0, 1 FROM "
-      "seq_1_to_100");
-  server->ask(
-      "INSERT INTO dlock_keys SELECT method, CONCAT('backup-', seq), slot, 1000 * "
-      "UNIX_TIMESTAMP() FROM seq_1_to_20 JOIN (SELECT 1 AS method UNION SELECT 2 UNION SELECT 3) "
-      "AS methods JOIN (SELECT 0 AS slot UNION SELECT 1 UNION SELECT 2) AS slots");
+  const auto insert_keys = [&](int count, const std::string& rows) {
+    server->ask(
+        "INSERT INTO dlock_keys WITH RECURSIVE numbers AS (SELECT 1 AS seq UNION ALL SELECT seq + "
+        "1 FROM numbers WHERE seq < " +
+        std::to_string(count) + ") SELECT " + rows);
+  };
+  insert_keys(100, "1 + seq % 3, CONCAT('pr-', 10000 + seq), 0, 1 FROM numbers");
+  insert_keys(20,
+              "method, CONCAT('backup-', seq), slot, 1000 * UNIX_TIMESTAMP() FROM numbers JOIN "
+              "(SELECT 1 AS method UNION SELECT 2 UNION SELECT 3) AS methods JOIN (SELECT 0 AS "
+              "slot UNION SELECT 1 UNION SELECT 2) AS slots");
   const auto add_lock = [&](int id, const std::string& age) {
     server->ask(
         "INSERT INTO dlock_locks (id, method, name, kind, slot, owner, mode, slots, fence, beats, "
