@@ -825,9 +825,12 @@ versions of all rows; and
 .B ALTER TABLE
 of dlock's tables, or a backup that locks tables, waits for the job.
 Where several servers accept writes, it is refused.
-It needs MariaDB 10.6 or later, or MySQL 8.0.1 or later.
+It needs
+.BR "SKIP LOCKED" :
+MariaDB 10.6 or later, or MySQL 8.0.1 or later.
 .PP
 The three do not exclude one another: all who share a lock must use the same one.
+They are tested with MariaDB 10.11 and 11.8 and MySQL 9.7.
 .SS Where the server is
 A URL names the database, which must exist, so a bare name with
 .B \-\-server
