@@ -181,15 +181,6 @@ Result<std::unique_ptr<Lease>> Acquisition::get() {
   }
 }
 
-// Says it again after a deadlock, as when many leave at once.
-Reply Acquisition::insist(const std::string& text, Deadline deadline, Cancel cancel) {
-  for (unsigned tries = 1;; ++tries) {
-    Reply reply = connection_->ask(text, deadline, cancel);
-    if (reply.ok() || !is_passing(reply.code) || tries >= kMostTries) return reply;
-    util::wait_readable(cancel.fd(), after(Clock::now(), util::jitter(Millis{tries * 2})));
-  }
-}
-
 // A session with a statement under way cannot be asked: another one ends it, waits until it has
 // ended, and removes what it has written.
 Result<void> Acquisition::remove_earlier(Deadline deadline, Cancel cancel) {
@@ -198,9 +189,10 @@ Result<void> Acquisition::remove_earlier(Deadline deadline, Cancel cancel) {
   earlier_.reset();
   if (!ended) return ended.error();
   held_up_by_ = std::move(*ended);
-  const Reply removed = insist(statements_.marks().take_over(earlier_id_, place_->connect_timeout) +
-                                   "; " + statements_.leave(earlier_id_),
-                               deadline, cancel);
+  const Reply removed =
+      connection_->insist(statements_.marks().take_over(earlier_id_, place_->connect_timeout) +
+                              "; " + statements_.leave(earlier_id_),
+                          deadline, cancel);
   if (!removed.ok() && removed.code != kNoTable) return *removed.error;
   if (number_in(removed.answers.front()) != 1) {
     return Error{Errc::unreachable,
@@ -247,7 +239,8 @@ Result<void> Acquisition::leave() {
   }
   if (auto ok = remove_earlier(deadline, Cancel()); !ok) return ok;
   if (own_ != 0) {
-    const Reply left = insist(statements_.leave(request_.owner.id), deadline, Cancel());
+    const Reply left =
+        connection_->insist(statements_.leave(request_.owner.id), deadline, Cancel());
     if (!left.ok()) return *left.error;
   }
   connection_->close();

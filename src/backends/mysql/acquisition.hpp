@@ -74,7 +74,6 @@ class Acquisition {
   void tell(const State& state, const std::vector<Party>& holders);
   Result<void> open(Deadline deadline, Cancel cancel);
   Result<void> connect();
-  Reply insist(const std::string& text, Deadline deadline, Cancel cancel);
   Result<void> remove_earlier(Deadline deadline, Cancel cancel);
   Result<void> leave();
   Error held_up(Error error) const;

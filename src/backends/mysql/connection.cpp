@@ -16,6 +16,7 @@
 #include "util/duration.hpp"
 #include "util/exchange.hpp"
 #include "util/fd.hpp"
+#include "util/jitter.hpp"
 #include "util/poll.hpp"
 
 namespace dlock::mysql {
@@ -24,6 +25,7 @@ namespace {
 // How long close() waits until the goodbye is sent: an idle socket takes it at once.
 constexpr Millis kGoodbye{200};
 constexpr Millis kBeside{1'000};
+constexpr int kMostTriesToInsist = 20;
 
 // MariaDB carries out what is in /*M! */ and MySQL what is in /*!50708 */, from that version on.
 constexpr std::string_view kSetUp =
@@ -222,6 +224,14 @@ Reply Connection::ask(const std::string& sql, Deadline deadline, Cancel cancel) 
   state_->given_up = true;
   state_->why_broken = "dlock gave the connection up: " + reply.error->message;
   return reply;
+}
+
+Reply Connection::insist(const std::string& sql, Deadline deadline, Cancel cancel) {
+  for (int tries = 1;; ++tries) {
+    Reply reply = ask(sql, deadline, cancel);
+    if (reply.ok() || !is_passing(reply.code) || tries >= kMostTriesToInsist) return reply;
+    util::wait_readable(cancel.fd(), after(Clock::now(), util::jitter(Millis{tries * 2})));
+  }
 }
 
 void Connection::send(const std::string& sql) {

@@ -52,7 +52,11 @@ class Connection {
   /// stays open until close(): so the server can be asked what its statement waits for.
   Reply ask(const std::string& sql, Deadline deadline, Cancel cancel);
 
-  /// The same in two steps.  If there is no answer by the deadline, or when Cancel fires, the
+  /// As ask(); but where the server has found a deadlock, or waited too long for a lock, it is said
+  /// again after a short pause, at most twenty times.
+  Reply insist(const std::string& sql, Deadline deadline, Cancel cancel);
+
+  /// As ask(), in two steps.  If there is no answer by the deadline, or when Cancel fires, the
   /// connection is not broken: the answer is still under way, and is to be received before anything
   /// else is sent.
   void send(const std::string& sql);

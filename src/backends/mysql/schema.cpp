@@ -128,7 +128,7 @@ Result<void> create_tables(Connection& connection, const Place& place, Deadline 
     if (!seen.ok() && seen.code != kNoTable) return explain(seen, place);
   }
   for (const std::string& create : {create_keys(tables.keys), create_locks(tables.locks)}) {
-    const Reply made = connection.ask(create, deadline, cancel);
+    const Reply made = connection.insist(create, deadline, cancel);  // several create them at once
     if (made.ok()) continue;
     Error error = explain(made, place);
     if (std::find(kMayNot.begin(), kMayNot.end(), made.code) != kMayNot.end()) {

@@ -247,13 +247,18 @@ std::string Statements::forget_ended(const std::vector<std::uint64_t>& ids) cons
          kind_is(Kind::holder);
 }
 
+// A row that is there may be locked by a holder, and INSERT IGNORE would wait for it.
 std::string Statements::create_rows(const std::vector<unsigned>& slots) const {
-  std::string rows;
+  std::string wanted;
   for (const unsigned slot : slots) {
-    rows += (rows.empty() ? "(" : ", (") + method_text_ + ", " + key_ + ", " +
-            std::to_string(slot) + ", " + std::string(kNowMs) + ")";
+    wanted +=
+        (wanted.empty() ? "SELECT " : " UNION ALL SELECT ") + std::to_string(slot) + " AS slot";
   }
-  return "INSERT IGNORE INTO " + tables_.keys + " (method, name, slot, version) VALUES " + rows;
+  return "INSERT IGNORE INTO " + tables_.keys + " (method, name, slot, version) SELECT " +
+         method_text_ + ", " + key_ + ", wanted.slot, " + std::string(kNowMs) + " FROM (" + wanted +
+         ") AS wanted WHERE NOT EXISTS (SELECT 1 FROM " + tables_.keys +
+         " AS found WHERE found.method = " + method_text_ + " AND found.name = " + key_ +
+         " AND found.slot = wanted.slot)";
 }
 
 std::string Statements::survey(std::string_view owner) const {
