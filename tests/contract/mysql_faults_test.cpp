@@ -132,6 +132,17 @@ TEST_P(MysqlFaults, WhatHoldsARenewalUpIsToldAlsoIfTheNextOneComesLate) {
   EXPECT_TRUE(sessions_become(0));
 }
 
+TEST_P(MysqlFaults, ALoginThatTakesLongerThanASecondIsWaitedFor) {
+  auto slow = *place();
+  slow.hosts = {{"127.0.0.1", static_cast<std::uint16_t>(proxy->port())}};
+  const auto at_proxy = std::make_shared<const mysql::Place>(slow);
+  const auto earlier = session_at(at_proxy);
+  EXPECT_FALSE(earlier->ask("DO SLEEP(600)", in(100), Cancel()).ok());
+  proxy->delay_replies(Millis{MysqlServer::is_mariadb() ? 600 : 300});  // MySQL has TLS, too
+  const auto next = mysql::Connection::open(at_proxy, in(1'900), Cancel(), earlier.get());
+  EXPECT_TRUE(next) << next.error().message;
+}
+
 // A proxy keeps those waiting that are too many for it.
 TEST_P(MysqlFaults, AHolderThatGivesUpTheOnlyConnectionOfAProxyKeepsItsLease) {
   if (is_row()) return;  // a row lock ends with its connection

@@ -270,6 +270,24 @@ TEST_P(MysqlWaiting, AFirstWaiterThatConnectsSlowlyKeepsItsPlace) {
   }
 }
 
+TEST_P(MysqlWaiting, AReaderThatConnectsSlowlyKeepsItsPlaceBesideAReader) {
+  if (!is_row()) return;
+  make_tables();
+  auto lease = hold(*a, patient_as(Mode::shared));
+  const Request its = patient_as(Mode::shared);
+  const auto slow = stopped_waiter(its);
+  lock_row(*slow, its);
+  Waiting next(client(), patient());
+  ASSERT_TRUE(waiters_are(2));
+  const std::string before = queue();
+  std::this_thread::sleep_for(Millis{3'000});  // in which nobody may be passed over
+  EXPECT_EQ(queue(), before);
+  slow->close();
+  EXPECT_TRUE(release(*lease));
+  lease = next.lease();
+  EXPECT_TRUE(lease && release(*lease));
+}
+
 TEST_P(MysqlWaiting, ThoseBehindANewHolderThatConnectsSlowlyKeepTheirPlaces) {
   if (!is_row()) return;
   make_tables();

@@ -169,8 +169,12 @@ Result<std::unique_ptr<Lease>> Acquisition::get() {
     if (once || time_is_up()) return busy();
     if (auto ok = sweep(state); !ok) return ok.error();
     const auto& queue_now = state.waiters();
-    if (own_ == 0 || std::none_of(queue_now.begin(), queue_now.end(),
-                                  [&](const Party& party) { return party.id == own_; })) {
+    if (std::none_of(queue_now.begin(), queue_now.end(),
+                     [&](const Party& party) { return party.id == own_; })) {
+      if (own_ != 0 && !on_cluster()) {  // whoever passed us over is about to end this session
+        connection_->close();
+        return Error{Errc::unreachable, place_->shown + ": the place in the queue was lost"};
+      }
       // The first one may always wait here: somebody has to hear when the lock is free.
       const auto room = queue_now.empty() ? Result<bool>(true) : has_room();
       if (!room) return room.error();
@@ -213,7 +217,7 @@ Result<void> Acquisition::open(Deadline deadline, Cancel cancel) {
   }
   if (connection_ && !earlier_) earlier_ = std::move(connection_);
   connection_.reset();
-  auto opened = Connection::open_beside(earlier_, place_, deadline, cancel);
+  auto opened = Connection::open(place_, deadline, cancel, earlier_.get());
   if (!opened) return opened.error();
   connection_ = std::move(*opened);
   statements_.set_marks(marks_on(*connection_, pulse_));
@@ -259,9 +263,10 @@ Result<std::unique_ptr<Lease>> Acquisition::run() {
     if (lease) return lease;
     if (const auto again = patience_.pause(held_up(lease.error())); !again) {
       held_up_by_.clear();
-      // Nobody will be told what held it up.
-      const bool tells_why = again.error().code == Errc::unreachable;
-      if (connection_ && !is_connected() && !tells_why) connection_->close();
+      if (again.error().code != Errc::unreachable) {  // nobody will be told what held it up
+        if (connection_ && !is_connected()) connection_->close();
+        if (earlier_) earlier_->close();
+      }
       const auto left = leave();
       return again.error().code == Errc::busy && !left ? left.error() : held_up(again.error());
     }

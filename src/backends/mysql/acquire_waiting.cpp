@@ -41,6 +41,13 @@ constexpr Millis kClusterLook{500};  // times its rank
 constexpr Millis kOutside{2'000};
 constexpr Millis kLongest{86'400'000};
 
+// Holders whose sessions are there.
+std::size_t recorded_in(const State& state) {
+  const auto& all = state.holders();
+  return static_cast<std::size_t>(
+      std::count_if(all.begin(), all.end(), [](const Party& holder) { return holder.present; }));
+}
+
 }  // namespace
 
 // On the wire nothing happens, but a connection that is closed is noticed.
@@ -99,28 +106,28 @@ Result<void> Acquisition::listen_for(const std::string& mark, Millis time) {
   return *reply.error;
 }
 
-// Whether a session has locked a row that no holder who is there has recorded.  Of a reader beside
-// other readers that cannot be told: nothing keeps it waiting, so one that waits counts as stopped.
+// Whether a session has locked a row that no holder who is there has recorded.
 Result<bool> Acquisition::is_being_taken(const State& state) {
   const Party& first = state.waiters().front();
-  const auto recorded = std::count_if(state.holders().begin(), state.holders().end(),
-                                      [](const Party& holder) { return holder.present; });
-  if (first.mode == Mode::shared && recorded > 0) return false;
   const std::size_t slots = first.mode == Mode::slots ? first.slots : 1;
   const auto reply = ask(statements_.unlocked_rows(static_cast<unsigned>(slots)));
   if (!reply) return reply.error();
   const std::size_t unlocked = reply.value().answers.at(1).rows.size();
-  return unlocked + static_cast<std::size_t>(recorded) < slots;
+  return unlocked + recorded_in(state) < slots;
 }
 
 // If the lock is free, and it is the turn of the first waiter: when to look again whether that
-// comes.  If it does not, it is passed over.
+// comes.  If it does not, it is passed over; but not a reader of mysql-row beside others that hold
+// the lock: of that one nobody can tell whether it has locked the row, and nobody behind it could
+// get in.
 Result<std::optional<Millis>> Acquisition::watch_first(const State& state) {
   const Party& first = state.waiters().front();
   Request its = request_;
   its.mode = first.mode;
   its.slots = first.slots;
-  if (state.decide(its, first.id).kind != Decision::Kind::take) {
+  const bool is_beside_readers =
+      method_ == Method::row && first.mode == Mode::shared && recorded_in(state) > 0;
+  if (is_beside_readers || state.decide(its, first.id).kind != Decision::Kind::take) {
     slow_first_ = 0;
     return std::optional<Millis>();
   }

@@ -91,11 +91,15 @@ namespace {
 /// As it is done by open() for each host.
 Result<std::pair<std::shared_ptr<Worker>, Worker::Greeting>> connect_to(
     const Library& library, const std::shared_ptr<const Place>& place, const HostPort& host,
-    Deadline deadline, Cancel cancel) {
+    Deadline deadline, Cancel cancel, Connection* earlier) {
   const std::string server = place->shown_host(host);
   const Deadline start = Clock::now();
   auto worker = Worker::start(library, place, host);
   if (!worker) return worker.error();
+  if (earlier != nullptr) {
+    const Deadline beside = std::min(deadline, after(start, kBeside));
+    if (wait_for(**worker, beside, cancel) == Waited::late) earlier->close();
+  }
   switch (wait_for(**worker, deadline, cancel)) {
     case Waited::cancelled:
       worker.value()->leave();
@@ -154,7 +158,8 @@ Result<void> join_cluster(Connection& connection, const Place& place, Deadline d
 }  // namespace
 
 Result<std::unique_ptr<Connection>> Connection::open(const std::shared_ptr<const Place>& place,
-                                                     Deadline deadline, Cancel cancel) {
+                                                     Deadline deadline, Cancel cancel,
+                                                     Connection* earlier) {
   const auto library = load_library();
   if (!library) return library.error();
   std::vector<Error> failures;
@@ -166,10 +171,11 @@ Result<std::unique_ptr<Connection>> Connection::open(const std::shared_ptr<const
     const Deadline begun = Clock::now();
     const auto share = (deadline - begun) / static_cast<int>(hosts - tried);
     const Deadline its = std::min(begun + share, after(begun, place->connect_timeout));
-    auto got = connect_to(*library.value(), place, host, its, cancel);
+    auto got = connect_to(*library.value(), place, host, its, cancel, earlier);
     util::log_exchange(place->shown_host(host), "connect", got ? "connected" : got.error().message,
                        begun);
     if (!got) {
+      if (earlier != nullptr) earlier->close();
       failures.push_back(got.error());
       if (got.error().code == Errc::cancelled) return got.error();
       if (Clock::now() >= deadline) break;
@@ -197,18 +203,6 @@ Result<std::unique_ptr<Connection>> Connection::open(const std::shared_ptr<const
     }
   }
   return merged(failures);
-}
-
-Result<std::unique_ptr<Connection>> Connection::open_beside(
-    const std::unique_ptr<Connection>& earlier, const std::shared_ptr<const Place>& place,
-    Deadline deadline, Cancel cancel) {
-  if (earlier && earlier->state_->worker) {
-    const Millis beside = std::min(kBeside, remaining(deadline) / 2);
-    auto opened = open(place, after(Clock::now(), beside), cancel);
-    if (opened || opened.error().code != Errc::unreachable) return opened;
-    earlier->close();
-  }
-  return open(place, deadline, cancel);
 }
 
 Reply Connection::ask(const std::string& sql, Deadline deadline, Cancel cancel) {

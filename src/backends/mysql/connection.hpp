@@ -32,15 +32,11 @@ class Connection {
   /// equal share of what those before it have left; no host has more than place.connect_timeout.
   /// Errc::unreachable, denied, invalid (no such database), unsupported (no client library),
   /// cancelled.  May leave a thread behind that waits for the network; the process can end in spite
-  /// of it.
+  /// of it.  `earlier`, if there is one, is closed if connecting fails or takes longer than a
+  /// second: the server, or a proxy before it, may have no connection to spare.
   static Result<std::unique_ptr<Connection>> open(const std::shared_ptr<const Place>& place,
-                                                  Deadline deadline, Cancel cancel);
-  /// The same, after `earlier`, if there is one: it is left open if the new connection is made
-  /// within a second, and closed before trying longer than that.  The server, or a proxy before it,
-  /// may have none to spare.
-  static Result<std::unique_ptr<Connection>> open_beside(const std::unique_ptr<Connection>& earlier,
-                                                         const std::shared_ptr<const Place>& place,
-                                                         Deadline deadline, Cancel cancel);
+                                                  Deadline deadline, Cancel cancel,
+                                                  Connection* earlier = nullptr);
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;

@@ -109,7 +109,7 @@ Error not_told(Error error) {
 // With mysql-row, no second connection has the lock.
 Result<void> MysqlLease::connect(Deadline deadline, Cancel cancel) {
   if (connection_->broken()) {
-    auto again = Connection::open_beside(connection_, place_, deadline, cancel);
+    auto again = Connection::open(place_, deadline, cancel, connection_.get());
     if (!again) return held_up(not_told(again.error()));
     earlier_ = std::exchange(connection_, std::move(*again));
     has_mark_ = false;
