@@ -10,7 +10,8 @@ if [[ $1 == run ]]; then
     "repeats a token") exec "$REAL_DLOCK" "${options[@]}" -- env DLOCK_FENCE=1 "${command[@]}" ;;
     "leaves a holder")
       if mkdir "$TMPDIR/left" 2>/dev/null; then
-        setsid "$REAL_DLOCK" run -k left -- sleep 100 >/dev/null 2>&1 &
+        # No child of this one: it would be hit as a process of its run.
+        (setsid "$REAL_DLOCK" run -k left -- sleep 100 >/dev/null 2>&1 &)
       fi
       ;;
     "locks up") [[ " $* " != *" -w 30 "* ]] || exit 75 ;; # as those that come after the faults
