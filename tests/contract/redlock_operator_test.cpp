@@ -28,7 +28,7 @@ class RedlockOperator : public RedlockTest {
       return remark.find(one) != std::string::npos && remark.find(two) != std::string::npos;
     });
   }
-  /// Each of these servers tells somebody of changes of his key.
+  /// Each of these servers tells somebody of changes of a key.
   bool watched(Mask mask) const {
     const std::vector<unsigned> nodes = members(mask);
     return std::all_of(nodes.begin(), nodes.end(), [&](unsigned node) {

@@ -171,7 +171,7 @@ Result<std::unique_ptr<Lease>> Acquisition::get() {
     const auto& queue_now = state.waiters();
     if (std::none_of(queue_now.begin(), queue_now.end(),
                      [&](const Party& party) { return party.id == own_; })) {
-      if (own_ != 0 && !on_cluster()) {  // whoever passed us over is about to end this session
+      if (own_ != 0 && !on_cluster()) {  // who passed us over is about to end this session
         connection_->close();
         return Error{Errc::unreachable, place_->shown + ": the place in the queue was lost"};
       }

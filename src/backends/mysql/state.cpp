@@ -10,7 +10,7 @@
 // sql/mdl.cc).  With the middle one, the chain of n waiters is log2(n) long, and each looks about
 // log2(n) times.
 //
-// Of several holders, a waiter waits for one that is there: its mark wakes whoever waits for it.
+// Of several holders, a waiter waits for one that is there: its mark wakes those that wait for it.
 #include "backends/mysql/state.hpp"
 
 #include <algorithm>
