@@ -61,6 +61,7 @@ struct LockInfo {
     std::optional<Millis> expires;  // until it expires by itself; none: while its session lives
     bool endless = false;  // nothing ends it by itself: it has no TTL where it should have one
     std::optional<std::uint64_t> fence;
+    std::optional<unsigned> slot;        // Lease::slot()
     std::optional<std::string> foreign;  // what other kind of program took it, e.g. "flock"
   };
   struct Waiter {
@@ -114,6 +115,10 @@ class Lease {
   /// The child gets it as DLOCK_FENCE, to hand to whatever it writes to.
   virtual std::optional<std::uint64_t> fence() const = 0;
 
+  /// Of a slots lock: a number of 1..N that no other holder has meanwhile, the lowest that was free
+  /// at the grant; none if the service does not number them.  The child gets it as DLOCK_SLOT.
+  virtual std::optional<unsigned> slot() const { return std::nullopt; }
+
   /// Until when the holder may trust the lock if nothing more is heard.  Counted from before the
   /// request was sent, minus the backend's allowance for clock drift; kNever where the kernel keeps
   /// the lock for us.
@@ -154,7 +159,7 @@ class Lease {
 
   /// Gives the lock up and wakes whoever waits for it; frees it in spite of copies of witness_fd().
   /// Errc::lost if it was no longer ours: that must never take it from the next holder.  Where
-  /// Traits::ends_on is disconnect, it is called after a loss, too: see there.
+  /// Traits::ends_on is disconnect or process_exit, it is called after a loss, too: see there.
   /// Errc::unreachable if that cannot be told: may be called again, until valid_until().  Otherwise
   /// only destroy afterwards.
   virtual Result<void> release(Deadline deadline, Cancel cancel) = 0;
@@ -164,6 +169,8 @@ class Lease {
 /// backends` and the man page print it, and the contract tests skip by it and by nothing else.
 struct Traits {
   enum class Reach { host, network };
+  /// process_exit: only the holder can let go, also after a force_release(): by release(), or when
+  /// all copies of witness_fd() are closed.
   /// session: as ttl, but who looks cannot tell when that will be.
   /// disconnect: the service frees the lock before its holder knows of that.  So the next acquire()
   /// returns no lease before the earlier holder has called release(), which it does after a loss,
@@ -217,6 +224,9 @@ class Backend {
   /// too early must not break the lock of whoever came next.  That holder's keeper learns of it as
   /// Errc::lost, with `why` in the message, at once through event_fd() or at its next renewal;
   /// `why` begins with who does it: "root on ops-1 (pid 12): the disk is full".
+  /// Where Traits::ends_on is process_exit, only the holder can let go: the lock is free when it
+  /// has called release(), which is waited for until the deadline; Errc::unreachable if by then its
+  /// renew() has not even failed.
   /// False: it was gone already.
   virtual Result<bool> force_release(std::string_view key, std::string_view owner_id,
                                      std::string_view why, Deadline deadline) = 0;

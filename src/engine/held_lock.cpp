@@ -21,7 +21,11 @@ constexpr Millis kSoon{2'000};  // a keeper stops, and a service restarts
 }  // namespace
 
 HeldLock::HeldLock(std::unique_ptr<Lease> lease, Spec spec, SharedPage& page)
-    : spec_(std::move(spec)), fence_(lease->fence()), page_(page), lease_(std::move(lease)) {
+    : spec_(std::move(spec)),
+      fence_(lease->fence()),
+      slot_(lease->slot()),
+      page_(page),
+      lease_(std::move(lease)) {
   page.set_lease_end(lease_->valid_until());
   page.fence = fence_.value_or(0);
   page.granted_at = granted_at_.time_since_epoch().count();
@@ -73,13 +77,15 @@ std::unique_ptr<Lease> HeldLock::take_lease(Deadline until) {
 }
 
 Result<void> HeldLock::release(Cancel impatience) {
-  // After a loss of a lock that ends with its connection, the holder's record is to be removed.
-  const bool leaves_record = loss_ && spec_.ends_on == Traits::EndsOn::disconnect;
+  // Also after a loss: the record of a lock that ends with its connection is to be removed, and one
+  // that is kept by this machine is free only then.
+  const bool after_loss = loss_ && (spec_.ends_on == Traits::EndsOn::disconnect ||
+                                    spec_.ends_on == Traits::EndsOn::process_exit);
   const Deadline lease_end = page_.lease_end();
   const Deadline soon = after(Clock::now(), kSoon);
-  const std::unique_ptr<Lease> lease = take_lease(leaves_record ? soon : std::min(lease_end, soon));
-  if (loss_is_certain_ && !leaves_record) return {};
-  const Deadline until = leaves_record         ? soon
+  const std::unique_ptr<Lease> lease = take_lease(after_loss ? soon : std::min(lease_end, soon));
+  if (loss_is_certain_ && !after_loss) return {};
+  const Deadline until = after_loss            ? soon
                          : lease_end == kNever ? after(Clock::now(), spec_.network_timeout)
                                                : lease_end;
   for (bool first = true; lease && Clock::now() < until; first = false) {

@@ -25,6 +25,7 @@ class HeldLock {
   Deadline granted_at() const { return granted_at_; }
   Millis ttl() const { return spec_.ttl; }
   std::optional<std::uint64_t> fence() const { return fence_; }
+  std::optional<unsigned> slot() const { return slot_; }
 
   /// Starts the keeper when it is time, or when the service has news: a job that is done within a
   /// second pays for no thread and no subscription.  Why the lock is lost, by the keeper's word or
@@ -53,6 +54,7 @@ class HeldLock {
   const Spec spec_;
   const Deadline granted_at_ = Clock::now();
   std::optional<std::uint64_t> fence_;
+  std::optional<unsigned> slot_;
   SharedPage& page_;
   std::unique_ptr<Lease> lease_;  // the keeper's once there is one
   std::unique_ptr<LeaseKeeper> keeper_;

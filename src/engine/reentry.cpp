@@ -215,6 +215,7 @@ class BorrowedLease final : public Lease {
     if (holder.owner.id.size() != Question().owner_id.size()) return false;  // it has no record
     owner_id_ = holder.owner.id;
     fence_ = holder.fence;
+    slot_ = holder.slot;
     const auto asked = ask(deadline, Cancel());
     if (asked) return true;
     if (refused_) return false;
@@ -223,6 +224,7 @@ class BorrowedLease final : public Lease {
 
   const std::string& owner_id() const override { return owner_id_; }
   std::optional<std::uint64_t> fence() const override { return fence_; }
+  std::optional<unsigned> slot() const override { return slot_; }
   Deadline valid_until() const override { return valid_until_; }
   // The lender has renewed its lease up to a third of the ttl before it is asked.
   std::optional<Millis> granted_ttl() const override {
@@ -249,6 +251,7 @@ class BorrowedLease final : public Lease {
   bool refused_ = false;
   std::string owner_id_;
   std::optional<std::uint64_t> fence_;
+  std::optional<unsigned> slot_;
   Deadline valid_until_ = kNever;
   Millis ttl_{0};
 };

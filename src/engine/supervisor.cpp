@@ -295,11 +295,13 @@ void Supervisor::start_command() {
   // A run that borrows lends nothing: those below it find the holder above by themselves.
   if (!borrowed_ && !lender_.open(owner_id_)) return fail("cannot listen on a local socket");
   const auto fence = lock_->fence();
+  const auto slot = lock_->slot();
   CommandSpec command;
   command.argv = spec_.argv;
   command.environment = {{"DLOCK_KEY", spec_.key},
                          {"DLOCK_TOKEN", owner_id_},
                          {"DLOCK_FENCE", fence ? std::to_string(*fence) : ""},
+                         {"DLOCK_SLOT", slot ? std::to_string(*slot) : ""},
                          {"DLOCK_SUPERVISORS", lender_.addresses()}};
   // The terminal sends Ctrl-C to its whole foreground group.  If that happens between the front's
   // "go" and this line, the signal is pending in this process.  The front assumes that the command

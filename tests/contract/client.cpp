@@ -136,6 +136,25 @@ std::unique_ptr<Lease> Waiting::lease() {
   return nullptr;
 }
 
+Breaking::Breaking(std::unique_ptr<Backend> backend, std::string owner_id, std::string why)
+    : backend_(std::move(backend)), outcome_(std::async(std::launch::async, [this, owner_id, why] {
+        return backend_->force_release("job", owner_id, why, soon());
+      })) {}
+
+bool Breaking::broken() {
+  const auto outcome = outcome_.get();
+  if (outcome) return outcome.value();
+  ADD_FAILURE() << outcome.error().message;
+  return false;
+}
+
+bool break_lock(std::unique_ptr<Backend> backend, Lease& lease) {
+  Breaking breaking(std::move(backend), lease.owner_id());
+  EXPECT_TRUE(eventually([&] { return !renew(lease); }));
+  EXPECT_EQ(code_of(release(lease)), Errc::lost);
+  return breaking.broken();
+}
+
 bool eventually(const std::function<bool()>& condition) {
   for (const Deadline end = soon(); Clock::now() < end;) {
     if (condition()) return true;

@@ -77,6 +77,22 @@ class Waiting {
   std::future<LeaseResult> outcome_;
 };
 
+/// An operator who breaks a lock, on a thread and a client of its own: where only the holder can
+/// let go (Traits::EndsOn::process_exit), that waits for it.
+class Breaking {
+ public:
+  Breaking(std::unique_ptr<Backend> backend, std::string owner_id, std::string why = "test");
+  /// What force_release() said, when it is through.
+  bool broken();
+
+ private:
+  std::unique_ptr<Backend> backend_;
+  std::future<Result<bool>> outcome_;
+};
+
+/// Breaks the lock "job" while its keeper would learn of that and let go.
+bool break_lock(std::unique_ptr<Backend> backend, Lease& lease);
+
 /// What takes at most `bound` on an idle machine may take so long here: more, as a sleep of 10 ms
 /// takes longer; three times as long at most.
 Millis here(Millis bound);

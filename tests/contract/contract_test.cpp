@@ -348,7 +348,12 @@ TEST_P(Contract, AnExpiredLeaseIsLostAndNotTakenAgain) {
 
 TEST_P(Contract, AReleaseAfterALossDoesNotHurtTheNextHolder) {
   auto lease = hold(*a, request("job"));
-  ASSERT_TRUE(*b->force_release("job", lease->owner_id(), "test", soon()));
+  Breaking breaking(connect(), lease->owner_id());
+  if (traits.ends_on == Traits::EndsOn::process_exit) {
+    ASSERT_TRUE(eventually([&] { return !renew(*lease); }));
+    EXPECT_EQ(code_of(release(*lease)), Errc::lost);
+  }
+  ASSERT_TRUE(breaking.broken());
   auto next = hold(*b, request("job"));
   EXPECT_EQ(release(*lease).error().code, Errc::lost);
   EXPECT_TRUE(renew(*next));
@@ -403,7 +408,7 @@ TEST_P(Contract, FencesGrowWithEveryGrant) {
   }
   auto lease = hold(*a, request("job"));
   check(lease);
-  EXPECT_TRUE(*b->force_release("job", lease->owner_id(), "test", soon()));
+  EXPECT_TRUE(break_lock(connect(), *lease));
   check(hold(*b, request("job")));
 }
 
@@ -521,13 +526,22 @@ TEST_P(Contract, AForceReleaseReachesTheHolderWithItsReason) {
     if (events >= 0) {
       EXPECT_FALSE(util::wait_readable(events, Deadline{}) && lease->has_news());
     }
-    EXPECT_TRUE(*b->force_release("job", lease->owner_id(), "disk is full; ask ops", soon()));
+    Breaking breaking(connect(), lease->owner_id(), "disk is full; ask ops");
+    const bool by_holder = traits.ends_on == Traits::EndsOn::process_exit;
+    if (!by_holder) {
+      EXPECT_TRUE(breaking.broken());
+    }
     if (events >= 0) {
       EXPECT_TRUE(util::wait_readable(events, soon()));
     }
     const auto outcome = renew(*lease);
     ASSERT_FALSE(outcome);
     EXPECT_EQ(outcome.error().code, Errc::lost);
+    if (by_holder) {  // its command is not dead yet
+      EXPECT_FALSE(try_once(*b, request("job")));
+      EXPECT_EQ(code_of(release(*lease)), Errc::lost);
+      EXPECT_TRUE(breaking.broken());
+    }
     EXPECT_NE(outcome.error().message.find("disk is full; ask ops"), std::string::npos)
         << outcome.error().message;
     EXPECT_TRUE(is_free_for(*b, request("job", broken.mode, broken.slots)));
@@ -573,9 +587,7 @@ TEST_P(Contract, AForceReleaseLetsAWaiterIn) {
   auto lease = hold(*a, request("job"));
   Waiting waiting(connect(), request("job"));
   ASSERT_TRUE(waiting.blocked());
-  const auto broken = b->force_release("job", lease->owner_id(), "test", soon());
-  ASSERT_TRUE(broken) << broken.error().message;
-  EXPECT_TRUE(broken.value());
+  EXPECT_TRUE(break_lock(connect(), *lease));
   const Deadline before = Clock::now();
   auto next = waiting.lease();
   ASSERT_TRUE(next);
@@ -589,7 +601,7 @@ TEST_P(Contract, AForceReleasedSlotLetsAWaiterIn) {
   auto other = hold(*a, slots("job", 2));
   Waiting waiting(connect(), slots("job", 2));
   ASSERT_TRUE(waiting.blocked());
-  EXPECT_TRUE(*b->force_release("job", lease->owner_id(), "test", soon()));
+  EXPECT_TRUE(break_lock(connect(), *lease));
   auto next = waiting.lease();
   ASSERT_TRUE(next);
   EXPECT_TRUE(renew(*next));

@@ -46,7 +46,7 @@ TEST(FileName, IsReversibleSafeAndDifferentForDifferentKeys) {
     const Name name = name_of(key);
     EXPECT_TRUE(names.insert(joined(name)).second) << key;
     EXPECT_EQ(key_of(name.folders, name.leaf), key);
-    EXPECT_LE(seat_name(name.leaf, UINT32_MAX).size(), 255u);
+    EXPECT_LE(slot_name(name.leaf, UINT32_MAX).size(), 255u);
     EXPECT_NE(name.leaf[0], '.');
     EXPECT_EQ(name.leaf.find('/'), std::string::npos);
     EXPECT_EQ(name.leaf.find('~'), std::string::npos);
@@ -61,9 +61,9 @@ TEST(FileName, IsReversibleSafeAndDifferentForDifferentKeys) {
 
 TEST(FileName, OfStrangersAndOfOurAuxiliaryFilesIsNoKey) {
   for (const std::string& name :
-       {seat_name("job", 1), latch_name("job"), gate_name("job"), note_name("job"), new_name("job"),
-        std::string("%6a"), std::string("%zz"), std::string("a b"), std::string(".hidden"),
-        std::string("a%")}) {
+       {slot_name("job", 1), latch_name("job"), gate_name("job"), mode_file_name("job"),
+        roster_name("job"), std::string("%6a"), std::string("%zz"), std::string("a b"),
+        std::string(".hidden"), std::string("a%")}) {
     EXPECT_FALSE(key_of({}, name)) << name;
   }
 }

@@ -82,9 +82,10 @@ Record sample() {
   record.acquired_at = "2026-11-21T07:50:08.123Z";
   record.fence = 42;
   record.boot = kBoot;
-  record.acquired_ns = 123'456'789'012;
-  record.lock_pid = 4'122;
-  record.main_pid = 4'123;
+  record.since_ns = 123'456'789'012;
+  record.pid_namespace = 4'026'531'836;
+  record.slot = 2;
+  record.registered = "h0123-4122";
   return record;
 }
 
@@ -101,19 +102,10 @@ TEST(FileRecord, ComesBack) {
   EXPECT_EQ(read->mode, record.mode);
   EXPECT_EQ(read->slots, record.slots);
   EXPECT_EQ(read->fence, record.fence);
-  EXPECT_EQ(read->acquired_ns, record.acquired_ns);
-  EXPECT_EQ(read->lock_pid, record.lock_pid);
-  EXPECT_EQ(read->main_pid, record.main_pid);
-  EXPECT_FALSE(read->given_up);
-}
-
-TEST(FileRecord, ThatWasGivenUpStillTellsWhoseItWas) {
-  std::string line = format_record(sample());
-  line[0] = kGivenUp;
-  const auto read = parse_record(line);
-  ASSERT_TRUE(read);
-  EXPECT_TRUE(read->given_up);
-  EXPECT_EQ(read->lock_pid, 4'122);
+  EXPECT_EQ(read->since_ns, record.since_ns);
+  EXPECT_EQ(read->pid_namespace, record.pid_namespace);
+  EXPECT_EQ(read->slot, record.slot);
+  EXPECT_EQ(read->registered, record.registered);
 }
 
 TEST(FileRecord, IsNoneForGarbage) {
@@ -136,14 +128,13 @@ TEST(FileRecord, OfAnyTextFitsAndIsValid) {
   EXPECT_TRUE(parse_record(line));
 }
 
-TEST(FileNote, EachIsFoundByItsOwner) {
-  const std::string text =
-      format_note({"0f3a", "asked for by \"ops\"\n"}) + format_note({"9b", "later"}) + "{\"revok";
-  EXPECT_EQ(find_note(text, "0f3a")->why, "asked for by \"ops\"\n");
-  EXPECT_EQ(find_note(text, "9b")->why, "later");
-  EXPECT_FALSE(find_note(text, "9"));
-  EXPECT_FALSE(find_note("garbage", "9"));
-  EXPECT_FALSE(find_note("", ""));
+TEST(FileRevocation, ComesBack) {
+  const std::string why = "root on ops-1 (pid 12): \"asked for\"\n";
+  EXPECT_EQ(parse_revocation(format_revocation(why) + format_revocation("later")), why);
+  EXPECT_EQ(parse_revocation(format_revocation("")), "");
+  for (const std::string text : {"", "\n", "{}\n", "garbage\n", "{\"revoked_by\":\"x\"}"}) {
+    EXPECT_FALSE(parse_revocation(text)) << text;
+  }
 }
 
 }  // namespace

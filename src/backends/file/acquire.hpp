@@ -9,12 +9,8 @@
 
 namespace dlock::file {
 
-Result<std::unique_ptr<Lease>> acquire(const std::shared_ptr<const LockDir>& dir,
-                                       const Request& request, const Wait& wait);
-
-/// The lock under which seats are taken and files are replaced: held for some microseconds, and
-/// never while waiting for another lock.  Errc::busy when whoever has it does not go on (stopped?).
-Result<LockFile> take_latch(const Place& place, std::int64_t for_pid, Deadline deadline,
-                            Cancel cancel);
+/// If the directory is replaced meanwhile, `dir` is the new one afterwards.
+Result<std::unique_ptr<Lease>> acquire(std::shared_ptr<const LockDir>& dir, const Request& request,
+                                       const Wait& wait);
 
 }  // namespace dlock::file

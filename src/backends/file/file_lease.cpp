@@ -1,11 +1,9 @@
-// The witness.  An exclusive lock is one open file description, and a copy of its descriptor keeps
-// it.  A shared or a slot's lock is two, and needs both: with the seat alone, an exclusive request
-// would be granted beside the orphaned job; with the lock file alone, the seat would be given
-// again, one holder too many.  So its witness is a socket in whose queue both descriptors lie, sent
-// and never received: they stay open for as long as anybody has the socket.
+// The witness.  A lock is one or several open file descriptions, and its holder is registered by
+// another one; copies of their descriptors keep all that.  So the witness is a socket in whose
+// queue copies of all of them lie, sent and never received: they stay open for as long as anybody
+// has the socket.
 //
-// Release unlocks before it closes, and so frees the lock in spite of all copies.  The seat goes
-// first: while the lock file is still locked, nobody in another mode looks at the seats.
+// Release unlocks before it closes, and so frees the lock in spite of all copies.
 #include "backends/file/file_lease.hpp"
 
 #include <fcntl.h>
@@ -13,12 +11,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
 
 #include "backends/file/name.hpp"
-#include "util/boot.hpp"
+#include "backends/file/slots.hpp"
 #include "util/text.hpp"
 
 namespace dlock::file {
@@ -27,17 +26,45 @@ namespace {
 using util::in_quotes;
 using util::printable;
 
+// The lock file, the mode, a slot, the registration.
+constexpr std::size_t kMostFds = 4;
+
+// None where no descriptor is left.
+Fd make_witness(const std::vector<int>& fds) {
+  std::array<int, 2> ends{};
+  if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, ends.data()) != 0) return Fd();
+  const Fd sender(ends[0]);
+  Fd witness(ends[1]);
+  char byte = 0;
+  iovec data{&byte, 1};
+  const std::size_t size = fds.size() * sizeof(int);
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(kMostFds * sizeof(int))> control{};
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = CMSG_SPACE(size);
+  cmsghdr* header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(size);
+  std::memcpy(CMSG_DATA(header), fds.data(), size);
+  if (sendmsg(sender.get(), &message, MSG_NOSIGNAL) != 1) return Fd();
+  return witness;
+}
+
 class FileLease final : public Lease {
  public:
-  FileLease(Held held, Fd witness) : held_(std::move(held)), witness_(std::move(witness)) {}
-
-  ~FileLease() override {
-    if (held_.seat) held_.seat->fd.reset();
-    held_.main.fd.reset();
+  explicit FileLease(Held held) : held_(std::move(held)) {
+    std::vector<int> fds;
+    for (const LockFile& lock : held_.locks) fds.push_back(lock.fd.get());
+    if (held_.registration->fd() >= 0) fds.push_back(held_.registration->fd());
+    witness_ = make_witness(fds);
   }
 
   const std::string& owner_id() const override { return held_.owner_id; }
   std::optional<std::uint64_t> fence() const override { return held_.fence; }
+  std::optional<unsigned> slot() const override { return held_.slot; }
   Deadline valid_until() const override { return kNever; }
 
   Result<void> renew(Deadline, Cancel) override {
@@ -49,124 +76,88 @@ class FileLease final : public Lease {
   int event_fd() override { return subscribed_ ? held_.watch.fd() : -1; }
 
   void subscribe() override {
-    subscribed_ = held_.watch.add(held_.main.fd.get(), Watch::For::replaced) &&
-                  (!held_.seat || held_.watch.add(held_.seat->fd.get(), Watch::For::replaced)) &&
-                  held_.watch.add(held_.place.dir->fd(), Watch::For::moved_directory);
+    const int registered = held_.registration->fd();
+    subscribed_ = std::all_of(held_.locks.begin(), held_.locks.end(),
+                              [this](const LockFile& lock) {
+                                return held_.watch.add(lock.fd.get(), Watch::For::replaced);
+                              }) &&
+                  (registered < 0 || held_.watch.add(registered, Watch::For::written)) &&
+                  held_.watch.add(held_.place->dir->fd(), Watch::For::moved_directory);
   }
 
   Result<void> end_command(Deadline, Deadline, Cancel) override {
-    if (held_.seat) {
-      mark(*held_.seat, 0, kCommandEnded);
-    } else if (held_.recorded) {
-      mark(held_.main, kHeaderSize, kCommandEnded);
-    }
+    held_.registration->set(State::ended);
     return check();
   }
 
-  int witness_fd() const override { return witness_ ? witness_.get() : held_.main.fd.get(); }
+  int witness_fd() const override { return witness_ ? witness_.get() : held_.locks[0].fd.get(); }
 
   Result<void> release(Deadline, Cancel) override {
     Result<void> ours = check();
     // What cannot be told changes nothing: nobody is ever granted these inodes after us unless they
     // are still in place, and then they are ours to give up.
     if (!ours && ours.error().code == Errc::unreachable) ours = {};
-    if (held_.seat) {
-      give_up(*held_.seat, 0);
+    // In this order nobody sees a free lock with a holder, nor one that is held by nobody.
+    held_.registration->set(State::let_go);
+    for (auto lock = held_.locks.rbegin(); lock != held_.locks.rend(); ++lock) {
+      if (held_.slot && lock == held_.locks.rbegin()) {
+        free_slot(*lock);
+      } else {
+        ::flock(lock->fd.get(), LOCK_UN);
+      }
     }
-    if (held_.seat || !held_.recorded) {
-      ::flock(held_.main.fd.get(), LOCK_UN);
-    } else {
-      give_up(held_.main, kHeaderSize);
-    }
+    held_.registration->remove();
     return ours;
   }
 
  private:
-  // The record first, so that nobody sees a free lock with a holder.
-  static void give_up(const LockFile& file, off_t record_at) {
-    mark(file, record_at, kGivenUp);
-    ::flock(file.fd.get(), LOCK_UN);
-  }
-
-  static void mark(const LockFile& file, off_t record_at, char sign) {
-    [[maybe_unused]] const ssize_t wrote = ::pwrite(file.fd.get(), &sign, 1, record_at);
-  }
-
-  Result<void> check() const {
-    if (auto there = held_.place.dir->still_there(); !there) return there;
-    if (auto main = check(held_.main); !main) return main;
-    return held_.seat ? check(*held_.seat) : Result<void>();
+  Result<void> check() {
+    if (lost_.empty()) lost_ = why_revoked();
+    if (!lost_.empty()) return Error{Errc::lost, lost_};
+    if (auto there = held_.place->dir->still_there(); !there) return there;
+    for (const LockFile& lock : held_.locks) {
+      if (auto ok = check(lock); !ok) return ok;
+    }
+    return {};
   }
 
   Result<void> check(const LockFile& file) const {
-    Identity identity = identity_of(file, held_.place);
-    if (identity != Identity::other && held_.place.folder) identity = by_whole_path(file);
-    if (identity == Identity::unknown) return errno_error(shown(file), "lock file", errno);
-    if (identity == Identity::other) return Error{Errc::lost, why_lost(file)};
+    Identity identity = identity_of(file, *held_.place);
+    if (identity != Identity::other && held_.place->folder) identity = by_whole_path(file);
+    const std::string path = path_of(*held_.place, file.name);
+    if (identity == Identity::unknown) return errno_error(path, "lock file", errno);
+    if (identity == Identity::other) {
+      return Error{Errc::lost, "lock file " + printable(path) + " was deleted or replaced"};
+    }
     return {};
   }
 
   // A folder of a long name may have been moved away, with the files in it.
   Identity by_whole_path(const LockFile& file) const {
-    auto place = place_of(held_.place.dir, held_.key, Missing::leave);
+    auto place = place_of(held_.place->dir, held_.key, Missing::leave);
     if (!place || !*place) return Identity::other;
     return identity_of(file, **place);
   }
 
-  std::string why_lost(const LockFile& file) const {
-    if (const auto note = find_note(read_notes(held_.place), held_.owner_id)) {
-      return in_quotes(held_.key) + " was force-released" +
-             (note->why.empty() ? "" : " by " + printable(note->why));
-    }
-    return "lock file " + printable(shown(file)) + " was deleted or replaced";
-  }
-
-  std::string shown(const LockFile& file) const {
-    return held_.place.shown + file.name.substr(held_.place.leaf.size());
+  // "" if it was not force-released; else whoever does that hears that we know.
+  std::string why_revoked() {
+    const auto why = held_.registration->revoked();
+    if (!why) return "";
+    held_.registration->set(State::told);
+    return in_quotes(held_.key) + " was force-released" +
+           (why->empty() ? "" : " by " + printable(*why));
   }
 
   Held held_;
-  Fd witness_;  // only with a seat
+  Fd witness_;
   bool subscribed_ = false;
+  std::string lost_;  // why, of a lock that was force-released
 };
-
-Result<Fd> make_witness(int main, int seat) {
-  std::array<int, 2> ends{};
-  const auto fails = [] {
-    return Error{Errc::unreachable,
-                 std::string("cannot keep the lock: socketpair: ") + std::strerror(errno)};
-  };
-  if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, ends.data()) != 0) return fails();
-  const Fd sender(ends[0]);
-  Fd witness(ends[1]);
-  char byte = 0;
-  iovec data{&byte, 1};
-  const std::array<int, 2> fds{main, seat};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof fds)> control{};
-  msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = control.data();
-  message.msg_controllen = control.size();
-  cmsghdr* header = CMSG_FIRSTHDR(&message);
-  header->cmsg_level = SOL_SOCKET;
-  header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(sizeof fds);
-  std::memcpy(CMSG_DATA(header), fds.data(), sizeof fds);
-  if (sendmsg(sender.get(), &message, MSG_NOSIGNAL) != 1) return fails();
-  return witness;
-}
 
 }  // namespace
 
-Result<std::unique_ptr<Lease>> make_lease(Held held) {
-  Fd witness;
-  if (held.seat) {
-    auto made = make_witness(held.main.fd.get(), held.seat->fd.get());
-    if (!made) return made.error();
-    witness = std::move(*made);
-  }
-  return std::make_unique<FileLease>(std::move(held), std::move(witness));
+std::unique_ptr<Lease> make_lease(Held held) {
+  return std::make_unique<FileLease>(std::move(held));
 }
 
 }  // namespace dlock::file

@@ -9,7 +9,10 @@
 //
 // The helper is forked from a process that may have threads, so it does nothing but system calls.
 // It closes everything but its two descriptors: a copy of anything else would keep a pipe open, or
-// another lock locked.  It dies with its parent.  Its name tells list() for whom it waits.
+// another lock locked.  It dies with its parent.
+//
+// /proc/locks has its pid for the lock, also when it is long dead.  So it writes that pid into the
+// registration before it asks for the lock: whoever reads both knows whose lock it is.
 #include "backends/file/flock_wait.hpp"
 
 #include <fcntl.h>
@@ -27,6 +30,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "backends/file/registration.hpp"
 #include "util/poll.hpp"
 #include "util/text.hpp"
 
@@ -47,10 +51,21 @@ void close_all_but(unsigned a, unsigned b) {
   close_from_to(high + 1, ~0U);
 }
 
-[[noreturn]] void help(int fd, int operation, int report, pid_t parent, const char* name) {
+void write_pid(int registration) {
+  std::array<char, kPidDigits> digits;
+  auto rest = static_cast<unsigned>(getpid());
+  for (std::size_t i = digits.size(); i > 0; --i, rest /= 10) {
+    digits[i - 1] = static_cast<char>('0' + rest % 10);
+  }
+  (void)!::pwrite(registration, digits.data(), digits.size(), kPidAt);
+}
+
+[[noreturn]] void help(int fd, int operation, int report, pid_t parent, const char* name,
+                       int registration) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(1);  // it died before the line above
   prctl(PR_SET_NAME, name);
+  if (registration >= 0) write_pid(registration);
   close_all_but(static_cast<unsigned>(fd), static_cast<unsigned>(report));
   int outcome;
   do {
@@ -68,81 +83,67 @@ Error cannot_wait(const char* what) {
 
 }  // namespace
 
-FlockWait::~FlockWait() { end(helpers_); }
-
-void FlockWait::keep_only(std::size_t which) {
-  std::vector<Helper> others = std::move(helpers_);
-  helpers_.clear();
-  helpers_.push_back(std::move(others[which]));
-  others.erase(others.begin() + static_cast<std::ptrdiff_t>(which));
-  end(others);
-}
-
-void FlockWait::end(const std::vector<Helper>& helpers) {
+FlockWait::~FlockWait() {
+  if (pid_ == 0) return;
   // By pidfd: whoever else reaps children here could let the pid be another's by now.
-  for (const Helper& helper : helpers) {
-    syscall(SYS_pidfd_send_signal, helper.process.get(), SIGKILL, nullptr, 0);
-  }
-  for (const Helper& helper : helpers) {
-    while (::waitpid(helper.pid, nullptr, 0) < 0 && errno == EINTR) {
-    }
+  syscall(SYS_pidfd_send_signal, process_.get(), SIGKILL, nullptr, 0);
+  while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
   }
 }
 
-Result<void> FlockWait::add(const LockFile& file, int operation) {
+Result<void> FlockWait::start(const LockFile& file, int operation, std::int64_t for_pid,
+                              int registration) {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return cannot_wait("pipe");
-  Helper helper{.report = Fd(ends[0])};
+  report_.reset(ends[0]);
   const Fd write_end(ends[1]);
   std::array<char, 16> name{};  // as long as a process name may be
-  std::snprintf(name.data(), name.size(), "dlock-%lld", static_cast<long long>(for_pid_));
+  std::snprintf(name.data(), name.size(), "dlock-%lld", static_cast<long long>(for_pid));
   const pid_t parent = getpid();
-  helper.pid = fork();
-  if (helper.pid == 0) help(file.fd.get(), operation, write_end.get(), parent, name.data());
-  if (helper.pid < 0) return cannot_wait("fork");
-  helper.process.reset(static_cast<int>(syscall(SYS_pidfd_open, helper.pid, 0)));
-  if (!helper.process) {
+  const pid_t pid = fork();
+  if (pid == 0) {
+    help(file.fd.get(), operation, write_end.get(), parent, name.data(), registration);
+  }
+  if (pid < 0) return cannot_wait("fork");
+  process_.reset(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  if (!process_) {
     const Error error = cannot_wait("pidfd_open");
-    ::kill(helper.pid, SIGKILL);  // our child a moment ago, not reaped: still the same process
-    while (::waitpid(helper.pid, nullptr, 0) < 0 && errno == EINTR) {
+    ::kill(pid, SIGKILL);  // our child a moment ago, not reaped: still the same process
+    while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
     }
     return error;
   }
-  helpers_.push_back(std::move(helper));
+  pid_ = pid;
   return {};
 }
 
-Result<FlockWait::Outcome> FlockWait::wait(Deadline deadline, Cancel cancel, int watch_fd) {
-  std::vector<pollfd> fds;
-  for (const Helper& helper : helpers_) fds.push_back({helper.report.get(), POLLIN, 0});
-  fds.push_back({cancel.fd(), POLLIN, 0});
-  fds.push_back({watch_fd, POLLIN, 0});
+Result<FlockWait::End> FlockWait::wait(Deadline deadline, Cancel cancel, int watch_fd) {
+  std::array<pollfd, 3> fds{pollfd{report_.get(), POLLIN, 0}, pollfd{cancel.fd(), POLLIN, 0},
+                            pollfd{watch_fd, POLLIN, 0}};
   const int ready = util::poll(fds, deadline);
   // A grant first: who cancels looks at Cancel again anyway, who waits would lose its turn.
-  for (std::size_t i = 0; i < helpers_.size(); ++i) {
-    if (fds[i].revents == 0) continue;
+  if (fds[0].revents != 0) {
     unsigned char byte = 0;
-    if (::read(helpers_[i].report.get(), &byte, 1) != 1) {
+    if (::read(report_.get(), &byte, 1) != 1) {
       return Error{Errc::unreachable, "cannot wait for the lock: the helper process was killed"};
     }
     if (byte != 0) {
       return Error{Errc::unreachable, std::string("cannot lock: ") + std::strerror(byte)};
     }
-    return Outcome{End::granted, i, helpers_[i].pid};
+    return End::granted;
   }
-  if (fds[helpers_.size()].revents != 0) return Outcome{End::cancelled};
-  if (ready > 0) return Outcome{End::disturbed};
-  return Outcome{End::timed_out};
+  if (fds[1].revents != 0) return End::cancelled;
+  return ready > 0 ? End::disturbed : End::timed_out;
 }
 
 Result<FlockWait::End> wait_flock(LockFile& file, int operation, std::int64_t for_pid,
                                   Deadline deadline, Cancel cancel) {
-  FlockWait waiting(for_pid);
-  if (auto ok = waiting.add(file, operation); !ok) return ok.error();
-  auto outcome = waiting.wait(deadline, cancel, -1);
-  if (!outcome) return outcome.error();
-  if (outcome->end == FlockWait::End::granted) file.locked_by = outcome->by;
-  return outcome->end;
+  FlockWait waiting;
+  if (auto ok = waiting.start(file, operation, for_pid, -1); !ok) return ok.error();
+  auto end = waiting.wait(deadline, cancel, -1);
+  if (!end) return end.error();
+  if (*end == FlockWait::End::granted) file.locked_by = waiting.pid();
+  return end;
 }
 
 }  // namespace dlock::file

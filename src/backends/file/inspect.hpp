@@ -2,24 +2,24 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "backends/file/lock_dir.hpp"
-#include "backends/file/lock_file.hpp"
-#include "backends/file/proc_locks.hpp"
 #include "core/backend.hpp"
 
 namespace dlock::file {
 
-/// True if `file`, an open lock file or seat, is locked by the holder that `record` tells of.
-bool is_live(const LockFile& file, const Record& record, const std::vector<FlockLine>& locks);
-
-/// True for a process that runs dlock, by its name.
-bool is_dlock(pid_t pid);
-
+/// All that can be known: of other programs, too.
 Result<LockInfo> look(const std::shared_ptr<const LockDir>& dir, std::string_view key);
 Result<std::vector<LockInfo>> look_at_all(const std::shared_ptr<const LockDir>& dir,
                                           std::string_view prefix);
+
+/// The holders, and how many wait.  What costs more is asked only if there is no holder to be seen.
+Result<LockInfo> who_is_in_the_way(const Place& place, std::string_view key);
+
+/// Names the newest grant that the lock file tells of: it is another text after another grant.
+std::string newest_grant(const Place& place);
 
 }  // namespace dlock::file

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 
 #include "backends/file/name.hpp"
@@ -21,10 +20,9 @@ using util::printable;
 
 constexpr int kOpenFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 
+// One path for a user, whatever the environment: cron has no XDG_RUNTIME_DIR, a login shell has.
 std::string default_path() {
-  if (geteuid() == 0) return "/run/lock/dlock";
-  const char* runtime = std::getenv("XDG_RUNTIME_DIR");
-  if (runtime != nullptr && runtime[0] == '/') return std::string(runtime) + "/dlock";
+  if (geteuid() == 0) return "/run/dlock";
   return "/tmp/dlock-" + std::to_string(geteuid());
 }
 
@@ -45,18 +43,35 @@ Error open_error(std::string_view path, int error) {
   return errno_error(path, "lock directory", error);
 }
 
-// Whoever can rename files in the directory can let two holders in: only we, root, or in a sticky
-// directory the owner of each file may.
-Result<void> check_owner(std::string_view path, const struct stat& st, bool by_default) {
+// Whoever can rename files in the directory can let two holders in.  Those who may are asked in by
+// the mode of a directory that is named; of others, only we and root may.
+Result<Sharing> check_owner(std::string_view path, const struct stat& st, bool by_default) {
+  const mode_t others = st.st_mode & (S_IWGRP | S_IWOTH);
+  Sharing sharing;
+  if (others != 0 && !by_default) {
+    if ((others & S_IWOTH) != 0 && (st.st_mode & S_ISVTX) == 0) {
+      return denied(path, "is writable by everybody and not sticky: chmod o-w or chmod +t it");
+    }
+    sharing.shared = true;
+    sharing.group = st.st_gid;
+    sharing.folder |= st.st_mode & (S_ISGID | S_ISVTX);
+    if ((others & S_IWGRP) != 0) {
+      sharing.file |= 0060;
+      sharing.folder |= 0070;
+    }
+    if ((others & S_IWOTH) != 0) {
+      sharing.file |= 0066;
+      sharing.folder |= 0077;
+    }
+    return sharing;
+  }
   const bool ours = st.st_uid == geteuid();
   if (!ours && (by_default || st.st_uid != 0)) {
     return denied(path, "belongs to user " + std::to_string(st.st_uid) + ", not to us (user " +
                             std::to_string(geteuid()) + ")");
   }
-  if ((st.st_mode & (S_IWGRP | S_IWOTH)) != 0 && (st.st_mode & S_ISVTX) == 0) {
-    return denied(path, "is writable by others and not sticky: chmod go-w or chmod +t it");
-  }
-  return {};
+  if (others != 0) return denied(path, "is writable by others: chmod go-w it");
+  return sharing;
 }
 
 Result<void> check_writable(int fd, std::string_view path) {
@@ -94,6 +109,7 @@ Result<std::shared_ptr<const LockDir>> LockDir::open(const std::string& given) {
   const bool by_default = given.empty();
   auto dir = std::make_shared<LockDir>();
   dir->path_ = by_default ? default_path() : given;
+  dir->by_default_ = by_default;
   const std::string& path = dir->path_;
   dir->fd_.reset(::open(path.c_str(), kOpenFlags));
   if (!dir->fd_ && errno == ENOENT && by_default) {
@@ -105,14 +121,21 @@ Result<std::shared_ptr<const LockDir>> LockDir::open(const std::string& given) {
   if (!dir->fd_) return open_error(path, errno);
   struct stat st {};
   if (::fstat(dir->fd(), &st) != 0) return errno_error(path, "lock directory", errno);
-  if (auto ok = check_owner(path, st, by_default); !ok) return ok.error();
+  auto sharing = check_owner(path, st, by_default);
+  if (!sharing) return sharing.error();
+  dir->sharing_ = *sharing;
+  dir->device_ = st.st_dev;
+  dir->inode_ = st.st_ino;
   if (auto ok = check_writable(dir->fd(), path); !ok) return ok.error();
   warn_of_network(dir->fd(), path);
   return std::shared_ptr<const LockDir>(std::move(dir));
 }
 
+Result<std::shared_ptr<const LockDir>> LockDir::open_again() const {
+  return open(by_default_ ? std::string() : path_);
+}
+
 Result<void> LockDir::still_there() const {
-  struct stat ours {};
   struct stat now {};
   const bool gone = ::stat(path_.c_str(), &now) != 0;
   if (gone && errno != ENOENT && errno != ENOTDIR) {
@@ -122,7 +145,7 @@ Result<void> LockDir::still_there() const {
   if (gone) {
     return Error{Errc::lost, "lock directory " + printable(path_) + " was removed"};
   }
-  if (::fstat(fd(), &ours) != 0 || ours.st_dev != now.st_dev || ours.st_ino != now.st_ino) {
+  if (device_ != now.st_dev || inode_ != now.st_ino) {
     return Error{Errc::lost, "lock directory " + printable(path_) + " was replaced"};
   }
   return {};
@@ -131,23 +154,61 @@ Result<void> LockDir::still_there() const {
 Result<std::optional<Place>> place_of(std::shared_ptr<const LockDir> dir, std::string_view key,
                                       Missing missing) {
   Name name = name_of(key);
-  Place place{.dir = std::move(dir), .leaf = std::move(name.leaf)};
+  Place place{.dir = std::move(dir), .folder = {}, .leaf = std::move(name.leaf), .shown = {}};
+  const Sharing& sharing = place.dir->sharing();
   place.shown = place.dir->path();
   for (const std::string& folder : name.folders) {
     place.shown += '/' + folder;
-    if (missing == Missing::create && ::mkdirat(place.fd(), folder.c_str(), 0700) != 0 &&
-        errno != EEXIST) {
-      return errno_error(place.shown, "cannot create", errno);
-    }
     Fd next(::openat(place.fd(), folder.c_str(), kOpenFlags));
     if (!next && errno == ENOENT && missing == Missing::leave) return std::optional<Place>();
+    if (!next && errno == ENOENT) {
+      if (!create(place.fd(), folder, Kind::folder, sharing).done && errno != EEXIST) {
+        return errno_error(place.shown, "cannot create", errno);
+      }
+      next.reset(::openat(place.fd(), folder.c_str(), kOpenFlags));
+    }
     struct stat st {};
     if (!next || ::fstat(next.get(), &st) != 0) return open_error(place.shown, errno);
-    if (auto ok = check_owner(place.shown, st, false); !ok) return ok.error();
+    if (!sharing.shared) {
+      if (auto ok = check_owner(place.shown, st, false); !ok) return ok.error();
+    }
     place.folder = std::move(next);
   }
   place.shown += '/' + place.leaf;
   return std::optional<Place>(std::move(place));
+}
+
+Created create(int at, const std::string& name, Kind kind, const Sharing& sharing) {
+  Created out;
+  const char* const path = name.c_str();
+  // The mode is to be right from the first instant on: others may open it at once.
+  const mode_t mask = sharing.shared ? ::umask(0) : 0;
+  switch (kind) {
+    case Kind::file:
+      out.file.reset(::openat(
+          at, path, O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, sharing.file));
+      out.done = static_cast<bool>(out.file);
+      break;
+    case Kind::folder:
+      out.done = ::mkdirat(at, path, sharing.folder) == 0;
+      break;
+    case Kind::fifo:
+      out.done = ::mkfifoat(at, path, sharing.file) == 0;
+      break;
+  }
+  const int error = errno;
+  if (sharing.shared) {
+    ::umask(mask);
+    // A directory without the setgid bit gives its files the group of whoever creates them.  To be
+    // put into the group of the directory they need a creator who is in it.
+    struct stat st {};
+    if (out.done && ::fstatat(at, path, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+        st.st_gid != sharing.group) {
+      (void)!::fchownat(at, path, static_cast<uid_t>(-1), sharing.group, AT_SYMLINK_NOFOLLOW);
+    }
+  }
+  errno = error;
+  return out;
 }
 
 }  // namespace dlock::file

@@ -1,7 +1,10 @@
-// The directory that the locks are in, opened once and checked.
+// The directory that the locks are in, opened once and checked; and what is created in it.
 #pragma once
 
+#include <sys/types.h>
+
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -13,13 +16,26 @@ namespace dlock::file {
 /// "file:///dir/key: text of errno", as the Errc that errno deserves.
 Error errno_error(std::string_view path, std::string_view doing, int error);
 
+/// Whose files we work with, and who may use those that we create.
+struct Sharing {
+  bool shared = false;  // a named directory that its group or everybody may write to
+  mode_t file = 0600;   // of what we create
+  mode_t folder = 0700;
+  gid_t group = 0;  // where it is shared
+};
+
 class LockDir {
  public:
   /// Opens `path`, or with an empty one the default directory, which it creates when missing.
+  /// Errc::denied for one in which people whom nobody has asked in could let two holders in.
   static Result<std::shared_ptr<const LockDir>> open(const std::string& path);
+
+  /// What the same path leads to by now.
+  Result<std::shared_ptr<const LockDir>> open_again() const;
 
   int fd() const { return fd_.get(); }
   const std::string& path() const { return path_; }
+  const Sharing& sharing() const { return sharing_; }
 
   /// Ok while the path still leads to this directory; else Errc::lost saying what happened, or
   /// Errc::unreachable where that cannot be told.
@@ -28,6 +44,10 @@ class LockDir {
  private:
   Fd fd_;
   std::string path_;
+  bool by_default_ = false;
+  Sharing sharing_;
+  dev_t device_ = 0;
+  ino_t inode_ = 0;
 };
 
 /// The directory entry of a key: where its lock file and the auxiliary files beside it are.
@@ -45,5 +65,18 @@ enum class Missing { create, leave };
 /// None (without an error) if a folder of a long name is missing, and is to be left so.
 Result<std::optional<Place>> place_of(std::shared_ptr<const LockDir> dir, std::string_view key,
                                       Missing missing);
+
+/// What can be created in a lock directory.
+enum class Kind { file, folder, fifo };
+
+/// Creates `name` in the folder `at`, with the group and the mode that others need who share the
+/// directory, whatever the umask.  A file is opened for reading and writing; of the others there
+/// is no descriptor.  Fails, with errno set (EEXIST), if there is something of that name; also if
+/// somebody else's is there that we might not open.
+struct Created {
+  bool done = false;
+  Fd file;
+};
+Created create(int at, const std::string& name, Kind kind, const Sharing& sharing);
 
 }  // namespace dlock::file

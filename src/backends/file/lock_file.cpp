@@ -8,29 +8,14 @@
 #include <cerrno>
 #include <cstring>
 
-#include "backends/file/name.hpp"
 #include "util/exchange.hpp"
 #include "util/text.hpp"
 
 namespace dlock::file {
 namespace {
 
-// A bit that means nothing for files on Linux.  In the mode, so that the fstatat() by which a
-// holder checks its file after the grant tells it for nothing.
-constexpr mode_t kMark = S_ISVTX;
-
 Error refused(const std::string& path, const std::string& why) {
   return {Errc::denied, "lock file " + util::printable(path) + " " + why};
-}
-
-Result<void> check_file(const std::string& path, const struct stat& st) {
-  if (!S_ISREG(st.st_mode)) return refused(path, "is not a plain file: remove it");
-  if (st.st_nlink > 1) return refused(path, "has other names (hard links): remove it");
-  if (st.st_uid != geteuid() && st.st_uid != 0) {
-    return refused(path, "belongs to user " + std::to_string(st.st_uid) + ", not to us (user " +
-                             std::to_string(geteuid()) + ")");
-  }
-  return {};
 }
 
 Error open_error(const std::string& path, int error) {
@@ -39,6 +24,8 @@ Error open_error(const std::string& path, int error) {
   if (error == ENXIO || error == ENODEV) return refused(path, "is not a plain file: remove it");
   return errno_error(path, "cannot open lock file", error);
 }
+
+}  // namespace
 
 std::string read_some(int fd) {
   std::string text(4'096, '\0');
@@ -55,32 +42,50 @@ std::string read_some(int fd) {
   return text;
 }
 
-}  // namespace
-
 std::string path_of(const Place& place, const std::string& name) {
   return place.shown + name.substr(place.leaf.size());
 }
 
+Result<void> check_file(const Place& place, const std::string& name, const struct stat& st,
+                        mode_t type) {
+  const std::string path = path_of(place, name);
+  if ((st.st_mode & S_IFMT) != type) {
+    return refused(path, type == S_IFREG ? "is not a plain file: remove it"
+                                         : "is not a named pipe: remove it");
+  }
+  if (st.st_nlink > 1) return refused(path, "has other names (hard links): remove it");
+  if (!place.dir->sharing().shared && st.st_uid != geteuid() && st.st_uid != 0) {
+    return refused(path, "belongs to user " + std::to_string(st.st_uid) + ", not to us (user " +
+                             std::to_string(geteuid()) + ")");
+  }
+  return {};
+}
+
+// To open with O_CREAT what others have created is forbidden in sticky directories
+// (fs.protected_regular): so what is there is opened first.
 Result<std::optional<LockFile>> open_lock_file(const Place& place, const std::string& name,
                                                Missing missing) {
-  const int create = missing == Missing::create ? O_CREAT : 0;
-  LockFile file{.name = name};
-  // O_NONBLOCK: a FIFO must not hang us before fstat() tells that it is one.
-  file.fd.reset(::openat(place.fd(), name.c_str(),
-                         create | O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0600));
-  if (!file.fd) {
-    if (errno == ENOENT && missing == Missing::leave) return std::optional<LockFile>();
-    return open_error(path_of(place, name), errno);
+  LockFile file;
+  file.name = name;
+  while (!file.fd) {
+    // O_NONBLOCK: a FIFO must not hang us before fstat() tells that it is one.
+    file.fd.reset(::openat(place.fd(), name.c_str(),
+                           O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+    if (file.fd) break;
+    if (errno != ENOENT) return open_error(path_of(place, name), errno);
+    if (missing == Missing::leave) return std::optional<LockFile>();
+    file.fd = std::move(create(place.fd(), name, Kind::file, place.dir->sharing()).file);
+    // Created by somebody else at the same moment, or a link that leads nowhere.
+    if (!file.fd && errno != EEXIST) return open_error(path_of(place, name), errno);
   }
   struct stat st {};
   if (::fstat(file.fd.get(), &st) != 0) return open_error(path_of(place, name), errno);
   // Replaced between open and fstat: the identity check after the lock finds it.
   if (st.st_nlink != 0) {
-    if (auto ok = check_file(path_of(place, name), st); !ok) return ok.error();
+    if (auto ok = check_file(place, name, st, S_IFREG); !ok) return ok.error();
   }
   file.device = st.st_dev;
   file.inode = st.st_ino;
-  file.mode = st.st_mode & 07777;
   return std::optional<LockFile>(std::move(file));
 }
 
@@ -117,13 +122,7 @@ Identity identity_of(const LockFile& file, const Place& place) {
   if (::fstatat(place.fd(), file.name.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0) {
     return errno == ENOENT ? Identity::other : Identity::unknown;
   }
-  if (st.st_dev != file.device || st.st_ino != file.inode) return Identity::other;
-  return (st.st_mode & kMark) != 0 ? Identity::marked : Identity::same;
-}
-
-bool set_mark(const LockFile& file, bool on) {
-  const mode_t mode = on ? file.mode | kMark : file.mode & ~kMark;
-  return ::fchmod(file.fd.get(), mode) == 0;
+  return st.st_dev == file.device && st.st_ino == file.inode ? Identity::same : Identity::other;
 }
 
 Content read_lock_file(int fd) {
@@ -139,8 +138,6 @@ Content read_lock_file(int fd) {
   return content;
 }
 
-std::optional<Record> read_seat(int fd) { return parse_record(read_some(fd)); }
-
 Result<void> write_at(const LockFile& file, const Place& place, std::string_view bytes,
                       off_t offset) {
   const ssize_t wrote = ::pwrite(file.fd.get(), bytes.data(), bytes.size(), offset);
@@ -149,37 +146,6 @@ Result<void> write_at(const LockFile& file, const Place& place, std::string_view
   // A short write to a file means that the space ran out in the middle.
   const int error = wrote < 0 ? errno : ENOSPC;
   return Error{Errc::unreachable, "cannot write lock file " + path + ": " + std::strerror(error)};
-}
-
-std::string read_notes(const Place& place) {
-  const Fd fd(::openat(place.fd(), note_name(place.leaf).c_str(),
-                       O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
-  std::string text(kMostRead, '\0');
-  const ssize_t got = fd ? ::pread(fd.get(), text.data(), text.size(), 0) : 0;
-  text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
-  return text;
-}
-
-Result<void> replace_file(const Place& place, const std::string& name, std::string_view content) {
-  const std::string fresh_name = new_name(place.leaf);
-  const std::string path = path_of(place, name);
-  ::unlinkat(place.fd(), fresh_name.c_str(), 0);  // of somebody who was killed at this
-  LockFile fresh{.name = fresh_name};
-  fresh.fd.reset(::openat(place.fd(), fresh_name.c_str(),
-                          O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!fresh.fd) return errno_error(path, "cannot replace lock file", errno);
-  Result<void> outcome = write_at(fresh, place, content, 0);
-  // The fence in it must not go back when the machine fails right after the rename.
-  if (outcome && (::fdatasync(fresh.fd.get()) != 0 ||
-                  ::renameat(place.fd(), fresh_name.c_str(), place.fd(), name.c_str()) != 0)) {
-    outcome = errno_error(path, "cannot replace lock file", errno);
-  }
-  if (!outcome) {
-    ::unlinkat(place.fd(), fresh_name.c_str(), 0);
-    return outcome;
-  }
-  ::fsync(place.fd());
-  return {};
 }
 
 }  // namespace dlock::file

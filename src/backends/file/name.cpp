@@ -11,8 +11,9 @@
 namespace dlock::file {
 namespace {
 
-// Leaves room for `%2E` and for the longest suffix, `~4294967295`, below NAME_MAX (255).
+// Leaves room for `%2E` and for the longest suffix, `~slot4294967295`, below NAME_MAX (255).
 constexpr std::size_t kChunk = 200;
+constexpr std::string_view kRoster = "~w";
 
 }  // namespace
 
@@ -52,12 +53,17 @@ bool is_folder_name(std::string_view name) {
          name.find('~') == std::string_view::npos;
 }
 
-std::string seat_name(std::string_view leaf, unsigned number) {
-  return std::string(leaf) + '~' + std::to_string(number);
+std::string slot_name(std::string_view leaf, unsigned number) {
+  return std::string(leaf) + "~slot" + std::to_string(number);
 }
-std::string latch_name(std::string_view leaf) { return std::string(leaf) + '~'; }
+std::string latch_name(std::string_view leaf) { return std::string(leaf) + "~latch"; }
 std::string gate_name(std::string_view leaf) { return std::string(leaf) + "~gate"; }
-std::string note_name(std::string_view leaf) { return std::string(leaf) + "~why"; }
-std::string new_name(std::string_view leaf) { return std::string(leaf) + "~new"; }
+std::string mode_file_name(std::string_view leaf) { return std::string(leaf) + "~mode"; }
+std::string roster_name(std::string_view leaf) { return std::string(leaf) + std::string(kRoster); }
+
+std::optional<std::string_view> leaf_of_roster(std::string_view name) {
+  if (!name.ends_with(kRoster)) return std::nullopt;
+  return name.substr(0, name.size() - kRoster.size());
+}
 
 }  // namespace dlock::file

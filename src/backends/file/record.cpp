@@ -92,57 +92,48 @@ std::string format_record(const Record& record) {
   json object = owner_to_json(record.owner);
   object.update({{"mode", mode_name(record.mode)},
                  {"slots", record.slots},
-                 {"acquired_at", record.acquired_at},
                  {"boot", record.boot},
-                 {"acquired_ns", record.acquired_ns},
-                 {"pid_namespace", record.pid_namespace},
-                 {"lock_pid", record.lock_pid},
-                 {"main_pid", record.main_pid}});
+                 {"since_ns", record.since_ns},
+                 {"pid_namespace", record.pid_namespace}});
+  if (!record.acquired_at.empty()) object["acquired_at"] = record.acquired_at;
+  if (!record.registered.empty()) object["registered"] = record.registered;
   if (record.fence) object["fence"] = *record.fence;
+  if (record.slot) object["slot"] = *record.slot;
   return one_line(object) + '\n';
 }
 
 std::optional<Record> parse_record(std::string_view text) {
-  Record record;
-  std::string line(text.substr(0, std::min(text.size(), kMostRead)));
-  record.given_up = line.starts_with(kGivenUp);
-  const bool ended = line.starts_with(kCommandEnded);
-  if (record.given_up || ended) line[0] = '{';
-  const auto object = object_of(line);
+  const auto object = object_of(text.substr(0, kMostRead));
   if (!object) return std::nullopt;
   const auto mode = parse_mode(text_of(*object, "mode"));
   const std::int64_t slots = number_of(*object, "slots");
+  Record record;
   record.owner = owner_from_json(*object);
-  record.owner.ended = ended;
-  if (ended) record.owner.pid = 0;
   if (!mode || record.owner.id.empty() || slots < 1 || slots > UINT32_MAX) return std::nullopt;
   record.mode = *mode;
   record.slots = static_cast<unsigned>(slots);
-  record.acquired_at = text_of(*object, "acquired_at");
   record.boot = text_of(*object, "boot");
-  record.acquired_ns = std::max<std::int64_t>(number_of(*object, "acquired_ns"), 0);
+  record.since_ns = std::max<std::int64_t>(number_of(*object, "since_ns"), 0);
   record.pid_namespace = static_cast<std::uint64_t>(number_of(*object, "pid_namespace"));
-  record.lock_pid = static_cast<pid_t>(number_of(*object, "lock_pid"));
-  record.main_pid = static_cast<pid_t>(number_of(*object, "main_pid"));
+  record.acquired_at = text_of(*object, "acquired_at");
+  record.registered = text_of(*object, "registered");
   if (const std::int64_t fence = number_of(*object, "fence"); fence > 0) {
     record.fence = static_cast<std::uint64_t>(fence);
+  }
+  if (const std::int64_t slot = number_of(*object, "slot"); slot > 0 && slot <= slots) {
+    record.slot = static_cast<unsigned>(slot);
   }
   return record;
 }
 
-std::string format_note(const Note& note) {
-  return one_line({{"revoked", note.revoked}, {"why", cut_text(note.why)}}) + '\n';
+std::string format_revocation(std::string_view why) {
+  return one_line({{"revoked_by", cut_text(why)}}) + '\n';
 }
 
-std::optional<Note> find_note(std::string_view text, std::string_view owner_id) {
-  for (auto end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
-    if (const auto object = object_of(text)) {
-      Note note{text_of(*object, "revoked"), text_of(*object, "why")};
-      if (note.revoked == owner_id) return note;
-    }
-    text.remove_prefix(end + 1);
-  }
-  return std::nullopt;
+std::optional<std::string> parse_revocation(std::string_view text) {
+  const auto object = object_of(text);
+  if (!object || !object->contains("revoked_by")) return std::nullopt;
+  return text_of(*object, "revoked_by");
 }
 
 }  // namespace dlock::file

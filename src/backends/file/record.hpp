@@ -1,4 +1,5 @@
-// What stands in a lock file: a header line with the fence, then the record of the holder.
+// What stands in a lock file, a header line with the fence and the record of the newest holder; and
+// in a registration, its record.
 #pragma once
 
 #include <sys/types.h>
@@ -36,37 +37,30 @@ struct NextGrant {
 NextGrant next_grant(const std::optional<Header>& last, std::uint64_t now_ms, Mode mode,
                      unsigned slots);
 
-/// The line about one holder: behind the header in the lock file (exclusive), or at the start of a
-/// seat file (shared, slots).
+/// The line about one holder or waiter: in its registration (registration.hpp), and that of the
+/// newest holder behind the header of the lock file.
 struct Record {
   Owner owner;
   Mode mode = Mode::exclusive;
   unsigned slots = 1;
+  std::string boot;           // of the numbers below
+  std::int64_t since_ns = 0;  // CLOCK_BOOTTIME: when it was granted, or began to wait
+  std::uint64_t pid_namespace = 0;
+  // Of a holder:
   std::string acquired_at;
   std::optional<std::uint64_t> fence;
-  std::string boot;              // of the numbers below
-  std::int64_t acquired_ns = 0;  // CLOCK_BOOTTIME
-  std::uint64_t pid_namespace = 0;
-  pid_t lock_pid = 0;     // as /proc/locks has it for this file
-  pid_t main_pid = 0;     // of a seat: as /proc/locks has it for the lock file
-  bool given_up = false;  // it is only still there because nobody came after
+  std::optional<unsigned> slot;
+  std::string registered;  // the name of its registration
 };
 
 /// Ends in a newline, fits kMostRead.
 std::string format_record(const Record& record);
 /// Reads the first line of `text`; none if it is no record.
 std::optional<Record> parse_record(std::string_view text);
-/// Written over a record's first byte, makes it `given_up`, or its owner one whose command has
-/// ended.
-inline constexpr char kGivenUp = '-';
-inline constexpr char kCommandEnded = '+';
 
-/// Left by force_release() for the holder it took the lock from: a line each, the newest first.
-struct Note {
-  std::string revoked;  // owner id
-  std::string why;
-};
-std::string format_note(const Note& note);
-std::optional<Note> find_note(std::string_view text, std::string_view owner_id);
+/// What force_release() leaves for the holder it takes the lock from: a line.
+std::string format_revocation(std::string_view why);
+/// None if `text` does not begin with such a line.
+std::optional<std::string> parse_revocation(std::string_view text);
 
 }  // namespace dlock::file

@@ -1,0 +1,163 @@
+// A file is created, locked and then written.  Whoever reads it in between finds it unlocked, takes
+// it for a dead one's and removes it: so its maker looks once more whether it is there when it is
+// locked, and makes another one if not.
+#include "backends/file/registration.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "backends/file/lock_file.hpp"
+#include "backends/file/name.hpp"
+#include "util/clock.hpp"
+#include "util/log.hpp"
+#include "util/text.hpp"
+
+namespace dlock::file {
+namespace {
+
+constexpr std::size_t kTimeDigits = 16;
+// The folder may go between two calls, when its last registration does; not so often.
+constexpr int kTries = 1'000;
+
+bool is_full(int error) { return error == ENOSPC || error == EDQUOT; }
+
+// In the order in which they came.
+std::string name_of_now(char kind) {
+  std::array<char, 64> name{};
+  const auto now = Clock::now().time_since_epoch().count();
+  std::snprintf(name.data(), name.size(), "%c%0*llx-%d", kind, static_cast<int>(kTimeDigits),
+                static_cast<unsigned long long>(now), static_cast<int>(getpid()));
+  return name.data();
+}
+
+// Created, but not yet known to be ours alone.
+Fd create_in(const Fd& folder, const std::string& name, const Sharing& sharing) {
+  Fd file = std::move(create(folder.get(), name, Kind::file, sharing).file);
+  if (file && ::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+    errno = EEXIST;  // a reader has it for an instant, and removes it
+    return Fd();
+  }
+  return file;
+}
+
+}  // namespace
+
+Fd open_roster(const Place& place) {
+  return Fd(::openat(place.fd(), roster_name(place.leaf).c_str(),
+                     O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+}
+
+bool is_registration(std::string_view name) {
+  if (name.size() < kTimeDigits + 3 || (name[0] != kHolder && name[0] != kWaiter)) return false;
+  constexpr std::string_view kRest = "0123456789abcdef-";
+  return name.find_first_not_of(kRest, 1) == std::string_view::npos;
+}
+
+Result<std::unique_ptr<Registration>> Registration::make(std::shared_ptr<const Place> place) {
+  std::unique_ptr<Registration> made(new Registration(std::move(place)));
+  const Place& where = *made->place_;
+  const Sharing& sharing = where.dir->sharing();
+  const std::string folder = roster_name(where.leaf);
+  const auto failed = [&](int error) -> Result<std::unique_ptr<Registration>> {
+    if (is_full(error)) return std::move(made);
+    return errno_error(path_of(where, folder), "cannot register in", error);
+  };
+  for (int tries = 0; tries < kTries; ++tries) {
+    made->folder_ = open_roster(where);
+    if (!made->folder_ && errno == ENOENT) {
+      if (create(where.fd(), folder, Kind::folder, sharing).done || errno == EEXIST) continue;
+    }
+    if (!made->folder_) return failed(errno);
+    made->name_ = name_of_now(kHolder);
+    Fd file = create_in(made->folder_, made->name_, sharing);
+    struct stat st {};
+    if (!file && errno != EEXIST && errno != ENOENT) return failed(errno);
+    if (!file || ::fstat(file.get(), &st) != 0 || st.st_nlink == 0) continue;
+    made->file_ = std::move(file);
+    made->write(State::trying, getpid(), "");
+    return made;
+  }
+  return failed(EBUSY);
+}
+
+Registration::~Registration() {
+  if (!held_) remove();
+}
+
+void Registration::write(State state, pid_t lock_pid, const std::string& line) {
+  if (!file_) return;
+  std::array<char, kHeadSize + 1> head{};
+  std::snprintf(head.data(), head.size(), "%c %0*d\n", static_cast<char>(state),
+                static_cast<int>(kPidDigits), static_cast<int>(lock_pid));
+  const std::string text = head.data() + line;
+  if (::pwrite(file_.get(), text.data(), text.size(), 0) == static_cast<ssize_t>(text.size())) {
+    size_ = static_cast<off_t>(text.size());
+    return;
+  }
+  remove();  // better none than half of one
+}
+
+bool Registration::rename_to(char kind) {
+  if (!file_ || name_[0] == kind) return true;
+  std::string name = name_;
+  name[0] = kind;
+  if (::renameat(folder_.get(), name_.c_str(), folder_.get(), name.c_str()) != 0) return false;
+  name_ = std::move(name);
+  return true;
+}
+
+void Registration::wait(const Record& record) {
+  if (name_.empty() || name_[0] == kWaiter) return;
+  write(State::waits, getpid(), format_record(record));
+  rename_to(kWaiter);
+}
+
+std::string Registration::holder_name() const {
+  std::string name = name_;
+  if (!name.empty()) name[0] = kHolder;
+  return name;
+}
+
+void Registration::hold(const Record& record, pid_t lock_pid) {
+  write(State::holds, lock_pid, format_record(record));
+  if (!file_) {
+    util::log(util::Level::warning,
+              "no space to say who holds " + util::printable(place_->shown) +
+                  ": the lock works, but its holder is not shown and cannot be force-released");
+    return;
+  }
+  held_ = true;
+  rename_to(kHolder);
+}
+
+void Registration::set(State state) {
+  const char sign = static_cast<char>(state);
+  if (file_) (void)!::pwrite(file_.get(), &sign, 1, 0);
+}
+
+std::optional<std::string> Registration::revoked() const {
+  struct stat st {};
+  if (!file_ || ::fstat(file_.get(), &st) != 0 || st.st_size <= size_) return std::nullopt;
+  std::string text(kMostRead, '\0');
+  const ssize_t got = ::pread(file_.get(), text.data(), text.size(), size_);
+  text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+  return parse_revocation(text);
+}
+
+void Registration::remove() {
+  if (!file_) return;
+  ::unlinkat(folder_.get(), name_.c_str(), 0);
+  ::flock(file_.get(), LOCK_UN);
+  file_.reset();
+  // If it was the last one.
+  ::unlinkat(place_->fd(), roster_name(place_->leaf).c_str(), AT_REMOVEDIR);
+}
+
+}  // namespace dlock::file

@@ -1,0 +1,83 @@
+// Who holds a lock and who waits for it is registered: each holder and each waiter keeps a file of
+// its own beside the lock file, in the folder `key~w`.  A registration counts while it is flocked,
+// so it ends with its process.  The lock itself does not depend on it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "backends/file/lock_dir.hpp"
+#include "backends/file/record.hpp"
+#include "core/result.hpp"
+#include "util/fd.hpp"
+
+namespace dlock::file {
+
+/// What a registration is of: the first byte of the file.
+enum class State : char {
+  trying = 't',  // has just come
+  waits = 'w',
+  holds = 'h',
+  ended = 'e',  // holds, but its command has ended (--min-hold)
+  told = 'r',   // holds, and has read that its lock was force-released
+  let_go = '-',
+};
+
+/// Ours.
+class Registration {
+ public:
+  /// Registers the calling process as State::trying.  Where the disk is full it is registered
+  /// nowhere, and all that follows does nothing.
+  static Result<std::unique_ptr<Registration>> make(std::shared_ptr<const Place> place);
+  /// Removes the file, unless the lock is held: then it is left to whoever still has a descriptor.
+  ~Registration();
+  Registration(const Registration&) = delete;
+  Registration& operator=(const Registration&) = delete;
+
+  void wait(const Record& record);
+
+  /// The name that it will have once it is that of a holder.
+  std::string holder_name() const;
+  /// `lock_pid` is the process that has called flock(2) on the lock file.
+  void hold(const Record& record, pid_t lock_pid);
+  /// A holder's: State::ended, told or let_go.
+  void set(State state);
+  /// Why the lock was force-released; none if it was not.
+  std::optional<std::string> revoked() const;
+  /// For everybody, in spite of copies of fd().
+  void remove();
+
+  /// -1: there is none.  Whoever has a copy keeps the registration.
+  int fd() const { return file_.get(); }
+
+ private:
+  explicit Registration(std::shared_ptr<const Place> place) : place_(std::move(place)) {}
+  void write(State state, pid_t lock_pid, const std::string& line);
+  bool rename_to(char kind);
+
+  std::shared_ptr<const Place> place_;
+  Fd folder_;
+  Fd file_;
+  std::string name_;
+  off_t size_ = 0;
+  bool held_ = false;
+};
+
+// The parts of a registration, for those who read it: `t 0000004121\n`, the record, and perhaps a
+// revocation.
+
+inline constexpr std::size_t kHeadSize = 13;
+/// Ten digits: as /proc/locks has the process that locks the lock file, or is to.
+inline constexpr std::size_t kPidAt = 2;
+inline constexpr std::size_t kPidDigits = 10;
+
+/// The first letter of the name of a registration.
+inline constexpr char kHolder = 'h';
+inline constexpr char kWaiter = 'w';
+bool is_registration(std::string_view name);
+
+/// The folder of a key, for openat(2) and the like; none, with errno set, if there is none.
+Fd open_roster(const Place& place);
+
+}  // namespace dlock::file

@@ -1,0 +1,117 @@
+// A registration is probed with a shared lock, which many readers can have at once.  Its owner has
+// an exclusive one for as long as it lives, so whoever is granted the probe may remove the file: no
+// other file ever gets its name.
+#include "backends/file/roster.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <optional>
+
+#include "backends/file/lock_file.hpp"
+#include "backends/file/name.hpp"
+#include "util/boot.hpp"
+#include "util/text.hpp"
+
+namespace dlock::file {
+namespace {
+
+// None, with errno ENOENT, if there is no folder.
+std::optional<std::vector<std::string>> names_in(const Fd& folder) {
+  const int copy = folder ? ::openat(folder.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+  const std::unique_ptr<DIR, int (*)(DIR*)> listing(copy >= 0 ? ::fdopendir(copy) : nullptr,
+                                                    ::closedir);
+  if (!listing) return std::nullopt;
+  std::vector<std::string> names;
+  while (const dirent* entry = ::readdir(listing.get())) {
+    if (is_registration(entry->d_name)) names.emplace_back(entry->d_name);
+  }
+  // The time is behind the first letter.
+  std::sort(names.begin(), names.end(),
+            [](const auto& a, const auto& b) { return a.compare(1, a.npos, b, 1, b.npos) < 0; });
+  return names;
+}
+
+std::optional<Registered> parse(const std::string& name, std::string_view text) {
+  if (text.size() < kHeadSize) return std::nullopt;
+  const auto pid = util::parse_int(text.substr(kPidAt, kPidDigits), 0, INT32_MAX);
+  if (!pid) return std::nullopt;
+  Registered entry{.name = name, .state = static_cast<State>(text[0]), .record = {}};
+  entry.lock_pid = static_cast<pid_t>(*pid);
+  switch (entry.state) {
+    case State::trying:
+    case State::let_go:
+      return entry;
+    case State::waits:
+    case State::holds:
+    case State::ended:
+    case State::told:
+      break;
+    default:
+      return std::nullopt;
+  }
+  auto record = parse_record(text.substr(kHeadSize));
+  if (!record) return std::nullopt;
+  entry.record = std::move(*record);
+  if (entry.state == State::ended) {
+    entry.record.owner.ended = true;
+    entry.record.owner.pid = 0;
+  }
+  return entry;
+}
+
+void add(Roster& roster, Registered entry) {
+  roster.lock_pids.push_back(entry.lock_pid);
+  const bool recorded = entry.state != State::trying && entry.state != State::let_go;
+  if (!recorded) return;
+  if (entry.record.pid_namespace != util::pid_namespace()) roster.of_other_namespaces = true;
+  auto& side = entry.state == State::waits ? roster.waiters : roster.holders;
+  side.push_back(std::move(entry));
+}
+
+}  // namespace
+
+Result<Roster> read_roster(const Place& place, Whom whom) {
+  Roster roster;
+  const Fd folder = open_roster(place);
+  const auto names = names_in(folder);
+  if (!names) {
+    if (errno == ENOENT) return roster;
+    return errno_error(path_of(place, roster_name(place.leaf)), "cannot read", errno);
+  }
+  bool any_alive = false;
+  for (const std::string& name : *names) {
+    if (name[0] == kWaiter) {
+      ++roster.waiting;
+      if (whom == Whom::holders) {
+        any_alive = true;
+        continue;
+      }
+    }
+    const Fd file(::openat(folder.get(), name.c_str(),
+                           O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+    struct stat st {};
+    if (!file) {
+      if (errno == ENOENT) continue;
+      return errno_error(path_of(place, roster_name(place.leaf)) + '/' + name, "cannot read",
+                         errno);
+    }
+    if (::fstat(file.get(), &st) != 0 || !S_ISREG(st.st_mode)) continue;
+    if (::flock(file.get(), LOCK_SH | LOCK_NB) == 0) {
+      ::unlinkat(folder.get(), name.c_str(), 0);
+      continue;
+    }
+    any_alive = true;
+    if (auto entry = parse(name, read_some(file.get()))) add(roster, std::move(*entry));
+  }
+  if (!any_alive) ::unlinkat(place.fd(), roster_name(place.leaf).c_str(), AT_REMOVEDIR);
+  return roster;
+}
+
+}  // namespace dlock::file

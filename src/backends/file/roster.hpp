@@ -1,0 +1,35 @@
+// The registrations of a key, as others find them.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "backends/file/lock_dir.hpp"
+#include "backends/file/registration.hpp"
+
+namespace dlock::file {
+
+struct Registered {
+  std::string name;
+  State state = State::trying;
+  pid_t lock_pid = 0;
+  Record record;  // not of those who are State::trying
+};
+
+struct Roster {
+  std::vector<Registered> holders;
+  std::vector<Registered> waiters;   // in the order in which they came
+  std::vector<pid_t> lock_pids;      // of all, also of those who are neither
+  bool of_other_namespaces = false;  // some of these numbers mean nothing here
+  unsigned waiting = 0;              // by the names alone
+};
+
+/// `holders` opens only their files.
+enum class Whom { holders, all };
+
+/// Those who live; registrations of the dead are removed.  Takes no lock that anybody waits for.
+Result<Roster> read_roster(const Place& place, Whom whom);
+
+}  // namespace dlock::file

@@ -1,0 +1,203 @@
+// The half of an acquisition that waits, in the kernel's queue; and what it says of who is in the
+// way.
+//
+// A hand-over is between the kernel and the one whom it lets in.  The others learn of it when they
+// look: those who have somebody to tell, every ten seconds, by one small read.
+#include <poll.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "backends/file/acquisition.hpp"
+#include "backends/file/inspect.hpp"
+#include "backends/file/name.hpp"
+#include "util/exchange.hpp"
+#include "util/poll.hpp"
+#include "util/text.hpp"
+
+namespace dlock::file {
+namespace {
+
+using util::in_quotes;
+
+constexpr Millis kLook{10'000};
+// Until the first holder was seen: who is found between two looks had just got the lock.
+constexpr Millis kFirstLook{1'000};
+// Without inotify: whether our file is still in its place.
+constexpr Millis kBlindLook{60'000};
+
+}  // namespace
+
+Error Acquisition::cancelled() const {
+  return {Errc::cancelled, "stopped waiting for " + in_quotes(request_.key)};
+}
+
+Error Acquisition::busy() const {
+  std::string by;
+  if (told_ && !told_->holders.empty()) {
+    const Owner& owner = told_->holders.front().owner;
+    by = " by " + util::printable(owner.host) + " pid " + std::to_string(owner.pid);
+  }
+  return {Errc::busy, in_quotes(request_.key) + " is held" + by};
+}
+
+// Who is in the way?  Errc::conflict if that is of another kind, else tells on_blocked.
+Result<void> Acquisition::tell_of_holders() {
+  told_grant_ = newest_grant(*place_);
+  auto seen = who_is_in_the_way(*place_, request_.key);
+  if (!seen) return seen.error();
+  for (const LockInfo::Holder& holder : seen->holders) {
+    if (holder.foreign || modes_mix(request_.mode, request_.slots, seen->mode, seen->slots))
+      continue;
+    return mode_conflict(request_, seen->mode, seen->slots);
+  }
+  if (seen->holders.empty()) return {};
+  if (wait_.on_blocked) wait_.on_blocked(*seen);
+  told_ = std::move(*seen);
+  return {};
+}
+
+bool Acquisition::is_another_grant() const { return newest_grant(*place_) != told_grant_; }
+
+// Whether `file`, which we wait for or have just locked, is what others lock, too.
+Result<Acquisition::Step> Acquisition::where(const LockFile& file) const {
+  const auto there = place_->dir->still_there();
+  if (!there && there.error().code != Errc::lost) return there.error();
+  if (!there) return Step::moved;
+  switch (identity_of(file, *place_)) {
+    case Identity::same:
+      return Step::granted;
+    case Identity::other:
+      return Step::again;
+    case Identity::unknown:
+      break;
+  }
+  return errno_error(path_of(*place_, file.name), "lock file", errno);
+}
+
+// Waits until poll() says so, as long as `file` is in its place.
+Result<Acquisition::Step> Acquisition::wait_for(const LockFile& file, const Poll& poll) {
+  const bool watched = watch_.add(file.fd.get(), Watch::For::replaced) &&
+                       watch_.add(place_->dir->fd(), Watch::For::moved_directory);
+  bool must_look = true;
+  for (;;) {
+    // After the watch, so that nothing is missed.
+    auto here = where(file);
+    if (!here || *here != Step::granted) return here;
+    if (must_look || (wait_.on_blocked && is_another_grant())) {
+      if (auto ok = tell_of_holders(); !ok) return ok.error();
+    }
+    must_look = !told_;
+    Deadline look = watched ? kNever : after(Clock::now(), kBlindLook);
+    if (wait_.on_blocked) look = after(Clock::now(), told_ ? kLook : kFirstLook);
+    auto end = poll(std::min(wait_.until, look));
+    if (!end) return end.error();
+    switch (*end) {
+      case FlockWait::End::granted:
+        return Step::granted;
+      case FlockWait::End::cancelled:
+        return cancelled();
+      case FlockWait::End::timed_out:
+        if (!may_wait()) return busy();
+        break;
+      case FlockWait::End::disturbed:
+        watch_.drain();
+    }
+  }
+}
+
+// Waits in the kernel's queue for one file.
+Result<Acquisition::Step> Acquisition::wait_for_lock(LockFile& file, int operation) {
+  if (!may_wait()) {
+    if (auto ok = tell_of_holders(); !ok) return ok.error();
+    return busy();
+  }
+  if (wait_.cancel.requested()) return cancelled();
+  const Deadline asked = Clock::now();
+  registration_->wait(record());
+  FlockWait waiting;
+  if (auto ok = waiting.start(file, operation, request_.owner.pid, registration_->fd()); !ok) {
+    return ok.error();
+  }
+  auto step = wait_for(
+      file, [&](Deadline deadline) { return waiting.wait(deadline, wait_.cancel, watch_.fd()); });
+  watch_.clear();
+  if (step && *step == Step::granted) file.locked_by = waiting.pid();
+  if (util::exchanges_shown()) {
+    util::log_exchange("lock file " + path_of(*place_, file.name), "wait",
+                       !step                    ? step.error().message
+                       : *step == Step::granted ? "granted"
+                                                : "the file was replaced",
+                       asked);
+  }
+  return step;
+}
+
+// Granted: main_ is locked, and is what others lock, too.
+Result<Acquisition::Step> Acquisition::take_main(int operation) {
+  auto file = open_lock_file(*place_, place_->leaf);
+  if (!file) return file.error();
+  main_ = std::move(*file);
+  auto got = try_flock(*main_, *place_, operation);
+  if (!got) return got.error();
+  if (!*got) {
+    auto step = wait_for_lock(*main_, operation);
+    if (!step || *step != Step::granted) {
+      main_.reset();
+      return step;
+    }
+  }
+  auto here = where(*main_);
+  if (!here || *here != Step::granted) main_.reset();
+  return here;
+}
+
+// Granted: we are the slots waiter that is next.
+Result<Acquisition::Step> Acquisition::pass_gate() {
+  auto gate = open_lock_file(*place_, gate_name(place_->leaf));
+  if (!gate) return gate.error();
+  auto got = try_flock(*gate, *place_, LOCK_EX);
+  if (!got) return got.error();
+  if (!*got) {
+    auto step = wait_for_lock(*gate, LOCK_EX);
+    if (!step || *step != Step::granted) return step;
+  }
+  auto here = where(*gate);
+  if (here && *here == Step::granted) gate_ = std::move(*gate);
+  return here;
+}
+
+// All slots are taken: waits until one may be free.
+Result<Acquisition::Step> Acquisition::wait_for_slot(std::vector<Fd> taken) {
+  if (!may_wait()) {
+    if (auto ok = tell_of_holders(); !ok) return ok.error();
+    return busy();
+  }
+  if (wait_.cancel.requested()) return cancelled();
+  registration_->wait(record());
+  auto main = open_lock_file(*place_, place_->leaf);  // to watch; not locked
+  if (!main) return main.error();
+  std::vector<pollfd> fds{{wait_.cancel.fd(), POLLIN, 0}, {-1, POLLIN, 0}};
+  for (const Fd& fd : taken) fds.push_back({fd.get(), POLLIN, 0});
+  auto step = wait_for(*main, [&](Deadline deadline) -> Result<FlockWait::End> {
+    fds[1].fd = watch_.fd();
+    const int ready = util::poll(fds, deadline);
+    if (ready == 0) return FlockWait::End::timed_out;
+    if (fds[0].revents != 0) return FlockWait::End::cancelled;
+    bool freed = false;
+    for (std::size_t i = 2; i < fds.size(); ++i) {
+      if (fds[i].revents == 0) continue;
+      std::array<char, 64> bytes;
+      while (::read(fds[i].fd, bytes.data(), bytes.size()) > 0) {
+      }
+      freed = true;
+    }
+    return freed ? FlockWait::End::granted : FlockWait::End::disturbed;
+  });
+  watch_.clear();
+  return step;
+}
+
+}  // namespace dlock::file
