@@ -27,9 +27,8 @@ expect_status 0 "$DLOCK" show job >out
 assert_contains "$(<out)" " ${pid[a]} " "who is in the way, in show"
 "$DLOCK" list >out
 assert_contains "$(<out)" " ${pid[a]} " "who is in the way, in the list"
-expect_status 1 "$DLOCK" force-release --yes job 2>err
-assert_contains "$(<err)" "pid ${pid[a]} "
-assert_contains "$(<err)" "it is free once that process has ended"
+expect_status 69 "$DLOCK" force-release --yes --connect-timeout 0.5 job 2>err
+assert_contains "$(<err)" "pid ${pid[a]}, was told to let go but does not answer"
 touch over
 ends 79 a
 expect_status 1 "$DLOCK" show job >out
@@ -54,8 +53,15 @@ export DLOCK_BACKEND=file://$tmp/common
 nobody=(setpriv --reuid 65534 --regid 65534 --clear-groups env HOME=/nonexistent "$tmp/dlock")
 "${nobody[@]}" version >/dev/null 2>&1 || exit 0  # $tmp is noexec
 holder f -k secret
+for mode in 1777 0755; do
+  chmod $mode common/secret~w
+  "${nobody[@]}" show secret >out
+  assert_contains "$(<out)" " ${pid[f]} " "a lock that another user holds, in show"
+done
+chmod 0700 common/secret~w
 expect_status 77 "${nobody[@]}" show secret 2>err
 got=0
 "${nobody[@]}" list >out 2>&1 || got=$?
 [[ $(<out) == *secret* ]] || fail "a lock that another user holds is not mentioned: $(<out)"
+chmod 1777 common/secret~w
 finish f

@@ -27,7 +27,7 @@ for ((limit = 6;; ++limit)); do
   [[ $status == 69 || $status == 70 ]] || fail "with $limit descriptors: status $status ($(<err))"
 done
 assert_free job
-((limit <= 16)) || fail "dlock needs $limit descriptors"
+((limit <= 18)) || fail "dlock needs $limit descriptors"
 limit=$((limit < 12 ? 12 : limit))  # as a shell needs them
 
 few_descriptors() { (ulimit -n "$limit" && exec "$@"); }

@@ -43,8 +43,8 @@ sleep 0.2
 prlimit --pid "$supervisor" --nofile="$usual:"
 expect_status 0 wait "$outer"
 
-# A lock file that was written over: nobody can tell the owner id.
+# No registration: nobody can tell the owner id.
 "$DLOCK" run -k outer -- sh -ec "
-  echo nonsense >'$locks/outer'
+  rm -r '$locks/outer~w'
   $(nested 69 outer 'cannot borrow "outer": a process above this one holds it')
-" || fail "with a lock file that was written over"
+" || fail "without a registration"

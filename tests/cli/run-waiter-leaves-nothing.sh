@@ -8,8 +8,7 @@ mark=dlock-waiter-$$
 
 processes_of_waiter() { grep -lzsxF "MARK=$mark" /proc/[0-9]*/environ || true; }
 none_left() { [[ -z $(processes_of_waiter) ]]; }
-# Its helper, which has this name, is in flock(2).
-waits() { grep -qsxF "dlock-$1" /proc/[0-9]*/comm; }
+waits() { "$DLOCK" show job | sed -n '/^HOST/,$p' | grep -q " $1 "; }
 
 # leaves STATUS WHAT: the waiter ends with this status and nothing is left of it.
 leaves() {
@@ -42,7 +41,7 @@ for signal in TERM INT HUP QUIT USR1; do
   expect_status 0 "$DLOCK" run -n -k job -- true
 done
 
-# Slots: it waits for all seats and for the gate before them.
+# Slots: one waits for any slot, the next one behind it.
 hold --slots 1
 wait_as --slots 1
 first=$waiter

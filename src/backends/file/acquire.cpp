@@ -137,9 +137,9 @@ Acquisition::MaybeLease Acquisition::seated() {
       attempt = std::move(*attempted);
     }
     if (slots && !attempt.slot) {
-      mode_.reset();
-      main_.reset();
-      latch->fd.reset();
+      unlock(*mode_);
+      unlock(*main_);
+      unlock(*latch);
       auto woken = wait_for_slot(std::move(attempt.taken));
       if (!woken) return woken.error();
       if (*woken == Step::moved) return std::nullopt;
@@ -223,14 +223,16 @@ Acquisition::MaybeLease Acquisition::grant(std::vector<LockFile> locks,
   auto fence = write_fence(locks.front(), granted);
   if (!fence) return fence.error();
   registration_->hold(granted, locks.front().locked_by);
-  return std::optional(make_lease({.place = std::move(place_),
-                                   .key = request_.key,
-                                   .owner_id = request_.owner.id,
-                                   .fence = *fence,
-                                   .slot = slot,
-                                   .locks = std::move(locks),
-                                   .registration = std::move(registration_),
-                                   .watch = std::move(watch_)}));
+  auto lease = make_lease({.place = std::move(place_),
+                           .key = request_.key,
+                           .owner_id = request_.owner.id,
+                           .fence = *fence,
+                           .slot = slot,
+                           .locks = std::move(locks),
+                           .registration = std::move(registration_),
+                           .watch = std::move(watch_)});
+  if (!lease) return lease.error();
+  return std::optional(std::move(*lease));
 }
 
 Result<std::unique_ptr<Lease>> acquire(std::shared_ptr<const LockDir>& dir, const Request& request,

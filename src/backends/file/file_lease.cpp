@@ -29,10 +29,16 @@ using util::printable;
 // The lock file, the mode, a slot, the registration.
 constexpr std::size_t kMostFds = 4;
 
-// None where no descriptor is left.
-Fd make_witness(const std::vector<int>& fds) {
+Result<Fd> make_witness(const Held& held) {
+  std::vector<int> fds;
+  for (const LockFile& lock : held.locks) fds.push_back(lock.fd.get());
+  if (held.registration->fd() >= 0) fds.push_back(held.registration->fd());
+  const auto fails = [] {
+    return Error{Errc::unreachable,
+                 std::string("cannot keep the lock: socketpair: ") + std::strerror(errno)};
+  };
   std::array<int, 2> ends{};
-  if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, ends.data()) != 0) return Fd();
+  if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, ends.data()) != 0) return fails();
   const Fd sender(ends[0]);
   Fd witness(ends[1]);
   char byte = 0;
@@ -49,18 +55,13 @@ Fd make_witness(const std::vector<int>& fds) {
   header->cmsg_type = SCM_RIGHTS;
   header->cmsg_len = CMSG_LEN(size);
   std::memcpy(CMSG_DATA(header), fds.data(), size);
-  if (sendmsg(sender.get(), &message, MSG_NOSIGNAL) != 1) return Fd();
+  if (sendmsg(sender.get(), &message, MSG_NOSIGNAL) != 1) return fails();
   return witness;
 }
 
 class FileLease final : public Lease {
  public:
-  explicit FileLease(Held held) : held_(std::move(held)) {
-    std::vector<int> fds;
-    for (const LockFile& lock : held_.locks) fds.push_back(lock.fd.get());
-    if (held_.registration->fd() >= 0) fds.push_back(held_.registration->fd());
-    witness_ = make_witness(fds);
-  }
+  FileLease(Held held, Fd witness) : held_(std::move(held)), witness_(std::move(witness)) {}
 
   const std::string& owner_id() const override { return held_.owner_id; }
   std::optional<std::uint64_t> fence() const override { return held_.fence; }
@@ -90,7 +91,7 @@ class FileLease final : public Lease {
     return check();
   }
 
-  int witness_fd() const override { return witness_ ? witness_.get() : held_.locks[0].fd.get(); }
+  int witness_fd() const override { return witness_.get(); }
 
   Result<void> release(Deadline, Cancel) override {
     Result<void> ours = check();
@@ -156,8 +157,13 @@ class FileLease final : public Lease {
 
 }  // namespace
 
-std::unique_ptr<Lease> make_lease(Held held) {
-  return std::make_unique<FileLease>(std::move(held));
+Result<std::unique_ptr<Lease>> make_lease(Held held) {
+  auto witness = make_witness(held);
+  if (!witness) {
+    held.registration->remove();
+    return witness.error();
+  }
+  return std::make_unique<FileLease>(std::move(held), std::move(*witness));
 }
 
 }  // namespace dlock::file

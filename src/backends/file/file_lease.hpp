@@ -25,6 +25,7 @@ struct Held {
   Watch watch;  // of the wait, cleared; to be used again
 };
 
-std::unique_ptr<Lease> make_lease(Held held);
+/// Errc::unreachable where no descriptor is left for the witness.
+Result<std::unique_ptr<Lease>> make_lease(Held held);
 
 }  // namespace dlock::file

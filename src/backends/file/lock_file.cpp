@@ -117,6 +117,11 @@ Result<bool> try_flock(LockFile& file, const Place& place, int operation) {
   return errno_error(path_of(place, file.name), "cannot lock", errno);
 }
 
+void unlock(LockFile& file) {
+  ::flock(file.fd.get(), LOCK_UN);
+  file.fd.reset();
+}
+
 Identity identity_of(const LockFile& file, const Place& place) {
   struct stat st {};
   if (::fstatat(place.fd(), file.name.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0) {

@@ -39,6 +39,9 @@ Result<LockFile> open_lock_file(const Place& place, const std::string& name);
 /// flock(2) without waiting; false if somebody is in the way.
 Result<bool> try_flock(LockFile& file, const Place& place, int operation);
 
+/// Unlocks at once, also if a process that was just forked still has a copy; and closes.
+void unlock(LockFile& file);
+
 /// Whether the name of a file still leads to it.
 enum class Identity {
   same,

@@ -67,16 +67,16 @@ Result<std::unique_ptr<Registration>> Registration::make(std::shared_ptr<const P
   const std::string folder = roster_name(where.leaf);
   const auto failed = [&](int error) -> Result<std::unique_ptr<Registration>> {
     if (is_full(error)) return std::move(made);
-    return errno_error(path_of(where, folder), "cannot register in", error);
+    return errno_error(file::path_of(where, folder), "cannot register in", error);
   };
   for (int tries = 0; tries < kTries; ++tries) {
-    made->folder_ = open_roster(where);
-    if (!made->folder_ && errno == ENOENT) {
+    const Fd roster = open_roster(where);
+    if (!roster && errno == ENOENT) {
       if (create(where.fd(), folder, Kind::folder, sharing).done || errno == EEXIST) continue;
     }
-    if (!made->folder_) return failed(errno);
+    if (!roster) return failed(errno);
     made->name_ = name_of_now(kHolder);
-    Fd file = create_in(made->folder_, made->name_, sharing);
+    Fd file = create_in(roster, made->name_, sharing);
     struct stat st {};
     if (!file && errno != EEXIST && errno != ENOENT) return failed(errno);
     if (!file || ::fstat(file.get(), &st) != 0 || st.st_nlink == 0) continue;
@@ -104,11 +104,17 @@ void Registration::write(State state, pid_t lock_pid, const std::string& line) {
   remove();  // better none than half of one
 }
 
+// Below the folder that the key has its files in.
+std::string Registration::path_of(const std::string& name) const {
+  return roster_name(place_->leaf) + '/' + name;
+}
+
 bool Registration::rename_to(char kind) {
   if (!file_ || name_[0] == kind) return true;
   std::string name = name_;
   name[0] = kind;
-  if (::renameat(folder_.get(), name_.c_str(), folder_.get(), name.c_str()) != 0) return false;
+  const int at = place_->fd();
+  if (::renameat(at, path_of(name_).c_str(), at, path_of(name).c_str()) != 0) return false;
   name_ = std::move(name);
   return true;
 }
@@ -153,7 +159,7 @@ std::optional<std::string> Registration::revoked() const {
 
 void Registration::remove() {
   if (!file_) return;
-  ::unlinkat(folder_.get(), name_.c_str(), 0);
+  ::unlinkat(place_->fd(), path_of(name_).c_str(), 0);
   ::flock(file_.get(), LOCK_UN);
   file_.reset();
   // If it was the last one.

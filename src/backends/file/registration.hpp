@@ -56,8 +56,9 @@ class Registration {
   void write(State state, pid_t lock_pid, const std::string& line);
   bool rename_to(char kind);
 
+  std::string path_of(const std::string& name) const;
+
   std::shared_ptr<const Place> place_;
-  Fd folder_;
   Fd file_;
   std::string name_;
   off_t size_ = 0;

@@ -61,7 +61,7 @@ Result<Attempt> take_slot(const Place& place, unsigned count) {
     }
     auto file = open_slot(place, number, O_RDWR);
     if (!file) return file.error();
-    probe->fd.reset();
+    unlock(*probe);
     auto got = try_flock(*file, place, LOCK_EX);
     if (!got) return got.error();
     // Somebody who does not use the latch has it, or the file was replaced under our hands.
