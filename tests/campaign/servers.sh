@@ -93,7 +93,7 @@ left_mysql() {
 }
 
 printf '%s\n' "DLOCK=$DLOCK" "DLOCK_BACKEND=$DLOCK_BACKEND" "DLOCK_PASSWORD_FILE=${DLOCK_PASSWORD_FILE-}" \
-  "HOME=$HOME" "TMPDIR=$tmp" "XDG_RUNTIME_DIR=$XDG_RUNTIME_DIR" "names=${names[*]}" .
+  "HOME=$HOME" "TMPDIR=$tmp" "names=${names[*]}" .
 
 while read -r action rest <&3; do
   read -ra words <<<"$rest"

@@ -35,15 +35,15 @@ export DLOCK DLOCK_TEST DLOCK_SOURCE DLOCK_PROXY DLOCK_RESERVED_PORT DLOCK_CLOCK
 export LC_ALL=C.UTF-8
 # The system's programs first: the python3 of a version manager is a script that takes half a second to start.
 export PATH=/usr/bin:/bin:$PATH
-unset name XDG_CONFIG_HOME XDG_CONFIG_DIRS XDG_STATE_HOME XDG_DATA_HOME XDG_CACHE_HOME CDPATH
+unset name XDG_RUNTIME_DIR XDG_CONFIG_HOME XDG_CONFIG_DIRS XDG_STATE_HOME XDG_DATA_HOME XDG_CACHE_HOME CDPATH
 
 # In memory where there is some: disks are slow to make things durable.
 tmp=$(mktemp -d /dev/shm/dlock-test.XXXXXX 2>/dev/null || mktemp -d)
 locks=$tmp/locks
-mkdir -m 0700 "$locks" "$tmp/home" "$tmp/run"
+mkdir -m 0700 "$locks" "$tmp/home"
 lib_never=$tmp/home/.never  # nobody writes there
 mkfifo "$lib_never"
-export HOME=$tmp/home XDG_RUNTIME_DIR=$tmp/run TMPDIR=$tmp DLOCK_BACKEND=file://$locks
+export HOME=$tmp/home TMPDIR=$tmp DLOCK_BACKEND=file://$locks
 
 # Ends the background jobs of the script that are left, and removes $tmp.
 # A script that leaves something to be ended writes an at_exit() of its own.
@@ -164,6 +164,22 @@ gone() {
     read -r stat 2>/dev/null <"/proc/$pid/stat" || true
     [[ -z $stat || ${stat##*) } == [ZX]* ]] || return 1
   done
+}
+
+# tree_of PID...: these processes and all below them, a line each.
+tree_of() {
+  local pid children
+  for pid in "$@"; do
+    echo "$pid"
+    read -ra children < <(cat "/proc/$pid/task"/*/children 2>/dev/null) || true
+    tree_of "${children[@]}"
+  done
+}
+
+# switches PID...: how often these processes, in all their threads, have been put on a processor.
+switches() {
+  local pid
+  for pid in "$@"; do cat "/proc/$pid/task"/*/status; done | awk '/ctxt_switches/ { n += $2 } END { print n + 0 }'
 }
 
 # has_waiter FILE: somebody waits for a flock on this file.
