@@ -115,20 +115,17 @@ Result<LockInfo> look_at(const Place& place, std::string_view key,
                          const std::vector<FlockLine>& locks) {
   LockInfo info{.key = std::string(key)};
   info.waiters.emplace();
-  const auto file = open_lock_file(place, place.leaf, Missing::leave);
-  if (!file) return file.error();
-  if (!file.value()) return info;
-  const dev_t device = file.value()->device;
-  const ino_t inode = file.value()->inode;
+  struct stat file {};  // all zeros, and of no file that is locked, if there is none
+  (void)::fstatat(place.fd(), place.leaf.c_str(), &file, AT_SYMLINK_NOFOLLOW);
   const auto roster = read_roster(place, Whom::all);
   if (!roster) return roster.error();
   add_holders(roster.value().holders, info);
   for (const Registered& waiter : roster.value().waiters) {
     info.waiters->push_back(waiter_of(waiter.record));
   }
-  const auto before = strangers(lines_of(locks, device, inode), roster.value());
+  const auto before = strangers(lines_of(locks, file.st_dev, file.st_ino), roster.value());
   if (before.empty()) return info;
-  const auto after = lines_of(read_proc_locks(), device, inode);
+  const auto after = lines_of(read_proc_locks(), file.st_dev, file.st_ino);
   std::vector<FlockLine> both;
   for (const FlockLine& line : before) {
     if (std::find(after.begin(), after.end(), line) != after.end()) both.push_back(line);
