@@ -37,8 +37,9 @@ for mode in '' --shared --slots=1; do
   waiter quiet job -q ${slot:+"$slot"}
   waiter talks job ${slot:+"$slot"}
   touch quiet.go talks.go
-  expect_status 0 "$DLOCK" force-release --yes job 2>said
-  assert_contains "$(<said)" "broke \"job\", held by $(uname -n) pid ${pid[a]}" "force-release, $kind"
+  "$DLOCK" force-release --yes job 2>said &
+  breaker=$!
+  wait_until 10 test -e told
   # Until it is dead, nobody gets the lock.
   tried=0
   until gone "$(<a.pid)"; do
@@ -48,7 +49,8 @@ for mode in '' --shared --slots=1; do
     tried=$((tried + 1))
     assert_no_overlap "$kind"
   done
-  wait_until 10 test -e told
+  expect_status 0 wait $breaker
+  assert_contains "$(<said)" "broke \"job\", held by $(uname -n) pid ${pid[a]}" "force-release, $kind"
   ends 79 a
   ends 0 quiet talks
   assert_no_overlap "$kind"

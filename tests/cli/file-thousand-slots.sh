@@ -15,7 +15,11 @@ resource.setrlimit(resource.RLIMIT_NOFILE, (2100, 2100))
 path, count = sys.argv[1], int(sys.argv[2])
 main = open(path, "ab")
 fcntl.flock(main, fcntl.LOCK_SH | fcntl.LOCK_NB)
-slots = [open(f"{path}~{number}", "ab") for number in range(1, count + 1)]
+names = [f"{path}~slot{number}" for number in range(1, count + 1)]
+for name in names:
+    if not os.path.exists(name):
+        os.mkfifo(name, 0o600)
+slots = [os.open(name, os.O_RDWR) for name in names]
 for slot in slots:
     fcntl.flock(slot, fcntl.LOCK_EX | fcntl.LOCK_NB)
 open("taken", "w").close()
@@ -23,7 +27,7 @@ while True:
     time.sleep(0.02)
     try:
         with open("free") as file:
-            slots[int(file.read()) - 1].close()
+            os.close(slots[int(file.read()) - 1])
     except (OSError, ValueError):
         pass
 PY
