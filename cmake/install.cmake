@@ -18,3 +18,6 @@ install(CODE [[
   endif()
   file(INSTALL DESTINATION "${dlock_fish_dir}" TYPE FILE FILES "${dlock_fish}")
 ]])
+
+# systemd looks below /usr and /usr/local.
+install(FILES cmake/dlock.tmpfiles RENAME dlock.conf DESTINATION lib/tmpfiles.d)

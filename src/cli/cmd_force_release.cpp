@@ -80,15 +80,17 @@ std::optional<int> choose(LockInfo& lock, const LockService& service) {
 }
 
 // The literal word, and nothing else, is a yes.
-bool confirmed(const LockInfo& lock, const std::string& location) {
+bool confirmed(const LockInfo& lock, const std::string& location, Traits::EndsOn ends_on) {
   const auto rows = holder_rows(lock);
   const std::string one = rows.size() == 1 ? "it" : "all " + std::to_string(rows.size());
   const std::string question =
       in_quotes(lock.key) + " in " + location + " is held by\n\n" +
       print_text(tabulate<LockRow>(holder_columns(rows), rows), terminal_width(STDERR_FILENO)) +
-      "\nWhoever waits for the lock gets it at once, while its holder is still ending its\n"
-      "command. Type \"yes\" to break " +
-      one + ": ";
+      (ends_on == Traits::EndsOn::process_exit
+           ? "\nThe lock is free when its holder has ended its command."
+           : "\nWhoever waits for the lock gets it at once, while its holder is still ending its\n"
+             "command.") +
+      " Type \"yes\" to break " + one + ": ";
   util::write_all(STDERR_FILENO, question);
   std::string answer;
   if (!std::getline(std::cin, answer)) util::write_all(STDERR_FILENO, "\n");
@@ -140,7 +142,7 @@ int cmd_force_release(const Invocation& invocation, std::span<const BackendEntry
   }
   if (const auto status = choose(lock, service)) return *status;
   if (!ask) return break_all(lock, service, *backend.value());
-  if (!confirmed(lock, backend.value()->location_of(key)))
+  if (!confirmed(lock, backend.value()->location_of(key), service.traits().ends_on))
     return no(in_quotes(key) + " was not broken");
   // While the operator was thinking the connection may have been closed.
   const auto again = service.open();

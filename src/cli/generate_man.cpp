@@ -267,6 +267,7 @@ std::string generate_man(std::span<const BackendEntry> backends) {
   out += man::kSignals;
   out += man::kNested;
   out += man::kOutages;
+  out += man::kFile;
   out += man::kRedis;
   out += man::kRedlock;
   out += man::kZookeeper;

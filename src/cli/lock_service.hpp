@@ -23,6 +23,7 @@ class LockService {
   LockService(const Invocation& invocation, std::span<const BackendEntry> backends);
 
   const Settings& settings() const { return settings_; }
+  const Traits& traits() const { return selection_.entry->traits; }
   bool json() const { return json_; }
   /// Of --output; empty without.
   const Columns<LockRow>& columns() const { return columns_; }

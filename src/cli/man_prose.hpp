@@ -233,6 +233,13 @@ Store it as a 64\-bit integer.
 Pass it to the system that the command writes to.
 That system must refuse a token that is smaller than one it has seen;
 .TP
+.B DLOCK_SLOT
+with
+.B \-\-slots
+and the backend
+.BR file :
+a number from 1 on that no other holder has at the same time, the lowest free one;
+.TP
 .B DLOCK_SUPERVISORS
 the addresses at which nested runs find the holder: see
 .BR "NESTED RUNS" .
@@ -358,6 +365,74 @@ Give these another key, or
 or
 .BR \-\-nonblock ,
 so that they fail.
+)";
+
+inline constexpr std::string_view kFile = R"(.SH FILE
+The locks of the backend
+.B file
+are between the processes of one machine.
+The kernel keeps them
+.RB ( flock (2)),
+so they need no lease:
+.B \-\-ttl
+has no effect, and a lock is free as soon as all processes of its holder have ended.
+.PP
+.B The directory
+is
+.I /run/dlock
+for root and
+.I /tmp/dlock\-UID
+for another user, whatever the environment.
+dlock creates it, and refuses it if it belongs to somebody else.
+So a cron job and a login shell of one user exclude each other, but two users do not.
+.PP
+.B For several users
+create a directory, and name it in the URL:
+.nf
+.in +2n
+# install \-d \-m 2770 \-g jobs /var/lock/jobs
+$ dlock run \-b file:///var/lock/jobs \-k job \-\- ./job
+.in -2n
+.fi
+If a directory that is named is writable by its group, or by everybody and sticky (mode
+1777, like
+.IR /tmp ),
+all who can write to it share its locks: dlock gives its files the group of the directory, and a
+mode that lets the others use them.
+.I /var/lock
+is empty after a boot on most systems; let
+.BR systemd\-tmpfiles (8)
+create the directory, or use another place.
+.PP
+Everybody who shares a directory must be trusted not to disturb the others.
+They can hold a lock for ever, force\-release it, and see who holds it: user, host, pid, command
+without its arguments, label.
+Whoever can delete a lock file can let two holders in: in a directory with mode 2770 each of its
+users, in one with mode 1777 the owner of the file, the owner of the directory, and root.
+They cannot make the dlock of another user write to files elsewhere, or read from them: dlock
+follows no symbolic links there, and uses no file with hard links.
+.PP
+.B Files.
+A lock has the name of its key; a character other than letters, digits and
+.RB \(dq _.\- \(dq
+becomes %XX.
+This file can be locked by
+.BR flock (1),
+too.
+It holds the last fencing token.
+Other files of the lock have a name with a tilde: KEY~w is a folder with one file for each process
+that holds the lock or waits for it.
+A process removes its own file; if it was killed, the next
+.BR "dlock list" ,
+or whoever else finds the file, removes it.
+The other files stay, since others may be about to lock them.
+.PP
+.B dlock force\-release
+asks the holder to end its command.
+The lock is free only when that command has ended, so nobody runs beside it.
+If the holder does not answer within
+.BR \-\-connect\-timeout ,
+the status is 69, and the holder keeps the lock.
 )";
 
 inline constexpr std::string_view kCaveats = R"(.SH CAVEATS
