@@ -16,17 +16,17 @@ mapfile -t talking < <(count 3 talking)
 for name in "${quiet[@]}"; do waiter "$name" job -q; done
 for name in "${talking[@]}"; do waiter "$name" job; done
 wait_until 30 number_waiting 26
-mapfile -t quiet_processes < <(for name in "${quiet[@]}"; do tree_of "${pid[$name]}"; done)
-mapfile -t talking_processes < <(for name in "${talking[@]}"; do tree_of "${pid[$name]}"; done)
-((${#quiet_processes[@]} >= 20 && ${#talking_processes[@]} >= 3)) || fail "there are no processes"
 # What they still do at their start is over when none of them has run for a while.
 settled() {
   local before
-  before=$(switches "${quiet_processes[@]}")
+  mapfile -t quiet_processes < <(for name in "${quiet[@]}"; do tree_of "${pid[$name]}"; done)
+  mapfile -t talking_processes < <(for name in "${talking[@]}"; do tree_of "${pid[$name]}"; done)
+  before=$(switches "${quiet_processes[@]}" "${talking_processes[@]}")
   sleep 1
-  (($(switches "${quiet_processes[@]}") == before))
+  (($(switches "${quiet_processes[@]}" "${talking_processes[@]}") == before))
 }
 wait_until 60 settled
+((${#quiet_processes[@]} >= 20 && ${#talking_processes[@]} >= 3)) || fail "there are no processes"
 
 begun=$EPOCHREALTIME
 before=$(switches "${quiet_processes[@]}")
