@@ -4,6 +4,7 @@
 # each other's locks, whoever came first and whatever the umask; a waiter gets in when another user's job ends.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/users.sh"
+need pgrep
 
 # A key whose lock file is in a folder of its own.
 long=$(printf 'a/%.0s' {1..100})
@@ -66,6 +67,20 @@ slots() {
   finish b c
 }
 
+# killed FIRST SECOND: the first is killed as a holder; the second gets the lock, and the list has nobody any more.
+killed() {
+  local supervisor
+  DLOCK=${!1} holder a -k dead
+  supervisor=$(pgrep -o -P "${pid[a]}")
+  kill -STOP "${pid[a]}"
+  { kill -KILL "$supervisor" "${pid[a]}" && wait "${pid[a]}"; } 2>/dev/null || true
+  touch a.go
+  DLOCK=${!2} wait_until 20 is_free dead
+  assert_equal '' "$("${!2}" list -q)" "the list of $2 after $1 was killed"
+  assert_equal '' "$("$root" list -q)" "the list of root after $1 was killed"
+  assert_equal '' "$(find "$tmp/$kind" -name '*~w*')" "LEFT BEHIND of $1 in a directory of $kind"
+}
+
 for kind in group everybody; do
   shared_directory $kind
   pairs=('alice bob' 'alice root' 'root bob')
@@ -82,6 +97,8 @@ for kind in group everybody; do
     done
     exclusive alice bob "$long$mask"
     exclusive bob root "$long$mask"
+    killed alice bob
+    killed root alice
   done
   umask 022
   assert_equal '' "$("$root" list -q)" "locks that are held at the end"
