@@ -274,8 +274,8 @@ bool ProcessTree::note(pid_t pid, std::uint16_t parent) {
     ++spared_seen_;
     return false;
   }
-  if (found_count_ == found_.size()) return false;
-  found_[found_count_++] = {.pid = pid, .parent = parent};
+  if (found_count_ == kMostFound) return false;
+  found_[found_count_++] = {.pid = pid, .parent = parent, .children = 0};
   if (parent != Found::kNone) ++found_[parent].children;
   return true;
 }
@@ -328,7 +328,7 @@ template <class Use>
 void ProcessTree::walk(bool stop, Use use) {
   for (Fd& fd : reserved_) fd.reset();
   find(stop);
-  use(std::span(found_).first(found_count_));
+  use(std::span(found_.get(), found_count_));
   reserve();
 }
 

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -86,9 +87,9 @@ class ProcessTree {
   void reserve();
   struct Found {
     static constexpr std::uint16_t kNone = UINT16_MAX;
-    pid_t pid = 0;
-    std::uint16_t parent = kNone;  // its place in found_; kNone: this process
-    std::uint16_t children = 0;    // how many of those that were found have not ended
+    pid_t pid;
+    std::uint16_t parent;    // its place in found_; kNone: this process
+    std::uint16_t children;  // how many of those that were found have not ended
   };
   bool note(pid_t pid, std::uint16_t parent);
   void note_children(pid_t pid, std::uint16_t parent);
@@ -100,7 +101,9 @@ class ProcessTree {
   void walk(bool stop, Use use);
 
   std::array<Fd, 3> reserved_;  // given up for the time of a walk
-  std::vector<Found> found_ = std::vector<Found>(8'192);
+  static constexpr std::uint16_t kMostFound = 8'192;
+  // Not initialised: a run that makes no walk does not touch its pages.
+  std::unique_ptr<Found[]> found_ = std::make_unique_for_overwrite<Found[]>(kMostFound);
   std::uint16_t found_count_ = 0;
   bool ready_ = true;
   std::vector<pid_t> spared_;
