@@ -1,5 +1,6 @@
 #include "util/poll.hpp"
 
+#include <pthread.h>
 #include <sys/timerfd.h>
 
 #include <algorithm>
@@ -10,10 +11,22 @@
 namespace dlock::util {
 namespace {
 
-// One timer a thread, made by its first wait: later there may be no memory for it.
+// One timer a thread, made by its first wait: later there may be no memory for it.  The key closes
+// it at the end of its thread.  A thread_local could do that, too; but for its destructor the
+// dynamic linker resolves a function of libc, which costs both processes of a run a dozen page
+// faults.
 const Fd& timer_of_thread() {
-  thread_local const Fd timer = make_timer();
-  return timer;
+  static const pthread_key_t key = [] {
+    pthread_key_t made{};
+    pthread_key_create(&made, [](void* timer) { delete static_cast<Fd*>(timer); });
+    return made;
+  }();
+  auto* timer = static_cast<Fd*>(pthread_getspecific(key));
+  if (timer == nullptr) {
+    timer = new Fd(make_timer());
+    pthread_setspecific(key, timer);
+  }
+  return *timer;
 }
 
 int poll_once(std::span<pollfd> fds, int timeout_ms) {
