@@ -15,22 +15,21 @@
 namespace dlock {
 namespace {
 
-bool is_open(int fd) { return fcntl(fd, F_GETFD) >= 0; }
-
-std::vector<Fd> open_fds() {
-  std::vector<Fd> fds;
+// In ascending order.
+std::vector<int> open_fds() {
+  std::vector<int> fds;
   const std::unique_ptr<DIR, int (*)(DIR*)> dir(opendir("/proc/self/fd"), closedir);
   if (!dir) {  // no /proc: look at the numbers that are likely
-    for (int fd = 3; fd < 1024; ++fd) {
-      if (is_open(fd)) fds.emplace_back(fd);
+    for (int fd = 0; fd < 1024; ++fd) {
+      if (fcntl(fd, F_GETFD) >= 0) fds.push_back(fd);
     }
     return fds;
   }
   while (const dirent* entry = readdir(dir.get())) {
-    const auto fd = util::parse_int(entry->d_name, 3, 1 << 30);
-    if (fd && *fd != dirfd(dir.get())) fds.emplace_back(static_cast<int>(*fd));
+    const auto fd = util::parse_int(entry->d_name, 0, 1 << 30);
+    if (fd && *fd != dirfd(dir.get())) fds.push_back(static_cast<int>(*fd));
   }
-  std::sort(fds.begin(), fds.end(), [](const Fd& a, const Fd& b) { return a.get() < b.get(); });
+  std::sort(fds.begin(), fds.end());
   return fds;
 }
 
@@ -59,10 +58,17 @@ Inherited Inherited::note() {
     if (is_real_time_of_libc(sig) || sigaction(sig, nullptr, &action) != 0) continue;
     if (action.sa_handler == SIG_IGN) sigaddset(&out.ignored, sig);
   }
-  out.fds = open_fds();
+  out.missing.fill(true);
+  for (const int fd : open_fds()) {
+    if (fd < 3) {
+      out.missing[static_cast<std::size_t>(fd)] = false;
+    } else {
+      out.fds.emplace_back(fd);
+    }
+  }
   for (int fd = 0; fd < 3; ++fd) {
-    out.missing[static_cast<std::size_t>(fd)] = !is_open(fd);
-    if (!is_open(fd)) (void)open("/dev/null", fd == 0 ? O_RDONLY : O_WRONLY);
+    if (!out.missing[static_cast<std::size_t>(fd)]) continue;
+    (void)open("/dev/null", fd == 0 ? O_RDONLY : O_WRONLY);
   }
   return out;
 }
