@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -15,16 +16,28 @@
 namespace dlock {
 namespace {
 
+// Those of the numbers below `end` that are open, in ascending order.
+std::vector<int> open_fds_below(int end) {
+  std::vector<int> fds;
+  for (int fd = 0; fd < end; ++fd) {
+    if (fcntl(fd, F_GETFD) >= 0) fds.push_back(fd);
+  }
+  return fds;
+}
+
 // In ascending order.
 std::vector<int> open_fds() {
-  std::vector<int> fds;
-  const std::unique_ptr<DIR, int (*)(DIR*)> dir(opendir("/proc/self/fd"), closedir);
-  if (!dir) {  // no /proc: look at the numbers that are likely
-    for (int fd = 0; fd < 1024; ++fd) {
-      if (fcntl(fd, F_GETFD) >= 0) fds.push_back(fd);
-    }
-    return fds;
-  }
+  constexpr const char* kDirectory = "/proc/self/fd";
+  // Since Linux 6.2 its size is the number of its entries; before, it is 0.  To learn that there
+  // are none but the standard ones takes a tenth of the time of listing them.
+  std::vector<int> fds = open_fds_below(3);
+  struct stat about {};
+  const bool has_size = stat(kDirectory, &about) == 0 && about.st_size > 0;
+  if (has_size && static_cast<std::size_t>(about.st_size) == fds.size()) return fds;
+
+  const std::unique_ptr<DIR, int (*)(DIR*)> dir(opendir(kDirectory), closedir);
+  if (!dir) return open_fds_below(1024);  // no /proc: look at the numbers that are likely
+  fds.clear();
   while (const dirent* entry = readdir(dir.get())) {
     const auto fd = util::parse_int(entry->d_name, 0, 1 << 30);
     if (fd && *fd != dirfd(dir.get())) fds.push_back(static_cast<int>(*fd));
