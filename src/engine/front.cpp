@@ -139,11 +139,6 @@ class Front {
 bool Front::make_signal_fd() {
   sigset_t wanted;
   sigfillset(&wanted);
-  for (int sig = 1; sig <= SIGRTMAX; ++sig) {
-    // What was ignored when dlock started (nohup, a background job) is ignored by both.
-    if (context_.inherited.ignores(sig)) sigdelset(&wanted, sig);
-  }
-  sigaddset(&wanted, SIGCHLD);
   signals_.reset(signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK));
   return static_cast<bool>(signals_);
 }
@@ -170,7 +165,8 @@ void Front::on_signal(const signalfd_siginfo& info) {
     }
     return;
   }
-  if (is_from_our_write(info)) return;
+  // A blocked signal is received even if it is ignored.
+  if (ignores(sig) || is_from_our_write(info)) return;
   if (sig == SIGINT && from_terminal) terminal_interrupt_ = true;
   if (is_stop(sig)) {
     // A job that stops its whole group, as editors do, has stopped itself already.

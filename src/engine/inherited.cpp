@@ -58,19 +58,26 @@ void close_on_exec(unsigned first, unsigned last) {
 
 bool is_real_time_of_libc(int sig) { return sig > SIGSYS && sig < SIGRTMIN; }
 
+// Async-signal-safe.
+void set_disposition(int sig, bool ignored) {
+  struct sigaction action {};
+  action.sa_handler = ignored ? SIG_IGN : SIG_DFL;
+  sigaction(sig, &action, nullptr);
+}
+
 }  // namespace
+
+bool ignores(int sig) {
+  struct sigaction action {};
+  return sigaction(sig, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
 
 Inherited Inherited::note() {
   Inherited out{};
   sigset_t all;
   sigfillset(&all);
   sigprocmask(SIG_SETMASK, &all, &out.mask);
-  sigemptyset(&out.ignored);
-  for (int sig = 1; sig <= SIGRTMAX; ++sig) {
-    struct sigaction action {};
-    if (is_real_time_of_libc(sig) || sigaction(sig, nullptr, &action) != 0) continue;
-    if (action.sa_handler == SIG_IGN) sigaddset(&out.ignored, sig);
-  }
+  out.ignored_sigchld = signal(SIGCHLD, SIG_DFL) == SIG_IGN;
   out.missing.fill(true);
   for (const int fd : open_fds()) {
     if (fd < 3) {
@@ -86,12 +93,25 @@ Inherited Inherited::note() {
   return out;
 }
 
-void Inherited::restore() const {
+void Inherited::note_dispositions() {
+  sigemptyset(&ignored.emplace());
   for (int sig = 1; sig <= SIGRTMAX; ++sig) {
-    if (sig == SIGKILL || sig == SIGSTOP || is_real_time_of_libc(sig)) continue;
-    struct sigaction action {};
-    action.sa_handler = ignores(sig) ? SIG_IGN : SIG_DFL;
-    sigaction(sig, &action, nullptr);
+    const bool was_ignored = sig == SIGCHLD ? ignored_sigchld : ignores(sig);
+    if (was_ignored) sigaddset(&*ignored, sig);
+  }
+}
+
+// No handler may be left when the signals are unblocked: until the exec, the child runs in the
+// memory of the parent.
+void Inherited::restore() const {
+  if (ignored) {
+    for (int sig = 1; sig <= SIGRTMAX; ++sig) {
+      if (sig == SIGKILL || sig == SIGSTOP || is_real_time_of_libc(sig)) continue;
+      set_disposition(sig, sigismember(&*ignored, sig) == 1);
+    }
+  } else {
+    if (!ignores(SIGTERM)) set_disposition(SIGTERM, false);
+    if (ignored_sigchld) set_disposition(SIGCHLD, true);
   }
   unsigned next = 3;
   for (const Fd& fd : fds) {

@@ -5,6 +5,7 @@
 #include <signal.h>
 
 #include <array>
+#include <optional>
 #include <vector>
 
 #include "util/fd.hpp"
@@ -13,16 +14,19 @@ namespace dlock {
 
 struct Inherited {
   sigset_t mask;
-  sigset_t ignored;             // signals that were ignored when dlock started
-  std::vector<Fd> fds;          // open ones from 3 on, in ascending order
-  std::array<bool, 3> missing;  // standard descriptors that were closed
+  bool ignored_sigchld;
+  std::optional<sigset_t> ignored;  // all signals that were ignored; note_dispositions()
+  std::vector<Fd> fds;              // open ones from 3 on, in ascending order
+  std::array<bool, 3> missing;      // standard descriptors that were closed
 
-  /// Notes it, blocks every signal and puts /dev/null under standard descriptors that were closed,
-  /// so that no socket lands there.  To be called before dlock opens anything.
+  /// Notes it, blocks every signal, ceases to ignore SIGCHLD, and puts /dev/null under standard
+  /// descriptors that were closed, so that no socket lands there.  To be called before dlock opens
+  /// anything.
   static Inherited note();
 
-  /// Whether the signal was ignored when dlock started.  Async-signal-safe.
-  bool ignores(int sig) const { return sigismember(&ignored, sig) == 1; }
+  /// To be called before a client library is loaded: it may change any disposition.  dlock itself
+  /// changes no other ones than those of SIGCHLD and SIGTERM.
+  void note_dispositions();
 
   /// In the child, between fork and exec: gives all of it back, and marks every descriptor that
   /// dlock did not inherit to be closed by exec.  Async-signal-safe.
@@ -32,5 +36,9 @@ struct Inherited {
   /// inherited descriptors, so that a pipe of the command ends when the command closes it.
   void drop();
 };
+
+/// Whether this process ignores the signal, as dlock did when it started (nohup, a background job).
+/// Not for SIGCHLD.  Async-signal-safe.
+bool ignores(int sig);
 
 }  // namespace dlock

@@ -81,11 +81,11 @@ void pass_on_sigterm(pid_t front) {
 
 // SIGINT or SIGQUIT, if it is pending in this process and was not ignored when dlock started;
 // otherwise 0.
-int pending_interrupt(const Inherited& inherited) {
+int pending_interrupt() {
   sigset_t pending;
   sigpending(&pending);
   for (const int sig : {SIGINT, SIGQUIT}) {
-    if (sigismember(&pending, sig) == 1 && !inherited.ignores(sig)) return sig;
+    if (sigismember(&pending, sig) == 1 && !ignores(sig)) return sig;
   }
   return 0;
 }
@@ -197,6 +197,8 @@ Result<std::unique_ptr<Lease>> Supervisor::open_and_acquire() {
   const auto network_deadline = [&] {
     return after(Clock::now(), context_.target.connect_timeout);
   };
+  // Only the backends on servers use client libraries.
+  if (context_.entry.traits.reach != Traits::Reach::host) context_.inherited.note_dispositions();
   auto backend =
       open_backend(context_.entry, context_.target, network_deadline(), Cancel(link_.fd()));
   if (!backend) return backend.error();
@@ -306,7 +308,7 @@ void Supervisor::start_command() {
   // The terminal sends Ctrl-C to its whole foreground group.  If that happens between the front's
   // "go" and this line, the signal is pending in this process.  The front assumes that the command
   // has received the signal, but the command does not exist yet: only this process can act on it.
-  refused_by_ = pending_interrupt(context_.inherited);
+  refused_by_ = pending_interrupt();
   if (refused_by_ != 0) return;
   job_.start(command, context_.inherited);
   context_.inherited.drop();
@@ -522,7 +524,7 @@ void Supervisor::stay_behind() {
   util::log_end();
   context_.inherited.drop();
   // There is no front to pass it on to.
-  if (!context_.inherited.ignores(SIGTERM)) signal(SIGTERM, SIG_DFL);
+  if (!ignores(SIGTERM)) signal(SIGTERM, SIG_DFL);
   if (term_is_pending != 0) raise(SIGTERM);
   staying_ = true;
   if (lender_.has_borrowers()) watch();
@@ -535,7 +537,7 @@ void Supervisor::run() {
   become_subreaper();
   util::set_process_title(std::string(util::kSupervisorName) + " for pid " +
                           std::to_string(context_.front));
-  if (!context_.inherited.ignores(SIGTERM)) pass_on_sigterm(context_.front);
+  if (!ignores(SIGTERM)) pass_on_sigterm(context_.front);
   // A stopped supervisor wakes up when the front is killed, and ends the job.
   prctl(PR_SET_PDEATHSIG, SIGCONT);
   const sigset_t children = only(SIGCHLD);
