@@ -18,7 +18,7 @@ namespace {
 // Everything that needs memory is made before the fork.
 struct Prepared {
   std::vector<std::string> paths;
-  std::vector<std::string> environment;
+  std::vector<std::string> variables;  // those that dlock sets
   std::vector<char*> argv;
   std::vector<char*> envp;
 };
@@ -51,14 +51,21 @@ bool sets(std::string_view variable, const CommandSpec& spec) {
   return false;
 }
 
-std::vector<std::string> make_environment(const CommandSpec& spec) {
+std::vector<std::string> variables_of(const CommandSpec& spec) {
   std::vector<std::string> out;
-  for (char** variable = environ; *variable != nullptr; ++variable) {
-    if (!sets(*variable, spec)) out.emplace_back(*variable);
-  }
   for (const auto& [name, value] : spec.environment) {
     if (!value.empty()) out.push_back(name + '=' + value);
   }
+  return out;
+}
+
+// Our own environment, and what is set in it, which ends with the null pointer.
+std::vector<char*> environment_with(std::vector<char*> set, const CommandSpec& spec) {
+  std::vector<char*> out;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    if (!sets(*variable, spec)) out.push_back(*variable);
+  }
+  out.insert(out.end(), set.begin(), set.end());
   return out;
 }
 
@@ -108,9 +115,9 @@ Spawned spawn(const CommandSpec& spec, const Inherited& inherited) {
   std::vector<std::string> arguments = spec.argv;
   Prepared prepared;
   prepared.paths = candidates(spec.argv.front());
-  prepared.environment = make_environment(spec);
+  prepared.variables = variables_of(spec);
   prepared.argv = pointers(arguments);
-  prepared.envp = pointers(prepared.environment);
+  prepared.envp = environment_with(pointers(prepared.variables), spec);
 
   std::array<int, 2> fds{};
   if (pipe2(fds.data(), O_CLOEXEC) != 0) return {-1, errno};
