@@ -422,9 +422,10 @@ too.
 It holds the last fencing token.
 Other files of the lock have a name with a tilde: KEY~w is a folder with one file for each process
 that holds the lock or waits for it.
-A process removes its own file; if it was killed, the next
-.BR "dlock list" ,
-or whoever else finds the file, removes it.
+A process removes its own file.
+The next
+.B dlock list
+removes what a process that was killed has left, and empty folders.
 The other files stay, since others may be about to lock them.
 .PP
 .B dlock force\-release

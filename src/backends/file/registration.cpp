@@ -1,6 +1,9 @@
 // A file is created, locked and then written.  Whoever reads it in between finds it unlocked, takes
 // it for a dead one's and removes it: so its maker looks once more whether it is there when it is
 // locked, and makes another one if not.
+//
+// The folder stays: to make one and to remove it takes longer than all else that a short run does on
+// a disk.  Whoever lists the locks removes it if it is empty.
 #include "backends/file/registration.hpp"
 
 #include <fcntl.h>
@@ -23,7 +26,7 @@ namespace dlock::file {
 namespace {
 
 constexpr std::size_t kTimeDigits = 16;
-// The folder may go between two calls, when its last registration does; not so often.
+// The folder may go between two calls, when somebody lists the locks; not so often.
 constexpr int kTries = 1'000;
 
 bool is_full(int error) { return error == ENOSPC || error == EDQUOT; }
@@ -162,8 +165,6 @@ void Registration::remove() {
   ::unlinkat(place_->fd(), path_of(name_).c_str(), 0);
   ::flock(file_.get(), LOCK_UN);
   file_.reset();
-  // If it was the last one.
-  ::unlinkat(place_->fd(), roster_name(place_->leaf).c_str(), AT_REMOVEDIR);
 }
 
 }  // namespace dlock::file

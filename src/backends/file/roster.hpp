@@ -29,7 +29,8 @@ struct Roster {
 /// `holders` opens only their files.
 enum class Whom { holders, all };
 
-/// Those who live; registrations of the dead are removed.  Takes no lock that anybody waits for.
+/// Those who live.  Registrations of the dead are removed, and so is the folder if nobody is left.
+/// Takes no lock that anybody waits for.
 Result<Roster> read_roster(const Place& place, Whom whom);
 
 }  // namespace dlock::file
