@@ -10,8 +10,8 @@ need flock python3
 # record: of the holder of "job", a JSON object.  set_record FILE: what is there instead.
 case $backend in
   file)
-    record() { sed -n 2p "$locks/job"; }
-    set_record() { { cat header "$1"; echo; } >"$locks/job"; }
+    record() { sed -n 2p "$locks/job~w/"h*; }
+    set_record() { { cat header "$1"; echo; } >"$(echo "$locks/job~w/"h*)"; }
     ;;
   redis | redlock)
     record() { rcli server get '{dlock:job}:owner'; }
@@ -42,7 +42,7 @@ esac
 
 holder a -k job --label nightly
 record >intact
-[[ $backend != file ]] || head -n 1 "$locks/job" >header
+[[ $backend != file ]] || head -n 1 "$locks/job~w/"h* >header
 mkdir cases
 python3 - intact cases <<'PY'
 import json, sys

@@ -379,20 +379,27 @@ TEST_F(FileBackend, AHugeFileIsNotRead) {
   EXPECT_EQ(inspect(*b, "job").holders.size(), 1u);
 }
 
-TEST_F(FileBackend, AHostileRecordIsNoHolder) {
-  EXPECT_TRUE(release(*hold(*a, request("job"))));
-  const std::string header = content("job").substr(0, file::kHeaderSize);
-  for (const std::string record :
-       {"{\"id\": 5}\n", "{\"id\":\"x\",\"mode\":\"exclusive\",\"slots\":1}\n",
-        "{\"id\":\"x\",\"mode\":[],\"slots\":1e99,\"pid\":\"\xFF\"}\n", "[[[[[[", "\n", "null\n"}) {
-    { std::ofstream(path("job")) << header << record; }
-    EXPECT_TRUE(inspect(*a, "job").holders.empty()) << record;
-    EXPECT_FALSE(*a->force_release("job", "x", "test", soon()));
+TEST_F(FileBackend, WhateverARegistrationHoldsItIsShownAsLongAsItIsLocked) {
+  for (const std::string text :
+       {"", "h", "h 0000000001\n", "h 0000000001\n{\"id\": 5}\n", "h -000000001\n{}\n",
+        "h 0000000001\n{\"id\":\"x\",\"mode\":[],\"slots\":1e99,\"pid\":\"\xFF\"}\n",
+        "h 0000000001\n[[[[[[", "\n\n\n", "z 0000000001\nnull\n"}) {
+    ::mkdir(path("job~w").c_str(), 0700);
+    const std::string dead = path("job~w/h0000000000000001-1");
+    { std::ofstream(dead) << text; }
+    EXPECT_TRUE(inspect(*a, "job").holders.empty()) << text;
+    EXPECT_FALSE(fs::exists(dead)) << text;
     auto lease = hold(*a, request("job"));
-    EXPECT_TRUE(lease->fence());
-    EXPECT_EQ(inspect(*a, "job").holders.at(0).foreign, std::nullopt);
+    for (const auto& entry : fs::directory_iterator(path("job~w"))) {
+      std::ofstream(entry.path(), std::ios::trunc) << text;
+    }
+    EXPECT_FALSE(inspect(*b, "job").holders.empty()) << text;
+    EXPECT_FALSE(*b->force_release("job", "x", "test", soon()));
+    EXPECT_TRUE(renew(*lease));
     EXPECT_TRUE(release(*lease));
   }
+  EXPECT_TRUE(a->list("", soon()).value().empty());
+  EXPECT_FALSE(fs::exists(path("job~w")));
 }
 
 TEST_F(FileBackend, TheFenceGrowsAlsoIfTheFileIsLost) {

@@ -81,11 +81,9 @@ Record sample() {
   record.slots = 3;
   record.acquired_at = "2026-11-21T07:50:08.123Z";
   record.fence = 42;
-  record.boot = kBoot;
   record.since_ns = 123'456'789'012;
   record.pid_namespace = 4'026'531'836;
   record.slot = 2;
-  record.registered = "h0123-4122";
   return record;
 }
 
@@ -105,7 +103,6 @@ TEST(FileRecord, ComesBack) {
   EXPECT_EQ(read->since_ns, record.since_ns);
   EXPECT_EQ(read->pid_namespace, record.pid_namespace);
   EXPECT_EQ(read->slot, record.slot);
-  EXPECT_EQ(read->registered, record.registered);
 }
 
 TEST(FileRecord, IsNoneForGarbage) {

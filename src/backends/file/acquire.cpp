@@ -184,14 +184,13 @@ Result<void> Acquisition::take_mode() {
 
 Record Acquisition::record() const {
   Record record{.owner = request_.owner, .mode = request_.mode, .slots = request_.slots};
-  record.boot = util::boot_id();
   record.since_ns = Clock::now().time_since_epoch().count();
   record.pid_namespace = util::pid_namespace();
   return record;
 }
 
-// Writes the header of the next grant, and the record behind it.
-Result<std::optional<std::uint64_t>> Acquisition::write_fence(LockFile& main, Record& granted) {
+// Of the next grant, which it is written for.  None if the lock file is not ours to write to.
+Result<std::optional<std::uint64_t>> Acquisition::write_fence(LockFile& main) {
   const Content last = read_lock_file(main.fd.get());
   if (last.foreign) {
     util::log(util::Level::warning,
@@ -201,27 +200,25 @@ Result<std::optional<std::uint64_t>> Acquisition::write_fence(LockFile& main, Re
     return std::optional<std::uint64_t>();
   }
   const NextGrant next = next_grant(last.header, util::utc_now_ms(), request_.mode, request_.slots);
-  granted.fence = next.header.fence;
-  const std::string text = format_header(next.header) + format_record(granted);
-  if (auto ok = write_at(main, *place_, text, 0); !ok) return ok.error();
+  if (auto ok = write_at(main, *place_, format_header(next.header), 0); !ok) return ok.error();
   if (next.sync) {
     if (::fdatasync(main.fd.get()) != 0) {
       return errno_error(place_->shown, "cannot sync lock file", errno);
     }
     if (!last.header) ::fsync(place_->fd());  // not every file system can
   }
-  return granted.fence;
+  return std::optional(next.header.fence);
 }
 
 // `locks` are all that were taken, the lock file first.
 Acquisition::MaybeLease Acquisition::grant(std::vector<LockFile> locks,
                                            std::optional<unsigned> slot) {
+  auto fence = write_fence(locks.front());
+  if (!fence) return fence.error();
   Record granted = record();
   granted.acquired_at = util::utc_now();
+  granted.fence = *fence;
   granted.slot = slot;
-  granted.registered = registration_->holder_name();
-  auto fence = write_fence(locks.front(), granted);
-  if (!fence) return fence.error();
   registration_->hold(granted, locks.front().locked_by);
   auto lease = make_lease({.place = std::move(place_),
                            .key = request_.key,

@@ -35,7 +35,7 @@ class Acquisition {
   MaybeLease seated();
   Result<void> take_mode();
   MaybeLease grant(std::vector<LockFile> locks, std::optional<unsigned> slot);
-  Result<std::optional<std::uint64_t>> write_fence(LockFile& main, Record& granted);
+  Result<std::optional<std::uint64_t>> write_fence(LockFile& main);
   Record record() const;
 
   // waiting.cpp
@@ -61,7 +61,7 @@ class Acquisition {
   std::optional<LockFile> mode_;
   std::optional<RoomForSlots> room_;
   std::optional<LockInfo> told_;
-  std::string told_grant_;  // the newest one when it was looked
+  std::uint64_t told_fence_ = 0;  // the newest one when it was looked
   Watch watch_;
 };
 

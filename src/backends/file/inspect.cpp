@@ -42,7 +42,7 @@ Owner owner_of_process(pid_t pid) {
 // Since the instant that a record tells of.
 std::optional<Millis> time_since(const Record& record) {
   const auto passed = Clock::now().time_since_epoch() - std::chrono::nanoseconds(record.since_ns);
-  if (record.boot != util::boot_id() || passed.count() < 0) return std::nullopt;
+  if (passed.count() < 0) return std::nullopt;  // by the clock of another time namespace
   return std::chrono::duration_cast<Millis>(passed);
 }
 
@@ -214,11 +214,11 @@ Result<LockInfo> who_is_in_the_way(const Place& place, std::string_view key) {
   return info;
 }
 
-std::string newest_grant(const Place& place) {
+std::uint64_t newest_fence(const Place& place) {
   const auto file = open_lock_file(place, place.leaf, Missing::leave);
-  if (!file || !file.value()) return "";
+  if (!file || !file.value()) return 0;
   const Content content = read_lock_file(file.value()->fd.get());
-  return content.record ? content.record->registered : "";
+  return content.header ? content.header->fence : 0;
 }
 
 }  // namespace dlock::file

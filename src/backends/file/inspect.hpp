@@ -19,7 +19,7 @@ Result<std::vector<LockInfo>> look_at_all(const std::shared_ptr<const LockDir>& 
 /// The holders, and how many wait.  What costs more is asked only if there is no holder to be seen.
 Result<LockInfo> who_is_in_the_way(const Place& place, std::string_view key);
 
-/// Names the newest grant that the lock file tells of: it is another text after another grant.
-std::string newest_grant(const Place& place);
+/// Of the newest grant: another number after another grant.  0: there is none.
+std::uint64_t newest_fence(const Place& place);
 
 }  // namespace dlock::file

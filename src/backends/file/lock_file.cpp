@@ -137,9 +137,6 @@ Content read_lock_file(int fd) {
   const bool was_written =
       text.size() > kMostRead || text.find_first_not_of('\0') != std::string::npos;
   content.foreign = was_written && !content.header;
-  if (content.header) {
-    content.record = parse_record(std::string_view(text).substr(kHeaderSize));
-  }
   return content;
 }
 

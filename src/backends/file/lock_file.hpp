@@ -50,10 +50,9 @@ enum class Identity {
 };
 Identity identity_of(const LockFile& file, const Place& place);
 
-/// What a lock file holds: the header, and the record of whoever was granted the lock last.
+/// What a lock file holds.
 struct Content {
   std::optional<Header> header;
-  std::optional<Record> record;
   bool foreign = false;  // not empty and not ours: to be left alone
 };
 Content read_lock_file(int fd);

@@ -92,11 +92,9 @@ std::string format_record(const Record& record) {
   json object = owner_to_json(record.owner);
   object.update({{"mode", mode_name(record.mode)},
                  {"slots", record.slots},
-                 {"boot", record.boot},
                  {"since_ns", record.since_ns},
                  {"pid_namespace", record.pid_namespace}});
   if (!record.acquired_at.empty()) object["acquired_at"] = record.acquired_at;
-  if (!record.registered.empty()) object["registered"] = record.registered;
   if (record.fence) object["fence"] = *record.fence;
   if (record.slot) object["slot"] = *record.slot;
   return one_line(object) + '\n';
@@ -112,11 +110,9 @@ std::optional<Record> parse_record(std::string_view text) {
   if (!mode || record.owner.id.empty() || slots < 1 || slots > UINT32_MAX) return std::nullopt;
   record.mode = *mode;
   record.slots = static_cast<unsigned>(slots);
-  record.boot = text_of(*object, "boot");
   record.since_ns = std::max<std::int64_t>(number_of(*object, "since_ns"), 0);
   record.pid_namespace = static_cast<std::uint64_t>(number_of(*object, "pid_namespace"));
   record.acquired_at = text_of(*object, "acquired_at");
-  record.registered = text_of(*object, "registered");
   if (const std::int64_t fence = number_of(*object, "fence"); fence > 0) {
     record.fence = static_cast<std::uint64_t>(fence);
   }

@@ -1,5 +1,4 @@
-// What stands in a lock file, a header line with the fence and the record of the newest holder; and
-// in a registration, its record.
+// What stands in a lock file, a header line with the fence; and in a registration, a record.
 #pragma once
 
 #include <sys/types.h>
@@ -37,20 +36,18 @@ struct NextGrant {
 NextGrant next_grant(const std::optional<Header>& last, std::uint64_t now_ms, Mode mode,
                      unsigned slots);
 
-/// The line about one holder or waiter: in its registration (registration.hpp), and that of the
-/// newest holder behind the header of the lock file.
+/// The line about one holder or waiter, in its registration (registration.hpp).  That counts only
+/// while it is locked, so it is of this boot.
 struct Record {
   Owner owner;
   Mode mode = Mode::exclusive;
   unsigned slots = 1;
-  std::string boot;           // of the numbers below
   std::int64_t since_ns = 0;  // CLOCK_BOOTTIME: when it was granted, or began to wait
   std::uint64_t pid_namespace = 0;
   // Of a holder:
   std::string acquired_at;
   std::optional<std::uint64_t> fence;
   std::optional<unsigned> slot;
-  std::string registered;  // the name of its registration
 };
 
 /// Ends in a newline, fits kMostRead.

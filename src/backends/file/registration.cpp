@@ -2,8 +2,8 @@
 // it for a dead one's and removes it: so its maker looks once more whether it is there when it is
 // locked, and makes another one if not.
 //
-// The folder stays: to make one and to remove it takes longer than all else that a short run does on
-// a disk.  Whoever lists the locks removes it if it is empty.
+// The folder stays: to make one and to remove it takes longer than all else that a short run does
+// on a disk.  Whoever lists the locks removes it if it is empty.
 #include "backends/file/registration.hpp"
 
 #include <fcntl.h>
@@ -126,12 +126,6 @@ void Registration::wait(const Record& record) {
   if (name_.empty() || name_[0] == kWaiter) return;
   write(State::waits, getpid(), format_record(record));
   rename_to(kWaiter);
-}
-
-std::string Registration::holder_name() const {
-  std::string name = name_;
-  if (!name.empty()) name[0] = kHolder;
-  return name;
 }
 
 void Registration::hold(const Record& record, pid_t lock_pid) {

@@ -37,8 +37,6 @@ class Registration {
 
   void wait(const Record& record);
 
-  /// The name that it will have once it is that of a holder.
-  std::string holder_name() const;
   /// `lock_pid` is the process that has called flock(2) on the lock file.
   void hold(const Record& record, pid_t lock_pid);
   /// A holder's: State::ended, told or let_go.

@@ -56,9 +56,11 @@ std::optional<Registered> parse(const std::string& name, std::string_view text) 
     default:
       return std::nullopt;
   }
-  auto record = parse_record(text.substr(kHeadSize));
-  if (!record) return std::nullopt;
-  entry.record = std::move(*record);
+  if (auto record = parse_record(text.substr(kHeadSize))) {
+    entry.record = std::move(*record);
+  } else {
+    entry.record.pid_namespace = util::pid_namespace();  // somebody who cannot be named
+  }
   if (entry.state == State::ended) {
     entry.record.owner.ended = true;
     entry.record.owner.pid = 0;

@@ -15,7 +15,7 @@ struct Registered {
   std::string name;
   State state = State::trying;
   pid_t lock_pid = 0;
-  Record record;  // not of those who are State::trying
+  Record record;  // not of those who are State::trying; without an id if it cannot be read
 };
 
 struct Roster {

@@ -45,7 +45,7 @@ Error Acquisition::busy() const {
 
 // Who is in the way?  Errc::conflict if that is of another kind, else tells on_blocked.
 Result<void> Acquisition::tell_of_holders() {
-  told_grant_ = newest_grant(*place_);
+  told_fence_ = newest_fence(*place_);
   auto seen = who_is_in_the_way(*place_, request_.key);
   if (!seen) return seen.error();
   for (const LockInfo::Holder& holder : seen->holders) {
@@ -59,7 +59,7 @@ Result<void> Acquisition::tell_of_holders() {
   return {};
 }
 
-bool Acquisition::is_another_grant() const { return newest_grant(*place_) != told_grant_; }
+bool Acquisition::is_another_grant() const { return newest_fence(*place_) != told_fence_; }
 
 // Whether `file`, which we wait for or have just locked, is what others lock, too.
 Result<Acquisition::Step> Acquisition::where(const LockFile& file) const {
