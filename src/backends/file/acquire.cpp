@@ -1,22 +1,26 @@
-// Files of a key.  job         the lock file.  Exclusive: LOCK_EX.  Shared and slots: LOCK_SH.
-//                  job~mode    shared and slots: LOCK_SH; says which of the two, and how many
-//                  slots. job~slot1.. slots: LOCK_EX on one of them (slots.cpp). job~latch LOCK_EX
-//                  for the moment in which a shared or a slots lock is granted. job~gate    LOCK_EX
-//                  for the slots waiter that is next. job~w       a folder: who holds and who waits
-//                  (registration.hpp).
+// Files of a key:
+//   job          the lock file.  Exclusive: LOCK_EX.  Shared and slots: LOCK_SH.
+//   job~mode     shared and slots: LOCK_SH; says which of the two, and how many slots.
+//   job~slot1..  slots: LOCK_EX on one of them (slots.cpp).
+//   job~latch    LOCK_EX for the moment in which a shared or a slots lock is granted.
+//   job~gate     LOCK_EX for the slots waiter that is next.
+//   job~w        a folder: who holds and who waits (registration.hpp).
 //
-// Modes.   The kernel keeps exclusive and the others apart.  Whoever wants another mode than
-// job~mode
-//          has must be granted LOCK_EX on it, which nobody is while there are holders of that mode.
-// Slots.   There are only N of them, each one with LOCK_EX: never N + 1 holders, whatever happens.
-// Unlink.  What was locked may have been deleted or replaced meanwhile, and the directory too, so
-// that
-//          others lock another file of that name: compare after the lock, and begin again.
-// Fence.   Written with LOCK_EX, or with LOCK_SH and the latch: never by two at a time.
-// Records. Nothing of this depends on registrations.  They come first and go last, so that whatever
-//          /proc/locks has of a process that is not registered is not ours.
-// Order.   Nobody waits for anything while holding the latch, and for nothing but the lock file and
-//          slots while holding the gate.  Who waits for one holds none of the others.
+// Modes.  The kernel keeps exclusive and the others apart.  Whoever wants another mode than
+// job~mode has must be granted LOCK_EX on it, which nobody is while there are holders of that mode.
+//
+// Slots.  There are only N of them, each one with LOCK_EX: never N + 1 holders, whatever happens.
+//
+// Unlink.  What was locked may have been deleted or replaced meanwhile, and the directory, too, so
+// that others lock another file of that name: compare after the lock, and begin again.
+//
+// Fence.  Written with LOCK_EX, or with LOCK_SH and the latch: never by two at a time.
+//
+// Records.  Nothing of this depends on registrations.  They come before any lock and go after all,
+// so that what /proc/locks has of a process that is not registered is another program's.
+//
+// Order.  gate, lock file, latch, mode, slot.  Nobody waits for anything while holding the latch;
+// who waits for the lock file or for a slot holds the gate at most.
 #include "backends/file/acquire.hpp"
 
 #include <sys/file.h>
@@ -40,8 +44,8 @@
 namespace dlock::file {
 namespace {
 
-// A latch is held for microseconds; longer than this its holder is stopped.  Also for requests that
-// may not wait: the latch says nothing about the lock.
+// A latch is held for microseconds; longer than this its holder is stopped.  It says nothing about
+// the lock, so requests that may not wait wait for it, too, and all at least so long.
 constexpr Millis kLatchPatience{2'000};
 // What nobody waits for: the directory was opened once.
 constexpr Millis kOpens{5'000};
@@ -140,7 +144,7 @@ Acquisition::MaybeLease Acquisition::seated() {
       unlock(*mode_);
       unlock(*main_);
       unlock(*latch);
-      auto woken = wait_for_slot(std::move(attempt.taken));
+      auto woken = wait_for_slot(attempt.taken);
       if (!woken) return woken.error();
       if (*woken == Step::moved) return std::nullopt;
       continue;

@@ -28,7 +28,8 @@ class Acquisition {
   MaybeLease run();
 
  private:
-  enum class Step { granted, again, moved };
+  // ready: go on.  again: the file is not in its place any more.  moved: nor is the directory.
+  enum class Step { ready, again, moved };
 
   // acquire.cpp
   MaybeLease exclusive();
@@ -43,7 +44,7 @@ class Acquisition {
   Result<Step> pass_gate();
   Result<Step> take_main(int operation);
   Result<Step> wait_for_lock(LockFile& file, int operation);
-  Result<Step> wait_for_slot(std::vector<Fd> taken);
+  Result<Step> wait_for_slot(const std::vector<Fd>& taken);
   using Poll = std::function<Result<FlockWait::End>(Deadline)>;
   Result<Step> wait_for(const LockFile& file, const Poll& poll);
   Result<Step> where(const LockFile& file) const;
@@ -55,7 +56,7 @@ class Acquisition {
   std::shared_ptr<const Place> place_;
   const Request& request_;
   const Wait& wait_;
-  std::unique_ptr<Registration> registration_;
+  std::unique_ptr<Registration> registration_;  // before the locks: it goes after them
   std::optional<LockFile> gate_;
   std::optional<LockFile> main_;
   std::optional<LockFile> mode_;

@@ -98,7 +98,7 @@ class FileLease final : public Lease {
     // What cannot be told changes nothing: nobody is ever granted these inodes after us unless they
     // are still in place, and then they are ours to give up.
     if (!ours && ours.error().code == Errc::unreachable) ours = {};
-    // In this order nobody sees a free lock with a holder, nor one that is held by nobody.
+    // In this order nobody sees a free lock with a holder, nor takes ours for another program's.
     held_.registration->set(State::let_go);
     for (auto lock = held_.locks.rbegin(); lock != held_.locks.rend(); ++lock) {
       if (held_.slot && lock == held_.locks.rbegin()) {

@@ -36,7 +36,7 @@ Result<bool> force_release(const std::shared_ptr<const LockDir>& dir, std::strin
   const auto place = place_of(dir, key, Missing::leave);
   if (!place) return place.error();
   if (!place.value()) return false;
-  const auto roster = read_roster(*place.value(), Whom::holders);
+  const auto roster = read_roster(*place.value(), Whom::all);
   if (!roster) return roster.error();
   const auto& holders = roster.value().holders;
   const auto holder = std::find_if(holders.begin(), holders.end(), [&](const Registered& one) {

@@ -3,7 +3,7 @@
 // locked, and makes another one if not.
 //
 // The folder stays: to make one and to remove it takes longer than all else that a short run does
-// on a disk.  Whoever lists the locks removes it if it is empty.
+// on a disk.  Whoever reads it, as "dlock list" does, removes it if it is empty.
 #include "backends/file/registration.hpp"
 
 #include <fcntl.h>
@@ -112,14 +112,14 @@ std::string Registration::path_of(const std::string& name) const {
   return roster_name(place_->leaf) + '/' + name;
 }
 
-bool Registration::rename_to(char kind) {
-  if (!file_ || name_[0] == kind) return true;
+void Registration::rename_to(char kind) {
+  if (!file_ || name_[0] == kind) return;
   std::string name = name_;
   name[0] = kind;
   const int at = place_->fd();
-  if (::renameat(at, path_of(name_).c_str(), at, path_of(name).c_str()) != 0) return false;
-  name_ = std::move(name);
-  return true;
+  if (::renameat(at, path_of(name_).c_str(), at, path_of(name).c_str()) == 0) {
+    name_ = std::move(name);
+  }
 }
 
 void Registration::wait(const Record& record) {

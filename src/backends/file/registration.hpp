@@ -14,7 +14,7 @@
 
 namespace dlock::file {
 
-/// What a registration is of: the first byte of the file.
+/// What a registration is of: the first byte of the file, which is written before it is renamed.
 enum class State : char {
   trying = 't',  // has just come
   waits = 'w',
@@ -52,7 +52,7 @@ class Registration {
  private:
   explicit Registration(std::shared_ptr<const Place> place) : place_(std::move(place)) {}
   void write(State state, pid_t lock_pid, const std::string& line);
-  bool rename_to(char kind);
+  void rename_to(char kind);
 
   std::string path_of(const std::string& name) const;
 
@@ -71,7 +71,8 @@ inline constexpr std::size_t kHeadSize = 13;
 inline constexpr std::size_t kPidAt = 2;
 inline constexpr std::size_t kPidDigits = 10;
 
-/// The first letter of the name of a registration.
+/// The first letter of the name of a registration: for those who count, and who look only at
+/// holders. Whoever is trying has that of a holder, which most become at once.
 inline constexpr char kHolder = 'h';
 inline constexpr char kWaiter = 'w';
 bool is_registration(std::string_view name);

@@ -38,6 +38,18 @@ std::optional<std::vector<std::string>> names_in(const Fd& folder) {
   return names;
 }
 
+// One that comes or is granted the lock is renamed, perhaps since its name was read.
+Fd open_renamed(const Fd& folder, std::string& name) {
+  Fd file;
+  for (int names = 0; !file && names < 3; ++names) {
+    if (names > 0) name[0] = name[0] == kWaiter ? kHolder : kWaiter;
+    file.reset(::openat(folder.get(), name.c_str(),
+                        O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+    if (!file && errno != ENOENT) break;
+  }
+  return file;
+}
+
 std::optional<Registered> parse(const std::string& name, std::string_view text) {
   if (text.size() < kHeadSize) return std::nullopt;
   const auto pid = util::parse_int(text.substr(kPidAt, kPidDigits), 0, INT32_MAX);
@@ -82,13 +94,13 @@ void add(Roster& roster, Registered entry) {
 Result<Roster> read_roster(const Place& place, Whom whom) {
   Roster roster;
   const Fd folder = open_roster(place);
-  const auto names = names_in(folder);
+  auto names = names_in(folder);
   if (!names) {
     if (errno == ENOENT) return roster;
     return errno_error(path_of(place, roster_name(place.leaf)), "cannot read", errno);
   }
   bool any_alive = false;
-  for (const std::string& name : *names) {
+  for (std::string& name : *names) {
     if (name[0] == kWaiter) {
       ++roster.waiting;
       if (whom == Whom::holders) {
@@ -96,8 +108,7 @@ Result<Roster> read_roster(const Place& place, Whom whom) {
         continue;
       }
     }
-    const Fd file(::openat(folder.get(), name.c_str(),
-                           O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+    const Fd file = open_renamed(folder, name);
     struct stat st {};
     if (!file) {
       if (errno == ENOENT) continue;
@@ -106,7 +117,7 @@ Result<Roster> read_roster(const Place& place, Whom whom) {
     }
     if (::fstat(file.get(), &st) != 0 || !S_ISREG(st.st_mode)) continue;
     if (::flock(file.get(), LOCK_SH | LOCK_NB) == 0) {
-      ::unlinkat(folder.get(), name.c_str(), 0);
+      ::unlinkat(folder.get(), name.c_str(), 0);  // not renamed any more: its owner is dead
       continue;
     }
     any_alive = true;

@@ -23,10 +23,11 @@ struct Roster {
   std::vector<Registered> waiters;   // in the order in which they came
   std::vector<pid_t> lock_pids;      // of all, also of those who are neither
   bool of_other_namespaces = false;  // some of these numbers mean nothing here
-  unsigned waiting = 0;              // by the names alone
+  unsigned waiting = 0;              // by the names alone, so with those who were just killed
 };
 
-/// `holders` opens only their files.
+/// `holders` opens only what has their names: one that was granted the lock this moment may be
+/// missing, and nobody who waits is looked at.
 enum class Whom { holders, all };
 
 /// Those who live.  Registrations of the dead are removed, and so is the folder if nobody is left.

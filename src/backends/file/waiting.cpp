@@ -1,5 +1,5 @@
-// The half of an acquisition that waits, in the kernel's queue; and what it says of who is in the
-// way.
+// The half of an acquisition that waits, in the kernel's queue or for a slot; and what it says of
+// who is in the way.
 //
 // A hand-over is between the kernel and the one whom it lets in.  The others learn of it when they
 // look: those who have somebody to tell, every ten seconds, by one small read.
@@ -68,7 +68,7 @@ Result<Acquisition::Step> Acquisition::where(const LockFile& file) const {
   if (!there) return Step::moved;
   switch (identity_of(file, *place_)) {
     case Identity::same:
-      return Step::granted;
+      return Step::ready;
     case Identity::other:
       return Step::again;
     case Identity::unknown:
@@ -85,7 +85,7 @@ Result<Acquisition::Step> Acquisition::wait_for(const LockFile& file, const Poll
   for (;;) {
     // After the watch, so that nothing is missed.
     auto here = where(file);
-    if (!here || *here != Step::granted) return here;
+    if (!here || *here != Step::ready) return here;
     if (must_look || (wait_.on_blocked && is_another_grant())) {
       if (auto ok = tell_of_holders(); !ok) return ok.error();
     }
@@ -96,7 +96,7 @@ Result<Acquisition::Step> Acquisition::wait_for(const LockFile& file, const Poll
     if (!end) return end.error();
     switch (*end) {
       case FlockWait::End::granted:
-        return Step::granted;
+        return Step::ready;
       case FlockWait::End::cancelled:
         return cancelled();
       case FlockWait::End::timed_out:
@@ -124,18 +124,18 @@ Result<Acquisition::Step> Acquisition::wait_for_lock(LockFile& file, int operati
   auto step = wait_for(
       file, [&](Deadline deadline) { return waiting.wait(deadline, wait_.cancel, watch_.fd()); });
   watch_.clear();
-  if (step && *step == Step::granted) file.locked_by = waiting.pid();
+  if (step && *step == Step::ready) file.locked_by = waiting.pid();
   if (util::exchanges_shown()) {
     util::log_exchange("lock file " + path_of(*place_, file.name), "wait",
-                       !step                    ? step.error().message
-                       : *step == Step::granted ? "granted"
-                                                : "the file was replaced",
+                       !step                  ? step.error().message
+                       : *step == Step::ready ? "granted"
+                                              : "the file was replaced",
                        asked);
   }
   return step;
 }
 
-// Granted: main_ is locked, and is what others lock, too.
+// Ready: main_ is locked, and is what others lock, too.
 Result<Acquisition::Step> Acquisition::take_main(int operation) {
   auto file = open_lock_file(*place_, place_->leaf);
   if (!file) return file.error();
@@ -144,17 +144,17 @@ Result<Acquisition::Step> Acquisition::take_main(int operation) {
   if (!got) return got.error();
   if (!*got) {
     auto step = wait_for_lock(*main_, operation);
-    if (!step || *step != Step::granted) {
+    if (!step || *step != Step::ready) {
       main_.reset();
       return step;
     }
   }
   auto here = where(*main_);
-  if (!here || *here != Step::granted) main_.reset();
+  if (!here || *here != Step::ready) main_.reset();
   return here;
 }
 
-// Granted: we are the slots waiter that is next.
+// Ready: we are the slots waiter that is next.
 Result<Acquisition::Step> Acquisition::pass_gate() {
   auto gate = open_lock_file(*place_, gate_name(place_->leaf));
   if (!gate) return gate.error();
@@ -162,15 +162,15 @@ Result<Acquisition::Step> Acquisition::pass_gate() {
   if (!got) return got.error();
   if (!*got) {
     auto step = wait_for_lock(*gate, LOCK_EX);
-    if (!step || *step != Step::granted) return step;
+    if (!step || *step != Step::ready) return step;
   }
   auto here = where(*gate);
-  if (here && *here == Step::granted) gate_ = std::move(*gate);
+  if (here && *here == Step::ready) gate_ = std::move(*gate);
   return here;
 }
 
 // All slots are taken: waits until one may be free.
-Result<Acquisition::Step> Acquisition::wait_for_slot(std::vector<Fd> taken) {
+Result<Acquisition::Step> Acquisition::wait_for_slot(const std::vector<Fd>& taken) {
   if (!may_wait()) {
     if (auto ok = tell_of_holders(); !ok) return ok.error();
     return busy();
