@@ -97,6 +97,22 @@ bool confirmed(const LockInfo& lock, const std::string& location, Traits::EndsOn
   return answer == "yes";
 }
 
+// Where only the holder can let go, it may still be about to.
+std::string what_it_does(const LockInfo::Holder& holder, const std::string& key,
+                         const LockService& service, Backend& backend) {
+  if (holder.foreign) return "; that program is not told, its job may go on";
+  if (service.traits().ends_on != Traits::EndsOn::process_exit) {
+    return "; its dlock ends the command now";
+  }
+  const auto now = backend.inspect(key, service.patience());
+  const bool holds = now && std::any_of(now.value().holders.begin(), now.value().holders.end(),
+                                        [&](const LockInfo::Holder& one) {
+                                          return one.owner.id == holder.owner.id;
+                                        });
+  return holds ? "; its dlock ends the command now, and holds the lock until that has ended"
+               : "; its dlock has let go";
+}
+
 int break_all(const LockInfo& lock, const LockService& service, Backend& backend) {
   const std::string why = who_and_why(service.settings());
   int status = exit_status::kNo;
@@ -113,9 +129,7 @@ int break_all(const LockInfo& lock, const LockService& service, Backend& backend
       continue;
     }
     status = 0;
-    log(Level::note, "broke " + whose +
-                         (holder.foreign ? "; that program is not told, its job may go on"
-                                         : "; its dlock ends the command now"));
+    log(Level::note, "broke " + whose + what_it_does(holder, lock.key, service, backend));
   }
   return error.value_or(status);
 }

@@ -72,13 +72,13 @@ constexpr std::array kCommands{
         .text =
             "Shows who holds the lock KEY and, if the answer is \"yes\", takes the lock away. "
             "The holder is told by whom and why (--reason), ends its command within a second or "
-            "so, and exits with status 79; whoever waits gets the lock at once, perhaps before "
-            "that command has ended. A holder that got the lock after the question was asked keeps "
-            "it.\n"
+            "so, and exits with status 79. Whoever waits gets the lock at once, perhaps before "
+            "that command has ended; with the backend file only when it has ended. A holder that "
+            "got the lock after the question was asked keeps it.\n"
             "\n"
             "Exits with status 0 if a grant was broken, and with 1 if there was none to break. A "
             "lock that another program took is taken from it, too, where it can be told apart from "
-            "the next one; that program is not told.",
+            "the next one; that program is not told. The backend file cannot do that.",
         .operands = "KEY",
         .fewest_operands = 1,
         .execute = cmd_force_release},

@@ -238,7 +238,8 @@ with
 .B \-\-slots
 and the backend
 .BR file :
-a number from 1 on that no other holder has at the same time, the lowest free one;
+the number of the slot, from 1 to N.
+No other holder has the same number at the same time; dlock takes the lowest free one;
 .TP
 .B DLOCK_SUPERVISORS
 the addresses at which nested runs find the holder: see
@@ -373,9 +374,10 @@ The locks of the backend
 are between the processes of one machine.
 The kernel keeps them
 .RB ( flock (2)),
-so they need no lease:
+so they need no lease, and
 .B \-\-ttl
-has no effect, and a lock is free as soon as all processes of its holder have ended.
+has no effect.
+A lock is free as soon as dlock has released it, or when both of its processes have ended.
 .PP
 .B The directory
 is
@@ -384,7 +386,14 @@ for root and
 .I /tmp/dlock\-UID
 for another user, whatever the environment.
 dlock creates it, and refuses it if it belongs to somebody else.
-So a cron job and a login shell of one user exclude each other, but two users do not.
+So a cron job and a login shell of one user exclude each other; two users do not share
+locks.
+Processes that do not see the same
+.I /tmp
+(PrivateTmp=yes in a systemd unit, containers) do not exclude each other either: name a directory
+that all of them see.
+To look at the locks of a user, root runs
+.BR "runuser \-u USER \-\- dlock list" .
 .PP
 .B For several users
 create a directory, and name it in the URL:
@@ -394,11 +403,11 @@ create a directory, and name it in the URL:
 $ dlock run \-b file:///var/lock/jobs \-k job \-\- ./job
 .in -2n
 .fi
-If a directory that is named is writable by its group, or by everybody and sticky (mode
-1777, like
-.IR /tmp ),
-all who can write to it share its locks: dlock gives its files the group of the directory, and a
-mode that lets the others use them.
+You can name a directory that its group may write to, or everybody (then with mode 1777, as
+.I /tmp
+has it).
+All who can write to it share its locks.
+dlock gives its files the group of the directory, and a mode that lets the others use them.
 .I /var/lock
 is empty after a boot on most systems; let
 .BR systemd\-tmpfiles (8)
@@ -409,7 +418,7 @@ They can hold a lock for ever, force\-release it, and see who holds it: user, ho
 without its arguments, label.
 Whoever can delete a lock file can let two holders in: in a directory with mode 2770 each of its
 users, in one with mode 1777 the owner of the file, the owner of the directory, and root.
-They cannot make the dlock of another user write to files elsewhere, or read from them: dlock
+They cannot use the directory to make the dlock of another user read or write other files: dlock
 follows no symbolic links there, and uses no file with hard links.
 .PP
 .B Files.
@@ -425,15 +434,24 @@ that holds the lock or waits for it.
 A process removes its own file.
 The next
 .B dlock list
-removes what a process that was killed has left, and empty folders.
+or
+.B dlock show
+removes what a process that was killed has left, and empty folders (in a directory with mode 1777,
+only if its owner or root runs it).
 The other files stay, since others may be about to lock them.
 .PP
 .B dlock force\-release
 asks the holder to end its command.
 The lock is free only when that command has ended, so nobody runs beside it.
-If the holder does not answer within
-.BR \-\-connect\-timeout ,
-the status is 69, and the holder keeps the lock.
+dlock force\-release waits for that until
+.B \-\-connect\-timeout
+is over.
+If the holder is still ending its command then, the status is 0, and the lock is not free yet.
+If it has not answered, since one of its processes is stopped, the status is 69, and it has the lock
+still; it ends its command when it runs again.
+A lock that
+.BR flock (1)
+holds cannot be broken.
 )";
 
 inline constexpr std::string_view kCaveats = R"(.SH CAVEATS
@@ -499,8 +517,9 @@ beside a lock with
 .BR \-\-slots .
 .TP
 .B Removing lock files.
-If you remove the file of a held lock, its holder loses the lock: dlock ends the
-command, with status 79.
+Never remove the files of a lock that is held.
+Its holder loses the lock: dlock ends the command, with status 79.
+But another process can get the lock at once, while that command is still being ended.
 .TP
 .B \-\-min\-hold and nested runs
 can leave a process behind that keeps the lock: with a backend whose locks end

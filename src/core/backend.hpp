@@ -93,6 +93,7 @@ struct Wait {
   /// Called on the waiting thread with what is known of the lock: once when it is found held, and
   /// again when the holder changes.  Must not block.  Empty: nobody wants to know.
   std::function<void(const LockInfo&)> on_blocked;
+  bool once = false;  // on_blocked is to be called once only: a waiter need not wake for more
 };
 
 /// One lock that is held.  Used by one thread at a time: LeaseKeeper has it while renewals run and

@@ -209,6 +209,7 @@ Result<std::unique_ptr<Lease>> Supervisor::open_and_acquire() {
   wait.until = spec_.wait ? after(context_.started, *spec_.wait) : kNever;
   wait.cancel = Cancel(link_.fd());
   wait.on_blocked = [this](const LockInfo& info) { tell_blocked(info); };
+  wait.once = !util::log_shows(Level::note);
   auto borrowed = borrow_lease(*backend_, request, wait, context_.target.connect_timeout);
   if (!borrowed) return borrowed.error();
   if (!*borrowed) return backend_->acquire(request, wait);

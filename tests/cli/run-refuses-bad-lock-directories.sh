@@ -102,7 +102,7 @@ rubbish() {
   assert_equal 3 "$got" "exit status with rubbish in the lock file $1 ($(<err))"
   assert_equal fence= "$(<out)" "DLOCK_FENCE with rubbish in the lock file $1"
   assert_equal 1 "$(wc -l <err)" "lines on stderr with rubbish in the lock file $1"
-  assert_contains "$(<err)" "$tmp/files/$1 holds something that dlock did not write"
+  assert_contains "$(<err)" "$tmp/files/$1 has content that dlock did not write"
   # shellcheck disable=SC2016  # for the inner shell
   held='got=0; "$0" run -q -n -k "$1" -b "$2" -- true || got=$?; exit $got'
   got=0

@@ -64,9 +64,9 @@ Result<LockFile> take_latch(const Place& place, const Request& request, const Wa
         return Error{Errc::cancelled, "stopped waiting for " + place.shown};
       }
       if (*end == FlockWait::End::timed_out) {
-        return Error{Errc::busy, "another dlock holds " +
-                                     util::printable(path_of(place, latch->name)) +
-                                     " and does not go on: is it stopped?"};
+        return Error{Errc::unreachable, "another process holds " +
+                                            util::printable(path_of(place, latch->name)) +
+                                            " and does not go on: is it stopped?"};
       }
     }
     if (identity_of(*latch, place) == Identity::same) return latch;
@@ -199,8 +199,8 @@ Result<std::optional<std::uint64_t>> Acquisition::write_fence(LockFile& main) {
   if (last.foreign) {
     util::log(util::Level::warning,
               "lock file " + place_->shown +
-                  " holds something that dlock did not write: the lock works, but has no fence; " +
-                  "remove the file while nobody holds it");
+                  " has content that dlock did not write: the lock works, but DLOCK_FENCE is not " +
+                  "set; remove the file while nobody holds the lock");
     return std::optional<std::uint64_t>();
   }
   const NextGrant next = next_grant(last.header, util::utc_now_ms(), request_.mode, request_.slots);

@@ -18,9 +18,10 @@ namespace dlock::file {
 namespace {
 
 Error does_not_answer(std::string_view key, const Owner& owner) {
-  return {Errc::unreachable, util::in_quotes(key) + " is still held: its holder, pid " +
-                                 std::to_string(owner.pid) +
-                                 ", was told to let go but does not answer: is it stopped?"};
+  return {Errc::unreachable,
+          util::in_quotes(key) + " is still held: its holder, pid " + std::to_string(owner.pid) +
+              ", was told to let go but does not answer: is it, or its \"lock supervisor\", "
+              "stopped (state T in ps)?"};
 }
 
 State state_of(const LockFile& registration) {

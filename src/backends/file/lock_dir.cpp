@@ -37,8 +37,10 @@ Error open_error(std::string_view path, int error) {
   if (link) return denied(path, "is a symbolic link: give the directory itself");
   if (error == ENOTDIR) return denied(path, "is not a directory");
   if (error == ENOENT) {
-    return {Errc::unreachable, "lock directory " + printable(path) +
-                                   " does not exist: create it, for everybody who uses its locks"};
+    return {Errc::unreachable,
+            "lock directory " + printable(path) +
+                " does not exist: create it (mkdir -m 700), or see FILE in the man page "
+                "if several users need it"};
   }
   return errno_error(path, "lock directory", error);
 }

@@ -132,8 +132,10 @@ void Registration::hold(const Record& record, pid_t lock_pid) {
   write(State::holds, lock_pid, format_record(record));
   if (!file_) {
     util::log(util::Level::warning,
-              "no space to say who holds " + util::printable(place_->shown) +
-                  ": the lock works, but its holder is not shown and cannot be force-released");
+              "no space left for " +
+                  util::printable(file::path_of(*place_, roster_name(place_->leaf))) +
+                  ": the lock works, but list and show cannot say who holds it, and force-release "
+                  "cannot break it");
     return;
   }
   held_ = true;

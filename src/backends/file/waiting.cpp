@@ -81,17 +81,18 @@ Result<Acquisition::Step> Acquisition::where(const LockFile& file) const {
 Result<Acquisition::Step> Acquisition::wait_for(const LockFile& file, const Poll& poll) {
   const bool watched = watch_.add(file.fd.get(), Watch::For::replaced) &&
                        watch_.add(place_->dir->fd(), Watch::For::moved_directory);
+  const bool follows = wait_.on_blocked && !wait_.once;
   bool must_look = true;
   for (;;) {
     // After the watch, so that nothing is missed.
     auto here = where(file);
     if (!here || *here != Step::ready) return here;
-    if (must_look || (wait_.on_blocked && is_another_grant())) {
+    if (must_look || (follows && is_another_grant())) {
       if (auto ok = tell_of_holders(); !ok) return ok.error();
     }
     must_look = !told_;
     Deadline look = watched ? kNever : after(Clock::now(), kBlindLook);
-    if (wait_.on_blocked) look = after(Clock::now(), told_ ? kLook : kFirstLook);
+    if (follows) look = after(Clock::now(), told_ ? kLook : kFirstLook);
     auto end = poll(std::min(wait_.until, look));
     if (!end) return end.error();
     switch (*end) {
