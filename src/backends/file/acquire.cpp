@@ -9,12 +9,17 @@
 // Modes.  The kernel keeps exclusive and the others apart.  Whoever wants another mode than
 // job~mode has must be granted LOCK_EX on it, which nobody is while there are holders of that mode.
 //
-// Slots.  There are only N of them, each one with LOCK_EX: never N + 1 holders, whatever happens.
+// Slots.  All holders agree on N by job~mode, there are only N slots, and each is had with LOCK_EX:
+// never N + 1 holders.
 //
 // Unlink.  What was locked may have been deleted or replaced meanwhile, and the directory, too, so
-// that others lock another file of that name: compare after the lock, and begin again.
+// that others lock another file of that name: compare after the lock, and begin again.  A holder
+// compares when it renews.
 //
 // Fence.  Written with LOCK_EX, or with LOCK_SH and the latch: never by two at a time.
+//
+// Latch.  To read the mode and to take it, and to find a free slot and to take it, are two steps
+// each.
 //
 // Records.  Nothing of this depends on registrations.  They come before any lock and go after all,
 // so that what /proc/locks has of a process that is not registered is another program's.

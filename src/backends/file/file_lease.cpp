@@ -160,6 +160,7 @@ class FileLease final : public Lease {
 Result<std::unique_ptr<Lease>> make_lease(Held held) {
   auto witness = make_witness(held);
   if (!witness) {
+    held.locks.clear();
     held.registration->remove();
     return witness.error();
   }

@@ -102,6 +102,7 @@ void Registration::write(State state, pid_t lock_pid, const std::string& line) {
   const std::string text = head.data() + line;
   if (::pwrite(file_.get(), text.data(), text.size(), 0) == static_cast<ssize_t>(text.size())) {
     size_ = static_cast<off_t>(text.size());
+    lock_pid_ = lock_pid;
     return;
   }
   remove();  // better none than half of one
@@ -126,6 +127,15 @@ void Registration::wait(const Record& record) {
   if (name_.empty() || name_[0] == kWaiter) return;
   write(State::waits, getpid(), format_record(record));
   rename_to(kWaiter);
+}
+
+void Registration::locks_by_itself() {
+  if (!file_ || lock_pid_ == getpid()) return;
+  std::array<char, kPidDigits + 1> digits{};
+  std::snprintf(digits.data(), digits.size(), "%0*d", static_cast<int>(kPidDigits),
+                static_cast<int>(getpid()));
+  (void)!::pwrite(file_.get(), digits.data(), kPidDigits, kPidAt);
+  lock_pid_ = getpid();
 }
 
 void Registration::hold(const Record& record, pid_t lock_pid) {

@@ -30,12 +30,17 @@ class Registration {
   /// Registers the calling process as State::trying.  Where the disk is full it is registered
   /// nowhere, and all that follows does nothing.
   static Result<std::unique_ptr<Registration>> make(std::shared_ptr<const Place> place);
-  /// Removes the file, unless the lock is held: then it is left to whoever still has a descriptor.
+  /// Removes the file, unless the lock is held: then it counts for as long as anybody has a copy of
+  /// fd(), and is removed by whoever finds it after that.
   ~Registration();
   Registration(const Registration&) = delete;
   Registration& operator=(const Registration&) = delete;
 
   void wait(const Record& record);
+  /// Who is about to call flock(2) on the lock file: this process, or one that has written its pid
+  /// into the file itself.
+  void locks_by_itself();
+  void locks_by(pid_t helper) { lock_pid_ = helper; }
 
   /// `lock_pid` is the process that has called flock(2) on the lock file.
   void hold(const Record& record, pid_t lock_pid);
@@ -60,6 +65,7 @@ class Registration {
   Fd file_;
   std::string name_;
   off_t size_ = 0;
+  pid_t lock_pid_ = 0;
   bool held_ = false;
 };
 

@@ -60,6 +60,7 @@ Result<Attempt> take_slot(const Place& place, unsigned count) {
       attempt.taken.push_back(std::move(probe->fd));
       continue;
     }
+    // With the end to write to, too; those who wait must not have that.
     auto file = open_slot(place, number, O_RDWR);
     if (!file) return file.error();
     unlock(*probe);

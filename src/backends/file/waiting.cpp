@@ -118,10 +118,14 @@ Result<Acquisition::Step> Acquisition::wait_for_lock(LockFile& file, int operati
   if (wait_.cancel.requested()) return cancelled();
   const Deadline asked = Clock::now();
   registration_->wait(record());
+  const bool is_main = file.name == place_->leaf;
   FlockWait waiting;
-  if (auto ok = waiting.start(file, operation, request_.owner.pid, registration_->fd()); !ok) {
+  if (auto ok =
+          waiting.start(file, operation, request_.owner.pid, is_main ? registration_->fd() : -1);
+      !ok) {
     return ok.error();
   }
+  if (is_main) registration_->locks_by(waiting.pid());
   auto step = wait_for(
       file, [&](Deadline deadline) { return waiting.wait(deadline, wait_.cancel, watch_.fd()); });
   watch_.clear();
@@ -141,6 +145,7 @@ Result<Acquisition::Step> Acquisition::take_main(int operation) {
   auto file = open_lock_file(*place_, place_->leaf);
   if (!file) return file.error();
   main_ = std::move(*file);
+  registration_->locks_by_itself();
   auto got = try_flock(*main_, *place_, operation);
   if (!got) return got.error();
   if (!*got) {
