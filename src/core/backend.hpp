@@ -152,17 +152,17 @@ class Lease {
   /// called again, or release().
   virtual Result<void> end_command(Deadline until, Deadline deadline, Cancel cancel) = 0;
 
-  /// While any process on this machine has this descriptor open, no acquire() on this machine gets
-  /// the lock before its ttl is over; without a ttl, none gets it at all.  The front keeps a copy,
-  /// so that the sudden death of the process that acquired frees nothing before the job is dead.
-  /// -1: there is none.
-  virtual int witness_fd() const { return -1; }
+  /// While any process on this machine has all of these descriptors open, no acquire() on this
+  /// machine gets the lock before its ttl is over; without a ttl, none gets it at all.  The front
+  /// keeps copies, so that the sudden death of the process that acquired frees nothing before the
+  /// job is dead.  At most util::kMostPassed.  Empty: there are none.
+  virtual std::vector<int> witness_fds() const { return {}; }
 
-  /// Gives the lock up and wakes whoever waits for it; frees it in spite of copies of witness_fd().
-  /// Errc::lost if it was no longer ours: that must never take it from the next holder.  Where
-  /// Traits::ends_on is disconnect or process_exit, it is called after a loss, too: see there.
-  /// Errc::unreachable if that cannot be told: may be called again, until valid_until().  Otherwise
-  /// only destroy afterwards.
+  /// Gives the lock up and wakes whoever waits for it; frees it in spite of copies of
+  /// witness_fds(). Errc::lost if it was no longer ours: that must never take it from the next
+  /// holder.  Where Traits::ends_on is disconnect or process_exit, it is called after a loss, too:
+  /// see there. Errc::unreachable if that cannot be told: may be called again, until valid_until().
+  /// Otherwise only destroy afterwards.
   virtual Result<void> release(Deadline deadline, Cancel cancel) = 0;
 };
 
@@ -171,12 +171,12 @@ class Lease {
 struct Traits {
   enum class Reach { host, network };
   /// process_exit: only the holder can let go, also after a force_release(): by release(), or when
-  /// all copies of witness_fd() are closed.
+  /// all copies of witness_fds() are closed.
   /// session: as ttl, but who looks cannot tell when that will be.
   /// disconnect: the service frees the lock before its holder knows of that.  So the next acquire()
   /// returns no lease before the earlier holder has called release(), which it does after a loss,
   /// too, when its command has ended; or before the ttl of that holder is over, counted from the
-  /// new grant; or, on the machine of the earlier holder, before all copies of witness_fd() are
+  /// new grant; or, on the machine of the earlier holder, before all copies of witness_fds() are
   /// closed (lock delay).  After a force_release() it does not wait.
   enum class EndsOn { process_exit, disconnect, session, ttl };
   enum class Order { none, kernel, fifo };

@@ -119,7 +119,7 @@ class Front {
   const pid_t supervisor_;
   const Fd& life_of_supervisor_;
   Fd signals_;
-  Fd witness_;
+  std::vector<Fd> witness_;
 
   bool waiting_ = true;
   int cancelled_by_ = 0;
@@ -265,7 +265,7 @@ void Front::end_tree() {
   const bool reaped = std::exchange(supervisor_gone_, true);
   if (!reaped) kill(supervisor_, SIGKILL);  // our child, not reaped: its own number
   context_.tree.end(say_stuck);
-  witness_.reset();  // now the lock may be free, whatever is still to be said
+  witness_.clear();  // now the lock may be free, whatever is still to be said
 }
 
 int Front::report_take_over(std::string reason) {

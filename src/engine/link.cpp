@@ -29,14 +29,14 @@ std::optional<Millis> ToFront::held() const {
 }
 
 template <class In, class Out>
-bool LinkEnd<In, Out>::send(const Out& message, int passed) {
+bool LinkEnd<In, Out>::send(const Out& message, std::span<const int> passed) {
   static_assert(std::is_trivially_copyable_v<Out>);
   return !fd_ || util::send_datagram(fd_.get(), &message, sizeof(message), passed) ||
          errno == EPIPE || errno == ECONNRESET;
 }
 
 template <class In, class Out>
-std::optional<In> LinkEnd<In, Out>::receive(Fd* passed) {
+std::optional<In> LinkEnd<In, Out>::receive(std::vector<Fd>* passed) {
   In message;
   const ssize_t got = util::receive_datagram(fd_.get(), &message, sizeof(message), passed);
   if (got == static_cast<ssize_t>(sizeof(message))) return message;

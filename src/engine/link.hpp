@@ -5,7 +5,9 @@
 #include <atomic>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "util/clock.hpp"
 #include "util/fd.hpp"
@@ -44,7 +46,7 @@ struct ToSupervisor {
 struct ToFront {
   enum class Kind {
     blocked,  // another holds the lock: what the waiting message is made of
-    granted,  // with a copy of Lease::witness_fd(), if there is one
+    granted,  // with copies of Lease::witness_fds()
   };
   Kind kind = Kind::granted;
   std::int64_t held_ms = -1;  // -1: not known
@@ -65,9 +67,9 @@ class LinkEnd {
   int fd() const { return fd_.get(); }
   /// Never blocks and never raises SIGPIPE.  False, with errno set, if the message will not arrive
   /// although the other end is open.
-  bool send(const Out& message, int passed = -1);
+  bool send(const Out& message, std::span<const int> passed = {});
   /// The next message; none if there is none now, or if the other end is closed (closed()).
-  std::optional<In> receive(Fd* passed = nullptr);
+  std::optional<In> receive(std::vector<Fd>* passed = nullptr);
   bool closed() const { return !fd_; }
   void close() { fd_.reset(); }
 

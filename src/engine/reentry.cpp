@@ -169,7 +169,7 @@ bool Lender::answer(Connection& connection, const Loan* loan) const {
   if (got != static_cast<ssize_t>(sizeof(question))) return false;
   const Answer answer = make_answer(socket, question, loan);
   const bool yes = answer.left_ms > 0 || answer.left_ms == Answer::kForEver;
-  const int witness = yes && !connection.borrows ? loan->witness : -1;
+  const auto witness = yes && !connection.borrows ? loan->witness : std::span<const int>();
   // After recall() it cannot be sent, and the borrower is one until it has ended.
   const bool sent = util::send_datagram(socket, &answer, sizeof(answer), witness);
   connection.borrows = connection.borrows || (yes && sent);
@@ -233,12 +233,12 @@ class BorrowedLease final : public Lease {
   Result<void> end_command(Deadline, Deadline, Cancel) override { return {}; }
   int event_fd() override { return lender_.get(); }
   // The lender keeps the lock for as long as a process has the connection.
-  int witness_fd() const override { return lender_.get(); }
+  std::vector<int> witness_fds() const override { return {lender_.get()}; }
 
   Result<void> renew(Deadline deadline, Cancel cancel) override { return ask(deadline, cancel); }
 
   Result<void> release(Deadline, Cancel) override {
-    witness_.reset();
+    witness_.clear();
     shutdown(lender_.get(), SHUT_RDWR);  // in spite of copies
     return {};
   }
@@ -247,7 +247,7 @@ class BorrowedLease final : public Lease {
   Result<void> ask(Deadline deadline, Cancel cancel);
 
   Fd lender_;
-  Fd witness_;  // of the lender's lease, if that has one
+  std::vector<Fd> witness_;  // of the lender's lease, if that has one
   bool refused_ = false;
   std::string owner_id_;
   std::optional<std::uint64_t> fence_;
@@ -264,7 +264,7 @@ Result<void> BorrowedLease::ask(Deadline deadline, Cancel cancel) {
   (void)util::send_datagram(lender_.get(), &question, sizeof(question));
   for (;;) {
     Answer answer;
-    Fd witness;
+    std::vector<Fd> witness;
     const ssize_t got = util::receive_datagram(lender_.get(), &answer, sizeof(answer), &witness);
     if (got < 0 && errno == EAGAIN) {
       std::array<pollfd, 2> fds{{{lender_.get(), POLLIN, 0}, {cancel.fd(), POLLIN, 0}}};
@@ -282,7 +282,7 @@ Result<void> BorrowedLease::ask(Deadline deadline, Cancel cancel) {
     }
     refused_ = answer.left_ms == Answer::kNotHeld;
     if (refused_) return not_held_any_more();
-    if (witness) witness_ = std::move(witness);
+    if (!witness.empty()) witness_ = std::move(witness);
     ttl_ = Millis{answer.ttl_ms};
     if (answer.left_ms != Answer::kForEver) {
       valid_until_ = after(Deadline(Deadline::duration(answer.asked_at)), Millis{answer.left_ms});

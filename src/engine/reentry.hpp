@@ -7,6 +7,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,7 +22,7 @@ struct Loan {
   std::string_view owner_id;
   Deadline valid_until;
   Millis ttl;
-  int witness = -1;  // Lease::witness_fd()
+  std::span<const int> witness;  // Lease::witness_fds()
 };
 
 /// The supervisor's side.  It lends to processes below this one only, of the same user or of root.

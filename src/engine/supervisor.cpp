@@ -136,7 +136,7 @@ class Supervisor {
   std::string owner_id_;
   bool borrowed_ = false;           // from a run above this one, which lends it
   Lender lender_;                   // to runs below this one
-  int witness_ = -1;                // the lease's
+  std::vector<int> witness_;        // the lease's
   std::optional<ToFront> blocker_;  // the last message about the holder
   Deadline blocker_seen_ = kNever;
   unsigned blocked_messages_ = 0;
@@ -245,7 +245,7 @@ std::optional<Error> Supervisor::acquire() {
                                         " too late: too little of its --ttl is left"};
   }
   owner_id_ = (*lease)->owner_id();
-  witness_ = (*lease)->witness_fd();
+  witness_ = (*lease)->witness_fds();
   const Millis ttl = (*lease)->granted_ttl().value_or(spec_.ttl);
   const auto ends_on =
       borrowed_ ? Traits::EndsOn::process_exit : context_.entry.traits.ends_on;  // of the lender

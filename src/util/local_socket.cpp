@@ -14,7 +14,7 @@ namespace dlock::util {
 namespace {
 
 union Control {
-  std::array<char, CMSG_SPACE(sizeof(int))> bytes;
+  std::array<char, CMSG_SPACE(kMostPassed * sizeof(int))> bytes;
   cmsghdr align;
 };
 
@@ -65,20 +65,20 @@ Fd connect_locally(std::string_view id, Deadline until) {
   return if_ok(std::move(out), ok);
 }
 
-bool send_datagram(int socket, const void* message, std::size_t size, int passed) {
+bool send_datagram(int socket, const void* message, std::size_t size, std::span<const int> passed) {
   iovec part{const_cast<void*>(message), size};
   msghdr header{};
   header.msg_iov = &part;
   header.msg_iovlen = 1;
   Control control{};
-  if (passed >= 0) {
+  if (!passed.empty()) {
     header.msg_control = control.bytes.data();
-    header.msg_controllen = control.bytes.size();
+    header.msg_controllen = CMSG_SPACE(passed.size_bytes());
     cmsghdr* item = CMSG_FIRSTHDR(&header);
     item->cmsg_level = SOL_SOCKET;
     item->cmsg_type = SCM_RIGHTS;
-    item->cmsg_len = CMSG_LEN(sizeof(int));
-    std::memcpy(CMSG_DATA(item), &passed, sizeof(passed));
+    item->cmsg_len = CMSG_LEN(passed.size_bytes());
+    std::memcpy(CMSG_DATA(item), passed.data(), passed.size_bytes());
   }
   ssize_t sent;
   do {
@@ -87,7 +87,7 @@ bool send_datagram(int socket, const void* message, std::size_t size, int passed
   return sent >= 0;
 }
 
-ssize_t receive_datagram(int socket, void* message, std::size_t size, Fd* passed) {
+ssize_t receive_datagram(int socket, void* message, std::size_t size, std::vector<Fd>* passed) {
   iovec part{message, size};
   msghdr header{};
   header.msg_iov = &part;
@@ -101,17 +101,20 @@ ssize_t receive_datagram(int socket, void* message, std::size_t size, Fd* passed
   do {
     got = recvmsg(socket, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
   } while (got < 0 && (errno == EINTR || errno == ECONNRESET));
-  if (got > 0 && (header.msg_flags & MSG_CTRUNC) != 0) {  // no descriptor was left for `passed`
+  if (got <= 0) return got;
+  std::vector<Fd> received;
+  if (const cmsghdr* item = CMSG_FIRSTHDR(&header); item && item->cmsg_type == SCM_RIGHTS) {
+    for (std::size_t at = 0; CMSG_LEN(at + sizeof(int)) <= item->cmsg_len; at += sizeof(int)) {
+      int fd = -1;
+      std::memcpy(&fd, CMSG_DATA(item) + at, sizeof(fd));
+      received.emplace_back(fd);
+    }
+  }
+  if ((header.msg_flags & MSG_CTRUNC) != 0) {  // not enough descriptors were left
     errno = EMFILE;
     return -1;
   }
-  if (got <= 0) return got;
-  if (const cmsghdr* item = CMSG_FIRSTHDR(&header); item && item->cmsg_type == SCM_RIGHTS) {
-    int fd = -1;
-    std::memcpy(&fd, CMSG_DATA(item), sizeof(fd));
-    Fd received(fd);
-    if (passed) *passed = std::move(received);
-  }
+  if (passed && !received.empty()) *passed = std::move(received);
   return got;
 }
 

@@ -5,7 +5,9 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string_view>
+#include <vector>
 
 #include "util/clock.hpp"
 #include "util/fd.hpp"
@@ -20,13 +22,18 @@ Fd listen_locally(std::string_view id, int backlog);
 /// `until`.  The socket blocks.
 Fd connect_locally(std::string_view id, Deadline until);
 
-/// Sends one message, and a copy of the descriptor `passed` if that is not -1.  Never blocks and
-/// never raises SIGPIPE.  False, with errno set, if the message will not arrive.
-bool send_datagram(int socket, const void* message, std::size_t size, int passed = -1);
+/// So many descriptors may be passed on with one message.
+inline constexpr std::size_t kMostPassed = 4;
+
+/// Sends one message, and copies of the descriptors `passed`.  Never blocks and never raises
+/// SIGPIPE.  False, with errno set, if the message will not arrive.
+bool send_datagram(int socket, const void* message, std::size_t size,
+                   std::span<const int> passed = {});
 
 /// The size of the next message, which is written to `message` and cut to `size` bytes; 0 at the
 /// end of the other process; -1, with errno set, if there is none (EAGAIN) or the socket is broken.
-/// `passed`, if not null, takes the descriptor that came with it; others are closed.
-ssize_t receive_datagram(int socket, void* message, std::size_t size, Fd* passed = nullptr);
+/// `passed`, if not null, takes the descriptors that came with it, and is as it was if none did.
+ssize_t receive_datagram(int socket, void* message, std::size_t size,
+                         std::vector<Fd>* passed = nullptr);
 
 }  // namespace dlock::util

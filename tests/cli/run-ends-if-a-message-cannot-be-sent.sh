@@ -34,7 +34,7 @@ refuses() {
   assert_contains "$(<err)" 'Too many references' "stderr with $*"
 }
 for kind in '' --shared --slots=2; do
-  refuses 69 ${kind:+"$kind"}  # the backend itself cannot keep its descriptors
+  refuses 70 ${kind:+"$kind"}
 done
 [[ ! -e ran ]] || fail "the command was started"
 kill %1

@@ -381,9 +381,13 @@ TEST_F(FileBackend, AHugeFileIsNotRead) {
 
 TEST_F(FileBackend, WhateverARegistrationHoldsItIsShownAsLongAsItIsLocked) {
   for (const std::string text :
-       {"", "h", "h 0000000001\n", "h 0000000001\n{\"id\": 5}\n", "h -000000001\n{}\n",
-        "h 0000000001\n{\"id\":\"x\",\"mode\":[],\"slots\":1e99,\"pid\":\"\xFF\"}\n",
-        "h 0000000001\n[[[[[[", "\n\n\n", "z 0000000001\nnull\n"}) {
+       {"", "h", "h 0000000001 00000000000000000001\n",
+        "h 0000000001 00000000000000000001\n{\"id\": 5}\n",
+        "h -000000001 00000000000000000001\n{}\n",
+        "h 0000000001 "
+        "00000000000000000001\n{\"id\":\"x\",\"mode\":[],\"slots\":1e99,\"pid\":\"\xFF\"}\n",
+        "h 0000000001 00000000000000000001\n[[[[[[", "\n\n\n",
+        "z 0000000001 00000000000000000001\nnull\n"}) {
     ::mkdir(path("job~w").c_str(), 0700);
     const std::string dead = path("job~w/h0000000000000001-1");
     { std::ofstream(dead) << text; }

@@ -98,7 +98,7 @@ class FaultyLease final : public Lease {
   int event_fd() override { return wrapped_->event_fd(); }
   bool has_news() override { return wrapped_->has_news(); }
   void subscribe() override { wrapped_->subscribe(); }
-  int witness_fd() const override { return wrapped_->witness_fd(); }
+  std::vector<int> witness_fds() const override { return wrapped_->witness_fds(); }
 
   Result<void> renew(Deadline deadline, Cancel cancel) override {
     const Deadline old = valid_until();

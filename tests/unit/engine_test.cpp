@@ -66,17 +66,18 @@ TEST(Link, CarriesMessagesBothWaysAndADescriptor) {
 
   const Fd null(open("/dev/null", O_RDONLY | O_CLOEXEC));
   EXPECT_TRUE(supervisor.send(ToFront::blocked_by(std::string(5'000, 'h'), Millis{7}, 2)));
-  EXPECT_TRUE(supervisor.send({ToFront::Kind::granted}, null.get()));
-  Fd witness;
+  EXPECT_TRUE(supervisor.send({ToFront::Kind::granted}, std::array{null.get(), 0}));
+  std::vector<Fd> witness;
   const auto blocked = front.receive(&witness);
   ASSERT_TRUE(blocked && blocked->kind == ToFront::Kind::blocked);
   EXPECT_EQ(std::string(blocked->holder.data()), std::string(1'023, 'h'));
   EXPECT_EQ(blocked->held(), Millis{7});
   EXPECT_EQ(blocked->waiting, 2);
-  EXPECT_FALSE(witness);
+  EXPECT_TRUE(witness.empty());
   const auto granted = front.receive(&witness);
   ASSERT_TRUE(granted && granted->kind == ToFront::Kind::granted);
-  EXPECT_GE(fcntl(witness.get(), F_GETFD), 0);
+  ASSERT_EQ(witness.size(), 2u);
+  for (const Fd& fd : witness) EXPECT_GE(fcntl(fd.get(), F_GETFD), 0);
 }
 
 TEST(Link, NoticesTheEndOfTheOtherSide) {

@@ -82,7 +82,6 @@ Record sample() {
   record.acquired_at = "2026-11-21T07:50:08.123Z";
   record.fence = 42;
   record.since_ns = 123'456'789'012;
-  record.pid_namespace = 4'026'531'836;
   record.slot = 2;
   return record;
 }
@@ -101,7 +100,6 @@ TEST(FileRecord, ComesBack) {
   EXPECT_EQ(read->slots, record.slots);
   EXPECT_EQ(read->fence, record.fence);
   EXPECT_EQ(read->since_ns, record.since_ns);
-  EXPECT_EQ(read->pid_namespace, record.pid_namespace);
   EXPECT_EQ(read->slot, record.slot);
 }
 

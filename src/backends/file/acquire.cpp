@@ -41,7 +41,6 @@
 #include "backends/file/name.hpp"
 #include "backends/file/record.hpp"
 #include "core/patience.hpp"
-#include "util/boot.hpp"
 #include "util/host.hpp"
 #include "util/log.hpp"
 #include "util/text.hpp"
@@ -52,23 +51,28 @@ namespace {
 // A latch is held for microseconds; longer than this its holder is stopped.  It says nothing about
 // the lock, so requests that may not wait wait for it, too, and all at least so long.
 constexpr Millis kLatchPatience{2'000};
+// To find a file that nobody changes: it takes two.
+constexpr int kTries = 100;
 // What nobody waits for: the directory was opened once.
 constexpr Millis kOpens{5'000};
 
 Result<LockFile> take_latch(const Place& place, const Request& request, const Wait& wait) {
+  const Deadline patience = std::max(wait.until, after(Clock::now(), kLatchPatience));
   for (;;) {
     auto latch = open_lock_file(place, latch_name(place.leaf));
     if (!latch) return latch.error();
     auto got = try_flock(*latch, place, LOCK_EX);
     if (!got) return got.error();
     if (!*got) {
-      const Deadline patience = std::max(wait.until, after(Clock::now(), kLatchPatience));
-      auto end = wait_flock(*latch, LOCK_EX, request.owner.pid, patience, wait.cancel);
+      // Somebody may remove what a stopped process holds: look for another file now and then.
+      const Deadline look = std::min(patience, after(Clock::now(), kLatchPatience));
+      auto end = wait_flock(*latch, LOCK_EX, request.owner.pid, look, wait.cancel);
       if (!end) return end.error();
       if (*end == FlockWait::End::cancelled) {
         return Error{Errc::cancelled, "stopped waiting for " + place.shown};
       }
       if (*end == FlockWait::End::timed_out) {
+        if (Clock::now() < patience) continue;
         return Error{Errc::unreachable, "another process holds " +
                                             util::printable(path_of(place, latch->name)) +
                                             " and does not go on: is it stopped?"};
@@ -157,44 +161,57 @@ Acquisition::MaybeLease Acquisition::seated() {
     std::vector<LockFile> locks;
     locks.push_back(std::move(*main_));
     locks.push_back(std::move(*mode_));
-    if (!slots) return grant(std::move(locks), std::nullopt);
-    locks.push_back(std::move(attempt.slot->file));
-    return grant(std::move(locks), attempt.slot->number);
+    std::optional<unsigned> number;
+    if (slots) {
+      locks.push_back(std::move(attempt.slot->file));
+      number = attempt.slot->number;
+    }
+    auto lease = grant(std::move(locks), number);
+    // Without the latch somebody else may have written the same fence.
+    if (lease && identity_of(*latch, *place_) == Identity::other) {
+      return Error{Errc::unreachable,
+                   path_of(*place_, latch->name) + " was deleted while it was held"};
+    }
+    return lease;
   }
 }
 
-// With the latch.  Errc::conflict: there are holders in another mode.
+// With the latch.  Errc::conflict: there are holders in another mode.  What the file says counts
+// only once it is locked.
 Result<void> Acquisition::take_mode() {
-  auto file = open_lock_file(*place_, mode_file_name(place_->leaf));
-  if (!file) return file.error();
   const std::string wanted = format_mode(request_.mode, request_.slots);
-  const std::string written = read_some(file->fd.get());
-  if (written != wanted) {
-    auto is_free = try_flock(*file, *place_, LOCK_EX);
-    if (!is_free) return is_free.error();
-    if (!*is_free) {
-      const ModeLine held = parse_mode_line(written);
-      return mode_conflict(request_, held.mode, held.slots);
+  for (int tries = 0; tries < kTries; ++tries) {
+    auto file = open_lock_file(*place_, mode_file_name(place_->leaf));
+    if (!file) return file.error();
+    auto got = try_flock(*file, *place_, LOCK_SH);
+    if (!got) return got.error();
+    if (!*got) continue;  // somebody who has another latch changes it this moment
+    std::string written = read_some(file->fd.get());
+    if (written != wanted) {
+      auto is_free = try_flock(*file, *place_, LOCK_EX);
+      if (!is_free) return is_free.error();
+      if (!*is_free) {
+        const ModeLine held = parse_mode_line(written);
+        return mode_conflict(request_, held.mode, held.slots);
+      }
+      if (::ftruncate(file->fd.get(), 0) != 0) {
+        return errno_error(path_of(*place_, file->name), "cannot write", errno);
+      }
+      if (auto ok = write_at(*file, *place_, wanted, 0); !ok) return ok.error();
+      unlock(*file);
+      continue;
     }
-    if (::ftruncate(file->fd.get(), 0) != 0) {
-      return errno_error(path_of(*place_, file->name), "cannot write", errno);
-    }
-    if (auto ok = write_at(*file, *place_, wanted, 0); !ok) return ok.error();
+    if (identity_of(*file, *place_) != Identity::same) continue;
+    mode_ = std::move(*file);
+    return {};
   }
-  auto got = try_flock(*file, *place_, LOCK_SH);
-  if (!got) return got.error();
-  if (!*got || identity_of(*file, *place_) != Identity::same) {
-    return Error{Errc::unreachable,
-                 path_of(*place_, file->name) + " was touched by another program"};
-  }
-  mode_ = std::move(*file);
-  return {};
+  return Error{Errc::unreachable, "another program holds, or goes on changing, " +
+                                      path_of(*place_, mode_file_name(place_->leaf))};
 }
 
 Record Acquisition::record() const {
   Record record{.owner = request_.owner, .mode = request_.mode, .slots = request_.slots};
   record.since_ns = Clock::now().time_since_epoch().count();
-  record.pid_namespace = util::pid_namespace();
   return record;
 }
 
@@ -229,16 +246,14 @@ Acquisition::MaybeLease Acquisition::grant(std::vector<LockFile> locks,
   granted.fence = *fence;
   granted.slot = slot;
   registration_->hold(granted, locks.front().locked_by);
-  auto lease = make_lease({.place = std::move(place_),
-                           .key = request_.key,
-                           .owner_id = request_.owner.id,
-                           .fence = *fence,
-                           .slot = slot,
-                           .locks = std::move(locks),
-                           .registration = std::move(registration_),
-                           .watch = std::move(watch_)});
-  if (!lease) return lease.error();
-  return std::optional(std::move(*lease));
+  return std::optional(make_lease({.place = place_,
+                                   .key = request_.key,
+                                   .owner_id = request_.owner.id,
+                                   .fence = *fence,
+                                   .slot = slot,
+                                   .locks = std::move(locks),
+                                   .registration = std::move(registration_),
+                                   .watch = std::move(watch_)}));
 }
 
 Result<std::unique_ptr<Lease>> acquire(std::shared_ptr<const LockDir>& dir, const Request& request,

@@ -1,20 +1,14 @@
 // The witness.  A lock is one or several open file descriptions, and its holder is registered by
-// another one; copies of their descriptors keep all that.  So the witness is a socket in whose
-// queue copies of all of them lie, sent and never received: they stay open for as long as anybody
-// has the socket.
+// another one: copies of their descriptors keep all that.
 //
 // Release unlocks before it closes, and so frees the lock in spite of all copies.
 #include "backends/file/file_lease.hpp"
 
-#include <fcntl.h>
 #include <sys/file.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <cstring>
 
 #include "backends/file/name.hpp"
 #include "backends/file/slots.hpp"
@@ -26,42 +20,9 @@ namespace {
 using util::in_quotes;
 using util::printable;
 
-// The lock file, the mode, a slot, the registration.
-constexpr std::size_t kMostFds = 4;
-
-Result<Fd> make_witness(const Held& held) {
-  std::vector<int> fds;
-  for (const LockFile& lock : held.locks) fds.push_back(lock.fd.get());
-  if (held.registration->fd() >= 0) fds.push_back(held.registration->fd());
-  const auto fails = [] {
-    return Error{Errc::unreachable,
-                 std::string("cannot keep the lock: socketpair: ") + std::strerror(errno)};
-  };
-  std::array<int, 2> ends{};
-  if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, ends.data()) != 0) return fails();
-  const Fd sender(ends[0]);
-  Fd witness(ends[1]);
-  char byte = 0;
-  iovec data{&byte, 1};
-  const std::size_t size = fds.size() * sizeof(int);
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(kMostFds * sizeof(int))> control{};
-  msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = control.data();
-  message.msg_controllen = CMSG_SPACE(size);
-  cmsghdr* header = CMSG_FIRSTHDR(&message);
-  header->cmsg_level = SOL_SOCKET;
-  header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(size);
-  std::memcpy(CMSG_DATA(header), fds.data(), size);
-  if (sendmsg(sender.get(), &message, MSG_NOSIGNAL) != 1) return fails();
-  return witness;
-}
-
 class FileLease final : public Lease {
  public:
-  FileLease(Held held, Fd witness) : held_(std::move(held)), witness_(std::move(witness)) {}
+  explicit FileLease(Held held) : held_(std::move(held)) {}
 
   const std::string& owner_id() const override { return held_.owner_id; }
   std::optional<std::uint64_t> fence() const override { return held_.fence; }
@@ -91,7 +52,12 @@ class FileLease final : public Lease {
     return check();
   }
 
-  int witness_fd() const override { return witness_.get(); }
+  std::vector<int> witness_fds() const override {
+    std::vector<int> fds;
+    for (const LockFile& lock : held_.locks) fds.push_back(lock.fd.get());
+    if (held_.registration->fd() >= 0) fds.push_back(held_.registration->fd());
+    return fds;
+  }
 
   Result<void> release(Deadline, Cancel) override {
     Result<void> ours = check();
@@ -150,21 +116,14 @@ class FileLease final : public Lease {
   }
 
   Held held_;
-  Fd witness_;
   bool subscribed_ = false;
   std::string lost_;  // why, of a lock that was force-released
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Lease>> make_lease(Held held) {
-  auto witness = make_witness(held);
-  if (!witness) {
-    held.locks.clear();
-    held.registration->remove();
-    return witness.error();
-  }
-  return std::make_unique<FileLease>(std::move(held), std::move(*witness));
+std::unique_ptr<Lease> make_lease(Held held) {
+  return std::make_unique<FileLease>(std::move(held));
 }
 
 }  // namespace dlock::file

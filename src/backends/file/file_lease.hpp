@@ -25,7 +25,6 @@ struct Held {
   Watch watch;  // of the wait, cleared; to be used again
 };
 
-/// Errc::unreachable where no descriptor is left for the witness.
-Result<std::unique_ptr<Lease>> make_lease(Held held);
+std::unique_ptr<Lease> make_lease(Held held);
 
 }  // namespace dlock::file

@@ -83,16 +83,20 @@ Error cannot_wait(const char* what) {
 
 }  // namespace
 
-FlockWait::~FlockWait() {
+FlockWait::~FlockWait() { stop(); }
+
+void FlockWait::stop() {
   if (pid_ == 0) return;
   // By pidfd: whoever else reaps children here could let the pid be another's by now.
   syscall(SYS_pidfd_send_signal, process_.get(), SIGKILL, nullptr, 0);
   while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
   }
+  pid_ = 0;
 }
 
 Result<void> FlockWait::start(const LockFile& file, int operation, std::int64_t for_pid,
                               int registration) {
+  stop();
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return cannot_wait("pipe");
   report_.reset(ends[0]);
@@ -124,9 +128,7 @@ Result<FlockWait::End> FlockWait::wait(Deadline deadline, Cancel cancel, int wat
   // A grant first: who cancels looks at Cancel again anyway, who waits would lose its turn.
   if (fds[0].revents != 0) {
     unsigned char byte = 0;
-    if (::read(report_.get(), &byte, 1) != 1) {
-      return Error{Errc::unreachable, "cannot wait for the lock: the helper process was killed"};
-    }
+    if (::read(report_.get(), &byte, 1) != 1) return End::killed;
     if (byte != 0) {
       return Error{Errc::unreachable, std::string("cannot lock: ") + std::strerror(byte)};
     }

@@ -15,7 +15,7 @@ namespace dlock::file {
 /// meanwhile is then still held by the descriptor.
 class FlockWait {
  public:
-  enum class End { granted, cancelled, timed_out, disturbed };
+  enum class End { granted, cancelled, timed_out, disturbed, killed };
 
   FlockWait() = default;
   FlockWait(const FlockWait&) = delete;
@@ -26,13 +26,16 @@ class FlockWait {
   /// number is written into the registration that has this descriptor, if it is not -1.
   Result<void> start(const LockFile& file, int operation, std::int64_t for_pid, int registration);
 
-  /// Disturbed: `watch_fd` is readable; wait() may be called again and has lost nothing.
+  /// Disturbed: `watch_fd` is readable; wait() may be called again and has lost nothing.  Killed:
+  /// the process that waits was; start() may be called again, and has lost its place.
   Result<End> wait(Deadline deadline, Cancel cancel, int watch_fd);
 
   /// Of the process that waits, or has waited: it is the one that has called flock(2).
   pid_t pid() const { return pid_; }
 
  private:
+  void stop();
+
   pid_t pid_ = 0;
   Fd process_;  // pidfd
   Fd report_;   // of a pipe: one byte with the outcome, or its end if the process was killed

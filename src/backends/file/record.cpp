@@ -90,10 +90,11 @@ NextGrant next_grant(const std::optional<Header>& last, std::uint64_t now_ms, Mo
 
 std::string format_record(const Record& record) {
   json object = owner_to_json(record.owner);
-  object.update({{"mode", mode_name(record.mode)},
-                 {"slots", record.slots},
-                 {"since_ns", record.since_ns},
-                 {"pid_namespace", record.pid_namespace}});
+  object.update({
+      {"mode", mode_name(record.mode)},
+      {"slots", record.slots},
+      {"since_ns", record.since_ns},
+  });
   if (!record.acquired_at.empty()) object["acquired_at"] = record.acquired_at;
   if (record.fence) object["fence"] = *record.fence;
   if (record.slot) object["slot"] = *record.slot;
@@ -111,7 +112,6 @@ std::optional<Record> parse_record(std::string_view text) {
   record.mode = *mode;
   record.slots = static_cast<unsigned>(slots);
   record.since_ns = std::max<std::int64_t>(number_of(*object, "since_ns"), 0);
-  record.pid_namespace = static_cast<std::uint64_t>(number_of(*object, "pid_namespace"));
   record.acquired_at = text_of(*object, "acquired_at");
   if (const std::int64_t fence = number_of(*object, "fence"); fence > 0) {
     record.fence = static_cast<std::uint64_t>(fence);

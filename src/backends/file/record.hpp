@@ -43,7 +43,6 @@ struct Record {
   Mode mode = Mode::exclusive;
   unsigned slots = 1;
   std::int64_t since_ns = 0;  // CLOCK_BOOTTIME: when it was granted, or began to wait
-  std::uint64_t pid_namespace = 0;
   // Of a holder:
   std::string acquired_at;
   std::optional<std::uint64_t> fence;

@@ -18,6 +18,7 @@
 
 #include "backends/file/lock_file.hpp"
 #include "backends/file/name.hpp"
+#include "util/boot.hpp"
 #include "util/clock.hpp"
 #include "util/log.hpp"
 #include "util/text.hpp"
@@ -97,8 +98,10 @@ Registration::~Registration() {
 void Registration::write(State state, pid_t lock_pid, const std::string& line) {
   if (!file_) return;
   std::array<char, kHeadSize + 1> head{};
-  std::snprintf(head.data(), head.size(), "%c %0*d\n", static_cast<char>(state),
-                static_cast<int>(kPidDigits), static_cast<int>(lock_pid));
+  std::snprintf(head.data(), head.size(), "%c %0*d %0*llu\n", static_cast<char>(state),
+                static_cast<int>(kPidDigits), static_cast<int>(lock_pid),
+                static_cast<int>(kNamespaceDigits),
+                static_cast<unsigned long long>(util::pid_namespace()));
   const std::string text = head.data() + line;
   if (::pwrite(file_.get(), text.data(), text.size(), 0) == static_cast<ssize_t>(text.size())) {
     size_ = static_cast<off_t>(text.size());

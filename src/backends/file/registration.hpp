@@ -69,13 +69,16 @@ class Registration {
   bool held_ = false;
 };
 
-// The parts of a registration, for those who read it: `t 0000004121\n`, the record, and perhaps a
-// revocation.
+// The parts of a registration, for those who read it: `t 0000004121 00000000004026531836\n`, the
+// record, and perhaps a revocation.
 
-inline constexpr std::size_t kHeadSize = 13;
+inline constexpr std::size_t kHeadSize = 34;
 /// Ten digits: as /proc/locks has the process that locks the lock file, or is to.
 inline constexpr std::size_t kPidAt = 2;
 inline constexpr std::size_t kPidDigits = 10;
+/// Twenty digits: of the pid namespace in which that is its number.
+inline constexpr std::size_t kNamespaceAt = 13;
+inline constexpr std::size_t kNamespaceDigits = 20;
 
 /// The first letter of the name of a registration: for those who count, and who look only at
 /// holders. Whoever is trying has that of a holder, which most become at once.

@@ -53,9 +53,11 @@ Fd open_renamed(const Fd& folder, std::string& name) {
 std::optional<Registered> parse(const std::string& name, std::string_view text) {
   if (text.size() < kHeadSize) return std::nullopt;
   const auto pid = util::parse_int(text.substr(kPidAt, kPidDigits), 0, INT32_MAX);
-  if (!pid) return std::nullopt;
+  const auto space = util::parse_int(text.substr(kNamespaceAt, kNamespaceDigits), 0, INT64_MAX);
+  if (!pid || !space) return std::nullopt;
   Registered entry{.name = name, .state = static_cast<State>(text[0]), .record = {}};
   entry.lock_pid = static_cast<pid_t>(*pid);
+  entry.of_this_namespace = static_cast<std::uint64_t>(*space) == util::pid_namespace();
   switch (entry.state) {
     case State::trying:
     case State::let_go:
@@ -68,11 +70,8 @@ std::optional<Registered> parse(const std::string& name, std::string_view text) 
     default:
       return std::nullopt;
   }
-  if (auto record = parse_record(text.substr(kHeadSize))) {
-    entry.record = std::move(*record);
-  } else {
-    entry.record.pid_namespace = util::pid_namespace();  // somebody who cannot be named
-  }
+  // Without a record it is somebody who cannot be named.
+  if (auto record = parse_record(text.substr(kHeadSize))) entry.record = std::move(*record);
   if (entry.state == State::ended) {
     entry.record.owner.ended = true;
     entry.record.owner.pid = 0;
@@ -82,9 +81,9 @@ std::optional<Registered> parse(const std::string& name, std::string_view text) 
 
 void add(Roster& roster, Registered entry) {
   roster.lock_pids.push_back(entry.lock_pid);
+  roster.of_other_namespaces = roster.of_other_namespaces || !entry.of_this_namespace;
   const bool recorded = entry.state != State::trying && entry.state != State::let_go;
   if (!recorded) return;
-  if (entry.record.pid_namespace != util::pid_namespace()) roster.of_other_namespaces = true;
   auto& side = entry.state == State::waits ? roster.waiters : roster.holders;
   side.push_back(std::move(entry));
 }
@@ -110,11 +109,11 @@ Result<Roster> read_roster(const Place& place, Whom whom) {
     }
     const Fd file = open_renamed(folder, name);
     struct stat st {};
-    if (!file) {
-      if (errno == ENOENT) continue;
+    if (!file && (errno == EMFILE || errno == ENFILE)) {
       return errno_error(path_of(place, roster_name(place.leaf)) + '/' + name, "cannot read",
                          errno);
     }
+    if (!file) continue;  // gone, or none of ours: we can open what we make
     if (::fstat(file.get(), &st) != 0 || !S_ISREG(st.st_mode)) continue;
     if (::flock(file.get(), LOCK_SH | LOCK_NB) == 0) {
       ::unlinkat(folder.get(), name.c_str(), 0);  // not renamed any more: its owner is dead

@@ -15,6 +15,7 @@ struct Registered {
   std::string name;
   State state = State::trying;
   pid_t lock_pid = 0;
+  bool of_this_namespace = true;  // else that number means nothing here
   Record record;  // not of those who are State::trying; without an id if it cannot be read
 };
 

@@ -52,24 +52,20 @@ Result<LockFile> open_slot(const Place& place, unsigned number, int access) {
 Result<Attempt> take_slot(const Place& place, unsigned count) {
   Attempt attempt;
   for (unsigned number = 1; number <= count; ++number) {
-    auto probe = open_slot(place, number, O_RDONLY);
-    if (!probe) return probe.error();
-    auto is_free = try_flock(*probe, place, LOCK_EX);
-    if (!is_free) return is_free.error();
-    if (!*is_free) {
-      attempt.taken.push_back(std::move(probe->fd));
-      continue;
-    }
-    // With the end to write to, too; those who wait must not have that.
+    // Before it is known whether the slot is taken: a holder that ends between the two is heard of.
+    auto to_wait = open_slot(place, number, O_RDONLY);
+    if (!to_wait) return to_wait.error();
     auto file = open_slot(place, number, O_RDWR);
     if (!file) return file.error();
-    unlock(*probe);
     auto got = try_flock(*file, place, LOCK_EX);
     if (!got) return got.error();
-    // Somebody who does not use the latch has it, or the file was replaced under our hands.
-    if (!*got || identity_of(*file, place) != Identity::same) {
+    if (!*got) {
+      attempt.taken.push_back(std::move(to_wait->fd));
+      continue;
+    }
+    if (identity_of(*file, place) != Identity::same) {
       return Error{Errc::unreachable,
-                   path_of(place, file->name) + " was touched by another program"};
+                   path_of(place, file->name) + " was replaced while it was taken"};
     }
     attempt.slot = Slot{number, std::move(*file)};
     attempt.taken.clear();

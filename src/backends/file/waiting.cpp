@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "backends/file/acquisition.hpp"
 #include "backends/file/inspect.hpp"
@@ -23,7 +24,7 @@ namespace {
 using util::in_quotes;
 
 constexpr Millis kLook{10'000};
-// Until the first holder was seen: who is found between two looks had just got the lock.
+// If nobody was seen at first: somebody was just getting the lock.
 constexpr Millis kFirstLook{1'000};
 // Without inotify: whether our file is still in its place.
 constexpr Millis kBlindLook{60'000};
@@ -83,6 +84,7 @@ Result<Acquisition::Step> Acquisition::wait_for(const LockFile& file, const Poll
                        watch_.add(place_->dir->fd(), Watch::For::moved_directory);
   const bool follows = wait_.on_blocked && !wait_.once;
   bool must_look = true;
+  Millis until_look = kFirstLook;
   for (;;) {
     // After the watch, so that nothing is missed.
     auto here = where(file);
@@ -92,7 +94,7 @@ Result<Acquisition::Step> Acquisition::wait_for(const LockFile& file, const Poll
     }
     must_look = !told_;
     Deadline look = watched ? kNever : after(Clock::now(), kBlindLook);
-    if (follows) look = after(Clock::now(), told_ ? kLook : kFirstLook);
+    if (follows) look = after(Clock::now(), told_ ? kLook : std::exchange(until_look, kLook));
     auto end = poll(std::min(wait_.until, look));
     if (!end) return end.error();
     switch (*end) {
@@ -104,6 +106,7 @@ Result<Acquisition::Step> Acquisition::wait_for(const LockFile& file, const Poll
         if (!may_wait()) return busy();
         break;
       case FlockWait::End::disturbed:
+      case FlockWait::End::killed:
         watch_.drain();
     }
   }
@@ -120,14 +123,19 @@ Result<Acquisition::Step> Acquisition::wait_for_lock(LockFile& file, int operati
   registration_->wait(record());
   const bool is_main = file.name == place_->leaf;
   FlockWait waiting;
-  if (auto ok =
-          waiting.start(file, operation, request_.owner.pid, is_main ? registration_->fd() : -1);
-      !ok) {
-    return ok.error();
-  }
-  if (is_main) registration_->locks_by(waiting.pid());
-  auto step = wait_for(
-      file, [&](Deadline deadline) { return waiting.wait(deadline, wait_.cancel, watch_.fd()); });
+  const auto start = [&] {
+    auto ok =
+        waiting.start(file, operation, request_.owner.pid, is_main ? registration_->fd() : -1);
+    if (ok && is_main) registration_->locks_by(waiting.pid());
+    return ok;
+  };
+  if (auto ok = start(); !ok) return ok.error();
+  auto step = wait_for(file, [&](Deadline deadline) -> Result<FlockWait::End> {
+    auto end = waiting.wait(deadline, wait_.cancel, watch_.fd());
+    if (!end || *end != FlockWait::End::killed) return end;
+    if (auto ok = start(); !ok) return ok.error();
+    return FlockWait::End::disturbed;
+  });
   watch_.clear();
   if (step && *step == Step::ready) file.locked_by = waiting.pid();
   if (util::exchanges_shown()) {

@@ -54,7 +54,9 @@ class MysqlLease final : public Lease {
   Result<void> renew(Deadline deadline, Cancel cancel) override;
   Result<void> end_command(Deadline until, Deadline deadline, Cancel cancel) override;
   int event_fd() override;
-  int witness_fd() const override { return life_.fd.get(); }
+  std::vector<int> witness_fds() const override {
+    return life_.fd ? std::vector{life_.fd.get()} : std::vector<int>();
+  }
   Result<void> release(Deadline deadline, Cancel cancel) override;
 
  private:
