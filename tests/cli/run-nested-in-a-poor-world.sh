@@ -43,8 +43,10 @@ sleep 0.2
 prlimit --pid "$supervisor" --nofile="$usual:"
 expect_status 0 wait "$outer"
 
-# No registration: nobody can tell the owner id.
+# No registration, and a supervisor that cannot make another one: nobody can tell the owner id.
 "$DLOCK" run -k outer -- sh -ec "
+  trap 'kill -CONT \$PPID' EXIT
+  kill -STOP \$PPID
   rm -r '$locks/outer~w'
   $(nested 69 outer 'cannot borrow "outer": a process above this one holds it')
 " || fail "without a registration"

@@ -406,6 +406,27 @@ TEST_F(FileBackend, WhateverARegistrationHoldsItIsShownAsLongAsItIsLocked) {
   EXPECT_FALSE(fs::exists(path("job~w")));
 }
 
+TEST_F(FileBackend, AHolderWhoseRegistrationIsDeletedRegistersAgain) {
+  for (const Request& wanted : {request("job"), shared("job"), slots("job", 2)}) {
+    auto lease = hold(*a, wanted);
+    const int events = listen_to(*lease);
+    fs::remove_all(path("job~w"));
+    EXPECT_TRUE(util::wait_readable(events, soon()));
+    EXPECT_TRUE(renew(*lease));
+    const LockInfo info = inspect(*b, "job");
+    ASSERT_EQ(info.holders.size(), 1u);
+    EXPECT_EQ(info.holders[0].owner.id, wanted.owner.id);
+    EXPECT_EQ(info.holders[0].fence, lease->fence());
+    // It listens there, too.
+    Breaking breaking(connect(), wanted.owner.id);
+    ASSERT_TRUE(eventually([&] { return !renew(*lease); }));
+    EXPECT_EQ(code_of(release(*lease)), Errc::lost);
+    EXPECT_TRUE(breaking.broken());
+    EXPECT_TRUE(inspect(*b, "job").holders.empty());
+    EXPECT_FALSE(fs::exists(path("job~w")));
+  }
+}
+
 TEST_F(FileBackend, TheFenceGrowsAlsoIfTheFileIsLost) {
   const auto fence = [&](const Request& wanted) {
     const auto lease = hold(*a, wanted);

@@ -26,83 +26,30 @@
 //
 // Order.  gate, lock file, latch, mode, slot.  Nobody waits for anything while holding the latch;
 // who waits for the lock file or for a slot holds the gate at most.
+//
+// Gate.  Whoever has it may be stopped, or its container frozen, while slots are free.  So those
+// who wait for the gate try for a slot now and then, without it.
 #include "backends/file/acquire.hpp"
 
 #include <sys/file.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
-#include <cstdio>
 
 #include "backends/file/acquisition.hpp"
 #include "backends/file/file_lease.hpp"
+#include "backends/file/mode_file.hpp"
 #include "backends/file/name.hpp"
 #include "backends/file/record.hpp"
 #include "core/patience.hpp"
 #include "util/host.hpp"
 #include "util/log.hpp"
-#include "util/text.hpp"
 
 namespace dlock::file {
 namespace {
 
-// A latch is held for microseconds; longer than this its holder is stopped.  It says nothing about
-// the lock, so requests that may not wait wait for it, too, and all at least so long.
-constexpr Millis kLatchPatience{2'000};
-// To find a file that nobody changes: it takes two.
-constexpr int kTries = 100;
 // What nobody waits for: the directory was opened once.
 constexpr Millis kOpens{5'000};
-
-Result<LockFile> take_latch(const Place& place, const Request& request, const Wait& wait) {
-  const Deadline patience = std::max(wait.until, after(Clock::now(), kLatchPatience));
-  for (;;) {
-    auto latch = open_lock_file(place, latch_name(place.leaf));
-    if (!latch) return latch.error();
-    auto got = try_flock(*latch, place, LOCK_EX);
-    if (!got) return got.error();
-    if (!*got) {
-      // Somebody may remove what a stopped process holds: look for another file now and then.
-      const Deadline look = std::min(patience, after(Clock::now(), kLatchPatience));
-      auto end = wait_flock(*latch, LOCK_EX, request.owner.pid, look, wait.cancel);
-      if (!end) return end.error();
-      if (*end == FlockWait::End::cancelled) {
-        return Error{Errc::cancelled, "stopped waiting for " + place.shown};
-      }
-      if (*end == FlockWait::End::timed_out) {
-        if (Clock::now() < patience) continue;
-        return Error{Errc::unreachable, "another process holds " +
-                                            util::printable(path_of(place, latch->name)) +
-                                            " and does not go on: is it stopped?"};
-      }
-    }
-    if (identity_of(*latch, place) == Identity::same) return latch;
-  }
-}
-
-// What job~mode holds: `slots      0000000003`.
-struct ModeLine {
-  Mode mode = Mode::shared;
-  unsigned slots = 1;
-};
-
-std::string format_mode(Mode mode, unsigned slots) {
-  std::array<char, 32> line{};
-  std::snprintf(line.data(), line.size(), "%-9.9s %010u\n", std::string(mode_name(mode)).c_str(),
-                slots);
-  return line.data();
-}
-
-ModeLine parse_mode_line(std::string_view text) {
-  const auto space = text.find(' ');
-  const auto mode = parse_mode(text.substr(0, space));
-  const auto slots =
-      text.size() < 20 ? std::nullopt : util::parse_int(text.substr(10, 10), 1, UINT32_MAX);
-  if (!mode || !slots) return {};
-  return {*mode, static_cast<unsigned>(*slots)};
-}
 
 }  // namespace
 
@@ -134,79 +81,52 @@ Acquisition::MaybeLease Acquisition::seated() {
       if (!step) return step.error();
       if (*step == Step::moved) return std::nullopt;
       if (*step == Step::again) continue;
+      if (early_) return std::optional(std::move(early_));
     }
     auto step = take_main(LOCK_SH);
     if (!step) return step.error();
     if (*step == Step::moved) return std::nullopt;
     if (*step == Step::again) continue;
-
-    auto latch = take_latch(*place_, request_, wait_);
-    if (!latch) return latch.error();
-    if (auto ok = take_mode(); !ok) return ok.error();
-    Attempt attempt;
-    if (slots) {
-      auto attempted = take_slot(*place_, request_.slots);
-      if (!attempted) return attempted.error();
-      attempt = std::move(*attempted);
-    }
-    if (slots && !attempt.slot) {
-      unlock(*mode_);
-      unlock(*main_);
-      unlock(*latch);
-      auto woken = wait_for_slot(attempt.taken);
-      if (!woken) return woken.error();
-      if (*woken == Step::moved) return std::nullopt;
-      continue;
-    }
-    std::vector<LockFile> locks;
-    locks.push_back(std::move(*main_));
-    locks.push_back(std::move(*mode_));
-    std::optional<unsigned> number;
-    if (slots) {
-      locks.push_back(std::move(attempt.slot->file));
-      number = attempt.slot->number;
-    }
-    auto lease = grant(std::move(locks), number);
-    // Without the latch somebody else may have written the same fence.
-    if (lease && identity_of(*latch, *place_) == Identity::other) {
-      return Error{Errc::unreachable,
-                   path_of(*place_, latch->name) + " was deleted while it was held"};
-    }
-    return lease;
+    std::vector<Fd> taken;
+    auto lease = take_seat(taken);
+    if (!lease || *lease) return lease;
+    auto woken = wait_for_slot(taken);
+    if (!woken) return woken.error();
+    if (*woken == Step::moved) return std::nullopt;
   }
 }
 
-// With the latch.  Errc::conflict: there are holders in another mode.  What the file says counts
-// only once it is locked.
-Result<void> Acquisition::take_mode() {
-  const std::string wanted = format_mode(request_.mode, request_.slots);
-  for (int tries = 0; tries < kTries; ++tries) {
-    auto file = open_lock_file(*place_, mode_file_name(place_->leaf));
-    if (!file) return file.error();
-    auto got = try_flock(*file, *place_, LOCK_SH);
-    if (!got) return got.error();
-    if (!*got) continue;  // somebody who has another latch changes it this moment
-    std::string written = read_some(file->fd.get());
-    if (written != wanted) {
-      auto is_free = try_flock(*file, *place_, LOCK_EX);
-      if (!is_free) return is_free.error();
-      if (!*is_free) {
-        const ModeLine held = parse_mode_line(written);
-        return mode_conflict(request_, held.mode, held.slots);
-      }
-      if (::ftruncate(file->fd.get(), 0) != 0) {
-        return errno_error(path_of(*place_, file->name), "cannot write", errno);
-      }
-      if (auto ok = write_at(*file, *place_, wanted, 0); !ok) return ok.error();
-      unlock(*file);
-      continue;
+// With the lock file locked.  None: all slots are taken, nothing is locked any more, and `taken` is
+// what to wait for.
+Acquisition::MaybeLease Acquisition::take_seat(std::vector<Fd>& taken) {
+  auto latch = take_latch(*place_, request_, wait_);
+  if (!latch) return latch.error();
+  auto mode = take_mode(*place_, request_);
+  if (!mode) return mode.error();
+  std::vector<LockFile> locks;
+  std::optional<unsigned> number;
+  if (request_.mode == Mode::slots) {
+    auto attempt = take_slot(*place_, request_.slots);
+    if (!attempt) return attempt.error();
+    if (!attempt->slot) {
+      unlock(*mode);
+      unlock(*main_);
+      unlock(*latch);
+      taken = std::move(attempt->taken);
+      return std::nullopt;
     }
-    if (identity_of(*file, *place_) != Identity::same) continue;
-    mode_ = std::move(*file);
-    return {};
+    number = attempt->slot->number;
+    locks.push_back(std::move(attempt->slot->file));
   }
-  return Error{Errc::unreachable, "another program holds, or goes on changing, " +
-                                      path_of(*place_, mode_file_name(place_->leaf))};
+  locks.insert(locks.begin(), std::move(*mode));
+  locks.insert(locks.begin(), std::move(*main_));
+  auto lease = grant(std::move(locks), number);
+  // Without the latch somebody else may have written the same fence.
+  if (lease && identity_of(*latch, *place_) == Identity::other) {
+    return Error{Errc::unreachable,
+                 path_of(*place_, latch->name) + " was deleted while it was held"};
+  }
+  return lease;
 }
 
 Record Acquisition::record() const {

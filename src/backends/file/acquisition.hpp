@@ -34,7 +34,7 @@ class Acquisition {
   // acquire.cpp
   MaybeLease exclusive();
   MaybeLease seated();
-  Result<void> take_mode();
+  MaybeLease take_seat(std::vector<Fd>& taken);
   MaybeLease grant(std::vector<LockFile> locks, std::optional<unsigned> slot);
   Result<std::optional<std::uint64_t>> write_fence(LockFile& main);
   Record record() const;
@@ -44,6 +44,7 @@ class Acquisition {
   Result<Step> pass_gate();
   Result<Step> take_main(int operation);
   Result<Step> wait_for_lock(LockFile& file, int operation);
+  Result<void> try_without_gate();
   Result<Step> wait_for_slot(const std::vector<Fd>& taken);
   using Poll = std::function<Result<FlockWait::End>(Deadline)>;
   Result<Step> wait_for(const LockFile& file, const Poll& poll);
@@ -59,7 +60,7 @@ class Acquisition {
   std::unique_ptr<Registration> registration_;  // before the locks: it goes after them
   std::optional<LockFile> gate_;
   std::optional<LockFile> main_;
-  std::optional<LockFile> mode_;
+  std::unique_ptr<Lease> early_;  // that was granted without the gate
   std::optional<RoomForSlots> room_;
   std::optional<LockInfo> told_;
   std::uint64_t told_fence_ = 0;  // the newest one when it was looked

@@ -38,12 +38,11 @@ class FileLease final : public Lease {
   int event_fd() override { return subscribed_ ? held_.watch.fd() : -1; }
 
   void subscribe() override {
-    const int registered = held_.registration->fd();
     subscribed_ = std::all_of(held_.locks.begin(), held_.locks.end(),
                               [this](const LockFile& lock) {
                                 return held_.watch.add(lock.fd.get(), Watch::For::replaced);
                               }) &&
-                  (registered < 0 || held_.watch.add(registered, Watch::For::written)) &&
+                  watch_registration() &&
                   held_.watch.add(held_.place->dir->fd(), Watch::For::moved_directory);
   }
 
@@ -78,9 +77,15 @@ class FileLease final : public Lease {
   }
 
  private:
+  bool watch_registration() {
+    const int fd = held_.registration->fd();
+    return fd < 0 || held_.watch.add(fd, Watch::For::replaced_or_written);
+  }
+
   Result<void> check() {
     if (lost_.empty()) lost_ = why_revoked();
     if (!lost_.empty()) return Error{Errc::lost, lost_};
+    if (held_.registration->restore() && subscribed_) watch_registration();
     if (auto there = held_.place->dir->still_there(); !there) return there;
     for (const LockFile& lock : held_.locks) {
       if (auto ok = check(lock); !ok) return ok;

@@ -15,6 +15,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 #include "backends/file/lock_file.hpp"
 #include "backends/file/name.hpp"
@@ -142,7 +143,8 @@ void Registration::locks_by_itself() {
 }
 
 void Registration::hold(const Record& record, pid_t lock_pid) {
-  write(State::holds, lock_pid, format_record(record));
+  line_ = format_record(record);
+  write(State::holds, lock_pid, line_);
   if (!file_) {
     util::log(util::Level::warning,
               "no space left for " +
@@ -167,6 +169,19 @@ std::optional<std::string> Registration::revoked() const {
   const ssize_t got = ::pread(file_.get(), text.data(), text.size(), size_);
   text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
   return parse_revocation(text);
+}
+
+bool Registration::restore() {
+  struct stat st {};
+  if (!held_ || !file_ || ::fstat(file_.get(), &st) != 0 || st.st_nlink > 0) return false;
+  const auto made = make(place_);
+  if (!made || !made.value()->file_) return false;
+  Registration& fresh = *made.value();
+  fresh.write(State::holds, lock_pid_, line_);
+  std::swap(file_, fresh.file_);
+  std::swap(name_, fresh.name_);
+  fresh.held_ = true;  // nothing is left of the other one that could be removed
+  return true;
 }
 
 void Registration::remove() {

@@ -48,6 +48,8 @@ class Registration {
   void set(State state);
   /// Why the lock was force-released; none if it was not.
   std::optional<std::string> revoked() const;
+  /// A holder's that somebody has deleted is made again; true if it was.
+  bool restore();
   /// For everybody, in spite of copies of fd().
   void remove();
 
@@ -67,6 +69,7 @@ class Registration {
   off_t size_ = 0;
   pid_t lock_pid_ = 0;
   bool held_ = false;
+  std::string line_;  // what it says of the holder
 };
 
 // The parts of a registration, for those who read it: `t 0000004121 00000000004026531836\n`, the

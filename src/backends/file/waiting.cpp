@@ -130,8 +130,14 @@ Result<Acquisition::Step> Acquisition::wait_for_lock(LockFile& file, int operati
     return ok;
   };
   if (auto ok = start(); !ok) return ok.error();
+  Deadline next_try = is_main ? kNever : after(Clock::now(), wait_.once ? kBlindLook : kLook);
   auto step = wait_for(file, [&](Deadline deadline) -> Result<FlockWait::End> {
-    auto end = waiting.wait(deadline, wait_.cancel, watch_.fd());
+    auto end = waiting.wait(std::min(deadline, next_try), wait_.cancel, watch_.fd());
+    if (end && *end == FlockWait::End::timed_out && Clock::now() >= next_try) {
+      if (auto ok = try_without_gate(); !ok) return ok.error();
+      if (early_) return FlockWait::End::granted;
+      next_try = after(Clock::now(), wait_.once ? kBlindLook : kLook);
+    }
     if (!end || *end != FlockWait::End::killed) return end;
     if (auto ok = start(); !ok) return ok.error();
     return FlockWait::End::disturbed;
@@ -168,7 +174,29 @@ Result<Acquisition::Step> Acquisition::take_main(int operation) {
   return here;
 }
 
-// Ready: we are the slots waiter that is next.
+// One try for a slot, which is left in early_.
+Result<void> Acquisition::try_without_gate() {
+  auto file = open_lock_file(*place_, place_->leaf);
+  if (!file) return file.error();
+  main_ = std::move(*file);
+  registration_->locks_by_itself();
+  auto got = try_flock(*main_, *place_, LOCK_SH);
+  if (!got) return got.error();
+  if (!*got) return {};
+  auto here = where(*main_);
+  if (!here) return here.error();
+  if (*here != Step::ready) {
+    unlock(*main_);
+    return {};
+  }
+  std::vector<Fd> taken;
+  auto lease = take_seat(taken);
+  if (!lease) return lease.error();
+  if (*lease) early_ = std::move(**lease);
+  return {};
+}
+
+// Ready: we are the slots waiter that is next, or have got a slot before that.
 Result<Acquisition::Step> Acquisition::pass_gate() {
   auto gate = open_lock_file(*place_, gate_name(place_->leaf));
   if (!gate) return gate.error();
@@ -176,7 +204,7 @@ Result<Acquisition::Step> Acquisition::pass_gate() {
   if (!got) return got.error();
   if (!*got) {
     auto step = wait_for_lock(*gate, LOCK_EX);
-    if (!step || *step != Step::ready) return step;
+    if (!step || *step != Step::ready || early_) return step;
   }
   auto here = where(*gate);
   if (here && *here == Step::ready) gate_ = std::move(*gate);

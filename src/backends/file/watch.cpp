@@ -16,8 +16,8 @@ std::uint32_t mask_of(Watch::For what) {
   switch (what) {
     case Watch::For::replaced:
       return IN_ATTRIB | IN_MOVE_SELF | IN_DELETE_SELF;
-    case Watch::For::written:
-      return IN_MODIFY;
+    case Watch::For::replaced_or_written:
+      return IN_ATTRIB | IN_MOVE_SELF | IN_DELETE_SELF | IN_MODIFY;
     case Watch::For::moved_directory:
       return IN_MOVE_SELF | IN_DELETE_SELF;
   }

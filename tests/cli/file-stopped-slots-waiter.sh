@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# ctest: cost 15
+# A waiter for a slot that is stopped, with all its processes, holds up those behind it for some seconds, and not for ever.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/backends.sh"
+need pgrep
+
+holder a -k job --slots 1
+waiter first job --slots 1
+waiter second job --slots 1
+mapfile -t stopped < <(tree_of "${pid[first]}")
+kill -STOP "${stopped[@]}"
+finish a
+wait_until 40 test -e second.held
+finish second
+kill -CONT "${stopped[@]}"
+runs first
+finish first
