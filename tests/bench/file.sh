@@ -5,7 +5,7 @@
 table "dlock file" flock
 
 mapfile -t ms < <(run_ms 60 "'$dlock' run --key x -- /bin/true" "flock $tmp/flock /bin/true")
-row "run /bin/true, ms (median)" "${ms[0]}" "${ms[1]}" "$(ratio "${ms[0]}" "${ms[1]}")" 1.5
+row "run /bin/true, ms (median)" "${ms[0]}" "${ms[1]}" "$(ratio "${ms[0]}" "${ms[1]}")" 1.25
 
 for ((i = 0; i < rounds; ++i)); do
   hand_over "$dlock" run --quiet --key x -- >>"$tmp/dlock.us"

@@ -50,7 +50,6 @@ class Acquisition {
   Result<Step> wait_for(const LockFile& file, const Poll& poll);
   Result<Step> where(const LockFile& file) const;
   Result<void> tell_of_holders();
-  bool is_another_grant() const;
   Error busy() const;
   Error cancelled() const;
 
@@ -62,6 +61,7 @@ class Acquisition {
   std::optional<LockFile> main_;
   std::unique_ptr<Lease> early_;  // that was granted without the gate
   std::optional<RoomForSlots> room_;
+  Deadline woken_{};  // when a slot was last said to be free
   std::optional<LockInfo> told_;
   std::uint64_t told_fence_ = 0;  // the newest one when it was looked
   Watch watch_;

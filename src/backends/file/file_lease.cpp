@@ -83,9 +83,10 @@ class FileLease final : public Lease {
   }
 
   Result<void> check() {
-    if (lost_.empty()) lost_ = why_revoked();
-    if (!lost_.empty()) return Error{Errc::lost, lost_};
-    if (held_.registration->restore() && subscribed_) watch_registration();
+    do {  // once more after a new watch, so that nothing is missed
+      if (lost_.empty()) lost_ = why_revoked();
+      if (!lost_.empty()) return Error{Errc::lost, lost_};
+    } while (held_.registration->restore() && (!subscribed_ || watch_registration()));
     if (auto there = held_.place->dir->still_there(); !there) return there;
     for (const LockFile& lock : held_.locks) {
       if (auto ok = check(lock); !ok) return ok;

@@ -118,6 +118,7 @@ Result<void> FlockWait::start(const LockFile& file, int operation, std::int64_t 
     return error;
   }
   pid_ = pid;
+  file_ = file.fd.get();
   return {};
 }
 
@@ -128,7 +129,10 @@ Result<FlockWait::End> FlockWait::wait(Deadline deadline, Cancel cancel, int wat
   // A grant first: who cancels looks at Cancel again anyway, who waits would lose its turn.
   if (fds[0].revents != 0) {
     unsigned char byte = 0;
-    if (::read(report_.get(), &byte, 1) != 1) return End::killed;
+    if (::read(report_.get(), &byte, 1) != 1) {
+      ::flock(file_, LOCK_UN);  // perhaps it was granted the lock before
+      return End::killed;
+    }
     if (byte != 0) {
       return Error{Errc::unreachable, std::string("cannot lock: ") + std::strerror(byte)};
     }

@@ -26,8 +26,9 @@ class FlockWait {
   /// number is written into the registration that has this descriptor, if it is not -1.
   Result<void> start(const LockFile& file, int operation, std::int64_t for_pid, int registration);
 
-  /// Disturbed: `watch_fd` is readable; wait() may be called again and has lost nothing.  Killed:
-  /// the process that waits was; start() may be called again, and has lost its place.
+  /// Disturbed: `watch_fd` is readable; wait() may be called again and has lost nothing.
+  /// Killed: the process that waits was.  Nothing is granted; start() may be called again, and
+  /// waits at the end of the queue.
   Result<End> wait(Deadline deadline, Cancel cancel, int watch_fd);
 
   /// Of the process that waits, or has waited: it is the one that has called flock(2).
@@ -36,6 +37,7 @@ class FlockWait {
  private:
   void stop();
 
+  int file_ = -1;
   pid_t pid_ = 0;
   Fd process_;  // pidfd
   Fd report_;   // of a pipe: one byte with the outcome, or its end if the process was killed

@@ -49,8 +49,7 @@ Result<bool> force_release(const std::shared_ptr<const LockDir>& dir, std::strin
   const Fd folder = open_roster(*place.value());
   LockFile registration;
   registration.name = holder->name;
-  registration.fd.reset(::openat(folder.get(), holder->name.c_str(),
-                                 O_RDWR | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  registration.fd = open_registration(folder, registration.name, O_RDWR | O_APPEND);
   if (!registration.fd && errno == ENOENT) return false;
   const std::string line = format_revocation(why);
   if (!registration.fd || ::write(registration.fd.get(), line.data(), line.size()) <
@@ -58,6 +57,9 @@ Result<bool> force_release(const std::shared_ptr<const LockDir>& dir, std::strin
     return errno_error(place.value()->shown, "cannot tell the holder of", errno);
   }
   auto end = wait_flock(registration, LOCK_SH, getpid(), deadline, Cancel());
+  while (end && *end == FlockWait::End::killed) {
+    end = wait_flock(registration, LOCK_SH, getpid(), deadline, Cancel());
+  }
   if (!end) return end.error();
   if (*end != FlockWait::End::granted && state_of(registration) != State::told) {
     return does_not_answer(key, holder->record.owner);

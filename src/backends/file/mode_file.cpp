@@ -20,7 +20,7 @@ namespace {
 // the lock, so requests that may not wait wait for it, too, and all at least so long.
 constexpr Millis kLatchPatience{2'000};
 // To find a file that nobody changes: it takes two.
-constexpr int kTries = 100;
+constexpr int kLooks = 100;
 
 // What job~mode holds: `slots      0000000003`.
 struct ModeLine {
@@ -61,6 +61,7 @@ Result<LockFile> take_latch(const Place& place, const Request& request, const Wa
       if (*end == FlockWait::End::cancelled) {
         return Error{Errc::cancelled, "stopped waiting for " + place.shown};
       }
+      if (*end == FlockWait::End::killed) continue;
       if (*end == FlockWait::End::timed_out) {
         if (Clock::now() < patience) continue;
         return Error{Errc::unreachable, "another process holds " +
@@ -75,7 +76,7 @@ Result<LockFile> take_latch(const Place& place, const Request& request, const Wa
 // What the file says counts only once it is locked.
 Result<LockFile> take_mode(const Place& place, const Request& request) {
   const std::string wanted = format_mode(request.mode, request.slots);
-  for (int tries = 0; tries < kTries; ++tries) {
+  for (int tries = 0; tries < kLooks; ++tries) {
     auto file = open_lock_file(place, mode_file_name(place.leaf));
     if (!file) return file.error();
     auto got = try_flock(*file, place, LOCK_SH);

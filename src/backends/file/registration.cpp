@@ -15,7 +15,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <utility>
 
 #include "backends/file/lock_file.hpp"
 #include "backends/file/name.hpp"
@@ -107,6 +106,7 @@ void Registration::write(State state, pid_t lock_pid, const std::string& line) {
   if (::pwrite(file_.get(), text.data(), text.size(), 0) == static_cast<ssize_t>(text.size())) {
     size_ = static_cast<off_t>(text.size());
     lock_pid_ = lock_pid;
+    state_ = state;
     return;
   }
   remove();  // better none than half of one
@@ -158,6 +158,7 @@ void Registration::hold(const Record& record, pid_t lock_pid) {
 }
 
 void Registration::set(State state) {
+  state_ = state;
   const char sign = static_cast<char>(state);
   if (file_) (void)!::pwrite(file_.get(), &sign, 1, 0);
 }
@@ -177,10 +178,11 @@ bool Registration::restore() {
   const auto made = make(place_);
   if (!made || !made.value()->file_) return false;
   Registration& fresh = *made.value();
-  fresh.write(State::holds, lock_pid_, line_);
-  std::swap(file_, fresh.file_);
-  std::swap(name_, fresh.name_);
-  fresh.held_ = true;  // nothing is left of the other one that could be removed
+  fresh.write(state_, lock_pid_, line_);
+  // Under the same number, by which others know it.
+  if (!fresh.file_ || ::dup3(fresh.file_.get(), file_.get(), O_CLOEXEC) < 0) return false;
+  name_ = fresh.name_;
+  fresh.held_ = true;  // it is not to be removed
   return true;
 }
 

@@ -67,6 +67,7 @@ class Registration {
   Fd file_;
   std::string name_;
   off_t size_ = 0;
+  State state_ = State::trying;
   pid_t lock_pid_ = 0;
   bool held_ = false;
   std::string line_;  // what it says of the holder

@@ -38,18 +38,6 @@ std::optional<std::vector<std::string>> names_in(const Fd& folder) {
   return names;
 }
 
-// One that comes or is granted the lock is renamed, perhaps since its name was read.
-Fd open_renamed(const Fd& folder, std::string& name) {
-  Fd file;
-  for (int names = 0; !file && names < 3; ++names) {
-    if (names > 0) name[0] = name[0] == kWaiter ? kHolder : kWaiter;
-    file.reset(::openat(folder.get(), name.c_str(),
-                        O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
-    if (!file && errno != ENOENT) break;
-  }
-  return file;
-}
-
 std::optional<Registered> parse(const std::string& name, std::string_view text) {
   if (text.size() < kHeadSize) return std::nullopt;
   const auto pid = util::parse_int(text.substr(kPidAt, kPidDigits), 0, INT32_MAX);
@@ -90,6 +78,18 @@ void add(Roster& roster, Registered entry) {
 
 }  // namespace
 
+// One that begins to wait or is granted the lock is renamed, perhaps since its name was read.
+Fd open_registration(const Fd& folder, std::string& name, int flags) {
+  Fd file;
+  for (int names = 0; !file && names < 3; ++names) {
+    if (names > 0) name[0] = name[0] == kWaiter ? kHolder : kWaiter;
+    file.reset(::openat(folder.get(), name.c_str(),
+                        flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+    if (!file && errno != ENOENT) break;
+  }
+  return file;
+}
+
 Result<Roster> read_roster(const Place& place, Whom whom) {
   Roster roster;
   const Fd folder = open_roster(place);
@@ -107,7 +107,7 @@ Result<Roster> read_roster(const Place& place, Whom whom) {
         continue;
       }
     }
-    const Fd file = open_renamed(folder, name);
+    const Fd file = open_registration(folder, name, O_RDONLY);
     struct stat st {};
     if (!file && (errno == EMFILE || errno == ENFILE)) {
       return errno_error(path_of(place, roster_name(place.leaf)) + '/' + name, "cannot read",

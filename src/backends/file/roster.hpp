@@ -31,6 +31,10 @@ struct Roster {
 /// missing, and nobody who waits is looked at.
 enum class Whom { holders, all };
 
+/// The file of a registration; `name` is changed to what it is called by now.  None, with errno
+/// set.
+Fd open_registration(const Fd& folder, std::string& name, int flags);
+
 /// Those who live.  Registrations of the dead are removed, and so is the folder if nobody is left.
 /// Takes no lock that anybody waits for.
 Result<Roster> read_roster(const Place& place, Whom whom);

@@ -26,6 +26,7 @@ using util::in_quotes;
 constexpr Millis kLook{10'000};
 // If nobody was seen at first: somebody was just getting the lock.
 constexpr Millis kFirstLook{1'000};
+constexpr Millis kBetweenWakes{100};
 // Without inotify: whether our file is still in its place.
 constexpr Millis kBlindLook{60'000};
 
@@ -60,8 +61,6 @@ Result<void> Acquisition::tell_of_holders() {
   return {};
 }
 
-bool Acquisition::is_another_grant() const { return newest_fence(*place_) != told_fence_; }
-
 // Whether `file`, which we wait for or have just locked, is what others lock, too.
 Result<Acquisition::Step> Acquisition::where(const LockFile& file) const {
   const auto there = place_->dir->still_there();
@@ -89,12 +88,13 @@ Result<Acquisition::Step> Acquisition::wait_for(const LockFile& file, const Poll
     // After the watch, so that nothing is missed.
     auto here = where(file);
     if (!here || *here != Step::ready) return here;
-    if (must_look || (follows && is_another_grant())) {
+    if (must_look || (follows && newest_fence(*place_) != told_fence_)) {
       if (auto ok = tell_of_holders(); !ok) return ok.error();
     }
     must_look = !told_;
+    if (told_) until_look = kLook;
     Deadline look = watched ? kNever : after(Clock::now(), kBlindLook);
-    if (follows) look = after(Clock::now(), told_ ? kLook : std::exchange(until_look, kLook));
+    if (follows || must_look) look = after(Clock::now(), std::exchange(until_look, kLook));
     auto end = poll(std::min(wait_.until, look));
     if (!end) return end.error();
     switch (*end) {
@@ -114,14 +114,16 @@ Result<Acquisition::Step> Acquisition::wait_for(const LockFile& file, const Poll
 
 // Waits in the kernel's queue for one file.
 Result<Acquisition::Step> Acquisition::wait_for_lock(LockFile& file, int operation) {
+  const bool is_main = file.name == place_->leaf;
   if (!may_wait()) {
+    if (auto ok = is_main ? Result<void>() : try_without_gate(); !ok) return ok.error();
+    if (early_) return Step::ready;
     if (auto ok = tell_of_holders(); !ok) return ok.error();
     return busy();
   }
   if (wait_.cancel.requested()) return cancelled();
   const Deadline asked = Clock::now();
   registration_->wait(record());
-  const bool is_main = file.name == place_->leaf;
   FlockWait waiting;
   const auto start = [&] {
     auto ok =
@@ -130,13 +132,14 @@ Result<Acquisition::Step> Acquisition::wait_for_lock(LockFile& file, int operati
     return ok;
   };
   if (auto ok = start(); !ok) return ok.error();
-  Deadline next_try = is_main ? kNever : after(Clock::now(), wait_.once ? kBlindLook : kLook);
+  const Millis between_tries = wait_.once ? kBlindLook : kLook;
+  Deadline next_try = is_main ? kNever : std::min(after(Clock::now(), between_tries), wait_.until);
   auto step = wait_for(file, [&](Deadline deadline) -> Result<FlockWait::End> {
     auto end = waiting.wait(std::min(deadline, next_try), wait_.cancel, watch_.fd());
     if (end && *end == FlockWait::End::timed_out && Clock::now() >= next_try) {
       if (auto ok = try_without_gate(); !ok) return ok.error();
       if (early_) return FlockWait::End::granted;
-      next_try = after(Clock::now(), wait_.once ? kBlindLook : kLook);
+      next_try = after(Clock::now(), between_tries);
     }
     if (!end || *end != FlockWait::End::killed) return end;
     if (auto ok = start(); !ok) return ok.error();
@@ -164,10 +167,7 @@ Result<Acquisition::Step> Acquisition::take_main(int operation) {
   if (!got) return got.error();
   if (!*got) {
     auto step = wait_for_lock(*main_, operation);
-    if (!step || *step != Step::ready) {
-      main_.reset();
-      return step;
-    }
+    if (!step || *step != Step::ready) return step;
   }
   auto here = where(*main_);
   if (!here || *here != Step::ready) main_.reset();
@@ -217,6 +217,9 @@ Result<Acquisition::Step> Acquisition::wait_for_slot(const std::vector<Fd>& take
     if (auto ok = tell_of_holders(); !ok) return ok.error();
     return busy();
   }
+  // Who locks a slot without having it open for writing, as no dlock does, wakes us for nothing.
+  const Deadline again = after(woken_, kBetweenWakes);
+  if (Clock::now() < again) util::wait_readable(wait_.cancel.fd(), again);
   if (wait_.cancel.requested()) return cancelled();
   registration_->wait(record());
   auto main = open_lock_file(*place_, place_->leaf);  // to watch; not locked
@@ -236,6 +239,7 @@ Result<Acquisition::Step> Acquisition::wait_for_slot(const std::vector<Fd>& take
       }
       freed = true;
     }
+    if (freed) woken_ = Clock::now();
     return freed ? FlockWait::End::granted : FlockWait::End::disturbed;
   });
   watch_.clear();
