@@ -61,7 +61,8 @@ class Acquisition {
   std::optional<LockFile> main_;
   std::unique_ptr<Lease> early_;  // that was granted without the gate
   std::optional<RoomForSlots> room_;
-  Deadline woken_{};  // when a slot was last said to be free
+  Deadline woken_{};    // when a slot was last said to be free
+  unsigned wakes_ = 0;  // for nothing, one soon after the other
   std::optional<LockInfo> told_;
   std::uint64_t told_fence_ = 0;  // the newest one when it was looked
   Watch watch_;

@@ -27,6 +27,7 @@ constexpr Millis kLook{10'000};
 // If nobody was seen at first: somebody was just getting the lock.
 constexpr Millis kFirstLook{1'000};
 constexpr Millis kBetweenWakes{100};
+constexpr unsigned kMostWakes = 20;
 // Without inotify: whether our file is still in its place.
 constexpr Millis kBlindLook{60'000};
 
@@ -148,11 +149,9 @@ Result<Acquisition::Step> Acquisition::wait_for_lock(LockFile& file, int operati
   watch_.clear();
   if (step && *step == Step::ready) file.locked_by = waiting.pid();
   if (util::exchanges_shown()) {
+    const char* const done = step && *step == Step::ready ? "granted" : "the file was replaced";
     util::log_exchange("lock file " + path_of(*place_, file.name), "wait",
-                       !step                  ? step.error().message
-                       : *step == Step::ready ? "granted"
-                                              : "the file was replaced",
-                       asked);
+                       step ? done : step.error().message, asked);
   }
   return step;
 }
@@ -217,9 +216,11 @@ Result<Acquisition::Step> Acquisition::wait_for_slot(const std::vector<Fd>& take
     if (auto ok = tell_of_holders(); !ok) return ok.error();
     return busy();
   }
-  // Who locks a slot without having it open for writing, as no dlock does, wakes us for nothing.
+  // Who locks a slot without having it open for writing, as no dlock does, wakes us for nothing,
+  // and again and again.
   const Deadline again = after(woken_, kBetweenWakes);
-  if (Clock::now() < again) util::wait_readable(wait_.cancel.fd(), again);
+  wakes_ = Clock::now() < again ? wakes_ + 1 : 0;
+  if (wakes_ > kMostWakes) util::wait_readable(wait_.cancel.fd(), again);
   if (wait_.cancel.requested()) return cancelled();
   registration_->wait(record());
   auto main = open_lock_file(*place_, place_->leaf);  // to watch; not locked
