@@ -159,10 +159,10 @@ class Lease {
   virtual std::vector<int> witness_fds() const { return {}; }
 
   /// Gives the lock up and wakes whoever waits for it; frees it in spite of copies of
-  /// witness_fds(). Errc::lost if it was no longer ours: that must never take it from the next
+  /// witness_fds().  Errc::lost if it was no longer ours: that must never take it from the next
   /// holder.  Where Traits::ends_on is disconnect or process_exit, it is called after a loss, too:
-  /// see there. Errc::unreachable if that cannot be told: may be called again, until valid_until().
-  /// Otherwise only destroy afterwards.
+  /// see there.  Errc::unreachable if that cannot be told: may be called again, until
+  /// valid_until(). Otherwise only destroy afterwards.
   virtual Result<void> release(Deadline deadline, Cancel cancel) = 0;
 };
 

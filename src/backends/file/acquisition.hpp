@@ -42,7 +42,9 @@ class Acquisition {
   // waiting.cpp
   bool may_wait() const { return wait_.until > Clock::now(); }
   Result<Step> pass_gate();
+  Result<bool> try_main(int operation);
   Result<Step> take_main(int operation);
+  Result<void> begin_to_wait();
   Result<Step> wait_for_lock(LockFile& file, int operation);
   Result<void> try_without_gate();
   Result<Step> wait_for_slot(const std::vector<Fd>& taken);

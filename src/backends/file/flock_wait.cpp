@@ -51,21 +51,12 @@ void close_all_but(unsigned a, unsigned b) {
   close_from_to(high + 1, ~0U);
 }
 
-void write_pid(int registration) {
-  std::array<char, kPidDigits> digits;
-  auto rest = static_cast<unsigned>(getpid());
-  for (std::size_t i = digits.size(); i > 0; --i, rest /= 10) {
-    digits[i - 1] = static_cast<char>('0' + rest % 10);
-  }
-  (void)!::pwrite(registration, digits.data(), digits.size(), kPidAt);
-}
-
 [[noreturn]] void help(int fd, int operation, int report, pid_t parent, const char* name,
                        int registration) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(1);  // it died before the line above
   prctl(PR_SET_NAME, name);
-  if (registration >= 0) write_pid(registration);
+  if (registration >= 0) write_own_pid(registration);
   close_all_but(static_cast<unsigned>(fd), static_cast<unsigned>(report));
   int outcome;
   do {
@@ -83,9 +74,9 @@ Error cannot_wait(const char* what) {
 
 }  // namespace
 
-FlockWait::~FlockWait() { stop(); }
+FlockWait::~FlockWait() { stop_helper(); }
 
-void FlockWait::stop() {
+void FlockWait::stop_helper() {
   if (pid_ == 0) return;
   // By pidfd: whoever else reaps children here could let the pid be another's by now.
   syscall(SYS_pidfd_send_signal, process_.get(), SIGKILL, nullptr, 0);
@@ -96,17 +87,25 @@ void FlockWait::stop() {
 
 Result<void> FlockWait::start(const LockFile& file, int operation, std::int64_t for_pid,
                               int registration) {
-  stop();
+  file_ = file.fd.get();
+  operation_ = operation;
+  for_pid_ = for_pid;
+  registration_ = registration;
+  return start_helper();
+}
+
+Result<void> FlockWait::start_helper() {
+  stop_helper();
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return cannot_wait("pipe");
   report_.reset(ends[0]);
   const Fd write_end(ends[1]);
   std::array<char, 16> name{};  // as long as a process name may be
-  std::snprintf(name.data(), name.size(), "dlock-%lld", static_cast<long long>(for_pid));
+  std::snprintf(name.data(), name.size(), "dlock-%lld", static_cast<long long>(for_pid_));
   const pid_t parent = getpid();
   const pid_t pid = fork();
   if (pid == 0) {
-    help(file.fd.get(), operation, write_end.get(), parent, name.data(), registration);
+    help(file_, operation_, write_end.get(), parent, name.data(), registration_);
   }
   if (pid < 0) return cannot_wait("fork");
   process_.reset(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
@@ -118,7 +117,6 @@ Result<void> FlockWait::start(const LockFile& file, int operation, std::int64_t 
     return error;
   }
   pid_ = pid;
-  file_ = file.fd.get();
   return {};
 }
 
@@ -131,7 +129,8 @@ Result<FlockWait::End> FlockWait::wait(Deadline deadline, Cancel cancel, int wat
     unsigned char byte = 0;
     if (::read(report_.get(), &byte, 1) != 1) {
       ::flock(file_, LOCK_UN);  // perhaps it was granted the lock before
-      return End::killed;
+      if (auto ok = start_helper(); !ok) return ok.error();
+      return End::disturbed;
     }
     if (byte != 0) {
       return Error{Errc::unreachable, std::string("cannot lock: ") + std::strerror(byte)};
@@ -147,6 +146,7 @@ Result<FlockWait::End> wait_flock(LockFile& file, int operation, std::int64_t fo
   FlockWait waiting;
   if (auto ok = waiting.start(file, operation, for_pid, -1); !ok) return ok.error();
   auto end = waiting.wait(deadline, cancel, -1);
+  while (end && *end == FlockWait::End::disturbed) end = waiting.wait(deadline, cancel, -1);
   if (!end) return end.error();
   if (*end == FlockWait::End::granted) file.locked_by = waiting.pid();
   return end;

@@ -57,9 +57,6 @@ Result<bool> force_release(const std::shared_ptr<const LockDir>& dir, std::strin
     return errno_error(place.value()->shown, "cannot tell the holder of", errno);
   }
   auto end = wait_flock(registration, LOCK_SH, getpid(), deadline, Cancel());
-  while (end && *end == FlockWait::End::killed) {
-    end = wait_flock(registration, LOCK_SH, getpid(), deadline, Cancel());
-  }
   if (!end) return end.error();
   if (*end != FlockWait::End::granted && state_of(registration) != State::told) {
     return does_not_answer(key, holder->record.owner);

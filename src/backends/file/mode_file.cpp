@@ -61,7 +61,6 @@ Result<LockFile> take_latch(const Place& place, const Request& request, const Wa
       if (*end == FlockWait::End::cancelled) {
         return Error{Errc::cancelled, "stopped waiting for " + place.shown};
       }
-      if (*end == FlockWait::End::killed) continue;
       if (*end == FlockWait::End::timed_out) {
         if (Clock::now() < patience) continue;
         return Error{Errc::unreachable, "another process holds " +

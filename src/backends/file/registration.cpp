@@ -58,6 +58,15 @@ Fd open_roster(const Place& place) {
                      O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 }
 
+void write_own_pid(int registration) {
+  std::array<char, kPidDigits> digits;
+  auto rest = static_cast<unsigned>(getpid());
+  for (std::size_t i = digits.size(); i > 0; --i, rest /= 10) {
+    digits[i - 1] = static_cast<char>('0' + rest % 10);
+  }
+  (void)!::pwrite(registration, digits.data(), digits.size(), kPidAt);
+}
+
 bool is_registration(std::string_view name) {
   if (name.size() < kTimeDigits + 3 || (name[0] != kHolder && name[0] != kWaiter)) return false;
   constexpr std::string_view kRest = "0123456789abcdef-";
@@ -135,10 +144,7 @@ void Registration::wait(const Record& record) {
 
 void Registration::locks_by_itself() {
   if (!file_ || lock_pid_ == getpid()) return;
-  std::array<char, kPidDigits + 1> digits{};
-  std::snprintf(digits.data(), digits.size(), "%0*d", static_cast<int>(kPidDigits),
-                static_cast<int>(getpid()));
-  (void)!::pwrite(file_.get(), digits.data(), kPidDigits, kPidAt);
+  write_own_pid(file_.get());
   lock_pid_ = getpid();
 }
 

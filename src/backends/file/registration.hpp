@@ -76,16 +76,19 @@ class Registration {
 // The parts of a registration, for those who read it: `t 0000004121 00000000004026531836\n`, the
 // record, and perhaps a revocation.
 
-inline constexpr std::size_t kHeadSize = 34;
-/// Ten digits: as /proc/locks has the process that locks the lock file, or is to.
+/// As /proc/locks has the process that locks the lock file, or is to.
 inline constexpr std::size_t kPidAt = 2;
 inline constexpr std::size_t kPidDigits = 10;
-/// Twenty digits: of the pid namespace in which that is its number.
-inline constexpr std::size_t kNamespaceAt = 13;
+/// Of the pid namespace in which that is its number.
+inline constexpr std::size_t kNamespaceAt = kPidAt + kPidDigits + 1;
 inline constexpr std::size_t kNamespaceDigits = 20;
+inline constexpr std::size_t kHeadSize = kNamespaceAt + kNamespaceDigits + 1;
+
+/// That of the calling process, into the file that has this descriptor.  Async-signal-safe.
+void write_own_pid(int registration);
 
 /// The first letter of the name of a registration: for those who count, and who look only at
-/// holders. Whoever is trying has that of a holder, which most become at once.
+/// holders.  One that is trying has that of a holder, which most become at once.
 inline constexpr char kHolder = 'h';
 inline constexpr char kWaiter = 'w';
 bool is_registration(std::string_view name);

@@ -38,6 +38,12 @@ std::optional<std::vector<std::string>> names_in(const Fd& folder) {
   return names;
 }
 
+// Of a holder or a waiter.
+bool has_record(State state) {
+  return state == State::waits || state == State::holds || state == State::ended ||
+         state == State::told;
+}
+
 std::optional<Registered> parse(const std::string& name, std::string_view text) {
   if (text.size() < kHeadSize) return std::nullopt;
   const auto pid = util::parse_int(text.substr(kPidAt, kPidDigits), 0, INT32_MAX);
@@ -46,18 +52,8 @@ std::optional<Registered> parse(const std::string& name, std::string_view text) 
   Registered entry{.name = name, .state = static_cast<State>(text[0]), .record = {}};
   entry.lock_pid = static_cast<pid_t>(*pid);
   entry.of_this_namespace = static_cast<std::uint64_t>(*space) == util::pid_namespace();
-  switch (entry.state) {
-    case State::trying:
-    case State::let_go:
-      return entry;
-    case State::waits:
-    case State::holds:
-    case State::ended:
-    case State::told:
-      break;
-    default:
-      return std::nullopt;
-  }
+  if (entry.state == State::trying || entry.state == State::let_go) return entry;
+  if (!has_record(entry.state)) return std::nullopt;
   // Without a record it is somebody who cannot be named.
   if (auto record = parse_record(text.substr(kHeadSize))) entry.record = std::move(*record);
   if (entry.state == State::ended) {
@@ -70,8 +66,7 @@ std::optional<Registered> parse(const std::string& name, std::string_view text) 
 void add(Roster& roster, Registered entry) {
   roster.lock_pids.push_back(entry.lock_pid);
   roster.of_other_namespaces = roster.of_other_namespaces || !entry.of_this_namespace;
-  const bool recorded = entry.state != State::trying && entry.state != State::let_go;
-  if (!recorded) return;
+  if (!has_record(entry.state)) return;
   auto& side = entry.state == State::waits ? roster.waiters : roster.holders;
   side.push_back(std::move(entry));
 }

@@ -1,13 +1,13 @@
 // A slot is a FIFO, and whoever has flock(2) on it has the slot: the kernel frees it when its
 // holder dies.  The FIFO is there for those who wait for any of several slots, which flock(2)
-// cannot do. The holder has it open for writing, they for reading, and poll(2) tells them of two
+// cannot do.  The holder has it open for writing, they for reading, and poll(2) tells them of two
 // things:
 //
 // Its end, when the last descriptor of the holder is closed.  In the kernel that comes after the
 // lock on the same descriptor has gone, so who is woken by it does not come too early.
 //
 // A byte, which a holder writes after it has unlocked, in case somebody has a copy of its
-// descriptor. A byte that comes late, when the slot is taken again, wakes somebody for nothing.
+// descriptor.  A byte that comes late, when the slot is taken again, wakes somebody for nothing.
 #include "backends/file/slots.hpp"
 
 #include <fcntl.h>
@@ -16,7 +16,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 
 #include "backends/file/name.hpp"

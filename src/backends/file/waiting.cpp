@@ -78,6 +78,17 @@ Result<Acquisition::Step> Acquisition::where(const LockFile& file) const {
   return errno_error(path_of(*place_, file.name), "lock file", errno);
 }
 
+// Errc::busy if there is no time to wait.
+Result<void> Acquisition::begin_to_wait() {
+  if (!may_wait()) {
+    if (auto ok = tell_of_holders(); !ok) return ok.error();
+    return busy();
+  }
+  if (wait_.cancel.requested()) return cancelled();
+  registration_->wait(record());
+  return {};
+}
+
 // Waits until poll() says so, as long as `file` is in its place.
 Result<Acquisition::Step> Acquisition::wait_for(const LockFile& file, const Poll& poll) {
   const bool watched = watch_.add(file.fd.get(), Watch::For::replaced) &&
@@ -107,7 +118,6 @@ Result<Acquisition::Step> Acquisition::wait_for(const LockFile& file, const Poll
         if (!may_wait()) return busy();
         break;
       case FlockWait::End::disturbed:
-      case FlockWait::End::killed:
         watch_.drain();
     }
   }
@@ -119,20 +129,16 @@ Result<Acquisition::Step> Acquisition::wait_for_lock(LockFile& file, int operati
   if (!may_wait()) {
     if (auto ok = is_main ? Result<void>() : try_without_gate(); !ok) return ok.error();
     if (early_) return Step::ready;
-    if (auto ok = tell_of_holders(); !ok) return ok.error();
-    return busy();
   }
-  if (wait_.cancel.requested()) return cancelled();
   const Deadline asked = Clock::now();
-  registration_->wait(record());
+  if (auto ok = begin_to_wait(); !ok) return ok.error();
   FlockWait waiting;
-  const auto start = [&] {
-    auto ok =
-        waiting.start(file, operation, request_.owner.pid, is_main ? registration_->fd() : -1);
-    if (ok && is_main) registration_->locks_by(waiting.pid());
-    return ok;
-  };
-  if (auto ok = start(); !ok) return ok.error();
+  if (auto ok =
+          waiting.start(file, operation, request_.owner.pid, is_main ? registration_->fd() : -1);
+      !ok) {
+    return ok.error();
+  }
+  if (is_main) registration_->locks_by(waiting.pid());
   const Millis between_tries = wait_.once ? kBlindLook : kLook;
   Deadline next_try = is_main ? kNever : std::min(after(Clock::now(), between_tries), wait_.until);
   auto step = wait_for(file, [&](Deadline deadline) -> Result<FlockWait::End> {
@@ -142,9 +148,7 @@ Result<Acquisition::Step> Acquisition::wait_for_lock(LockFile& file, int operati
       if (early_) return FlockWait::End::granted;
       next_try = after(Clock::now(), between_tries);
     }
-    if (!end || *end != FlockWait::End::killed) return end;
-    if (auto ok = start(); !ok) return ok.error();
-    return FlockWait::End::disturbed;
+    return end;
   });
   watch_.clear();
   if (step && *step == Step::ready) file.locked_by = waiting.pid();
@@ -156,13 +160,18 @@ Result<Acquisition::Step> Acquisition::wait_for_lock(LockFile& file, int operati
   return step;
 }
 
-// Ready: main_ is locked, and is what others lock, too.
-Result<Acquisition::Step> Acquisition::take_main(int operation) {
+// The lock file, which is main_ then.
+Result<bool> Acquisition::try_main(int operation) {
   auto file = open_lock_file(*place_, place_->leaf);
   if (!file) return file.error();
   main_ = std::move(*file);
   registration_->locks_by_itself();
-  auto got = try_flock(*main_, *place_, operation);
+  return try_flock(*main_, *place_, operation);
+}
+
+// Ready: main_ is locked, and is what others lock, too.
+Result<Acquisition::Step> Acquisition::take_main(int operation) {
+  auto got = try_main(operation);
   if (!got) return got.error();
   if (!*got) {
     auto step = wait_for_lock(*main_, operation);
@@ -175,11 +184,7 @@ Result<Acquisition::Step> Acquisition::take_main(int operation) {
 
 // One try for a slot, which is left in early_.
 Result<void> Acquisition::try_without_gate() {
-  auto file = open_lock_file(*place_, place_->leaf);
-  if (!file) return file.error();
-  main_ = std::move(*file);
-  registration_->locks_by_itself();
-  auto got = try_flock(*main_, *place_, LOCK_SH);
+  auto got = try_main(LOCK_SH);
   if (!got) return got.error();
   if (!*got) return {};
   auto here = where(*main_);
@@ -212,17 +217,12 @@ Result<Acquisition::Step> Acquisition::pass_gate() {
 
 // All slots are taken: waits until one may be free.
 Result<Acquisition::Step> Acquisition::wait_for_slot(const std::vector<Fd>& taken) {
-  if (!may_wait()) {
-    if (auto ok = tell_of_holders(); !ok) return ok.error();
-    return busy();
-  }
   // Who locks a slot without having it open for writing, as no dlock does, wakes us for nothing,
   // and again and again.
   const Deadline again = after(woken_, kBetweenWakes);
   wakes_ = Clock::now() < again ? wakes_ + 1 : 0;
   if (wakes_ > kMostWakes) util::wait_readable(wait_.cancel.fd(), again);
-  if (wait_.cancel.requested()) return cancelled();
-  registration_->wait(record());
+  if (auto ok = begin_to_wait(); !ok) return ok.error();
   auto main = open_lock_file(*place_, place_->leaf);  // to watch; not locked
   if (!main) return main.error();
   std::vector<pollfd> fds{{wait_.cancel.fd(), POLLIN, 0}, {-1, POLLIN, 0}};
