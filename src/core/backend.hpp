@@ -117,7 +117,7 @@ class Lease {
   virtual std::optional<std::uint64_t> fence() const = 0;
 
   /// Of a slots lock: a number of 1..N that no other holder has meanwhile, the lowest that was free
-  /// at the grant; none if the service does not number them.  The child gets it as DLOCK_SLOT.
+  /// at the grant; none in the other modes.  The child gets it as DLOCK_SLOT.
   virtual std::optional<unsigned> slot() const { return std::nullopt; }
 
   /// Until when the holder may trust the lock if nothing more is heard.  Counted from before the

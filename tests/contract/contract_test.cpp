@@ -4,6 +4,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <csignal>
 #include <random>
@@ -79,26 +81,98 @@ TEST_P(Contract, SlotsAreAsManyAsAskedFor) {
   EXPECT_TRUE(is_free_for(*a, request("job")));
 }
 
-TEST_P(Contract, SlotsNeverHaveOneHolderTooMany) {
+TEST_P(Contract, EachSlotHolderHasTheLowestNumberThatIsFree) {
   NEEDS(slots);
-  std::atomic<int> holders = 0;
-  std::atomic<int> most = 0;
+  auto one = hold(*a, slots("job", 3));
+  auto two = hold(*b, slots("job", 3));
+  auto three = hold(*a, slots("job", 3));
+  EXPECT_EQ(one->slot(), 1u);
+  EXPECT_EQ(two->slot(), 2u);
+  EXPECT_EQ(three->slot(), 3u);
+  EXPECT_TRUE(release(*two));
+  EXPECT_TRUE(release(*one));
+  auto four = hold(*b, slots("job", 3));
+  EXPECT_EQ(four->slot(), 1u);
+  auto five = hold(*b, slots("job", 3));
+  EXPECT_EQ(five->slot(), 2u);
+  const LockInfo info = inspect(*b, "job");
+  EXPECT_EQ(info.holders.size(), 3u);
+  for (const Lease* lease : {three.get(), four.get(), five.get()}) {
+    EXPECT_EQ(std::count_if(info.holders.begin(), info.holders.end(),
+                            [&](const LockInfo::Holder& holder) {
+                              return holder.owner.id == lease->owner_id() &&
+                                     holder.slot == lease->slot();
+                            }),
+              1);
+  }
+}
+
+TEST_P(Contract, ARenewalKeepsTheNumberOfASlot) {
+  NEEDS(slots);
+  auto one = hold(*a, slots("job", 3));
+  auto two = hold(*b, slots("job", 3));
+  EXPECT_TRUE(release(*one));
+  EXPECT_TRUE(renew(*two));
+  EXPECT_EQ(two->slot(), 2u);
+  const LockInfo info = inspect(*a, "job");
+  ASSERT_EQ(info.holders.size(), 1u);
+  EXPECT_EQ(info.holders.front().slot, 2u);
+  one = hold(*a, slots("job", 3));
+  EXPECT_EQ(one->slot(), 1u);
+}
+
+TEST_P(Contract, OnlySlotsHaveNumbers) {
+  auto lease = hold(*a, request("job"));
+  EXPECT_EQ(lease->slot(), std::nullopt);
+  EXPECT_TRUE(release(*lease));
+  NEEDS(shared);
+  lease = hold(*a, shared("job"));
+  EXPECT_EQ(lease->slot(), std::nullopt);
+  EXPECT_EQ(inspect(*a, "job").holders.front().slot, std::nullopt);
+}
+
+TEST_P(Contract, AWaiterGetsTheNumberThatBecomesFree) {
+  NEEDS(slots);
+  auto one = hold(*a, slots("job", 2));
+  auto two = hold(*b, slots("job", 2));
+  Waiting waiter(connect(), slots("job", 2));
+  ASSERT_TRUE(waiter.blocked());
+  EXPECT_TRUE(release(*two));
+  auto lease = waiter.lease();
+  EXPECT_EQ(lease->slot(), 2u);
+}
+
+TEST_P(Contract, TheNumberOfAHolderThatHasDiedIsFree) {
+  NEEDS(slots);
+  if (!expires()) return;
+  auto one = hold(*a, request("job", Mode::slots, 2, kShortTtl));
+  one.reset();
+  auto two = hold(*b, request("job", Mode::slots, 2, kShortTtl));  // perhaps the other one
+  auto three = hold(*b, request("job", Mode::slots, 2, kShortTtl));
+  EXPECT_NE(two->slot(), three->slot());
+}
+
+TEST_P(Contract, SlotsNeverHaveOneHolderTooManyNorOneNumberTwice) {
+  NEEDS(slots);
+  constexpr unsigned kSlots = 3;
+  std::array<std::atomic<int>, kSlots + 1> holders{};  // of each number
   std::vector<std::thread> threads;
-  for (int i = 0; i < 6; ++i) {
+  for (int i = 0; i < 7; ++i) {
     threads.emplace_back([&, client = connect()] {
       for (int round = 0; round < 15; ++round) {
-        auto lease = hold(*client, slots("job", 2));
+        auto lease = hold(*client, slots("job", kSlots));
         if (!lease) return;
-        const int now = ++holders;
-        if (now > most) most = now;
+        const unsigned slot = lease->slot().value_or(0);
+        ASSERT_GE(slot, 1u);
+        ASSERT_LE(slot, kSlots);
+        EXPECT_EQ(++holders.at(slot), 1) << "holders of number " << slot;
         std::this_thread::yield();
-        --holders;
+        --holders.at(slot);
         EXPECT_TRUE(release(*lease));
       }
     });
   }
   for (auto& thread : threads) thread.join();
-  EXPECT_LE(most, 2);
 }
 
 TEST_P(Contract, ModesThatCannotBeMixedAreRefusedAtOnceNamingBoth) {
