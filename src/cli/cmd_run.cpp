@@ -10,6 +10,7 @@
 #include "cli/values.hpp"
 #include "core/key.hpp"
 #include "util/duration.hpp"
+#include "util/text.hpp"
 
 namespace dlock::cli {
 namespace {
@@ -18,18 +19,22 @@ namespace {
 constexpr std::array kOnLost{OnLost::term, OnLost::kill, OnLost::ignore};
 constexpr std::array kLeftovers{Leftovers::ignore, Leftovers::wait, Leftovers::kill};
 
-void take_key(const Settings& settings, RunSpec& spec) {
-  const Setting* key = settings.find("key");
-  if (key == nullptr) {
+void take_keys(const Settings& settings, RunSpec& spec) {
+  const Setting* keys = settings.find("key");
+  if (keys == nullptr) {
     refuse_usage("which lock? name it: dlock run --key NAME -- COMMAND; see: dlock help run");
   }
-  if (key->values.size() > 1) {
-    refuse_usage("--key is given " + std::to_string(key->values.size()) +
-                 " times, but a run takes one lock; for two locks, nest: "
-                 "dlock run -k ONE -- dlock run -k TWO -- COMMAND");
+  if (keys->values.size() > kMostKeys) {
+    refuse_usage("--key is given " + std::to_string(keys->values.size()) +
+                 " times; a run takes at most " + std::to_string(kMostKeys) + " locks");
   }
-  if (auto ok = check_key(key->text()); !ok) refuse(*key, ok.error().message);
-  spec.key = key->text();
+  for (const std::string& key : keys->values) {
+    if (auto ok = check_key(key); !ok) refuse(*keys, ok.error().message);
+    if (std::find(spec.keys.begin(), spec.keys.end(), key) != spec.keys.end()) {
+      refuse_usage("--key " + util::in_quotes(key) + " is given twice");
+    }
+    spec.keys.push_back(key);
+  }
 }
 
 void take_mode(const Settings& settings, const BackendEntry& entry, RunSpec& spec) {
@@ -88,7 +93,7 @@ RunPlan plan_run(const Invocation& invocation, std::span<const BackendEntry> bac
   Settings settings = given_settings(invocation);
   set_log_from(settings);  // for what may be wrong with the config file
   RunSpec spec{.argv = invocation.wrapped};
-  take_key(settings, spec);
+  take_keys(settings, spec);
   const auto config = load_config(settings);
   Selection selection = select_backend(settings, config, backends);
 

@@ -14,15 +14,18 @@ constexpr std::int64_t kHoursMs = 3'600'000;
 constexpr std::array kFlags{
     Flag{.name = "key",
          .letter = 'k',
+         .kind = ValueKind::list,
          .value = "KEY",
          .group = Group::lock,
          .commands = kWithLock,
          .variable = false,
          .config = false,
+         .section = "SEVERAL LOCKS",
          .brief = "name of the lock",
          .text =
              "It is 1 to 255 bytes of UTF-8 without control characters. All who use the same name "
-             "with the same backend share one lock. Upper and lower case differ in every backend."},
+             "with the same backend share one lock. Upper and lower case differ in every backend. "
+             "Given several times, dlock takes all these locks, or none."},
     Flag{.name = "nonblock",
          .letter = 'n',
          .kind = ValueKind::boolean,

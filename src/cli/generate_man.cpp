@@ -10,6 +10,7 @@
 #include "cli/print_text.hpp"
 #include "cli/version.hpp"
 #include "engine/exit_status.hpp"
+#include "engine/run.hpp"
 
 namespace dlock::cli {
 namespace {
@@ -265,6 +266,7 @@ std::string generate_man(std::span<const BackendEntry> backends) {
   out += status_section();
   out += man::kStatusFile;
   out += man::kSignals;
+  out += replaced(man::kSeveral, "%MOST_KEYS%", std::to_string(kMostKeys));
   out += man::kNested;
   out += man::kOutages;
   out += man::kFile;

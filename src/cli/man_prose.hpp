@@ -241,6 +241,19 @@ and the backend
 the number of the slot, from 1 to N.
 No other holder has the same number at the same time; dlock takes the lowest free one;
 .TP
+.BR DLOCK_KEYS ", " DLOCK_TOKENS ", " DLOCK_FENCES
+the same of each lock that the run has, a line for each
+.BR \-\-key ,
+in the order in which they were given; a line of
+.B DLOCK_FENCES
+is empty where there is no fencing token.
+.BR DLOCK_KEY ,
+.BR DLOCK_TOKEN ,
+.B DLOCK_FENCE
+and
+.B DLOCK_SLOT
+are those of the first;
+.TP
 .B DLOCK_SUPERVISORS
 the addresses at which nested runs find the holder: see
 .BR "NESTED RUNS" .
@@ -302,6 +315,47 @@ shows it as
 .RI \(lqlock\ supervisor\ for\ pid\  N \(rq,
 so that killing dlock by its name leaves it to end the command.
 A SIGTERM sent to it means the same as one sent to dlock.
+)";
+
+inline constexpr std::string_view kSeveral = R"(.SH SEVERAL LOCKS
+With
+.B \-\-key
+given several times (at most %MOST_KEYS% times), dlock takes all these locks before
+it starts the command, and releases all of them when the command has ended.
+They are in the same backend, and
+.BR \-\-shared ,
+.BR \-\-slots ,
+.B \-\-ttl
+and
+.B \-\-wait
+hold for each of them.
+.PP
+dlock takes them one after the other, in the order of their bytes and not in the
+order of the command line.
+All runs take theirs in this order, so two runs never wait for each other.
+A nested run can: one that holds
+.B b
+and asks for
+.B a
+can wait for another that holds
+.B a
+and asks for
+.BR b .
+Let the outer run take both.
+.PP
+.B \-\-wait
+limits the whole time.
+While dlock waits for one lock it holds, and renews, those before it: others wait
+for these meanwhile.
+If dlock loses one of them before it has them all, it gives the others back, prints
+a warning, and starts again, as long as
+.B \-\-wait
+is not over.
+If one of the locks cannot be acquired, the exit status says why, the message says
+which, and none is held.
+.PP
+Once the command runs, it is ended as soon as one of the locks is lost, with exit
+status 79.
 )";
 
 inline constexpr std::string_view kNested = R"(.SH NESTED RUNS

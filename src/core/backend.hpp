@@ -93,6 +93,8 @@ struct Wait {
   /// Called on the waiting thread with what is known of the lock: once when it is found held, and
   /// again when the holder changes.  Must not block.  Empty: nobody wants to know.
   std::function<void(const LockInfo&)> on_blocked;
+  /// The service has answered an acquire() of this caller before: an outage is waited out.
+  bool reached = false;
   bool once = false;  // on_blocked is to be called once only: a waiter need not wake for more
 };
 

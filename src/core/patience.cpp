@@ -34,7 +34,8 @@ Patience::Patience(const Wait& wait, Millis connect_timeout, std::string_view ke
       connect_timeout_(connect_timeout),
       key_(key),
       first_contact_until_(after(Clock::now(), connect_timeout)),
-      tries_once_(wait.until <= Clock::now()) {}
+      tries_once_(wait.until <= Clock::now()),
+      was_answered_(wait.reached) {}
 
 void Patience::answered() { was_answered_ = true; }
 

@@ -15,7 +15,7 @@ namespace dlock {
 /// something behind.
 inline constexpr Millis kFarewell{2'000};
 
-/// Of one acquire().  A service that has never answered is tried for the connect timeout, or until
+/// Of one acquire().  A service that has never answered (see Wait::reached, too) is tried for the connect timeout, or until
 /// the wait is over if that is sooner.  If it then says that it has no room for one more client
 /// (Error::is_full), it counts as one that has answered: that is waited for until the wait is over,
 /// with one message when the outage begins and one when it ends.  A service that comes and goes is
@@ -51,7 +51,7 @@ class Patience {
   const std::string key_;
   const Deadline first_contact_until_;
   const bool tries_once_;
-  bool was_answered_ = false;
+  bool was_answered_;
   bool was_full_ = false;  // once; the last try before the end of the time may be cut short
   // Of the present outage, or the last one.
   unsigned failures_ = 0;               // of tries

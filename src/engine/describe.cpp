@@ -28,6 +28,18 @@ std::string holder_in_words(const LockInfo::Holder& holder) {
   return what.empty() ? out : out + " (" + what + ')';
 }
 
+std::string keys_in_words(std::span<const std::string> keys) {
+  constexpr std::size_t kMost = 3;
+  std::string out;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const bool is_last = i + 1 == keys.size();
+    if (i > 0) out += is_last || (i + 1 == kMost && keys.size() > kMost) ? " and " : ", ";
+    if (i + 1 == kMost && !is_last) return out + std::to_string(keys.size() - i) + " more";
+    out += util::in_quotes(keys[i]);
+  }
+  return out;
+}
+
 std::string holders_in_words(const LockInfo& info) {
   if (info.holders.empty()) return "an unknown holder";
   std::string out = holder_in_words(info.holders.front());

@@ -1,11 +1,15 @@
 // Locks in words, for messages on stderr.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "core/backend.hpp"
 
 namespace dlock {
+
+/// `"a"`, `"a" and "b"`, `"a", "b" and 3 more`.
+std::string keys_in_words(std::span<const std::string> keys);
 
 /// `web-3 pid 4121 (./cron.sh)`.
 std::string holder_in_words(const LockInfo::Holder& holder);

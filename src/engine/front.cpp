@@ -129,7 +129,7 @@ class Front {
 
   std::optional<ToFront> blocked_;
   Deadline blocked_since_ = kNever;
-  std::string said_;  // the holder that the last message named
+  std::pair<std::uint32_t, std::string> said_;  // the key and the holder of the last message
   Deadline show_at_ = kNever;
 
   bool supervisor_gone_ = false;
@@ -212,13 +212,14 @@ void Front::show_waiting(Deadline now) {
   const auto waiting = blocked_->waiting < 0
                            ? std::nullopt
                            : std::optional(static_cast<unsigned>(blocked_->waiting));
-  const std::string message = "waiting for " + util::in_quotes(context_.spec.key) + ": " +
-                              held_in_words(holder, held, waiting);
+  const std::string& key = context_.spec.keys.at(blocked_->key);
+  const std::string message =
+      "waiting for " + util::in_quotes(key) + ": " + held_in_words(holder, held, waiting);
   if (util::log_has_terminal()) {
     util::log_status_line(message);
     show_at_ = after(now, kTick);
-  } else if (said_ != holder) {
-    said_ = holder;
+  } else if (said_ != std::pair(blocked_->key, holder)) {
+    said_ = {blocked_->key, holder};
     util::log(Level::note, message);
   }
 }
@@ -234,7 +235,7 @@ void Front::read_link() {
   while (const auto message = link_.receive(&witness_)) {
     if (message->kind == ToFront::Kind::blocked) {
       on_blocked(*message);
-    } else {
+    } else if (message->kind == ToFront::Kind::granted) {
       on_granted();
     }
   }
@@ -278,10 +279,12 @@ int Front::report_take_over(std::string reason) {
   if (had_lock) {
     out.name = "lost";
     out.exit_status = exit_status::kLost;
-    reason = "lost " + util::in_quotes(context_.spec.key) + ": " + reason + "; ended " +
+    const bool one = context_.spec.keys.size() == 1;
+    reason = "lost " + keys_in_words(context_.spec.keys) + ": " + reason + "; ended " +
              context_.spec.argv.front();
     if (lease_end != kNever && lease_end > now) {
-      reason += "; the lock expires in " + util::format_duration(remaining(lease_end, now));
+      reason += std::string(one ? "; the lock expires" : "; the first lock expires") + " in " +
+                util::format_duration(remaining(lease_end, now));
     }
     const Deadline granted_at{Deadline::duration(context_.page.granted_at.load())};
     out.held = std::chrono::duration_cast<Millis>(now - granted_at);
@@ -295,7 +298,7 @@ int Front::report_take_over(std::string reason) {
   }
   out.reason = reason;
   util::log(Level::error, reason);
-  context_.status_file.write(context_.spec.key, out);
+  context_.status_file.write(context_.spec.keys.front(), out);
   util::log_flush();
   return out.exit_status;
 }

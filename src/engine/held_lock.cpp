@@ -20,41 +20,50 @@ constexpr Millis kSoon{2'000};  // a keeper stops, and a service restarts
 
 }  // namespace
 
-HeldLock::HeldLock(std::unique_ptr<Lease> lease, Spec spec, SharedPage& page)
+HeldLock::HeldLock(std::unique_ptr<Lease> lease, Spec spec, LeaseEnd& end)
     : spec_(std::move(spec)),
+      owner_id_(lease->owner_id()),
       fence_(lease->fence()),
       slot_(lease->slot()),
-      page_(page),
+      witness_(lease->witness_fds()),
+      end_(end),
       lease_(std::move(lease)) {
-  page.set_lease_end(lease_->valid_until());
-  page.fence = fence_.value_or(0);
-  page.granted_at = granted_at_.time_since_epoch().count();
+  end_.set(lease_->valid_until());
+}
+
+HeldLock::~HeldLock() {
+  keeper_.reset();  // it moves the end
+  end_.set(kNever);
 }
 
 Deadline HeldLock::keeper_starts_at() const {
   return after(granted_at_, std::min(kKeeperStarts, spec_.ttl / 3));
 }
 
-void HeldLock::start_keeper() {
+void HeldLock::start_keeper(Deadline starts) {
   keeper_ = std::make_unique<LeaseKeeper>(
-      std::move(lease_), LeaseKeeper::Spec{spec_.key, spec_.ttl, spec_.margins}, page_);
+      std::move(lease_), LeaseKeeper::Spec{spec_.key, spec_.ttl, spec_.margins, starts}, end_);
+}
+
+void HeldLock::keep() {
+  if (!keeper_) start_keeper(keeper_starts_at());
 }
 
 std::optional<Error> HeldLock::look(Deadline now) {
   if (loss_) return loss_;
   if (keeper_) loss_ = keeper_->loss();
   loss_is_certain_ = loss_.has_value();
-  if (!loss_ && now >= spec_.margins.term_at(page_.lease_end())) {
+  if (!loss_ && now >= spec_.margins.term_at(end_.get())) {
     const auto trouble = keeper_ ? keeper_->trouble() : std::nullopt;
     loss_ = Error{Errc::lost, trouble ? trouble->message : "it could not be renewed in time"};
   }
-  if (!loss_ && !keeper_ && (now >= keeper_starts_at() || has_news())) start_keeper();
+  if (!loss_ && !keeper_ && (now >= keeper_starts_at() || has_news())) start_keeper(now);
   return loss_;
 }
 
 Deadline HeldLock::next_deadline() const {
   if (loss_) return kNever;
-  const Deadline margin = spec_.margins.term_at(page_.lease_end());
+  const Deadline margin = spec_.margins.term_at(end_.get());
   return keeper_ ? margin : std::min(margin, keeper_starts_at());
 }
 
@@ -81,7 +90,7 @@ Result<void> HeldLock::release(Cancel impatience) {
   // that is kept by this machine is free only then.
   const bool after_loss = loss_ && (spec_.ends_on == Traits::EndsOn::disconnect ||
                                     spec_.ends_on == Traits::EndsOn::process_exit);
-  const Deadline lease_end = page_.lease_end();
+  const Deadline lease_end = end_.get();
   const Deadline soon = after(Clock::now(), kSoon);
   const std::unique_ptr<Lease> lease = take_lease(after_loss ? soon : std::min(lease_end, soon));
   if (loss_is_certain_ && !after_loss) return {};
@@ -112,20 +121,13 @@ Result<void> HeldLock::release(Cancel impatience) {
   return Error{Errc::unreachable, message};
 }
 
-void HeldLock::release_at(Deadline until) {
-  if (Clock::now() < until) {
-    const Deadline end = page_.lease_end();
-    lease_ = take_lease(end == kNever ? after(Clock::now(), kSoon) : end);
-    keeper_.reset();
-    if (!lease_) return;
-    const auto told = lease_->end_command(until, answered_by(page_.lease_end()), Cancel());
-    if (told && spec_.ends_on == Traits::EndsOn::ttl) return;
-  }
-  for (Deadline now = Clock::now(); now < until && !look(now); now = Clock::now()) {
-    std::array<pollfd, 1> fds{{{lost_fd(), POLLIN, 0}}};
-    util::poll(fds, std::min(until, next_deadline()));
-  }
-  (void)release(Cancel());
+bool HeldLock::end_command(Deadline until) {
+  const Deadline end = end_.get();
+  lease_ = take_lease(end == kNever ? after(Clock::now(), kSoon) : end);
+  keeper_.reset();
+  if (!lease_) return true;  // a renewal hangs
+  const auto told = lease_->end_command(until, answered_by(end_.get()), Cancel());
+  return told && spec_.ends_on == Traits::EndsOn::ttl;
 }
 
 }  // namespace dlock

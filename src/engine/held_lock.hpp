@@ -1,9 +1,12 @@
-// A lock that this run holds, from the grant to its release: keeps it, and gives it up in the end.
+// One lock that this run holds, from the grant to its release: keeps it, and gives it up in the
+// end.
 #pragma once
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "core/backend.hpp"
 #include "engine/lease_keeper.hpp"
@@ -19,18 +22,30 @@ class HeldLock {
     Margins margins;
     Millis network_timeout;
     Traits::EndsOn ends_on;
+    bool borrowed = false;  // from a run above this one, which lends it
   };
-  HeldLock(std::unique_ptr<Lease> lease, Spec spec, SharedPage& page);
+  /// `end` is where the end of the lease stands while it is held; kNever after that.
+  HeldLock(std::unique_ptr<Lease> lease, Spec spec, LeaseEnd& end);
+  ~HeldLock();
 
+  const std::string& key() const { return spec_.key; }
+  bool borrowed() const { return spec_.borrowed; }
+  const std::string& owner_id() const { return owner_id_; }
   Deadline granted_at() const { return granted_at_; }
+  Deadline lease_end() const { return end_.get(); }
   Millis ttl() const { return spec_.ttl; }
   std::optional<std::uint64_t> fence() const { return fence_; }
   std::optional<unsigned> slot() const { return slot_; }
+  std::span<const int> witness() const { return witness_; }
+
+  /// Has the lock kept in the background from now on, for a caller that does not look().
+  void keep();
 
   /// Starts the keeper when it is time, or when the service has news: a job that is done within a
   /// second pays for no thread and no subscription.  Why the lock is lost, by the keeper's word or
   /// by the clock; none while it is ours.
   std::optional<Error> look(Deadline now);
+  bool is_lost() const { return loss_.has_value(); }  // said look()
   Deadline next_deadline() const;  // when look() is to be called again at the latest
   int lost_fd() const;             // or when this is readable; -1: there is none
 
@@ -40,12 +55,12 @@ class HeldLock {
   /// Errc::unreachable if it is left to end by itself, which has been said then.
   Result<void> release(Cancel impatience);
 
-  /// The command has ended: keeps the lock until `until` (--min-hold) and releases it.  If the lock
-  /// can be made to expire then by itself, returns at once.
-  void release_at(Deadline until);
+  /// The command has ended, and the lock is to be kept until `until` (--min-hold).  True: then it
+  /// expires by itself.  False: it is to be kept, and released.
+  bool end_command(Deadline until);
 
  private:
-  void start_keeper();
+  void start_keeper(Deadline starts);
   Deadline keeper_starts_at() const;
   Deadline answered_by(Deadline latest) const;
   bool has_news() const;
@@ -53,9 +68,11 @@ class HeldLock {
 
   const Spec spec_;
   const Deadline granted_at_ = Clock::now();
-  std::optional<std::uint64_t> fence_;
-  std::optional<unsigned> slot_;
-  SharedPage& page_;
+  const std::string owner_id_;
+  const std::optional<std::uint64_t> fence_;
+  const std::optional<unsigned> slot_;
+  const std::vector<int> witness_;
+  LeaseEnd& end_;
   std::unique_ptr<Lease> lease_;  // the keeper's once there is one
   std::unique_ptr<LeaseKeeper> keeper_;
   std::optional<Error> loss_;

@@ -29,21 +29,22 @@ Fd make_event() { return Fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)); }
 }  // namespace
 
 struct LeaseKeeper::State {
-  State(std::unique_ptr<Lease> lease_to_keep, Spec keeper_spec, SharedPage& shared_page)
+  State(std::unique_ptr<Lease> lease_to_keep, Spec keeper_spec, LeaseEnd& lease_end)
       : lease(std::move(lease_to_keep)),
         spec(std::move(keeper_spec)),
-        page(shared_page),
-        schedule(lease->valid_until(), spec.ttl, spec.margins, std::random_device{}()) {}
+        schedule(lease->valid_until(), spec.ttl, spec.margins, std::random_device{}()),
+        end(&lease_end) {}
 
+  bool wait_for_start();  // false: stopped
   void keep();
   bool renew();  // false: lost
+  void move_end();
   void set_loss(Error error);
   void set_trouble(std::optional<Error> error);
 
   // The thread's alone until `done` is readable.
   std::unique_ptr<Lease> lease;
   const Spec spec;
-  SharedPage& page;
   LeaseSchedule schedule;
 
   const Fd stop = make_event();
@@ -52,6 +53,7 @@ struct LeaseKeeper::State {
 
   // Touched by both.
   std::mutex mutex;
+  LeaseEnd* end;  // null once this thread is left behind: it may be another lock's by then
   std::optional<Error> loss;
   std::optional<Error> trouble;
 
@@ -71,6 +73,11 @@ void LeaseKeeper::State::set_trouble(std::optional<Error> error) {
   trouble = std::move(error);
 }
 
+void LeaseKeeper::State::move_end() {
+  const std::lock_guard lock(mutex);
+  if (end != nullptr) end->set(schedule.valid_until());
+}
+
 bool LeaseKeeper::State::renew() {
   const Deadline asked = Clock::now();
   const auto result = lease->renew(schedule.attempt_until(asked), Cancel(stop.get()));
@@ -82,7 +89,7 @@ bool LeaseKeeper::State::renew() {
       return false;
     }
     set_trouble(std::nullopt);
-    page.set_lease_end(schedule.valid_until());
+    move_end();
     if (was_failing)
       util::log(util::Level::note, "renewed " + util::in_quotes(spec.key) + " again");
     return true;
@@ -105,10 +112,21 @@ bool LeaseKeeper::State::renew() {
   return true;
 }
 
+bool LeaseKeeper::State::wait_for_start() {
+  while (Clock::now() < spec.starts) {
+    std::array<pollfd, 2> fds{{{stop.get(), POLLIN, 0}, {lease->event_fd(), POLLIN, 0}}};
+    util::poll(fds, spec.starts);
+    if (fds[0].revents != 0) return false;
+    if (fds[1].revents != 0 && lease->has_news()) return true;
+  }
+  return true;
+}
+
 void LeaseKeeper::State::keep() {
-  lease->subscribe();
+  const bool starts = wait_for_start();
+  if (starts) lease->subscribe();
   Deadline next{};  // at once, for what happened before that
-  for (;;) {
+  while (starts) {
     const int event = lease->event_fd();
     std::array<pollfd, 2> fds{{{stop.get(), POLLIN, 0}, {event, POLLIN, 0}}};
     util::poll(fds, next);
@@ -124,8 +142,8 @@ void LeaseKeeper::State::keep() {
   ring(done);
 }
 
-LeaseKeeper::LeaseKeeper(std::unique_ptr<Lease> lease, Spec spec, SharedPage& page)
-    : state_(std::make_shared<State>(std::move(lease), std::move(spec), page)) {
+LeaseKeeper::LeaseKeeper(std::unique_ptr<Lease> lease, Spec spec, LeaseEnd& end)
+    : state_(std::make_shared<State>(std::move(lease), std::move(spec), end)) {
   try {
     state_->thread = std::thread([state = state_] { state->keep(); });
   } catch (const std::system_error& error) {
@@ -137,7 +155,7 @@ LeaseKeeper::LeaseKeeper(std::unique_ptr<Lease> lease, Spec spec, SharedPage& pa
 }
 
 LeaseKeeper::~LeaseKeeper() {
-  if (state_) stop(kNever);
+  if (!left_behind_) stop(kNever);
 }
 
 int LeaseKeeper::lost_fd() const { return state_->lost.get(); }
@@ -156,6 +174,9 @@ std::unique_ptr<Lease> LeaseKeeper::stop(Deadline deadline) {
   ring(state_->stop);
   if (!util::wait_readable(state_->done.get(), deadline)) {
     if (state_->thread.joinable()) state_->thread.detach();
+    left_behind_ = true;
+    const std::lock_guard lock(state_->mutex);
+    state_->end = nullptr;
     return nullptr;
   }
   if (state_->thread.joinable()) state_->thread.join();

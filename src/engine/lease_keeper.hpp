@@ -20,10 +20,10 @@ class LeaseKeeper {
     std::string key;  // for messages
     Millis ttl;
     Margins margins;
+    Deadline starts{};  // sleeps until then, unless the service has news
   };
-  /// `end` is moved by each success.  It lives as long as the process: a renewal that hangs is left
-  /// behind by stop(), and may still come back.
-  LeaseKeeper(std::unique_ptr<Lease> lease, Spec spec, SharedPage& page);
+  /// `end` is moved by each success, until stop() has returned.
+  LeaseKeeper(std::unique_ptr<Lease> lease, Spec spec, LeaseEnd& end);
   ~LeaseKeeper();  // stops, and abandons the lease
 
   int lost_fd() const;             // readable once the lock is certainly lost
@@ -31,11 +31,13 @@ class LeaseKeeper {
   std::optional<Error> trouble();  // why the last renewal failed; none if it succeeded
 
   /// Ends the renewals and hands the lease back, to be released by the caller.  Null if a renewal
-  /// hangs and does not heed its Cancel by `deadline`: then the lock is left to expire.
+  /// hangs and does not heed its Cancel by `deadline`: then the lock is left to expire, and what
+  /// comes of that renewal counts for nothing.
   std::unique_ptr<Lease> stop(Deadline deadline);
 
  private:
   struct State;
+  bool left_behind_ = false;
   std::shared_ptr<State> state_;  // shared with a thread that may have to be left behind
 };
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
 #include <new>
 #include <type_traits>
 
@@ -14,10 +15,17 @@
 
 namespace dlock {
 
-ToFront ToFront::blocked_by(std::string_view holder, std::optional<Millis> held,
+Deadline SharedPage::lease_end() const {
+  Deadline first = kNever;
+  for (const LeaseEnd& lease : leases) first = std::min(first, lease.get());
+  return first;
+}
+
+ToFront ToFront::blocked_by(std::size_t key, std::string_view holder, std::optional<Millis> held,
                             std::optional<unsigned> waiting) {
   ToFront out;
   out.kind = Kind::blocked;
+  out.key = static_cast<std::uint32_t>(key);
   if (held) out.held_ms = held->count();
   if (waiting) out.waiting = *waiting;
   holder.copy(out.holder.data(), out.holder.size() - 1);
@@ -38,7 +46,9 @@ bool LinkEnd<In, Out>::send(const Out& message, std::span<const int> passed) {
 template <class In, class Out>
 std::optional<In> LinkEnd<In, Out>::receive(std::vector<Fd>* passed) {
   In message;
-  const ssize_t got = util::receive_datagram(fd_.get(), &message, sizeof(message), passed);
+  std::vector<Fd> came;
+  const ssize_t got = util::receive_datagram(fd_.get(), &message, sizeof(message), &came);
+  if (passed != nullptr) std::move(came.begin(), came.end(), std::back_inserter(*passed));
   if (got == static_cast<ssize_t>(sizeof(message))) return message;
   if (got >= 0 || errno != EAGAIN) close();  // if it was an error, the other process is to notice
   return std::nullopt;

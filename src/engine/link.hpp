@@ -9,15 +9,26 @@
 #include <string>
 #include <vector>
 
+#include "engine/run.hpp"
 #include "util/clock.hpp"
 #include "util/fd.hpp"
 
 namespace dlock {
 
+/// Until when a lock is ours; kNever where nothing ends it, or while there is none.
+class LeaseEnd {
+ public:
+  Deadline get() const { return Deadline(Deadline::duration(instant_.load())); }
+  void set(Deadline end) { instant_ = end.time_since_epoch().count(); }
+
+ private:
+  std::atomic<Deadline::rep> instant_{kNever.time_since_epoch().count()};
+};
+
 /// Written by the supervisor, read by the front even while the supervisor is stopped.
 struct SharedPage {
-  std::atomic<Deadline::rep> valid_until{Deadline::max().time_since_epoch().count()};
-  /// From the grant until the tree is dead: the front watches valid_until.
+  std::array<LeaseEnd, kMostKeys> leases;
+  /// From the grant until the tree is dead: the front watches lease_end().
   std::atomic<bool> guarded{false};
   std::atomic<Millis::rep> kill_after{0};  // of Margins, from then on
   std::atomic<bool> granted{false};
@@ -29,8 +40,8 @@ struct SharedPage {
   std::atomic<int> exit_status{0};
   std::atomic<bool> left_behind{false};  // it stays to keep the lock: do not wait for it
 
-  Deadline lease_end() const { return Deadline(Deadline::duration(valid_until.load())); }
-  void set_lease_end(Deadline end) { valid_until = end.time_since_epoch().count(); }
+  /// That of the lock that ends first.
+  Deadline lease_end() const;
 };
 
 struct ToSupervisor {
@@ -45,15 +56,17 @@ struct ToSupervisor {
 
 struct ToFront {
   enum class Kind {
-    blocked,  // another holds the lock: what the waiting message is made of
-    granted,  // with copies of Lease::witness_fds()
+    blocked,  // another holds a lock: what the waiting message is made of
+    witness,  // copies of Lease::witness_fds(), of one lock
+    granted,  // all locks
   };
   Kind kind = Kind::granted;
+  std::uint32_t key = 0;      // blocked: which of RunSpec::keys
   std::int64_t held_ms = -1;  // -1: not known
   std::int64_t waiting = -1;
   std::array<char, 1'024> holder{};  // a text that ends with a 0
 
-  static ToFront blocked_by(std::string_view holder, std::optional<Millis> held,
+  static ToFront blocked_by(std::size_t key, std::string_view holder, std::optional<Millis> held,
                             std::optional<unsigned> waiting);
   std::optional<Millis> held() const;
 };
@@ -69,6 +82,7 @@ class LinkEnd {
   /// although the other end is open.
   bool send(const Out& message, std::span<const int> passed = {});
   /// The next message; none if there is none now, or if the other end is closed (closed()).
+  /// `passed` takes the descriptors that came with it, behind those that it has.
   std::optional<In> receive(std::vector<Fd>* passed = nullptr);
   bool closed() const { return !fd_; }
   void close() { fd_.reset(); }

@@ -80,11 +80,19 @@ Below is_lender_above_us(int socket) {
   return peer ? above_us(peer->pid) : Below::no;
 }
 
+// Null: it is not lent.
+const Loan* find_loan(std::span<const Loan> loans, const Question& question) {
+  const std::string_view asked_for(question.owner_id.data(), question.owner_id.size());
+  for (const Loan& loan : loans) {
+    if (loan.owner_id == asked_for) return &loan;
+  }
+  return nullptr;
+}
+
 Answer make_answer(int socket, const Question& question, const Loan* loan) {
   Answer out;
   out.asked_at = question.asked_at;
-  const std::string_view asked_for(question.owner_id.data(), question.owner_id.size());
-  if (!loan || loan->owner_id != asked_for) return out;
+  if (loan == nullptr) return out;
   const auto peer = peer_of(socket);
   const Below below = peer ? below_us(peer->pid) : Below::unknown;
   if (below == Below::no) return out;
@@ -101,11 +109,14 @@ Answer make_answer(int socket, const Question& question, const Loan* loan) {
 
 }  // namespace
 
-bool Lender::open(std::string_view owner_id) {
+bool Lender::open(std::span<const std::string> owner_ids) {
   const std::string id = util::random_id();
   listener_ = util::listen_locally(id, kBacklog);
   if (!listener_ && (errno == EAFNOSUPPORT || errno == EPERM || errno == EACCES)) {
-    address_ = kCannotLend + std::string(owner_id);
+    for (const std::string& owner_id : owner_ids) {
+      if (!address_.empty()) address_ += kSeparator;
+      address_ += kCannotLend + owner_id;
+    }
     return true;
   }
   events_.reset(epoll_create1(EPOLL_CLOEXEC));
@@ -161,12 +172,13 @@ void Lender::accept_some() {
 }
 
 // False: it has ended, or is no dlock.
-bool Lender::answer(Connection& connection, const Loan* loan) const {
+bool Lender::answer(Connection& connection, std::span<const Loan> loans) const {
   const int socket = connection.socket.get();
   Question question;
   const ssize_t got = util::receive_datagram(socket, &question, sizeof(question));
   if (got < 0 && errno == EAGAIN) return true;
   if (got != static_cast<ssize_t>(sizeof(question))) return false;
+  const Loan* const loan = find_loan(loans, question);
   const Answer answer = make_answer(socket, question, loan);
   const bool yes = answer.left_ms > 0 || answer.left_ms == Answer::kForEver;
   const auto witness = yes && !connection.borrows ? loan->witness : std::span<const int>();
@@ -176,7 +188,7 @@ bool Lender::answer(Connection& connection, const Loan* loan) const {
   return sent || connection.borrows;
 }
 
-bool Lender::serve(const Loan* loan) {
+bool Lender::serve(std::span<const Loan> loans) {
   if (Clock::now() >= next_deadline()) listen(true);
   std::array<epoll_event, kMostAtOnce> events{};
   const int count = events_ ? epoll_wait(events_.get(), events.data(), kMostAtOnce, 0) : 0;
@@ -187,7 +199,7 @@ bool Lender::serve(const Loan* loan) {
       continue;
     }
     const auto ended = std::erase_if(connections_, [&](Connection& connection) {
-      return connection.socket.get() == fd && !answer(connection, loan);
+      return connection.socket.get() == fd && !answer(connection, loans);
     });
     if (ended > 0) listen(true);
   }

@@ -30,21 +30,21 @@ struct Loan {
 class Lender {
  public:
   /// Starts to listen.  False, with errno set, if the system refuses.  Where it allows no local
-  /// sockets at all (a sandbox), true: a nested run then sees the owner id in addresses(), and
-  /// fails if it asks for this lock.
-  bool open(std::string_view owner_id);
+  /// sockets at all (a sandbox), true: a nested run then sees the owner ids in addresses(), and
+  /// fails if it asks for one of these locks.
+  bool open(std::span<const std::string> owner_ids);
   /// The value of DLOCK_SUPERVISORS for the command: the addresses above this run, and its own.
   std::string addresses() const;
   /// Readable when serve() has something to do; -1 before open().
   int fd() const { return events_.get(); }
   /// Or at this time: there was no descriptor left for a connection, and none is accepted before.
   Deadline next_deadline() const { return listening_ ? kNever : listens_at_; }
-  /// Answers some of what has been asked; false if there was nothing.  Null: the lock is not lent
-  /// any more.
-  bool serve(const Loan* loan);
-  /// Whether a process that borrowed the lock has not ended yet.
+  /// Answers some of what has been asked; false if there was nothing.  What is not among the loans
+  /// is not lent, or not any more.
+  bool serve(std::span<const Loan> loans);
+  /// Whether a process that borrowed a lock has not ended yet.
   bool has_borrowers() const;
-  /// Tells all borrowers that the lock is lost.  They are borrowers until they have ended.
+  /// Tells all borrowers that their locks are lost.  They are borrowers until they have ended.
   void recall();
 
  private:
@@ -54,7 +54,7 @@ class Lender {
   };
   void accept_some();
   void listen(bool on);
-  bool answer(Connection& connection, const Loan* loan) const;
+  bool answer(Connection& connection, std::span<const Loan> loans) const;
 
   std::string address_;
   Fd events_;

@@ -1,4 +1,4 @@
-// Acquire, start, watch over, release: the one place where a lock and a process meet.
+// Acquire, start, watch over, release: the one place where locks and a process meet.
 #pragma once
 
 #include <algorithm>
@@ -17,10 +17,13 @@ enum class Leftovers { ignore, wait, kill };
 /// A job gets so long to end, unless --kill-after says otherwise.
 constexpr Millis default_kill_after(Millis ttl) { return std::min(Millis{5'000}, ttl / 4); }
 
+/// So many locks can a run have.
+inline constexpr std::size_t kMostKeys = 64;
+
 /// What `dlock run` was asked for.
 struct RunSpec {
   std::vector<std::string> argv;  // the command: at least one element, passed on byte by byte
-  std::string key;
+  std::vector<std::string> keys;  // one at least, each once; in the order given
   Mode mode = Mode::exclusive;
   unsigned slots = 1;
   Millis ttl{30'000};
@@ -37,7 +40,7 @@ struct RunSpec {
   std::string status_file;  // empty: none
 };
 
-/// Runs the command under the lock and returns dlock's exit status.  To be called from a process
+/// Runs the command under the locks and returns dlock's exit status.  To be called from a process
 /// with one thread that has initialised no client library and opened no descriptor of its own; it
 /// forks, and changes signal mask, dispositions and standard descriptors of the calling process.
 int run(const BackendEntry& entry, const Target& target, const RunSpec& spec);

@@ -16,17 +16,14 @@
 #include <exception>
 #include <new>
 
-#include "core/sharded_backend.hpp"
+#include "engine/acquisition.hpp"
 #include "engine/describe.hpp"
-#include "engine/held_lock.hpp"
 #include "engine/job.hpp"
 #include "engine/reentry.hpp"
 #include "util/duration.hpp"
-#include "util/host.hpp"
 #include "util/log.hpp"
 #include "util/poll.hpp"
 #include "util/process_title.hpp"
-#include "util/random_id.hpp"
 #include "util/text.hpp"
 
 namespace dlock {
@@ -35,8 +32,6 @@ namespace {
 using util::in_quotes;
 using util::Level;
 
-// The front reads at its leisure; a stopped one must not find its socket full.
-constexpr unsigned kMostBlockedMessages = 64;
 // Until the front has answered a grant.  It does not while it is stopped; others wait meanwhile.
 constexpr Millis kFrontAnswers{5'000};
 constexpr int kMostRounds = 64;  // of answers to runs below, before anything else is looked at
@@ -90,7 +85,7 @@ int pending_interrupt() {
   return 0;
 }
 
-// The one lock and the one command of a run.
+// The locks and the one command of a run.
 class Supervisor {
  public:
   Supervisor(const RunContext& context, SupervisorEnd link)
@@ -99,22 +94,20 @@ class Supervisor {
   [[noreturn]] void run();
 
  private:
-  std::optional<Error> adapt_to(Millis ttl);
   std::optional<Error> acquire();
-  Result<std::unique_ptr<Lease>> open_and_acquire();
-  Request make_request() const;
-  void tell_blocked(const LockInfo& info);
-  Error explain(Error error) const;
 
   void watch();
   bool finished(Deadline now);
   void look_at_clock(Deadline now);
   void read_link();
   void lend();
+  std::vector<std::pair<std::string, std::string>> environment() const;
   void start_command();
   void fail(const char* what);
   Deadline front_answers_by() const;
-  void lose(const Error& error, Deadline now);
+  void lose(const HeldLocks::Loss& loss, Deadline now);
+  const HeldLock& first() const { return *locks_.find(spec_.keys.front()); }
+  std::string keys() const { return keys_in_words(spec_.keys); }
 
   Outcome run_under_lock();
   Outcome outcome() const;
@@ -132,130 +125,38 @@ class Supervisor {
   Margins margins_{spec_.kill_after};
   Fd children_;  // signalfd of SIGCHLD
 
-  std::unique_ptr<Backend> backend_;
-  std::string owner_id_;
-  bool borrowed_ = false;           // from a run above this one, which lends it
-  Lender lender_;                   // to runs below this one
-  std::vector<int> witness_;        // the lease's
-  std::optional<ToFront> blocker_;  // the last message about the holder
-  Deadline blocker_seen_ = kNever;
-  unsigned blocked_messages_ = 0;
-
-  std::optional<HeldLock> lock_;
+  Acquisition acquisition_{context_, link_};
+  HeldLocks locks_;               // none yet, or all
+  Deadline granted_at_ = kNever;  // the last of them
+  Lender lender_;                 // to runs below this one
   Job job_{spec_.leftovers, spec_.kill_after, context_.tree};
   bool stuck_said_ = false;
   int refused_by_ = 0;              // a signal that came before the command was started
   std::optional<Outcome> failure_;  // why else the command was not started
-  std::optional<Error> loss_;
+  std::optional<HeldLocks::Loss> loss_;
   bool max_hold_over_ = false;
   bool front_gone_ = false;
   bool staying_ = false;  // the front has returned
 };
 
-Request Supervisor::make_request() const {
-  Request request{.key = spec_.key, .mode = spec_.mode, .slots = spec_.slots, .ttl = spec_.ttl};
-  request.owner.id = util::random_id();
-  request.owner.host = util::host_name();
-  request.owner.pid = context_.front;
-  request.owner.user = util::user_name();
-  request.owner.command = spec_.argv.front();
-  request.owner.label = spec_.label;
-  return request;
-}
-
-void Supervisor::tell_blocked(const LockInfo& info) {
-  const std::string holder = holders_in_words(info);
-  const auto held = info.holders.empty() ? std::nullopt : info.holders.front().held;
-  blocker_ = ToFront::blocked_by(holder, held, count_waiters(info));
-  blocker_seen_ = Clock::now();
-  if (blocked_messages_++ < kMostBlockedMessages) (void)link_.send(*blocker_);  // if it can
-}
-
-Error Supervisor::explain(Error error) const {
-  constexpr Millis kRounding{50};
-  const bool waits = spec_.wait && *spec_.wait > Millis{0};
-  const bool waited = waits && Clock::now() + kRounding >= after(context_.started, *spec_.wait);
-  if (error.code != Errc::busy && !(error.code == Errc::unreachable && waited)) return error;
-  if (error.code == Errc::busy) {
-    error.message = in_quotes(spec_.key) + " is busy";
-    if (blocker_) {
-      auto held = blocker_->held();
-      if (held) *held += since(blocker_seen_);
-      error.message = in_quotes(spec_.key) + " is " +
-                      held_in_words(blocker_->holder.data(), held, std::nullopt);
-    }
-  }
-  if (waits) {
-    const Millis tenths = (since(context_.started) + kRounding) / 100 * 100;
-    error.message = "gave up after " + util::format_duration(std::max(*spec_.wait, tenths)) + ": " +
-                    error.message;
-  }
-  return error;
-}
-
-Result<std::unique_ptr<Lease>> Supervisor::open_and_acquire() {
-  const auto network_deadline = [&] {
-    return after(Clock::now(), context_.target.connect_timeout);
-  };
-  // Only the backends on servers use client libraries.
-  if (context_.entry.traits.reach != Traits::Reach::host) context_.inherited.note_dispositions();
-  auto backend =
-      open_backend(context_.entry, context_.target, network_deadline(), Cancel(link_.fd()));
-  if (!backend) return backend.error();
-  backend_ = std::move(*backend);
-
-  const Request request = make_request();
-  Wait wait;
-  wait.until = spec_.wait ? after(context_.started, *spec_.wait) : kNever;
-  wait.cancel = Cancel(link_.fd());
-  wait.on_blocked = [this](const LockInfo& info) { tell_blocked(info); };
-  wait.once = !util::log_shows(Level::note);
-  auto borrowed = borrow_lease(*backend_, request, wait, context_.target.connect_timeout);
-  if (!borrowed) return borrowed.error();
-  if (!*borrowed) return backend_->acquire(request, wait);
-  borrowed_ = true;
-  return std::move(*borrowed);
-}
-
-// To a ttl that is not the one that was asked for.
-std::optional<Error> Supervisor::adapt_to(Millis ttl) {
-  if (spec_.kill_after_by_ttl) margins_.kill_after = default_kill_after(ttl);
-  if (borrowed_ && margins_.kill_after * 2 >= ttl) margins_.kill_after = ttl / 2 - Millis{1};
-  job_.set_kill_after(margins_.kill_after);
-  if (margins_.kill_after * 2 < ttl) return std::nullopt;
-  return Error{Errc::invalid, backend_->location_of(spec_.key) + " grants a ttl of " +
-                                  util::format_duration(ttl) + ": --kill-after " +
-                                  util::format_duration(spec_.kill_after) +
-                                  " must be less than half of that"};
-}
-
 std::optional<Error> Supervisor::acquire() {
-  auto lease = open_and_acquire();
-  if (!lease) return explain(lease.error());
-  if (const auto ttl = (*lease)->granted_ttl()) {
-    if (auto refused = adapt_to(*ttl)) {
-      (void)(*lease)->release(after(Clock::now(), context_.target.connect_timeout), Cancel());
-      return refused;
-    }
-  }
-  if (Clock::now() >= margins_.term_at((*lease)->valid_until())) {
-    (void)(*lease)->release(after(Clock::now(), context_.target.connect_timeout), Cancel());
-    return Error{Errc::unreachable, backend_->location_of(spec_.key) + " granted " +
-                                        in_quotes(spec_.key) +
-                                        " too late: too little of its --ttl is left"};
-  }
-  owner_id_ = (*lease)->owner_id();
-  witness_ = (*lease)->witness_fds();
-  const Millis ttl = (*lease)->granted_ttl().value_or(spec_.ttl);
-  const auto ends_on =
-      borrowed_ ? Traits::EndsOn::process_exit : context_.entry.traits.ends_on;  // of the lender
-  lock_.emplace(std::move(*lease),
-                HeldLock::Spec{spec_.key, ttl, margins_, context_.target.connect_timeout, ends_on},
-                context_.page);
+  auto held = acquisition_.run();
+  if (!held) return held.error();
+  locks_ = std::move(*held);
+  granted_at_ = locks_.granted_at();
+  margins_.kill_after = acquisition_.kill_after();
+  job_.set_kill_after(margins_.kill_after);
+  context_.page.fence = first().fence().value_or(0);
+  context_.page.granted_at = granted_at_.time_since_epoch().count();
   context_.page.granted = true;
   context_.page.kill_after = margins_.kill_after.count();
   context_.page.guarded = spec_.on_lost != OnLost::ignore;
-  if (!link_.send({ToFront::Kind::granted}, witness_))
+  bool told = true;
+  for (const auto& lock : locks_.all()) {
+    if (lock->witness().empty()) continue;
+    told = told && link_.send({ToFront::Kind::witness}, lock->witness());
+  }
+  if (!told || !link_.send({ToFront::Kind::granted}))
     fail("cannot pass a descriptor to the other process of dlock");
   return std::nullopt;
 }
@@ -265,10 +166,10 @@ void Supervisor::fail(const char* what) {
   failure_->reason = std::string(what) + ": " + strerror(errno);
 }
 
-void Supervisor::lose(const Error& error, Deadline now) {
-  loss_ = error;
+void Supervisor::lose(const HeldLocks::Loss& loss, Deadline now) {
+  loss_ = loss;
   lender_.recall();
-  const std::string message = "lost " + in_quotes(spec_.key) + ": " + error.message;
+  const std::string message = "lost " + in_quotes(loss.key) + ": " + loss.error.message;
   if (spec_.on_lost == OnLost::ignore) {
     util::log(Level::error, message + "; " + spec_.argv.front() +
                                 " goes on without the lock, as --on-lost ignore asks");
@@ -282,10 +183,9 @@ void Supervisor::lose(const Error& error, Deadline now) {
 
 void Supervisor::look_at_clock(Deadline now) {
   if (loss_) return;
-  if (const auto loss = lock_->look(now)) {
+  if (const auto loss = locks_.look(now)) {
     lose(*loss, now);
-  } else if (spec_.max_hold && !max_hold_over_ &&
-             now >= after(lock_->granted_at(), *spec_.max_hold)) {
+  } else if (spec_.max_hold && !max_hold_over_ && now >= after(granted_at_, *spec_.max_hold)) {
     max_hold_over_ = true;
     if (staying_) return lender_.recall();  // as after a loss
     job_.end(after(now, margins_.kill_after), now);
@@ -294,18 +194,41 @@ void Supervisor::look_at_clock(Deadline now) {
   }
 }
 
+// Each of the plurals has a line for each key, in the order in which they were given.
+std::vector<std::pair<std::string, std::string>> Supervisor::environment() const {
+  std::array<std::string, 3> lines;
+  const auto fence_of = [](const HeldLock& lock) {
+    return lock.fence() ? std::to_string(*lock.fence()) : std::string();
+  };
+  for (const std::string& key : spec_.keys) {
+    const HeldLock& lock = *locks_.find(key);
+    const std::array values{key, lock.owner_id(), fence_of(lock)};
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      lines.at(i) += (&key == &spec_.keys.front() ? "" : "\n") + values.at(i);
+    }
+  }
+  const auto slot = first().slot();
+  return {{"DLOCK_KEY", first().key()},
+          {"DLOCK_KEYS", lines[0]},
+          {"DLOCK_TOKEN", first().owner_id()},
+          {"DLOCK_TOKENS", lines[1]},
+          {"DLOCK_FENCE", fence_of(first())},
+          {"DLOCK_FENCES", lines[2]},
+          {"DLOCK_SLOT", slot ? std::to_string(*slot) : ""},
+          {"DLOCK_SUPERVISORS", lender_.addresses()}};
+}
+
 void Supervisor::start_command() {
-  // A run that borrows lends nothing: those below it find the holder above by themselves.
-  if (!borrowed_ && !lender_.open(owner_id_)) return fail("cannot listen on a local socket");
-  const auto fence = lock_->fence();
-  const auto slot = lock_->slot();
+  // What is borrowed is not lent: runs below this one find the holder above by themselves.
+  std::vector<std::string> owner_ids;
+  for (const auto& lock : locks_.all()) {
+    if (!lock->borrowed()) owner_ids.push_back(lock->owner_id());
+  }
+  if (!owner_ids.empty() && !lender_.open(owner_ids))
+    return fail("cannot listen on a local socket");
   CommandSpec command;
   command.argv = spec_.argv;
-  command.environment = {{"DLOCK_KEY", spec_.key},
-                         {"DLOCK_TOKEN", owner_id_},
-                         {"DLOCK_FENCE", fence ? std::to_string(*fence) : ""},
-                         {"DLOCK_SLOT", slot ? std::to_string(*slot) : ""},
-                         {"DLOCK_SUPERVISORS", lender_.addresses()}};
+  command.environment = environment();
   // The terminal sends Ctrl-C to its whole foreground group.  If that happens between the front's
   // "go" and this line, the signal is pending in this process.  The front assumes that the command
   // has received the signal, but the command does not exist yet: only this process can act on it.
@@ -342,16 +265,19 @@ void Supervisor::read_link() {
 void Supervisor::say_stuck() {
   if (stuck_said_ || job_.stuck().empty()) return;
   stuck_said_ = true;
-  util::log(Level::error,
-            job_.stuck() + (loss_ ? "; another holder can have " + in_quotes(spec_.key) +
-                                        " before it has ended"
-                                  : "; keeping " + in_quotes(spec_.key) + " until it has ended"));
+  util::log(Level::error, job_.stuck() + (loss_ ? "; another holder can have " +
+                                                      in_quotes(loss_->key) + " before it has ended"
+                                                : "; keeping " + keys() + " until it has ended"));
 }
 
 void Supervisor::lend() {
-  const Loan loan{owner_id_, context_.page.lease_end(), lock_->ttl(), witness_};
-  const Loan* const lent = loss_ || max_hold_over_ ? nullptr : &loan;
-  for (int i = 0; i < kMostRounds && lender_.serve(lent); ++i) {
+  std::vector<Loan> loans;
+  for (const auto& lock : locks_.all()) {
+    if (loss_ || max_hold_over_) break;
+    if (lock->borrowed()) continue;
+    loans.push_back({lock->owner_id(), lock->lease_end(), lock->ttl(), lock->witness()});
+  }
+  for (int i = 0; i < kMostRounds && lender_.serve(loans); ++i) {
   }
 }
 
@@ -362,23 +288,22 @@ bool Supervisor::finished(Deadline now) {
 }
 
 Deadline Supervisor::front_answers_by() const {
-  return job_.started() ? kNever : after(lock_->granted_at(), kFrontAnswers);
+  return job_.started() ? kNever : after(granted_at_, kFrontAnswers);
 }
 
 void Supervisor::watch() {
+  std::vector<pollfd> fds;
   for (;;) {
     const Deadline now = Clock::now();
     look_at_clock(now);
     if (finished(now)) return;
     say_stuck();
-    std::array<pollfd, 4> fds{{{children_.get(), POLLIN, 0},
-                               {link_.fd(), POLLIN, 0},
-                               {lender_.fd(), POLLIN, 0},
-                               {lock_->lost_fd(), POLLIN, 0}}};
-    Deadline next = std::min({lock_->next_deadline(), job_.next_deadline(now),
+    fds = {{children_.get(), POLLIN, 0}, {link_.fd(), POLLIN, 0}, {lender_.fd(), POLLIN, 0}};
+    locks_.add_lost_fds(fds);
+    Deadline next = std::min({locks_.next_deadline(), job_.next_deadline(now),
                               lender_.next_deadline(), front_answers_by()});
     if (spec_.max_hold && !max_hold_over_ && !loss_) {
-      next = std::min(next, after(lock_->granted_at(), *spec_.max_hold));
+      next = std::min(next, after(granted_at_, *spec_.max_hold));
     }
     util::poll(fds, next);
     look_at_clock(Clock::now());  // before a message can start the command: the lease may be over
@@ -389,8 +314,7 @@ void Supervisor::watch() {
     if (fds[1].revents != 0) read_link();
     if (Clock::now() >= front_answers_by()) {
       failure_ = not_acquired(
-          {Errc::busy, "released " + in_quotes(spec_.key) + " without running " +
-                           spec_.argv.front() +
+          {Errc::busy, "released " + keys() + " without running " + spec_.argv.front() +
                            ": this dlock was suspended (Ctrl-Z, SIGSTOP) when the lock was "
                            "granted, and did not resume within " +
                            util::format_duration(kFrontAnswers)},
@@ -423,7 +347,7 @@ Outcome Supervisor::outcome() const {
     out.reason = std::move(reason);
     return out;
   };
-  if (loss_) return make("lost", exit_status::kLost, loss_->message);
+  if (loss_) return make("lost", exit_status::kLost, loss_->error.message);
   if (front_gone_) return make("error", exit_status::kInternal, "dlock itself was killed");
   if (refused_by_ != 0) {
     return make("signalled", exit_status::kSignalBase + refused_by_,
@@ -470,22 +394,18 @@ void Supervisor::name_leftovers() const {
   if (names.empty()) return;
   util::log(Level::warning,
             spec_.argv.front() + " has ended; still running" +
-                (lender_.has_borrowers() ? ": " + names + "; keeping " + in_quotes(spec_.key) +
+                (lender_.has_borrowers() ? ": " + names + "; keeping " + keys() +
                                                " until the nested runs of dlock have ended"
                                          : " without the lock: " + names) +
                 " (see --leftovers)");
 }
 
 Outcome Supervisor::run_under_lock() {
-  const auto fence = lock_->fence();
-  util::log(Level::detail,
-            (borrowed_ ? "borrowed from the outer run: " : "acquired ") + in_quotes(spec_.key) +
-                " from " + backend_->location_of(spec_.key) +
-                (fence ? ", fencing token " + std::to_string(*fence) : std::string()));
+  const auto fence = first().fence();
   watch();
   context_.page.guarded = false;
   Outcome out = outcome();
-  out.held = since(lock_->granted_at());
+  out.held = since(granted_at_);
   out.fence = fence;
   if (!job_.stuck().empty()) out.reason += (out.reason.empty() ? "" : "; ") + job_.stuck();
   if (lender_.fd() >= 0) lend();  // a run may have asked since the last look
@@ -495,17 +415,15 @@ Outcome Supervisor::run_under_lock() {
 
 void Supervisor::release(Outcome& outcome) {
   lender_ = Lender();
-  const auto released = lock_->release(front_gone_ ? Cancel() : Cancel(link_.fd()));
-  if (released && !loss_) {
-    util::log(Level::detail,
-              (borrowed_ ? "returned to the outer run: " : "released ") + in_quotes(spec_.key));
+  const auto failures = locks_.release(front_gone_ ? Cancel() : Cancel(link_.fd()));
+  for (const auto& [key, error] : failures) {
+    if (error.code != Errc::lost) continue;
+    util::log(Level::error, "lost " + in_quotes(key) + " before " + spec_.argv.front() +
+                                " had ended: " + error.message);
+    outcome.name = "lost";
+    outcome.exit_status = exit_status::kLost;
+    outcome.reason = error.message;
   }
-  if (released || released.error().code != Errc::lost) return;
-  util::log(Level::error, "lost " + in_quotes(spec_.key) + " before " + spec_.argv.front() +
-                              " had ended: " + released.error().message);
-  outcome.name = "lost";
-  outcome.exit_status = exit_status::kLost;
-  outcome.reason = released.error().message;
 }
 
 // A SIGTERM that was on its way to the front, or back, is for this process now.
@@ -530,7 +448,7 @@ void Supervisor::stay_behind() {
   staying_ = true;
   if (lender_.has_borrowers()) watch();
   lender_ = Lender();
-  lock_->release_at(after(lock_->granted_at(), spec_.min_hold));
+  locks_.release_at(after(granted_at_, spec_.min_hold));
   _exit(0);
 }
 
@@ -546,7 +464,7 @@ void Supervisor::run() {
 
   auto error = children_ ? acquire() : Error{Errc::unreachable, strerror(errno)};
   const Millis waited = since(context_.started);
-  if (blocked_messages_ > 0) util::log_after_status_line();
+  if (acquisition_.has_told()) util::log_after_status_line();
   Outcome result;
   if (!error) {
     result = run_under_lock();
@@ -557,17 +475,16 @@ void Supervisor::run() {
     result = not_acquired(*error, spec_.conflict_status);
   }
   report(result);
-  const bool stays =
-      lock_ && job_.status() && job_.start_error() == 0 && !loss_ &&
-      (lender_.has_borrowers() || Clock::now() < after(lock_->granted_at(), spec_.min_hold));
+  const bool stays = !locks_.empty() && job_.status() && job_.start_error() == 0 && !loss_ &&
+                     (lender_.has_borrowers() || Clock::now() < after(granted_at_, spec_.min_hold));
   if (stays) leave_front();
-  // After a loss, runs that borrowed the lock are still ending their jobs: it is left to expire.
+  // After a loss, runs that borrowed a lock are still ending their jobs: it is left to expire.
   const bool expires = loss_ && lender_.has_borrowers();
-  if (lock_ && !stays && !expires) release(result);
+  if (!locks_.empty() && !stays && !expires) release(result);
 
-  result.backend = backend_ ? backend_->location_of(spec_.key) : context_.target.url.redacted();
+  result.backend = acquisition_.location_of(spec_.keys.front());
   result.waited = waited;
-  context_.status_file.write(spec_.key, result);
+  context_.status_file.write(spec_.keys.front(), result);
   context_.page.exit_status = result.exit_status;
   context_.page.left_behind = stays;
   context_.page.ended = true;

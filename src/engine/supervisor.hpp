@@ -1,26 +1,9 @@
-// The process that holds the lock: connects, acquires, starts the command, watches over both.
+// The process that holds the locks: connects, acquires, starts the command, watches over all.
 #pragma once
 
-#include "engine/inherited.hpp"
-#include "engine/link.hpp"
-#include "engine/process_tree.hpp"
-#include "engine/run.hpp"
-#include "engine/status_file.hpp"
+#include "engine/run_context.hpp"
 
 namespace dlock {
-
-/// What both processes of one run know.
-struct RunContext {
-  const BackendEntry& entry;
-  const Target& target;
-  const RunSpec& spec;
-  Inherited& inherited;
-  const StatusFile& status_file;
-  SharedPage& page;
-  ProcessTree& tree;  // of the process that uses it
-  pid_t front = 0;    // the process that the user started; the pid in the owner record
-  Deadline started;   // when dlock was
-};
 
 /// Runs in the process that was forked for it, to its end: never returns.
 [[noreturn]] void supervise(const RunContext& context, SupervisorEnd link);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The command finds what dlock found: descriptors, signals, limits and environment, with DLOCK_KEY,
-# DLOCK_TOKEN, DLOCK_FENCE and DLOCK_SUPERVISORS the only difference.
+# DLOCK_TOKEN, DLOCK_FENCE, their plurals and DLOCK_SUPERVISORS the only difference.
 . "$(dirname "$0")/lib.sh"
 
 cd "$tmp"
@@ -85,22 +85,23 @@ assert_equal "$(ps -o pgid=,sid=,tty= -p $$)" "$(<out)" "group, session and term
 clean=(env -i A=1 'B=x=y z' EMPTY= $'LINES=a\nb' $'BYTES=\377\376' DLOCKED=1 "DLOCK_BACKEND=file://$locks")
 "${clean[@]}" /usr/bin/env -0 | sort -z >without
 "${clean[@]}" "${run[@]}" /usr/bin/env -0 | sort -z >out
-LC_ALL=C grep -azEv '^DLOCK_(KEY|TOKEN|FENCE|SUPERVISORS)=' out >rest
+LC_ALL=C grep -azEv '^DLOCK_(KEYS?|TOKENS?|FENCES?|SUPERVISORS)=' out >rest
 cmp without rest || fail "dlock changes more than these in the environment: $(tr '\0' ' ' <rest)"
 grep -azqx 'DLOCK_KEY=job' out || fail "DLOCK_KEY is not the key"
+grep -azqx 'DLOCK_KEYS=job' out || fail "DLOCK_KEYS is not the key"
 grep -azqEx 'DLOCK_TOKEN=[0-9a-f]{32}' out || fail "DLOCK_TOKEN is not 32 hex digits"
 grep -azqEx 'DLOCK_SUPERVISORS=[0-9a-f]{32}' out || fail "DLOCK_SUPERVISORS is not one address"
 first=$(grep -azEx 'DLOCK_FENCE=[1-9][0-9]*' out | tr -d '\0') || fail "DLOCK_FENCE is no number"
 
 # What an outer lock said is replaced, and the fence grows.
-"${clean[@]}" DLOCK_KEY=old DLOCK_TOKEN=old DLOCK_FENCE=0 "${run[@]}" /usr/bin/env -0 >out
-assert_equal 3 "$(grep -azcE '^DLOCK_(KEY|TOKEN|FENCE)=' out)" "DLOCK_ variables of the command"
-if grep -azqE '=old$|^DLOCK_FENCE=0$' out; then fail "an outer lock's variables reach the command"; fi
+"${clean[@]}" DLOCK_KEY=old DLOCK_TOKEN=old DLOCK_FENCE=0 DLOCK_KEYS=old DLOCK_TOKENS=old DLOCK_FENCES=0 DLOCK_SLOT=0 "${run[@]}" /usr/bin/env -0 >out
+assert_equal 6 "$(grep -azcE '^DLOCK_(KEYS?|TOKENS?|FENCES?|SLOT)=' out)" "DLOCK_ variables of the command"
+if grep -azqE '=old$|^DLOCK_FENCES?=0$' out; then fail "an outer lock's variables reach the command"; fi
 second=$(grep -az '^DLOCK_FENCE=' out | tr -d '\0')
 ((${second#*=} > ${first#*=})) || fail "$second does not come after $first"
 
 # A backend that has no fence to give (here: a lock file of somebody else's) leaves none.
 echo 'not by dlock' >"$locks/foreign"
-DLOCK_FENCE=7 "$DLOCK" run -q -k foreign -- env >out
-assert_lacks "$(<out)" DLOCK_FENCE= "environment of a command whose lock has no fence"
+DLOCK_FENCE=7 DLOCK_FENCES=7 "$DLOCK" run -q -k foreign -- env >out
+assert_lacks "$(<out)" DLOCK_FENCE "environment of a command whose lock has no fence"
 assert_contains "$(<out)" DLOCK_TOKEN= "environment of a command whose lock has no fence"

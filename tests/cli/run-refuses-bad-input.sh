@@ -80,8 +80,8 @@ assert_lacks "$(<err)" hunter2 "the message about -b="
 bad '"-v=...": -v takes no value' -v=2
 bad '"-qn=...": -n takes no value' -qn=1
 bad '--nonblock= has an empty value; write --nonblock' --nonblock=
-refuses '--key is given 2 times, but a run takes one lock' run -k a -k b "${ran[@]}"
-refuses '--key is given 2 times, but a run takes one lock' run -k a --key=a "${ran[@]}"
+refuses '--key "a" is given twice' run -k a -k b -k a "${ran[@]}"
+refuses '--key "a" is given twice' run -k a --key=a "${ran[@]}"
 expect_status 0 "$DLOCK" run -b "$other" --label -k=x -k --label=y -- true  # values of options
 expect_status 0 "$DLOCK" run -b "$other" -qnkjob=1 -- true
 expect_status 0 "$DLOCK" run -b "$other" -k job -- test -k=x = -k=x         # arguments of the command

@@ -142,7 +142,7 @@ TEST_F(App, DefaultsAreThoseOfTheManPage) {
   EXPECT_EQ(run.target.url.scheme, "local");
   EXPECT_EQ(run.target.connect_timeout, seconds{5});
   EXPECT_FALSE(run.target.prefix);
-  EXPECT_EQ(run.spec.key, "job");
+  EXPECT_EQ(run.spec.keys.front(), "job");
   EXPECT_EQ(run.spec.mode, Mode::exclusive);
   EXPECT_EQ(run.spec.ttl, seconds{30});
   EXPECT_EQ(run.spec.kill_after, seconds{5});
@@ -198,11 +198,11 @@ TEST_F(App, TheCommandIsTakenByteByByte) {
 }
 
 TEST_F(App, ValuesMayLookLikeOptions) {
-  EXPECT_EQ(exact_plan({"run", "--key", "-foo", "--", "x"}).spec.key, "-foo");
-  EXPECT_EQ(exact_plan({"run", "--key=-foo", "--", "x"}).spec.key, "-foo");
-  EXPECT_EQ(exact_plan({"run", "-kfoo", "--", "x"}).spec.key, "foo");
-  EXPECT_EQ(exact_plan({"run", "--key=[a,b]", "--", "x"}).spec.key, "[a,b]");
-  EXPECT_EQ(exact_plan({"run", "--key=a=b", "--", "x"}).spec.key, "a=b");
+  EXPECT_EQ(exact_plan({"run", "--key", "-foo", "--", "x"}).spec.keys.front(), "-foo");
+  EXPECT_EQ(exact_plan({"run", "--key=-foo", "--", "x"}).spec.keys.front(), "-foo");
+  EXPECT_EQ(exact_plan({"run", "-kfoo", "--", "x"}).spec.keys.front(), "foo");
+  EXPECT_EQ(exact_plan({"run", "--key=[a,b]", "--", "x"}).spec.keys.front(), "[a,b]");
+  EXPECT_EQ(exact_plan({"run", "--key=a=b", "--", "x"}).spec.keys.front(), "a=b");
   EXPECT_EQ(exact_refusal({"run", "--key=", "-n", "--", "x"}), "64 --key: the key is empty");
 }
 

@@ -33,6 +33,16 @@ TEST(Describe, NamesTheHolderAsFarAsItIsKnown) {
   EXPECT_EQ(holders_in_words(held_by({})), "an unknown holder");
 }
 
+TEST(Describe, NamesAFewKeys) {
+  const std::vector<std::string> keys{"a", "b", "c", "d", "e"};
+  const auto first = [&](std::size_t count) { return keys_in_words(std::span(keys).first(count)); };
+  EXPECT_EQ(first(1), "\"a\"");
+  EXPECT_EQ(first(2), "\"a\" and \"b\"");
+  EXPECT_EQ(first(3), "\"a\", \"b\" and \"c\"");
+  EXPECT_EQ(first(4), "\"a\", \"b\" and 2 more");
+  EXPECT_EQ(first(5), "\"a\", \"b\" and 3 more");
+}
+
 TEST(Describe, ShowsNothingThatMovesTheCursor) {
   LockInfo::Holder hostile;
   hostile.owner = {.host = "\x1b[2Jweb\n", .pid = 1, .command = std::string(10'000, 'x') + "\a"};
@@ -65,18 +75,23 @@ TEST(Link, CarriesMessagesBothWaysAndADescriptor) {
   ASSERT_TRUE(go && go->kind == ToSupervisor::Kind::go);
 
   const Fd null(open("/dev/null", O_RDONLY | O_CLOEXEC));
-  EXPECT_TRUE(supervisor.send(ToFront::blocked_by(std::string(5'000, 'h'), Millis{7}, 2)));
-  EXPECT_TRUE(supervisor.send({ToFront::Kind::granted}, std::array{null.get(), 0}));
+  EXPECT_TRUE(supervisor.send(ToFront::blocked_by(3, std::string(5'000, 'h'), Millis{7}, 2)));
+  EXPECT_TRUE(supervisor.send({ToFront::Kind::witness}, std::array{null.get(), 0}));
+  EXPECT_TRUE(supervisor.send({ToFront::Kind::witness}, std::array{null.get()}));
+  EXPECT_TRUE(supervisor.send({ToFront::Kind::granted}));
   std::vector<Fd> witness;
   const auto blocked = front.receive(&witness);
   ASSERT_TRUE(blocked && blocked->kind == ToFront::Kind::blocked);
   EXPECT_EQ(std::string(blocked->holder.data()), std::string(1'023, 'h'));
+  EXPECT_EQ(blocked->key, 3u);
   EXPECT_EQ(blocked->held(), Millis{7});
   EXPECT_EQ(blocked->waiting, 2);
   EXPECT_TRUE(witness.empty());
-  const auto granted = front.receive(&witness);
-  ASSERT_TRUE(granted && granted->kind == ToFront::Kind::granted);
-  ASSERT_EQ(witness.size(), 2u);
+  for (const auto kind : {ToFront::Kind::witness, ToFront::Kind::witness, ToFront::Kind::granted}) {
+    const auto message = front.receive(&witness);
+    ASSERT_TRUE(message && message->kind == kind);
+  }
+  ASSERT_EQ(witness.size(), 3u);
   for (const Fd& fd : witness) EXPECT_GE(fcntl(fd.get(), F_GETFD), 0);
 }
 

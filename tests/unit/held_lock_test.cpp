@@ -57,10 +57,10 @@ class HeldLockTest : public testing::Test {
                      .margins = {},
                      .network_timeout = {},
                      .ends_on = ends_on},
-                    page_);
+                    end_);
   }
   Service service_;
-  SharedPage page_;
+  LeaseEnd end_;
 };
 
 TEST_F(HeldLockTest, ALossThatTheServiceTellsRightAfterTheGrantIsHeardOf) {
@@ -101,6 +101,28 @@ TEST_F(HeldLockTest, ALockThatEndsWithItsConnectionIsReleasedAfterALossToo) {
     (void)lock.release(Cancel());
     EXPECT_EQ(service_.releases, ends_on == EndsOn::disconnect ? 1 : 0);
   }
+}
+
+// While another key is waited for, nobody looks at this one.
+TEST_F(HeldLockTest, AKeeperThatIsToStartLaterStartsAtNewsToo) {
+  HeldLock lock = hold();
+  lock.keep();
+  EXPECT_EQ(service_.renewals, 0);
+  service_.held = false;
+  eventfd_write(service_.event.get(), 1);
+  EXPECT_TRUE(util::wait_readable(lock.lost_fd(), after(Clock::now(), Millis{20'000})));
+  ASSERT_TRUE(lock.look(Clock::now()));
+}
+
+TEST_F(HeldLockTest, ALockThatIsGivenBackHasNoEndAnyMore) {
+  service_.valid_until = after(Clock::now(), Millis{30'000});
+  {
+    HeldLock lock = hold();
+    EXPECT_EQ(end_.get(), service_.valid_until);
+    lock.keep();
+    (void)lock.release(Cancel());
+  }
+  EXPECT_EQ(end_.get(), kNever);
 }
 
 }  // namespace

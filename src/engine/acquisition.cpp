@@ -1,0 +1,234 @@
+// Several keys.  All runs take theirs in one order, that of their bytes, so two of them never wait
+//   for each other.  Those that are held are kept while the next one is waited for.  If one of them
+//   is lost then, nothing has been done under it yet: all are given back, and it begins anew.
+// Loss while waiting.  The keepers tell of it (LeaseKeeper::lost_fd), which ends the wait.  A lease
+//   that silently runs out, because its server does not answer, is seen when all others are there,
+//   at the latest: look() goes by the clock.
+
+#include "engine/acquisition.hpp"
+
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <numeric>
+
+#include "core/sharded_backend.hpp"
+#include "engine/describe.hpp"
+#include "engine/reentry.hpp"
+#include "util/duration.hpp"
+#include "util/host.hpp"
+#include "util/log.hpp"
+#include "util/poll.hpp"
+#include "util/random_id.hpp"
+#include "util/text.hpp"
+
+namespace dlock {
+namespace {
+
+using util::in_quotes;
+using util::Level;
+
+// The front reads at its leisure; a stopped one must not find its socket full.
+constexpr unsigned kMostBlockedMessages = 64;
+
+Millis since(Deadline instant) {
+  return std::chrono::duration_cast<Millis>(Clock::now() - instant);
+}
+
+// Places in the list of keys, in the order in which these are taken.
+std::vector<std::size_t> order_of(const std::vector<std::string>& keys) {
+  std::vector<std::size_t> out(keys.size());
+  std::iota(out.begin(), out.end(), std::size_t{0});
+  std::sort(out.begin(), out.end(),
+            [&](std::size_t one, std::size_t two) { return keys[one] < keys[two]; });
+  return out;
+}
+
+// False, with errno set, if the system refuses.
+bool add_to(const Fd& epoll, int fd) {
+  epoll_event event{.events = EPOLLIN, .data = {.fd = fd}};
+  return epoll && epoll_ctl(epoll.get(), EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+Error cannot_watch() { return {Errc::unreachable, std::string("epoll: ") + strerror(errno)}; }
+
+}  // namespace
+
+Acquisition::Acquisition(const RunContext& context, SupervisorEnd& link)
+    : context_(context),
+      spec_(context.spec),
+      link_(link),
+      order_(order_of(spec_.keys)),
+      backends_(spec_.keys.size()),
+      reached_(spec_.keys.size()) {}
+
+bool Acquisition::time_is_up() const {
+  return spec_.wait && Clock::now() >= after(context_.started, *spec_.wait);
+}
+
+std::string Acquisition::location_of(const std::string& key) const {
+  const auto at = std::find(spec_.keys.begin(), spec_.keys.end(), key) - spec_.keys.begin();
+  const auto& backend = backends_[static_cast<std::size_t>(at)];
+  return backend ? backend->location_of(key) : context_.target.url.redacted();
+}
+
+Request Acquisition::request_for(const std::string& key) const {
+  Request request{.key = key, .mode = spec_.mode, .slots = spec_.slots, .ttl = spec_.ttl};
+  request.owner.id = util::random_id();
+  request.owner.host = util::host_name();
+  request.owner.pid = context_.front;
+  request.owner.user = util::user_name();
+  request.owner.command = spec_.argv.front();
+  request.owner.label = spec_.label;
+  return request;
+}
+
+void Acquisition::tell_blocked(std::size_t key, const LockInfo& info) {
+  const std::string holder = holders_in_words(info);
+  const auto held = info.holders.empty() ? std::nullopt : info.holders.front().held;
+  reached_[key] = true;
+  blocker_ = ToFront::blocked_by(key, holder, held, count_waiters(info));
+  blocker_seen_ = Clock::now();
+  if (told_++ < kMostBlockedMessages) (void)link_.send(*blocker_);  // if it can
+}
+
+// One of those that were held already.
+Error Acquisition::lost_while_waiting(const HeldLocks::Loss& loss) const {
+  return {Errc::unreachable, "lost " + in_quotes(loss.key) + " while waiting for " +
+                                 in_quotes(spec_.keys[wanted_]) + ": " + loss.error.message};
+}
+
+Error Acquisition::explain(Error error) const {
+  const std::string& key = spec_.keys[wanted_];
+  constexpr Millis kRounding{50};
+  const bool waits = spec_.wait && *spec_.wait > Millis{0};
+  const bool waited = waits && Clock::now() + kRounding >= after(context_.started, *spec_.wait);
+  if (error.code != Errc::busy && !(error.code == Errc::unreachable && waited)) return error;
+  if (error.code == Errc::busy) {
+    error.message = in_quotes(key) + " is busy";
+    if (blocker_) {
+      auto held = blocker_->held();
+      if (held) *held += since(blocker_seen_);
+      error.message =
+          in_quotes(key) + " is " + held_in_words(blocker_->holder.data(), held, std::nullopt);
+    }
+  }
+  if (waits) {
+    const Millis tenths = (since(context_.started) + kRounding) / 100 * 100;
+    error.message = "gave up after " + util::format_duration(std::max(*spec_.wait, tenths)) + ": " +
+                    error.message;
+  }
+  return error;
+}
+
+// To a ttl that is not the one that was asked for.
+std::optional<Error> Acquisition::adapt_to(std::size_t key, Millis ttl, bool borrowed) {
+  Millis kill_after = spec_.kill_after_by_ttl ? default_kill_after(ttl) : spec_.kill_after;
+  if (borrowed && kill_after * 2 >= ttl) kill_after = ttl / 2 - Millis{1};
+  kill_after_ = std::min(kill_after_.value_or(kill_after), kill_after);
+  if (kill_after * 2 < ttl) return std::nullopt;
+  return Error{Errc::invalid, location_of(spec_.keys[key]) + " grants a ttl of " +
+                                  util::format_duration(ttl) + ": --kill-after " +
+                                  util::format_duration(spec_.kill_after) +
+                                  " must be less than half of that"};
+}
+
+Result<std::unique_ptr<HeldLock>> Acquisition::take(std::size_t key, std::unique_ptr<Lease> lease,
+                                                    bool borrowed) {
+  const std::string& name = spec_.keys[key];
+  reached_[key] = true;
+  std::optional<Error> refused;
+  if (const auto ttl = lease->granted_ttl()) refused = adapt_to(key, *ttl, borrowed);
+  const Margins margins{kill_after()};
+  if (!refused && Clock::now() >= margins.term_at(lease->valid_until())) {
+    refused = Error{Errc::unreachable, location_of(name) + " granted " + in_quotes(name) +
+                                           " too late: too little of its --ttl is left"};
+  }
+  if (refused) {
+    (void)lease->release(after(Clock::now(), context_.target.connect_timeout), Cancel());
+    return *refused;
+  }
+  const Millis ttl = lease->granted_ttl().value_or(spec_.ttl);
+  const HeldLock::Spec spec{
+      .key = name,
+      .ttl = ttl,
+      .margins = margins,
+      .network_timeout = context_.target.connect_timeout,
+      // The lender has it as long as anybody needs it.
+      .ends_on = borrowed ? Traits::EndsOn::process_exit : context_.entry.traits.ends_on,
+      .borrowed = borrowed};
+  const auto fence = lease->fence();
+  util::log(Level::detail,
+            (borrowed ? "borrowed from the outer run: " : "acquired ") + in_quotes(name) +
+                " from " + location_of(name) +
+                (fence ? ", fencing token " + std::to_string(*fence) : std::string()));
+  return std::make_unique<HeldLock>(std::move(lease), spec, context_.page.leases.at(key));
+}
+
+Result<std::unique_ptr<HeldLock>> Acquisition::get(std::size_t key, Cancel cancel) {
+  if (!backends_[key]) {
+    auto backend = open_backend(context_.entry, context_.target,
+                                after(Clock::now(), context_.target.connect_timeout), cancel);
+    if (!backend) return backend.error();
+    backends_[key] = std::move(*backend);
+  }
+  Backend& backend = *backends_[key];
+  const Request request = request_for(spec_.keys[key]);
+  Wait wait;
+  wait.until = spec_.wait ? after(context_.started, *spec_.wait) : kNever;
+  wait.cancel = cancel;
+  wait.on_blocked = [this, key](const LockInfo& info) { tell_blocked(key, info); };
+  wait.reached = reached_[key];
+  wait.once = !util::log_shows(Level::note);
+  blocker_.reset();
+  auto borrowed = borrow_lease(backend, request, wait, context_.target.connect_timeout);
+  if (!borrowed) return borrowed.error();
+  if (*borrowed) return take(key, std::move(*borrowed), true);
+  auto lease = backend.acquire(request, wait);
+  if (!lease) return lease.error();
+  return take(key, std::move(*lease), false);
+}
+
+// One after the other.  `stop`: readable when the link is, or when one that is held is lost.
+Result<void> Acquisition::get_all(HeldLocks& held, const Fd& stop) {
+  kill_after_.reset();
+  for (const std::size_t key : order_) {
+    wanted_ = key;
+    auto lock = get(key, Cancel(stop ? stop.get() : link_.fd()));
+    if (!lock) return lock.error();
+    held.add(std::move(*lock));
+    if (key == order_.back()) return {};
+    held.all().back()->keep();
+    if (!add_to(stop, held.all().back()->lost_fd())) return cannot_watch();
+  }
+  return {};
+}
+
+Result<HeldLocks> Acquisition::run() {
+  // Only the backends on servers use client libraries.
+  if (context_.entry.traits.reach != Traits::Reach::host) context_.inherited.note_dispositions();
+  for (;;) {
+    HeldLocks held;
+    Fd stop;
+    if (order_.size() > 1) {
+      stop.reset(epoll_create1(EPOLL_CLOEXEC));
+      if (!add_to(stop, link_.fd())) return cannot_watch();
+    }
+    auto got = get_all(held, stop);
+    if (got && order_.size() == 1) return held;
+    const auto loss = held.look(Clock::now());
+    if (got && !loss) return held;
+    const bool is_stopped = util::wait_readable(link_.fd(), Deadline{});
+    const bool was_lost = loss && (got || got.error().code == Errc::cancelled);
+    const Error why = is_stopped ? Error{Errc::cancelled, "stopped"}
+                      : was_lost ? lost_while_waiting(*loss)
+                                 : explain(got.error());
+    (void)held.release(Cancel(link_.fd()));
+    if (is_stopped || !was_lost || time_is_up()) return why;
+    util::log(Level::warning, why.message + "; released all, and waiting for them again");
+  }
+}
+
+}  // namespace dlock

@@ -1,0 +1,61 @@
+// Getting all locks of a run, or none.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/held_locks.hpp"
+#include "engine/run_context.hpp"
+
+namespace dlock {
+
+/// Used by one thread, whose messages about who is in the way go to the front.
+class Acquisition {
+ public:
+  /// Both must outlive it.
+  Acquisition(const RunContext& context, SupervisorEnd& link);
+
+  /// Waits, by RunSpec::wait for all together, until every key is ours.  Errc::cancelled when the
+  /// link is readable.  On failure nothing is held.
+  Result<HeldLocks> run();
+
+  /// From SIGTERM to SIGKILL: what was asked for, or less if a lease is too short for that.
+  Millis kill_after() const { return kill_after_.value_or(context_.spec.kill_after); }
+
+  /// Where the lock of this key is; as a URL without secrets.
+  std::string location_of(const std::string& key) const;
+
+  /// Whether the front was told of a holder.
+  bool has_told() const { return told_ > 0; }
+
+ private:
+  Result<std::unique_ptr<HeldLock>> get(std::size_t key, Cancel cancel);
+  Result<std::unique_ptr<HeldLock>> take(std::size_t key, std::unique_ptr<Lease> lease,
+                                         bool borrowed);
+  Request request_for(const std::string& key) const;
+  std::optional<Error> adapt_to(std::size_t key, Millis ttl, bool borrowed);
+  Result<void> get_all(HeldLocks& held, const Fd& stop);
+  bool time_is_up() const;
+  void tell_blocked(std::size_t key, const LockInfo& info);
+  Error explain(Error error) const;
+  Error lost_while_waiting(const HeldLocks::Loss& loss) const;
+
+  const RunContext& context_;
+  const RunSpec& spec_;
+  SupervisorEnd& link_;
+  const std::vector<std::size_t> order_;  // in which the keys are taken
+  std::size_t wanted_ = 0;                // the one that is being waited for
+  // Of each key one of its own: several leases can be renewed at once only over connections of
+  // their own.
+  std::vector<std::unique_ptr<Backend>> backends_;
+  std::vector<bool> reached_;  // the service has answered a request for this key
+  std::optional<Millis> kill_after_;
+
+  std::optional<ToFront> blocker_;  // the last message about who holds the key
+  Deadline blocker_seen_ = kNever;
+  unsigned told_ = 0;
+};
+
+}  // namespace dlock

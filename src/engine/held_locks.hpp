@@ -1,0 +1,51 @@
+// All locks of a run: each is kept by itself, and they are given up together.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/held_lock.hpp"
+#include "util/fd.hpp"
+#include "util/poll.hpp"
+
+namespace dlock {
+
+class HeldLocks {
+ public:
+  struct Loss {
+    std::string key;
+    Error error;
+  };
+
+  void add(std::unique_ptr<HeldLock> lock) { locks_.push_back(std::move(lock)); }
+  /// In the order in which they were granted.
+  const std::vector<std::unique_ptr<HeldLock>>& all() const { return locks_; }
+  bool empty() const { return locks_.empty(); }
+  /// Null: this key is not held.
+  const HeldLock* find(const std::string& key) const;
+
+  /// Of the last one: since then all are held.
+  Deadline granted_at() const { return locks_.back()->granted_at(); }
+
+  /// HeldLock::look() at each.  What was lost first; none while all are ours.
+  std::optional<Loss> look(Deadline now);
+  Deadline next_deadline() const;  // when look() is to be called again at the latest
+  /// Or when one of these is readable.
+  void add_lost_fds(std::vector<pollfd>& fds) const;
+
+  /// Releases all of them at once, as HeldLock::release() does each, and forgets them.  Which of
+  /// them failed, and how.
+  std::vector<Loss> release(Cancel impatience);
+
+  /// The command has ended: keeps all until `until` (--min-hold) and releases them.  Returns at
+  /// once if they can be made to expire then by themselves.
+  void release_at(Deadline until);
+
+ private:
+  std::vector<std::unique_ptr<HeldLock>> locks_;
+  std::optional<Loss> loss_;
+};
+
+}  // namespace dlock
