@@ -146,7 +146,7 @@ class Campaign:
     def may_overlap(self, key, when):
         """After a force-release the next command need not wait until the earlier one has ended."""
         with self.lock:
-            return any(run.key == key and run.force_released_at <= when <= min(run.ends_until, run.ended_at)
+            return any(run.force_released == key and run.force_released_at <= when <= min(run.ends_until, run.ended_at)
                        for run in self.force_released)
 
     def ended(self, run, status, err):
@@ -157,7 +157,8 @@ class Campaign:
             self.statuses[status] += 1
             if run.granted_at:
                 self.grants[run.mode] += 1
-                self.floor[run.key] = max(self.floor[run.key], run.fence)
+                for key, fence in run.fences.items():
+                    self.floor[key] = max(self.floor[key], fence)
                 self.longest_wait = max(self.longest_wait, run.granted_at - run.begun)
                 if status == LOST:
                     self.lost[run.why_lost()] += 1
@@ -185,7 +186,7 @@ def run_campaign(campaign, seed, seconds, client_count):
     calm_since = processes.now()
     campaign.log("the faults are over")
     campaign.over.set()
-    probes = [clients.Run(campaign, key, modes[0]) for key, modes in clients.KEYS.items()]
+    probes = [clients.Run(campaign, [key], modes[0]) for key, modes in clients.KEYS.items()]
     for thread in crowd + clients.run_at_once(probes):
         thread.join()
     for run in probes:
@@ -195,7 +196,7 @@ def run_campaign(campaign, seed, seconds, client_count):
     expect_nothing(campaign, GONE_WITHIN, processes_left)
     expect_nothing(campaign, FREE_WITHIN, locks_left)
     # What a client has left that was killed goes when others wait for the lock, or after a week.
-    last = [clients.Run(campaign, key, modes[0], hold=0.2) for key, modes in clients.KEYS.items()
+    last = [clients.Run(campaign, [key], modes[0], hold=0.2) for key, modes in clients.KEYS.items()
             for _ in range(clients.SLOTS + 1)]
     for thread in clients.run_at_once(last):
         thread.join()
@@ -207,7 +208,7 @@ def check_got_in(campaign, run, calm_since):
     if run.granted_at is None:
         campaign.broken(f"NOBODY GOT IN: {run}")
         return
-    outs = [when for when, text in campaign.lines if text.endswith(f" out {run.key}") and when < run.granted_at]
+    outs = [when for when, text in campaign.lines if text.endswith(f" out {run.keys[0]}") and when < run.granted_at]
     took = run.granted_at - max(outs + [calm_since + clients.LONGEST_TTL])
     if took > GETS_IN_WITHIN:
         campaign.broken(f"NOBODY GOT IN for {took:.1f} s: {run}", run.granted_at)

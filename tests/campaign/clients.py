@@ -13,6 +13,8 @@ FORBID = os.path.join(HERE, "..", "cli", "forbid.py")
 SLOTS = 2
 # Which modes a key has.  Slots cannot be mixed with the others.
 KEYS = {"solo": ["exclusive"], "pair": ["exclusive"], "both": ["exclusive", "shared", "shared"], "slots": ["slots"]}
+# Some runs take both.
+TOGETHER = ["solo", "pair"]
 MODES = {"exclusive": [], "shared": ["--shared"], "slots": ["--slots", str(SLOTS)]}
 LONGEST_TTL = 4
 # Longer than any wait, hold and stop of a run together.
@@ -22,35 +24,35 @@ HANGS_AFTER = 120
 class Run:
     """One `dlock run`, from its start until all its processes have ended."""
 
-    def __init__(self, campaign, key, mode, ttl=2, wait=30, hold=0.01, habit="plain", from_afar=False):
-        self.campaign, self.key, self.mode, self.ttl, self.wait = campaign, key, mode, ttl, wait
+    def __init__(self, campaign, keys, mode, ttl=2, wait=30, hold=0.01, habit="plain", from_afar=False):
+        self.campaign, self.keys, self.mode, self.ttl, self.wait = campaign, keys, mode, ttl, wait
         self.number = campaign.next_number()
         self.command = [sys.executable, FORBID, "socket:1", "EPERM"] if from_afar else []
         self.command += [
-            campaign.servers.env["DLOCK"], "run", "-q", "-k", key, *MODES[mode], "--ttl", f"{ttl}s",
+            campaign.servers.env["DLOCK"], "run", "-q", *(f"--key={key}" for key in keys), *MODES[mode], "--ttl", f"{ttl}s",
             *(["-w", str(wait)] if wait else ["-n"]), "--connect-timeout", "2s",
-            "--", sys.executable, "-I", "-S", ORACLE, campaign.oracle_dir, key, mode, str(SLOTS)]
+            "--", sys.executable, "-I", "-S", ORACLE, campaign.oracle_dir, ",".join(keys), mode, str(SLOTS)]
         self.tail = [f"{hold:.3f}", habit]
         self.hits = set()     # (what, role) of the faults that its processes have had
         self.stopped = set()  # roles that are stopped now
-        self.granted_at = self.fence = None
+        self.granted_at, self.fences = None, {}
         self.ended_at, self.over = math.inf, threading.Event()
-        # When a force-release of its lock began, and when its command must have ended after that.
-        self.force_released_at = self.ends_until = None
+        # The key, when a force-release of its lock began, and when its command must have ended after that.
+        self.force_released = self.force_released_at = self.ends_until = None
 
     def __str__(self):
-        return (f"run {self.number} ({self.key}, {self.mode}, ttl {self.ttl}, wait {self.wait}, "
+        return (f"run {self.number} ({' '.join(self.keys)}, {self.mode}, ttl {self.ttl}, wait {self.wait}, "
                 f"hold {' '.join(self.tail)})")
 
     def go(self):
         """Runs it to its end and tells the campaign what it saw."""
         campaign = self.campaign
         with campaign.lock:
-            floor = campaign.floor[self.key]
+            floors = ",".join(str(campaign.floor[key]) for key in self.keys)
         self.begun = processes.now()
         # A session of its own: Ctrl-C is for the campaign, which then ends them all.
         self.process = subprocess.Popen(
-            self.command + [str(floor)] + self.tail, env=campaign.servers.env, stdin=subprocess.DEVNULL,
+            self.command + [floors] + self.tail, env=campaign.servers.env, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True)
         campaign.log(f"{self} is pid {self.process.pid}")
         with campaign.lock:
@@ -68,14 +70,14 @@ class Run:
                 del campaign.running[self.number]
         self.note(out)
         status = self.process.returncode
-        campaign.log(f"run {self.number} on {self.key} ends with {status}; {err.strip()}")
+        campaign.log(f"run {self.number} on {' '.join(self.keys)} ends with {status}; {err.strip()}")
         campaign.ended(self, status, err)
 
     def note(self, out):
         """What the protected command said."""
         for line in out.splitlines():
             time, word, rest = line.split(" ", 2)
-            if word == "OVERLAP" and self.campaign.may_overlap(self.key, float(time)):
+            if word == "OVERLAP" and self.campaign.may_overlap(rest.split()[0], float(time)):
                 self.campaign.log(f"run {self.number} overlaps a command that force-release ends", float(time))
                 continue
             if word in ("OVERLAP", "STALE"):
@@ -83,7 +85,8 @@ class Run:
                 continue
             self.campaign.log(f"run {self.number} {word} {rest}", float(time))
             if word == "in":
-                self.granted_at, self.fence = float(time), int(rest.split()[2])
+                key, _, fence, _ = rest.split()
+                self.granted_at, self.fences[key] = float(time), int(fence)
 
     def why_lost(self):
         if self.force_released_at:
@@ -108,9 +111,11 @@ class Run:
 
 def draw(campaign, rng):
     """A run with options at random."""
-    key = rng.choice(list(KEYS))
+    keys = [rng.choice(list(KEYS))]
+    if keys[0] in TOGETHER and rng.random() < 0.5:
+        keys = rng.sample(TOGETHER, 2)
     ttl = rng.choice([2, 2, 3, LONGEST_TTL])
-    return Run(campaign, key, rng.choice(KEYS[key]), ttl, wait=rng.choice([0, 0.2, 1, 3, 6]),
+    return Run(campaign, keys, rng.choice(KEYS[keys[0]]), ttl, wait=rng.choice([0, 0.2, 1, 3, 6]),
                hold=rng.choice([0.01, 0.01, 0.05, 0.2, 0.5, 1, rng.uniform(0, 1.5 * ttl)]),
                habit=rng.choice(["plain", "stays", "stubborn"]),
                # Where it is not forbidden, mysql-row sees that the processes of a dead holder on this machine are gone.

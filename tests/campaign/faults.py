@@ -122,7 +122,7 @@ class ForceReleases(Faults):
             return
         key, holder = self.rng.choice(holders)
         run = runs[holder["pid"]]
-        run.force_released_at, run.ends_until = processes.now(), math.inf
+        run.force_released, run.force_released_at, run.ends_until = key, processes.now(), math.inf
         with self.campaign.lock:
             self.campaign.force_released.append(run)
         # A force-release without a reply may have succeeded.  Repeat it until the grant is known to be gone.

@@ -6,8 +6,8 @@ options=("${words[@]:0:i}") command=("${words[@]:i+1}")
 
 if [[ $1 == run ]]; then
   case $MUTANT in
-    "takes no lock") DLOCK_FENCE=$(date +%s%N) exec "${command[@]}" ;;
-    "repeats a token") exec "$REAL_DLOCK" "${options[@]}" -- env DLOCK_FENCE=1 "${command[@]}" ;;
+    "takes no lock") DLOCK_FENCES=$(date +%s%N) exec "${command[@]}" ;;
+    "repeats a token") exec "$REAL_DLOCK" "${options[@]}" -- env DLOCK_FENCES=1 "${command[@]}" ;;
     "leaves a holder")
       if mkdir "$TMPDIR/left" 2>/dev/null; then
         # No child of this one: it would be hit as a process of its run.

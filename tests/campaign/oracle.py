@@ -1,10 +1,11 @@
-"""oracle.py DIRECTORY KEY MODE SLOTS FLOOR HOLD HABIT: the protected command of a campaign.
+"""oracle.py DIRECTORY KEYS MODE SLOTS FLOORS HOLD HABIT: the protected command of a campaign.
 
-It needs no clock to see an overlap: it takes a flock(2) on a local file and keeps it until it dies.  If the kernel
-refuses that lock, another command that the mode forbids is alive.  The kernel frees the lock exactly at death.
+It needs no clock to see an overlap: of each key, or of its number of a slots lock, it takes a flock(2) on a local file
+and keeps it until it dies.  If the kernel refuses that lock, another command that the mode forbids is alive.  The
+kernel frees the lock exactly at death.
 
-A fencing token must be above FLOOR, the highest one of the commands that had ended before this dlock was started.
-Below an exclusive lock it must also be above the last one that was seen, which the lock file contains.
+A fencing token must be above the FLOOR of its key, the highest one of the commands that had ended before this dlock
+was started.  Below an exclusive lock it must also be above the last one that was seen, which the lock file contains.
 
 HABIT "stays" and "stubborn": the command lasts for HOLD, and for as long as the directory has a file "outage".
 HABIT "stubborn": the command and a child of it in another session ignore SIGTERM, and both have the kernel lock.
@@ -17,7 +18,8 @@ import signal
 import sys
 import time
 
-directory, key, mode, slots, floor, hold, habit = sys.argv[1:]
+directory, keys, mode, slots, floors, hold, habit = sys.argv[1:]
+keys, floors = keys.split(","), floors.split(",")
 
 
 def say(text):
@@ -35,33 +37,28 @@ def kernel_lock(name, how):
         return None
 
 
-def kernel_slot():
-    # A scan can be unlucky: while it goes from file to file, a holder ends and another one begins at a file
-    # behind it.  Three scans in a row cannot.
-    for _ in range(3):
-        for slot in range(int(slots)):
-            fd = kernel_lock(f"{key}.{slot}", fcntl.LOCK_EX)
-            if fd is not None:
-                return fd
-    return None
+def of_slot():
+    """Two holders with one number are an overlap, and so is a number that is too large."""
+    slot = int(os.environ.get("DLOCK_SLOT", "0"))
+    return kernel_lock(f"{keys[0]}.{slot}", fcntl.LOCK_EX) if 1 <= slot <= int(slots) else None
 
 
-if mode == "slots":
-    lock = kernel_slot()
-else:
-    lock = kernel_lock(key, fcntl.LOCK_SH if mode == "shared" else fcntl.LOCK_EX)
-if lock is None:
-    say(f"OVERLAP on {key}: {mode}, fence {os.environ.get('DLOCK_FENCE')}")
-    sys.exit(99)
-
-fence = int(os.environ.get("DLOCK_FENCE", "0"))
-last = int(floor)
-if mode == "exclusive":
-    last = max(last, int(os.pread(lock, 20, 0) or 0))
-    os.pwrite(lock, f"{fence:020}".encode(), 0)
-if fence <= last:
-    say(f"STALE on {key}: {mode} with fence {fence} after {last}")
-    sys.exit(99)
+fences = os.environ.get("DLOCK_FENCES", "0").split("\n")
+for key, floor, fence in zip(keys, floors, map(int, fences), strict=True):
+    if mode == "slots":
+        lock = of_slot()
+    else:
+        lock = kernel_lock(key, fcntl.LOCK_SH if mode == "shared" else fcntl.LOCK_EX)
+    if lock is None:
+        say(f"OVERLAP {key} {mode}, fence {fence}, slot {os.environ.get('DLOCK_SLOT')}")
+        sys.exit(99)
+    last = int(floor)
+    if mode == "exclusive":
+        last = max(last, int(os.pread(lock, 20, 0) or 0))
+        os.pwrite(lock, f"{fence:020}".encode(), 0)
+    if fence <= last:
+        say(f"STALE {key} {mode} with fence {fence} after {last}")
+        sys.exit(99)
 
 
 def stay():
@@ -70,7 +67,8 @@ def stay():
         time.sleep(0.05)
 
 
-say(f"in {key} {mode} {fence} {os.getpid()}")
+for key, fence in zip(keys, fences):
+    say(f"in {key} {mode} {fence} {os.getpid()}")
 if habit == "stubborn":
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     child = os.fork()
@@ -81,4 +79,5 @@ if habit == "stubborn":
     os.waitpid(child, 0)
 else:
     stay()
-say(f"out {key}")
+for key in keys:
+    say(f"out {key}")
