@@ -95,6 +95,9 @@ struct Wait {
   std::function<void(const LockInfo&)> on_blocked;
   /// The service has answered an acquire() of this caller before: an outage is waited out.
   bool reached = false;
+  /// The caller holds other locks, which others may wait for.  So a service that has no room for
+  /// one more client is not waited for: perhaps it is those others who have taken it.
+  bool holds = false;
   bool once = false;  // on_blocked is to be called once only: a waiter need not wake for more
 };
 

@@ -67,9 +67,13 @@ Result<void> Patience::pause(const Error& why) {
   if (well_since_ || failures_ == 0) outage_began_ = now;
   well_since_.reset();
   ++failures_;
-  was_full_ = was_full_ || why.is_full;
+  const bool is_full = why.is_full && wait_.holds;
+  was_full_ = was_full_ || (why.is_full && !wait_.holds);
   if (was_full_ && remaining(first_contact_until_, now) < kTooShort) was_answered_ = true;
-  const Deadline end = was_answered_ ? wait_.until : std::min(wait_.until, first_contact_until_);
+  const Deadline limit = is_full         ? after(outage_began_, connect_timeout_)
+                         : was_answered_ ? kNever
+                                         : first_contact_until_;
+  const Deadline end = std::min(wait_.until, limit);
   const Millis left = remaining(end, now);
   const bool last = left < kTooShort;
   if (!last || now < end || failures_ == 1) trouble_ = why;
@@ -79,10 +83,10 @@ Result<void> Patience::pause(const Error& why) {
                        (announced_ == Announced::end && now - outage_began_ >= kStable);
   if (!last && was_answered_ && failures_ > 1 && is_news) {
     announced_ = Announced::beginning;
-    const std::string limit =
+    const std::string how_long =
         end == kNever ? "until it answers" : "for " + util::format_duration(left) + " at most";
     util::log(util::Level::warning, "waiting for " + util::in_quotes(key_) + ": " + why.message +
-                                        "; trying again " + limit);
+                                        "; trying again " + how_long);
   }
   const Millis most = std::min(kFirstPause * (1U << std::min(failures_ - 1, 8U)), kLongestPause);
   const auto range = std::max(std::min(most, left / 2).count(), Millis::rep{1});

@@ -14,11 +14,13 @@
 #include <cstring>
 #include <numeric>
 
+#include "core/patience.hpp"
 #include "core/sharded_backend.hpp"
 #include "engine/describe.hpp"
 #include "engine/reentry.hpp"
 #include "util/duration.hpp"
 #include "util/host.hpp"
+#include "util/jitter.hpp"
 #include "util/log.hpp"
 #include "util/poll.hpp"
 #include "util/random_id.hpp"
@@ -30,8 +32,8 @@ namespace {
 using util::in_quotes;
 using util::Level;
 
-// The front reads at its leisure; a stopped one must not find its socket full.
-constexpr unsigned kMostBlockedMessages = 64;
+// Of a service that goes on taking away what it has granted.
+constexpr Millis kBeforeStartingAgain{500};
 
 Millis since(Deadline instant) {
   return std::chrono::duration_cast<Millis>(Clock::now() - instant);
@@ -91,7 +93,9 @@ void Acquisition::tell_blocked(std::size_t key, const LockInfo& info) {
   reached_[key] = true;
   blocker_ = ToFront::blocked_by(key, holder, held, count_waiters(info));
   blocker_seen_ = Clock::now();
-  if (told_++ < kMostBlockedMessages) (void)link_.send(*blocker_);  // if it can
+  // The front may be stopped, and what it has to hear of the grant needs room.
+  has_told_ = true;
+  if (link_.has_room()) (void)link_.send(*blocker_);  // if it can
 }
 
 // One of those that were held already.
@@ -181,6 +185,7 @@ Result<std::unique_ptr<HeldLock>> Acquisition::get(std::size_t key, Cancel cance
   wait.cancel = cancel;
   wait.on_blocked = [this, key](const LockInfo& info) { tell_blocked(key, info); };
   wait.reached = reached_[key];
+  wait.holds = key != order_.front();
   wait.once = !util::log_shows(Level::note);
   blocker_.reset();
   auto borrowed = borrow_lease(backend, request, wait, context_.target.connect_timeout);
@@ -200,7 +205,7 @@ Result<void> Acquisition::get_all(HeldLocks& held, const Fd& stop) {
     if (!lock) return lock.error();
     held.add(std::move(*lock));
     if (key == order_.back()) return {};
-    held.all().back()->keep();
+    if (auto why = held.all().back()->keep()) return *why;
     if (!add_to(stop, held.all().back()->lost_fd())) return cannot_watch();
   }
   return {};
@@ -218,16 +223,18 @@ Result<HeldLocks> Acquisition::run() {
     }
     auto got = get_all(held, stop);
     if (got && order_.size() == 1) return held;
-    const auto loss = held.look(Clock::now());
-    if (got && !loss) return held;
+    const auto losses = held.look(Clock::now());
+    if (got && losses.empty()) return held;
     const bool is_stopped = util::wait_readable(link_.fd(), Deadline{});
-    const bool was_lost = loss && (got || got.error().code == Errc::cancelled);
+    const bool was_lost = !losses.empty() && (got || got.error().code == Errc::cancelled);
     const Error why = is_stopped ? Error{Errc::cancelled, "stopped"}
-                      : was_lost ? lost_while_waiting(*loss)
+                      : was_lost ? lost_while_waiting(losses.front())
                                  : explain(got.error());
-    (void)held.release(Cancel(link_.fd()));
+    (void)held.release(Cancel(link_.fd()), after(Clock::now(), kFarewell));
+    for (auto& backend : backends_) backend.reset();  // a renewal that hangs may still use its
     if (is_stopped || !was_lost || time_is_up()) return why;
     util::log(Level::warning, why.message + "; released all, and waiting for them again");
+    util::wait_readable(link_.fd(), after(Clock::now(), util::jitter(kBeforeStartingAgain)));
   }
 }
 

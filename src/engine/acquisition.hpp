@@ -28,7 +28,7 @@ class Acquisition {
   std::string location_of(const std::string& key) const;
 
   /// Whether the front was told of a holder.
-  bool has_told() const { return told_ > 0; }
+  bool has_told() const { return has_told_; }
 
  private:
   Result<std::unique_ptr<HeldLock>> get(std::size_t key, Cancel cancel);
@@ -55,7 +55,7 @@ class Acquisition {
 
   std::optional<ToFront> blocker_;  // the last message about who holds the key
   Deadline blocker_seen_ = kNever;
-  unsigned told_ = 0;
+  bool has_told_ = false;
 };
 
 }  // namespace dlock

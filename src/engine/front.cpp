@@ -292,6 +292,8 @@ int Front::report_take_over(std::string reason) {
     if (context_.page.fence != 0) out.fence = context_.page.fence.load();
   } else {
     out.waited = std::chrono::duration_cast<Millis>(now - context_.started);
+    // Those of several that it had.
+    if (lease_end != kNever) reason += "; the locks that it held already expire by themselves";
     out.name = cancelled_by_ != 0 ? "signalled" : "error";
     out.exit_status =
         cancelled_by_ != 0 ? exit_status::kSignalBase + cancelled_by_ : exit_status::kInternal;

@@ -17,6 +17,7 @@ using util::Level;
 constexpr Millis kKeeperStarts{1'000};
 constexpr Millis kReleaseAgain{500};
 constexpr Millis kSoon{2'000};  // a keeper stops, and a service restarts
+constexpr Millis kStops{200};   // a keeper that has nothing to do
 
 }  // namespace
 
@@ -45,19 +46,22 @@ void HeldLock::start_keeper(Deadline starts) {
       std::move(lease_), LeaseKeeper::Spec{spec_.key, spec_.ttl, spec_.margins, starts}, end_);
 }
 
-void HeldLock::keep() {
+std::optional<Error> HeldLock::keep() {
   if (!keeper_) start_keeper(keeper_starts_at());
+  return keeper_->loss();
 }
 
 std::optional<Error> HeldLock::look(Deadline now) {
   if (loss_) return loss_;
+  if (!keeper_ && (now >= keeper_starts_at() || has_news())) start_keeper(now);
   if (keeper_) loss_ = keeper_->loss();
-  loss_is_certain_ = loss_.has_value();
   if (!loss_ && now >= spec_.margins.term_at(end_.get())) {
     const auto trouble = keeper_ ? keeper_->trouble() : std::nullopt;
     loss_ = Error{Errc::lost, trouble ? trouble->message : "it could not be renewed in time"};
+  } else if (loss_) {
+    loss_is_certain_ = loss_->code == Errc::lost;
+    may_last_ = !loss_is_certain_;
   }
-  if (!loss_ && !keeper_ && (now >= keeper_starts_at() || has_news())) start_keeper(now);
   return loss_;
 }
 
@@ -85,18 +89,20 @@ std::unique_ptr<Lease> HeldLock::take_lease(Deadline until) {
   return keeper_ ? keeper_->stop(until) : std::move(lease_);
 }
 
-Result<void> HeldLock::release(Cancel impatience) {
+Result<void> HeldLock::release(Cancel impatience, Deadline latest) {
   // Also after a loss: the record of a lock that ends with its connection is to be removed, and one
   // that is kept by this machine is free only then.
   const bool after_loss = loss_ && (spec_.ends_on == Traits::EndsOn::disconnect ||
                                     spec_.ends_on == Traits::EndsOn::process_exit);
   const Deadline lease_end = end_.get();
-  const Deadline soon = after(Clock::now(), kSoon);
-  const std::unique_ptr<Lease> lease = take_lease(after_loss ? soon : std::min(lease_end, soon));
+  const Deadline now = Clock::now();
+  const Deadline soon = after(now, kSoon);
+  const Deadline until = std::min(latest, after_loss || may_last_ ? soon
+                                          : lease_end == kNever ? after(now, spec_.network_timeout)
+                                                                : lease_end);
+  const std::unique_ptr<Lease> lease =
+      take_lease(std::max(std::min(until, soon), after(now, kStops)));
   if (loss_is_certain_ && !after_loss) return {};
-  const Deadline until = after_loss            ? soon
-                         : lease_end == kNever ? after(Clock::now(), spec_.network_timeout)
-                                               : lease_end;
   for (bool first = true; lease && Clock::now() < until; first = false) {
     const Cancel cancel = first ? Cancel() : impatience;
     const auto released = lease->release(answered_by(until), cancel);
@@ -121,13 +127,16 @@ Result<void> HeldLock::release(Cancel impatience) {
   return Error{Errc::unreachable, message};
 }
 
-bool HeldLock::end_command(Deadline until) {
+Result<void> HeldLock::end_command(Deadline until) {
   const Deadline end = end_.get();
   lease_ = take_lease(end == kNever ? after(Clock::now(), kSoon) : end);
   keeper_.reset();
-  if (!lease_) return true;  // a renewal hangs
+  if (!lease_) return {};  // a renewal hangs
   const auto told = lease_->end_command(until, answered_by(end_.get()), Cancel());
-  return told && spec_.ends_on == Traits::EndsOn::ttl;
+  if (told && spec_.ends_on != Traits::EndsOn::ttl) {
+    return Error{Errc::unsupported, "it does not expire by itself"};
+  }
+  return told;
 }
 
 }  // namespace dlock

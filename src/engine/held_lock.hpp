@@ -38,8 +38,9 @@ class HeldLock {
   std::optional<unsigned> slot() const { return slot_; }
   std::span<const int> witness() const { return witness_; }
 
-  /// Has the lock kept in the background from now on, for a caller that does not look().
-  void keep();
+  /// Has the lock kept in the background from now on, for a caller that does not look().  Why not,
+  /// if the system has no thread or no descriptor for that.
+  std::optional<Error> keep();
 
   /// Starts the keeper when it is time, or when the service has news: a job that is done within a
   /// second pays for no thread and no subscription.  Why the lock is lost, by the keeper's word or
@@ -49,15 +50,16 @@ class HeldLock {
   Deadline next_deadline() const;  // when look() is to be called again at the latest
   int lost_fd() const;             // or when this is readable; -1: there is none
 
-  /// Releases the lock, trying again until the lease is over.  A message on `impatience` (its fd)
-  /// ends the tries from the second on; the first is not to be cut short by the other half of two
-  /// signals.  Errc::lost if somebody else took it while it should have been ours;
-  /// Errc::unreachable if it is left to end by itself, which has been said then.
-  Result<void> release(Cancel impatience);
+  /// Releases the lock, trying again until the lease is over, or until `latest` if that is sooner.
+  /// A message on `impatience` (its fd) ends the tries from the second on; the first is not to be
+  /// cut short by the other half of two signals.  Errc::lost if somebody else took it while it
+  /// should have been ours; Errc::unreachable if it is left to end by itself, which has been said
+  /// then.
+  Result<void> release(Cancel impatience, Deadline latest = kNever);
 
-  /// The command has ended, and the lock is to be kept until `until` (--min-hold).  True: then it
-  /// expires by itself.  False: it is to be kept, and released.
-  bool end_command(Deadline until);
+  /// The command has ended, and the lock is to be kept until `until` (--min-hold).  Ok: it expires
+  /// then by itself, and there is nothing more to do.  An error: it is to be kept, and released.
+  Result<void> end_command(Deadline until);
 
  private:
   void start_keeper(Deadline starts);
@@ -76,7 +78,8 @@ class HeldLock {
   std::unique_ptr<Lease> lease_;  // the keeper's once there is one
   std::unique_ptr<LeaseKeeper> keeper_;
   std::optional<Error> loss_;
-  bool loss_is_certain_ = false;
+  bool loss_is_certain_ = false;  // the service says so
+  bool may_last_ = false;         // it may have renewed it, but its answer came too late for us
 };
 
 }  // namespace dlock

@@ -1,6 +1,7 @@
 #include "engine/held_locks.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <system_error>
 #include <thread>
 
@@ -16,12 +17,13 @@ const HeldLock* HeldLocks::find(const std::string& key) const {
 }
 
 // Also at the others after a loss: they are kept until the job has ended.
-std::optional<HeldLocks::Loss> HeldLocks::look(Deadline now) {
+std::vector<HeldLocks::Loss> HeldLocks::look(Deadline now) {
+  std::vector<Loss> losses;
   for (const auto& lock : locks_) {
-    const auto lost = lock->look(now);
-    if (lost && !loss_) loss_ = Loss{lock->key(), *lost};
+    if (lock->is_lost()) continue;
+    if (const auto lost = lock->look(now)) losses.push_back({lock->key(), *lost});
   }
-  return loss_;
+  return losses;
 }
 
 Deadline HeldLocks::next_deadline() const {
@@ -34,43 +36,57 @@ void HeldLocks::add_lost_fds(std::vector<pollfd>& fds) const {
   for (const auto& lock : locks_) fds.push_back({lock->lost_fd(), POLLIN, 0});
 }
 
-// A server that is down must not keep the locks of another from being released.
-std::vector<HeldLocks::Loss> HeldLocks::release(Cancel impatience) {
+// With each lock on a thread of its own: a server that is down must not hold up what is to be said
+// to another.
+template <class Action>
+std::vector<std::optional<Error>> HeldLocks::at_once(Action action) {
   std::vector<std::optional<Error>> errors(locks_.size());
-  const auto release_one = [&](std::size_t i) {
-    HeldLock& lock = *locks_[i];
+  const auto act = [&](std::size_t i) {
+    try {
+      if (const Result<void> done = action(*locks_[i]); !done) errors[i] = done.error();
+    } catch (const std::exception& error) {  // no memory
+      errors[i] = Error{Errc::unreachable, error.what()};
+    }
+  };
+  std::vector<std::thread> threads;
+  threads.reserve(locks_.size());
+  for (std::size_t i = 1; i < locks_.size(); ++i) {
+    try {
+      threads.emplace_back(act, i);
+    } catch (const std::system_error&) {
+      act(i);
+    }
+  }
+  if (!locks_.empty()) act(0);
+  for (std::thread& thread : threads) thread.join();
+  return errors;
+}
+
+std::vector<HeldLocks::Loss> HeldLocks::release(Cancel impatience, Deadline latest) {
+  const auto errors = at_once([&](HeldLock& lock) {
     const bool was_lost = lock.is_lost();
-    const auto released = lock.release(impatience);
-    if (!released) {
-      errors[i] = released.error();
-    } else if (!was_lost) {
+    const auto released = lock.release(impatience, latest);
+    if (released && !was_lost) {
       util::log(util::Level::detail,
                 (lock.borrowed() ? "returned to the outer run: " : "released ") +
                     util::in_quotes(lock.key()));
     }
-  };
-  std::vector<std::thread> others;
-  for (std::size_t i = 1; i < locks_.size(); ++i) {
-    try {
-      others.emplace_back(release_one, i);
-    } catch (const std::system_error&) {
-      release_one(i);
-    }
-  }
-  if (!locks_.empty()) release_one(0);
-  for (std::thread& other : others) other.join();
+    return released;
+  });
   std::vector<Loss> failures;
   for (std::size_t i = 0; i < locks_.size(); ++i) {
     if (errors[i]) failures.push_back({locks_[i]->key(), *errors[i]});
   }
   locks_.clear();
-  loss_.reset();
   return failures;
 }
 
 void HeldLocks::release_at(Deadline until) {
   if (Clock::now() < until) {
-    std::erase_if(locks_, [&](const auto& lock) { return lock->end_command(until); });
+    const auto errors = at_once([&](HeldLock& lock) { return lock.end_command(until); });
+    for (std::size_t i = locks_.size(); i-- > 0;) {
+      if (!errors[i]) locks_.erase(locks_.begin() + static_cast<std::ptrdiff_t>(i));
+    }
   }
   for (Deadline now = Clock::now(); now < until && !locks_.empty(); now = Clock::now()) {
     std::erase_if(locks_, [&](const auto& lock) {

@@ -29,23 +29,25 @@ class HeldLocks {
   /// Of the last one: since then all are held.
   Deadline granted_at() const { return locks_.back()->granted_at(); }
 
-  /// HeldLock::look() at each.  What was lost first; none while all are ours.
-  std::optional<Loss> look(Deadline now);
+  /// HeldLock::look() at each.  What has been lost since the last call.
+  std::vector<Loss> look(Deadline now);
   Deadline next_deadline() const;  // when look() is to be called again at the latest
   /// Or when one of these is readable.
   void add_lost_fds(std::vector<pollfd>& fds) const;
 
   /// Releases all of them at once, as HeldLock::release() does each, and forgets them.  Which of
   /// them failed, and how.
-  std::vector<Loss> release(Cancel impatience);
+  std::vector<Loss> release(Cancel impatience, Deadline latest = kNever);
 
   /// The command has ended: keeps all until `until` (--min-hold) and releases them.  Returns at
   /// once if they can be made to expire then by themselves.
   void release_at(Deadline until);
 
  private:
+  template <class Action>
+  std::vector<std::optional<Error>> at_once(Action action);
+
   std::vector<std::unique_ptr<HeldLock>> locks_;
-  std::optional<Loss> loss_;
 };
 
 }  // namespace dlock

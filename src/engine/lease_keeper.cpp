@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstring>
 #include <mutex>
 #include <random>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include "engine/lease_schedule.hpp"
 #include "util/duration.hpp"
@@ -85,7 +88,7 @@ bool LeaseKeeper::State::renew() {
   if (result) {
     const bool was_failing = schedule.failing();
     if (!schedule.renewed(asked, answered, lease->valid_until())) {
-      set_loss({Errc::lost, "the renewal was answered too late"});
+      set_loss({Errc::unreachable, "the renewal was answered too late"});
       return false;
     }
     set_trouble(std::nullopt);
@@ -96,7 +99,7 @@ bool LeaseKeeper::State::renew() {
   }
   if (result.error().code == Errc::cancelled) return true;
   if (result.error().code != Errc::unreachable) {
-    set_loss(result.error());
+    set_loss({Errc::lost, result.error().message});
     return false;
   }
   set_trouble(result.error());
@@ -144,19 +147,23 @@ void LeaseKeeper::State::keep() {
 
 LeaseKeeper::LeaseKeeper(std::unique_ptr<Lease> lease, Spec spec, LeaseEnd& end)
     : state_(std::make_shared<State>(std::move(lease), std::move(spec), end)) {
-  try {
-    state_->thread = std::thread([state = state_] { state->keep(); });
-  } catch (const std::system_error& error) {
-    const std::string what = std::string("cannot start a thread: ") + error.code().message();
-    if (state_->schedule.valid_until() != kNever) state_->set_loss({Errc::lost, what});
-    util::log(util::Level::warning, what);
-    ring(state_->done);
+  std::string why;
+  if (!state_->stop || !state_->done || !state_->lost) {
+    why = std::string("eventfd: ") + strerror(errno);
+  } else {
+    try {
+      state_->thread = std::thread([state = state_] { state->keep(); });
+      runs_ = true;
+      return;
+    } catch (const std::system_error& error) {
+      why = std::string("cannot start a thread: ") + error.code().message();
+    }
   }
+  if (state_->schedule.valid_until() != kNever) state_->set_loss({Errc::unreachable, why});
+  util::log(util::Level::warning, why);
 }
 
-LeaseKeeper::~LeaseKeeper() {
-  if (!left_behind_) stop(kNever);
-}
+LeaseKeeper::~LeaseKeeper() { stop(kNever); }
 
 int LeaseKeeper::lost_fd() const { return state_->lost.get(); }
 
@@ -171,16 +178,18 @@ std::optional<Error> LeaseKeeper::trouble() {
 }
 
 std::unique_ptr<Lease> LeaseKeeper::stop(Deadline deadline) {
+  if (left_behind_) return nullptr;
+  if (!std::exchange(runs_, false)) return std::move(state_->lease);
   ring(state_->stop);
-  if (!util::wait_readable(state_->done.get(), deadline)) {
-    if (state_->thread.joinable()) state_->thread.detach();
-    left_behind_ = true;
-    const std::lock_guard lock(state_->mutex);
-    state_->end = nullptr;
-    return nullptr;
+  if (util::wait_readable(state_->done.get(), deadline)) {
+    state_->thread.join();
+    return std::move(state_->lease);
   }
-  if (state_->thread.joinable()) state_->thread.join();
-  return std::move(state_->lease);
+  left_behind_ = true;
+  state_->thread.detach();
+  const std::lock_guard lock(state_->mutex);
+  state_->end = nullptr;
+  return nullptr;
 }
 
 }  // namespace dlock

@@ -22,12 +22,15 @@ class LeaseKeeper {
     Margins margins;
     Deadline starts{};  // sleeps until then, unless the service has news
   };
-  /// `end` is moved by each success, until stop() has returned.
+  /// `end` is moved by each success, until stop() has returned.  If the system has no thread, or
+  /// no descriptor, to give, a lock that would have to be renewed is lost.
   LeaseKeeper(std::unique_ptr<Lease> lease, Spec spec, LeaseEnd& end);
   ~LeaseKeeper();  // stops, and abandons the lease
 
-  int lost_fd() const;             // readable once the lock is certainly lost
-  std::optional<Error> loss();     // why; none while it is held
+  int lost_fd() const;  // readable once the lock is lost
+  /// Why; none while it is held.  Errc::lost: the service says so.  Errc::unreachable: it may have
+  /// it as ours, but we must not go on.
+  std::optional<Error> loss();
   std::optional<Error> trouble();  // why the last renewal failed; none if it succeeded
 
   /// Ends the renewals and hands the lease back, to be released by the caller.  Null if a renewal
@@ -37,6 +40,7 @@ class LeaseKeeper {
 
  private:
   struct State;
+  bool runs_ = false;  // the thread, until it is joined or left behind
   bool left_behind_ = false;
   std::shared_ptr<State> state_;  // shared with a thread that may have to be left behind
 };

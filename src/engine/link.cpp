@@ -2,6 +2,8 @@
 
 #include "engine/link.hpp"
 
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 
@@ -41,6 +43,13 @@ bool LinkEnd<In, Out>::send(const Out& message, std::span<const int> passed) {
   static_assert(std::is_trivially_copyable_v<Out>);
   return !fd_ || util::send_datagram(fd_.get(), &message, sizeof(message), passed) ||
          errno == EPIPE || errno == ECONNRESET;
+}
+
+template <class In, class Out>
+bool LinkEnd<In, Out>::has_room() const {
+  constexpr int kFew = 16'384;  // of the 212992 bytes that a socket usually has
+  int unread = 0;
+  return ioctl(fd_.get(), SIOCOUTQ, &unread) != 0 || unread < kFew;
 }
 
 template <class In, class Out>

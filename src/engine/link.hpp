@@ -57,7 +57,7 @@ struct ToSupervisor {
 struct ToFront {
   enum class Kind {
     blocked,  // another holds a lock: what the waiting message is made of
-    witness,  // copies of Lease::witness_fds(), of one lock
+    witness,  // copies of some of the locks' Lease::witness_fds()
     granted,  // all locks
   };
   Kind kind = Kind::granted;
@@ -81,6 +81,8 @@ class LinkEnd {
   /// Never blocks and never raises SIGPIPE.  False, with errno set, if the message will not arrive
   /// although the other end is open.
   bool send(const Out& message, std::span<const int> passed = {});
+  /// Whether the other end has read nearly all that was sent: there is room for more.
+  bool has_room() const;
   /// The next message; none if there is none now, or if the other end is closed (closed()).
   /// `passed` takes the descriptors that came with it, behind those that it has.
   std::optional<In> receive(std::vector<Fd>* passed = nullptr);

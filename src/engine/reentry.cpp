@@ -81,12 +81,10 @@ Below is_lender_above_us(int socket) {
 }
 
 // Null: it is not lent.
-const Loan* find_loan(std::span<const Loan> loans, const Question& question) {
-  const std::string_view asked_for(question.owner_id.data(), question.owner_id.size());
-  for (const Loan& loan : loans) {
-    if (loan.owner_id == asked_for) return &loan;
-  }
-  return nullptr;
+const Loan* find_loan(std::span<const Loan> loans, std::string_view owner_id) {
+  const auto it = std::find_if(loans.begin(), loans.end(),
+                               [&](const Loan& loan) { return loan.owner_id == owner_id; });
+  return it == loans.end() ? nullptr : &*it;
 }
 
 Answer make_answer(int socket, const Question& question, const Loan* loan) {
@@ -138,11 +136,14 @@ std::string Lender::addresses() const {
 
 bool Lender::has_borrowers() const {
   return std::any_of(connections_.begin(), connections_.end(),
-                     [](const Connection& connection) { return connection.borrows; });
+                     [](const Connection& connection) { return !connection.borrowed.empty(); });
 }
 
-void Lender::recall() {
-  for (const Connection& connection : connections_) shutdown(connection.socket.get(), SHUT_WR);
+void Lender::recall_all_but(std::span<const Loan> loans) {
+  for (const Connection& connection : connections_) {
+    if (connection.borrowed.empty() || find_loan(loans, connection.borrowed) != nullptr) continue;
+    shutdown(connection.socket.get(), SHUT_WR);
+  }
 }
 
 // While there is no descriptor for another connection, those that want one wait in the backlog, and
@@ -167,7 +168,7 @@ void Lender::accept_some() {
     }
     epoll_event event{.events = EPOLLIN, .data = {.fd = socket.get()}};
     if (epoll_ctl(events_.get(), EPOLL_CTL_ADD, socket.get(), &event) != 0) continue;
-    connections_.push_back({std::move(socket), false});
+    connections_.push_back({std::move(socket)});
   }
 }
 
@@ -178,14 +179,15 @@ bool Lender::answer(Connection& connection, std::span<const Loan> loans) const {
   const ssize_t got = util::receive_datagram(socket, &question, sizeof(question));
   if (got < 0 && errno == EAGAIN) return true;
   if (got != static_cast<ssize_t>(sizeof(question))) return false;
-  const Loan* const loan = find_loan(loans, question);
+  const std::string_view asked_for(question.owner_id.data(), question.owner_id.size());
+  const Loan* const loan = find_loan(loans, asked_for);
   const Answer answer = make_answer(socket, question, loan);
   const bool yes = answer.left_ms > 0 || answer.left_ms == Answer::kForEver;
-  const auto witness = yes && !connection.borrows ? loan->witness : std::span<const int>();
-  // After recall() it cannot be sent, and the borrower is one until it has ended.
+  const auto witness = yes && connection.borrowed.empty() ? loan->witness : std::span<const int>();
+  // After it was recalled it cannot be sent, and the borrower is one until it has ended.
   const bool sent = util::send_datagram(socket, &answer, sizeof(answer), witness);
-  connection.borrows = connection.borrows || (yes && sent);
-  return sent || connection.borrows;
+  if (yes && sent) connection.borrowed = asked_for;
+  return sent || !connection.borrowed.empty();
 }
 
 bool Lender::serve(std::span<const Loan> loans) {

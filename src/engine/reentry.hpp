@@ -44,13 +44,14 @@ class Lender {
   bool serve(std::span<const Loan> loans);
   /// Whether a process that borrowed a lock has not ended yet.
   bool has_borrowers() const;
-  /// Tells all borrowers that their locks are lost.  They are borrowers until they have ended.
-  void recall();
+  /// Tells the borrowers of all other locks that these are lost.  They are borrowers until they
+  /// have ended.
+  void recall_all_but(std::span<const Loan> loans);
 
  private:
   struct Connection {
     Fd socket;
-    bool borrows = false;
+    std::string borrowed = {};  // the owner id of the lock; "" if it has borrowed none
   };
   void accept_some();
   void listen(bool on);

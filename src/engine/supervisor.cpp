@@ -21,6 +21,7 @@
 #include "engine/job.hpp"
 #include "engine/reentry.hpp"
 #include "util/duration.hpp"
+#include "util/local_socket.hpp"
 #include "util/log.hpp"
 #include "util/poll.hpp"
 #include "util/process_title.hpp"
@@ -95,11 +96,13 @@ class Supervisor {
 
  private:
   std::optional<Error> acquire();
+  bool pass_witnesses();
 
   void watch();
   bool finished(Deadline now);
   void look_at_clock(Deadline now);
   void read_link();
+  std::vector<Loan> loans() const;
   void lend();
   std::vector<std::pair<std::string, std::string>> environment() const;
   void start_command();
@@ -151,14 +154,22 @@ std::optional<Error> Supervisor::acquire() {
   context_.page.granted = true;
   context_.page.kill_after = margins_.kill_after.count();
   context_.page.guarded = spec_.on_lost != OnLost::ignore;
-  bool told = true;
-  for (const auto& lock : locks_.all()) {
-    if (lock->witness().empty()) continue;
-    told = told && link_.send({ToFront::Kind::witness}, lock->witness());
-  }
-  if (!told || !link_.send({ToFront::Kind::granted}))
+  if (!pass_witnesses() || !link_.send({ToFront::Kind::granted}))
     fail("cannot pass a descriptor to the other process of dlock");
   return std::nullopt;
+}
+
+// As many as possible with each message: the front may be stopped, and its socket has its limit.
+bool Supervisor::pass_witnesses() {
+  std::vector<int> all;
+  for (const auto& lock : locks_.all()) {
+    all.insert(all.end(), lock->witness().begin(), lock->witness().end());
+  }
+  for (std::size_t at = 0; at < all.size(); at += util::kMostPassed) {
+    const auto some = std::span(all).subspan(at, std::min(util::kMostPassed, all.size() - at));
+    if (!link_.send({ToFront::Kind::witness}, some)) return false;
+  }
+  return true;
 }
 
 void Supervisor::fail(const char* what) {
@@ -167,14 +178,16 @@ void Supervisor::fail(const char* what) {
 }
 
 void Supervisor::lose(const HeldLocks::Loss& loss, Deadline now) {
-  loss_ = loss;
-  lender_.recall();
+  lender_.recall_all_but(loans());
   const std::string message = "lost " + in_quotes(loss.key) + ": " + loss.error.message;
   if (spec_.on_lost == OnLost::ignore) {
+    if (!loss_) loss_ = loss;
     util::log(Level::error, message + "; " + spec_.argv.front() +
                                 " goes on without the lock, as --on-lost ignore asks");
     return;
   }
+  if (loss_) return util::log(Level::error, message);
+  loss_ = loss;
   if (staying_) return;  // runs that borrowed end by themselves; the rest is the user's affair
   const Millis patience = spec_.on_lost == OnLost::kill ? Millis{0} : margins_.kill_after;
   job_.end(std::min(after(now, patience), margins_.kill_at(context_.page.lease_end())), now);
@@ -182,12 +195,11 @@ void Supervisor::lose(const HeldLocks::Loss& loss, Deadline now) {
 }
 
 void Supervisor::look_at_clock(Deadline now) {
-  if (loss_) return;
-  if (const auto loss = locks_.look(now)) {
-    lose(*loss, now);
-  } else if (spec_.max_hold && !max_hold_over_ && now >= after(granted_at_, *spec_.max_hold)) {
+  for (const auto& loss : locks_.look(now)) lose(loss, now);
+  if (!loss_ && spec_.max_hold && !max_hold_over_ && now >= after(granted_at_, *spec_.max_hold)) {
     max_hold_over_ = true;
-    if (staying_) return lender_.recall();  // as after a loss
+    lender_.recall_all_but({});
+    if (staying_) return;
     job_.end(after(now, margins_.kill_after), now);
     util::log(Level::warning, "--max-hold " + util::format_duration(*spec_.max_hold) +
                                   " is over; ending " + spec_.argv.front());
@@ -270,14 +282,18 @@ void Supervisor::say_stuck() {
                                                 : "; keeping " + keys() + " until it has ended"));
 }
 
-void Supervisor::lend() {
-  std::vector<Loan> loans;
+std::vector<Loan> Supervisor::loans() const {
+  std::vector<Loan> out;
   for (const auto& lock : locks_.all()) {
-    if (loss_ || max_hold_over_) break;
-    if (lock->borrowed()) continue;
-    loans.push_back({lock->owner_id(), lock->lease_end(), lock->ttl(), lock->witness()});
+    if (lock->borrowed() || lock->is_lost() || max_hold_over_) continue;
+    out.push_back({lock->owner_id(), lock->lease_end(), lock->ttl(), lock->witness()});
   }
-  for (int i = 0; i < kMostRounds && lender_.serve(loans); ++i) {
+  return out;
+}
+
+void Supervisor::lend() {
+  const auto lent = loans();
+  for (int i = 0; i < kMostRounds && lender_.serve(lent); ++i) {
   }
 }
 
@@ -475,12 +491,11 @@ void Supervisor::run() {
     result = not_acquired(*error, spec_.conflict_status);
   }
   report(result);
-  const bool stays = !locks_.empty() && job_.status() && job_.start_error() == 0 && !loss_ &&
-                     (lender_.has_borrowers() || Clock::now() < after(granted_at_, spec_.min_hold));
+  const bool too_early = !loss_ && Clock::now() < after(granted_at_, spec_.min_hold);
+  const bool stays = !locks_.empty() && job_.status() && job_.start_error() == 0 &&
+                     (too_early || lender_.has_borrowers());
   if (stays) leave_front();
-  // After a loss, runs that borrowed a lock are still ending their jobs: it is left to expire.
-  const bool expires = loss_ && lender_.has_borrowers();
-  if (!locks_.empty() && !stays && !expires) release(result);
+  if (!locks_.empty() && !stays) release(result);
 
   result.backend = acquisition_.location_of(spec_.keys.front());
   result.waited = waited;
