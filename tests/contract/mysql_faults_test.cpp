@@ -385,7 +385,7 @@ TEST_P(MysqlFaults, ARowLockWhoseSessionHasBeenReplacedIsLost) {
   auto other = session_at(place());
   const auto row = static_cast<std::uint64_t>(number("SELECT id FROM dlock_locks WHERE kind = 0"));
   auto without = mysql::make_lease(place(), mysql::Method::row, std::move(other),
-                                   {wanted, row, *lease->fence(), Clock::now()});
+                                   {wanted, row, *lease->fence(), 0, Clock::now()});
   const Error error = error_of(renew(*without));
   EXPECT_EQ(error.code, Errc::lost);
   EXPECT_TRUE(says(error, "replaced")) << error.message;

@@ -9,7 +9,7 @@ SET @dlock_won = IF(ROW_COUNT() = 1, LAST_INSERT_ID(), 0);
 DELETE FROM dlock_locks WHERE id = 7 AND kind = 1 AND @dlock_won > 0;
 UPDATE dlock_keys SET version = @dlock_fence WHERE method = 1 AND name = :key AND slot = 0 AND @dlock_won > 0;
 SET SESSION wait_timeout = IF(@dlock_won > 0, 30, 28800);
-SELECT @dlock_fit, @dlock_version IS NOT NULL, @dlock_won, @dlock_fence;
+SELECT @dlock_fit, @dlock_version IS NOT NULL, @dlock_won, @dlock_fence, (SELECT slot FROM dlock_locks WHERE id = @dlock_won);
 SELECT id, kind, name, owner, mode, slots, fence, TIMESTAMPDIFF(MICROSECOND, since, UTC_TIMESTAMP(6)), TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at), IF(kind = 1, IS_USED_LOCK(CONCAT('dlock.w.', CONVERT(LEFT(owner, 56) USING latin1))), IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1)))), slot, IF(kind = 0, record, ''), beats FROM dlock_locks WHERE method = 1 AND name = :key ORDER BY id;
 COMMIT;
 DO IF(@dlock_won > 0, RELEASE_LOCK(:waiter_mark), 0)
@@ -25,7 +25,7 @@ SET @dlock_won = IF(ROW_COUNT() = 1, LAST_INSERT_ID(), 0);
 DELETE FROM dlock_locks WHERE id = 7 AND kind = 1 AND @dlock_won > 0;
 UPDATE dlock_keys SET version = @dlock_fence WHERE method = 1 AND name = :key AND slot = 0 AND @dlock_won > 0;
 SET SESSION wait_timeout = IF(@dlock_won > 0, 30, 28800);
-SELECT @dlock_fit, @dlock_version IS NOT NULL, @dlock_won, @dlock_fence;
+SELECT @dlock_fit, @dlock_version IS NOT NULL, @dlock_won, @dlock_fence, (SELECT slot FROM dlock_locks WHERE id = @dlock_won);
 SELECT id, kind, name, owner, mode, slots, fence, TIMESTAMPDIFF(MICROSECOND, since, UTC_TIMESTAMP(6)), TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at), IF(kind = 1, IS_USED_LOCK(CONCAT('dlock.w.', CONVERT(LEFT(owner, 56) USING latin1))), IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1)))), slot, IF(kind = 0, record, ''), beats FROM dlock_locks WHERE method = 1 AND name = :key ORDER BY id;
 COMMIT;
 DO IF(@dlock_won > 0, RELEASE_LOCK(:waiter_mark), 0)
@@ -36,12 +36,12 @@ START TRANSACTION;
 SELECT version INTO @dlock_version FROM dlock_keys WHERE method = 1 AND name = :key AND slot = 0 FOR UPDATE;
 SET @dlock_fence = GREATEST(@dlock_version + 1, (TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000)), @dlock_may = @dlock_version IS NOT NULL AND @dlock_marked;
 DELETE FROM dlock_locks WHERE method = 1 AND name = :key AND (kind = 2 AND expires_at <= UTC_TIMESTAMP(6) OR kind = 0 AND expires_at <= UTC_TIMESTAMP(6) AND IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) IS NULL) AND @dlock_fit AND @dlock_may = 1;
-INSERT INTO dlock_locks (method, name, kind, sole, slot, owner, mode, slots, fence, beats, since, expires_at, record) SELECT 1, :key, 0, NULL, 0, :owner, 2, 3, @dlock_fence, 0, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL 30000000 MICROSECOND, :record FROM DUAL WHERE @dlock_fit AND @dlock_may = 1 AND NOT (EXISTS (SELECT 1 FROM dlock_locks WHERE method = 1 AND name = :key AND kind = 0 AND (mode <> 2 OR slots <> 3)) OR (SELECT COUNT(*) FROM dlock_locks WHERE method = 1 AND name = :key AND kind = 0) + (SELECT COUNT(*) FROM dlock_locks WHERE method = 1 AND name = :key AND kind = 1 AND id < 7 AND IS_USED_LOCK(CONCAT('dlock.w.', CONVERT(LEFT(owner, 56) USING latin1))) IS NOT NULL) >= 3) AND EXISTS (SELECT 1 FROM dlock_locks WHERE id = 7 AND kind = 1);
+INSERT INTO dlock_locks (method, name, kind, sole, slot, owner, mode, slots, fence, beats, since, expires_at, record) SELECT 1, :key, 0, NULL, (SELECT MIN(n) FROM (SELECT n FROM (SELECT 1 AS n, 0 AS taken UNION ALL SELECT slot + 1, 0 FROM dlock_locks WHERE method = 1 AND name = :key AND kind = 0 UNION ALL SELECT slot, 1 FROM dlock_locks WHERE method = 1 AND name = :key AND kind = 0) AS candidates GROUP BY n HAVING SUM(taken) = 0) AS untaken), :owner, 2, 3, @dlock_fence, 0, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL 30000000 MICROSECOND, :record FROM DUAL WHERE @dlock_fit AND @dlock_may = 1 AND NOT (EXISTS (SELECT 1 FROM dlock_locks WHERE method = 1 AND name = :key AND kind = 0 AND (mode <> 2 OR slots <> 3)) OR (SELECT COUNT(*) FROM dlock_locks WHERE method = 1 AND name = :key AND kind = 0) + (SELECT COUNT(*) FROM dlock_locks WHERE method = 1 AND name = :key AND kind = 1 AND id < 7 AND IS_USED_LOCK(CONCAT('dlock.w.', CONVERT(LEFT(owner, 56) USING latin1))) IS NOT NULL) >= 3) AND EXISTS (SELECT 1 FROM dlock_locks WHERE id = 7 AND kind = 1);
 SET @dlock_won = IF(ROW_COUNT() = 1, LAST_INSERT_ID(), 0);
 DELETE FROM dlock_locks WHERE id = 7 AND kind = 1 AND @dlock_won > 0;
 UPDATE dlock_keys SET version = @dlock_fence WHERE method = 1 AND name = :key AND slot = 0 AND @dlock_won > 0;
 SET SESSION wait_timeout = IF(@dlock_won > 0, 30, 28800);
-SELECT @dlock_fit, @dlock_version IS NOT NULL, @dlock_won, @dlock_fence;
+SELECT @dlock_fit, @dlock_version IS NOT NULL, @dlock_won, @dlock_fence, (SELECT slot FROM dlock_locks WHERE id = @dlock_won);
 SELECT id, kind, name, owner, mode, slots, fence, TIMESTAMPDIFF(MICROSECOND, since, UTC_TIMESTAMP(6)), TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at), IF(kind = 1, IS_USED_LOCK(CONCAT('dlock.w.', CONVERT(LEFT(owner, 56) USING latin1))), IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1)))), slot, IF(kind = 0, record, ''), beats FROM dlock_locks WHERE method = 1 AND name = :key ORDER BY id;
 COMMIT;
 DO IF(@dlock_won > 0, RELEASE_LOCK(:waiter_mark), 0)
@@ -72,7 +72,7 @@ INSERT INTO dlock_locks (method, name, kind, sole, slot, owner, mode, slots, fen
 SET @dlock_won = IF(ROW_COUNT() = 1, LAST_INSERT_ID(), 0);
 DELETE FROM dlock_locks WHERE id = 7 AND kind = 1 AND @dlock_won > 0;
 SET SESSION wait_timeout = IF(@dlock_won > 0, 30, 28800);
-SELECT @dlock_fit, @dlock_version IS NOT NULL, @dlock_won, @dlock_fence;
+SELECT @dlock_fit, @dlock_version IS NOT NULL, @dlock_won, @dlock_fence, (SELECT slot FROM dlock_locks WHERE id = @dlock_won);
 SELECT id, kind, name, owner, mode, slots, fence, TIMESTAMPDIFF(MICROSECOND, since, UTC_TIMESTAMP(6)), TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at), IF(kind = 1, IS_USED_LOCK(CONCAT('dlock.w.', CONVERT(LEFT(owner, 56) USING latin1))), IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1)))), slot, IF(kind = 0, record, ''), beats FROM dlock_locks WHERE method = 3 AND name = :key ORDER BY id;
 COMMIT;
 DO IF(@dlock_won > 0, RELEASE_LOCK(:waiter_mark), 0)
@@ -89,7 +89,7 @@ INSERT INTO dlock_locks (method, name, kind, sole, slot, owner, mode, slots, fen
 SET @dlock_won = IF(ROW_COUNT() = 1, LAST_INSERT_ID(), 0);
 DELETE FROM dlock_locks WHERE id = 7 AND kind = 1 AND @dlock_won > 0;
 SET SESSION wait_timeout = IF(@dlock_won > 0, 30, 28800);
-SELECT @dlock_fit, @dlock_version IS NOT NULL, @dlock_won, @dlock_fence;
+SELECT @dlock_fit, @dlock_version IS NOT NULL, @dlock_won, @dlock_fence, (SELECT slot FROM dlock_locks WHERE id = @dlock_won);
 SELECT id, kind, name, owner, mode, slots, fence, TIMESTAMPDIFF(MICROSECOND, since, UTC_TIMESTAMP(6)), TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at), IF(kind = 1, IS_USED_LOCK(CONCAT('dlock.w.', CONVERT(LEFT(owner, 56) USING latin1))), IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1)))), slot, IF(kind = 0, record, ''), beats FROM dlock_locks WHERE method = 3 AND name = :key ORDER BY id;
 COMMIT;
 DO IF(@dlock_won > 0, RELEASE_LOCK(:waiter_mark), 0)
@@ -102,11 +102,11 @@ START TRANSACTION;
 UPDATE dlock_keys SET version = @dlock_fence WHERE method = 3 AND name = :key AND slot = 0 AND version = @dlock_version AND @dlock_fit AND @dlock_marked AND NOT (EXISTS (SELECT 1 FROM dlock_locks WHERE method = 3 AND name = :key AND kind = 0 AND (expires_at IS NULL OR NOT expires_at <= UTC_TIMESTAMP(6) OR IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) IS NOT NULL) AND (mode <> 2 OR slots <> 3)) OR (SELECT COUNT(*) FROM dlock_locks WHERE method = 3 AND name = :key AND kind = 0 AND (expires_at IS NULL OR NOT expires_at <= UTC_TIMESTAMP(6) OR IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) IS NOT NULL)) + (SELECT COUNT(*) FROM dlock_locks WHERE method = 3 AND name = :key AND kind = 1 AND id < 7 AND IS_USED_LOCK(CONCAT('dlock.w.', CONVERT(LEFT(owner, 56) USING latin1))) IS NOT NULL) >= 3);
 SET @dlock_may = ROW_COUNT();
 DELETE FROM dlock_locks WHERE method = 3 AND name = :key AND (kind = 2 AND expires_at <= UTC_TIMESTAMP(6) OR kind = 0 AND expires_at <= UTC_TIMESTAMP(6) AND IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) IS NULL) AND @dlock_fit AND @dlock_may = 1;
-INSERT INTO dlock_locks (method, name, kind, sole, slot, owner, mode, slots, fence, beats, since, expires_at, record) SELECT 3, :key, 0, NULL, 0, :owner, 2, 3, @dlock_fence, 0, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL 30000000 MICROSECOND, :record FROM DUAL WHERE @dlock_fit AND @dlock_may = 1 AND NOT (EXISTS (SELECT 1 FROM dlock_locks WHERE method = 3 AND name = :key AND kind = 0 AND (mode <> 2 OR slots <> 3)) OR (SELECT COUNT(*) FROM dlock_locks WHERE method = 3 AND name = :key AND kind = 0) + (SELECT COUNT(*) FROM dlock_locks WHERE method = 3 AND name = :key AND kind = 1 AND id < 7 AND IS_USED_LOCK(CONCAT('dlock.w.', CONVERT(LEFT(owner, 56) USING latin1))) IS NOT NULL) >= 3) AND EXISTS (SELECT 1 FROM dlock_locks WHERE id = 7 AND kind = 1);
+INSERT INTO dlock_locks (method, name, kind, sole, slot, owner, mode, slots, fence, beats, since, expires_at, record) SELECT 3, :key, 0, NULL, (SELECT MIN(n) FROM (SELECT n FROM (SELECT 1 AS n, 0 AS taken UNION ALL SELECT slot + 1, 0 FROM dlock_locks WHERE method = 3 AND name = :key AND kind = 0 UNION ALL SELECT slot, 1 FROM dlock_locks WHERE method = 3 AND name = :key AND kind = 0) AS candidates GROUP BY n HAVING SUM(taken) = 0) AS untaken), :owner, 2, 3, @dlock_fence, 0, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL 30000000 MICROSECOND, :record FROM DUAL WHERE @dlock_fit AND @dlock_may = 1 AND NOT (EXISTS (SELECT 1 FROM dlock_locks WHERE method = 3 AND name = :key AND kind = 0 AND (mode <> 2 OR slots <> 3)) OR (SELECT COUNT(*) FROM dlock_locks WHERE method = 3 AND name = :key AND kind = 0) + (SELECT COUNT(*) FROM dlock_locks WHERE method = 3 AND name = :key AND kind = 1 AND id < 7 AND IS_USED_LOCK(CONCAT('dlock.w.', CONVERT(LEFT(owner, 56) USING latin1))) IS NOT NULL) >= 3) AND EXISTS (SELECT 1 FROM dlock_locks WHERE id = 7 AND kind = 1);
 SET @dlock_won = IF(ROW_COUNT() = 1, LAST_INSERT_ID(), 0);
 DELETE FROM dlock_locks WHERE id = 7 AND kind = 1 AND @dlock_won > 0;
 SET SESSION wait_timeout = IF(@dlock_won > 0, 30, 28800);
-SELECT @dlock_fit, @dlock_version IS NOT NULL, @dlock_won, @dlock_fence;
+SELECT @dlock_fit, @dlock_version IS NOT NULL, @dlock_won, @dlock_fence, (SELECT slot FROM dlock_locks WHERE id = @dlock_won);
 SELECT id, kind, name, owner, mode, slots, fence, TIMESTAMPDIFF(MICROSECOND, since, UTC_TIMESTAMP(6)), TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at), IF(kind = 1, IS_USED_LOCK(CONCAT('dlock.w.', CONVERT(LEFT(owner, 56) USING latin1))), IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1)))), slot, IF(kind = 0, record, ''), beats FROM dlock_locks WHERE method = 3 AND name = :key ORDER BY id;
 COMMIT;
 DO IF(@dlock_won > 0, RELEASE_LOCK(:waiter_mark), 0)
@@ -141,7 +141,7 @@ INSERT INTO dlock_locks (method, name, kind, sole, slot, owner, mode, slots, fen
 SET @dlock_won = IF(ROW_COUNT() = 1, LAST_INSERT_ID(), 0);
 DELETE FROM dlock_locks WHERE id = 7 AND kind = 1 AND @dlock_won > 0;
 UPDATE dlock_keys SET version = @dlock_fence WHERE method = 2 AND name = :key AND slot = 0 AND @dlock_won > 0;
-SELECT @dlock_fit, @dlock_version IS NOT NULL, @dlock_won, @dlock_fence;
+SELECT @dlock_fit, @dlock_version IS NOT NULL, @dlock_won, @dlock_fence, (SELECT slot FROM dlock_locks WHERE id = @dlock_won);
 SELECT id, kind, name, owner, mode, slots, fence, TIMESTAMPDIFF(MICROSECOND, since, UTC_TIMESTAMP(6)), TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at), IF(kind = 1, IS_USED_LOCK(CONCAT('dlock.w.', CONVERT(LEFT(owner, 56) USING latin1))), IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1)))), slot, IF(kind = 0, record, ''), beats FROM dlock_locks WHERE method = 2 AND name = :key ORDER BY id;
 COMMIT;
 DO 0
@@ -162,7 +162,7 @@ INSERT INTO dlock_locks (method, name, kind, sole, slot, owner, mode, slots, fen
 SET @dlock_won = IF(ROW_COUNT() = 1, LAST_INSERT_ID(), 0);
 DELETE FROM dlock_locks WHERE id = 7 AND kind = 1 AND @dlock_won > 0;
 UPDATE dlock_keys SET version = @dlock_fence WHERE method = 2 AND name = :key AND slot = 0 AND @dlock_won > 0;
-SELECT @dlock_fit, @dlock_version IS NOT NULL, @dlock_won, @dlock_fence;
+SELECT @dlock_fit, @dlock_version IS NOT NULL, @dlock_won, @dlock_fence, (SELECT slot FROM dlock_locks WHERE id = @dlock_won);
 SELECT id, kind, name, owner, mode, slots, fence, TIMESTAMPDIFF(MICROSECOND, since, UTC_TIMESTAMP(6)), TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at), IF(kind = 1, IS_USED_LOCK(CONCAT('dlock.w.', CONVERT(LEFT(owner, 56) USING latin1))), IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1)))), slot, IF(kind = 0, record, ''), beats FROM dlock_locks WHERE method = 2 AND name = :key ORDER BY id;
 COMMIT;
 DO 0
@@ -183,7 +183,7 @@ INSERT INTO dlock_locks (method, name, kind, sole, slot, owner, mode, slots, fen
 SET @dlock_won = IF(ROW_COUNT() = 1, LAST_INSERT_ID(), 0);
 DELETE FROM dlock_locks WHERE id = 7 AND kind = 1 AND @dlock_won > 0;
 UPDATE dlock_keys SET version = @dlock_fence WHERE method = 2 AND name = :key AND slot = 0 AND @dlock_won > 0;
-SELECT @dlock_fit, @dlock_version IS NOT NULL, @dlock_won, @dlock_fence;
+SELECT @dlock_fit, @dlock_version IS NOT NULL, @dlock_won, @dlock_fence, (SELECT slot FROM dlock_locks WHERE id = @dlock_won);
 SELECT id, kind, name, owner, mode, slots, fence, TIMESTAMPDIFF(MICROSECOND, since, UTC_TIMESTAMP(6)), TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at), IF(kind = 1, IS_USED_LOCK(CONCAT('dlock.w.', CONVERT(LEFT(owner, 56) USING latin1))), IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1)))), slot, IF(kind = 0, record, ''), beats FROM dlock_locks WHERE method = 2 AND name = :key ORDER BY id;
 COMMIT;
 DO 0
@@ -233,7 +233,7 @@ SET @dlock_won = IF(ROW_COUNT() = 1, LAST_INSERT_ID(), 0);
 DELETE FROM dlock_locks WHERE id = 7 AND kind = 1 AND @dlock_won > 0;
 UPDATE dlock_keys SET version = @dlock_fence WHERE method = 1 AND name = :key AND slot = 0 AND @dlock_won > 0;
 SET SESSION wait_timeout = IF(@dlock_won > 0, 30, 28800);
-SELECT @dlock_fit, @dlock_version IS NOT NULL, @dlock_won, @dlock_fence;
+SELECT @dlock_fit, @dlock_version IS NOT NULL, @dlock_won, @dlock_fence, (SELECT slot FROM dlock_locks WHERE id = @dlock_won);
 SELECT id, kind, name, owner, mode, slots, fence, TIMESTAMPDIFF(MICROSECOND, since, UTC_TIMESTAMP(6)), IF(:is_over, 0, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at)), IF(kind = 1, IF(:is_over, NULL, 0), IF(:is_over, NULL, 0)), slot, IF(kind = 0, record, ''), beats FROM dlock_locks WHERE method = 1 AND name = :key ORDER BY id;
 COMMIT;
 DO IF(@dlock_won > 0, 0, 0)

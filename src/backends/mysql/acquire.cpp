@@ -61,7 +61,7 @@ Result<Reply> Acquisition::ask(const std::string& text) {
 std::unique_ptr<Lease> Acquisition::lease(const Outcome& out, Deadline asked,
                                           util::LifeToken life) {
   return make_lease(place_, method_, std::move(connection_),
-                    {request_, out.won, out.fence, asked, std::move(life)});
+                    {request_, out.won, out.fence, out.slot, asked, std::move(life)});
 }
 
 // Once in each acquire().  Takes the mark of the session first: if the text takes too long, the

@@ -44,12 +44,16 @@ class MysqlLease final : public Lease {
         request_(std::move(grant.request)),
         row_(grant.row),
         fence_(grant.fence),
+        slot_(grant.slot),
         life_(std::move(grant.life)),
         connection_(std::move(connection)),
         valid_until_(trusted_until(grant.asked, request_.ttl)) {}
 
   const std::string& owner_id() const override { return request_.owner.id; }
   std::optional<std::uint64_t> fence() const override { return fence_; }
+  std::optional<unsigned> slot() const override {
+    return slots() ? std::optional(slot_) : std::nullopt;
+  }
   Deadline valid_until() const override { return valid_until_; }
   Result<void> renew(Deadline deadline, Cancel cancel) override;
   Result<void> end_command(Deadline until, Deadline deadline, Cancel cancel) override;
@@ -88,6 +92,7 @@ class MysqlLease final : public Lease {
   Request request_;
   const std::uint64_t row_;
   const std::uint64_t fence_;
+  const unsigned slot_;
   const util::LifeToken life_;
   std::unique_ptr<Connection> connection_;
   std::unique_ptr<Connection> earlier_;  // given up, and open until it is known what held it up

@@ -16,6 +16,7 @@ struct Grant {
   Request request;  // with the id that the lock was granted to
   std::uint64_t row = 0;
   std::uint64_t fence = 0;
+  unsigned slot = 0;          // in the row
   Deadline asked{};           // before the server began to count the ttl
   util::LifeToken life = {};  // with mysql-row; its mark is in the record
 };

@@ -147,6 +147,7 @@ LockInfo State::info(const std::string& key, const std::vector<Party>& holders) 
     if (party.left) holder.expires = std::max(*party.left, Millis{0});
     holder.endless = !party.left && method_ != Method::row;
     holder.fence = party.fence;
+    if (party.mode == Mode::slots && party.slot > 0) holder.slot = party.slot;
     info.holders.push_back(std::move(holder));
   }
   info.waiters.emplace();

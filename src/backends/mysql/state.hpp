@@ -25,9 +25,11 @@ struct Party {
   Millis age{0};
   std::optional<Millis> left;  // until it expires; none: with its connection
   bool present = false;        // its connection is there
-  unsigned slot = 0;           // of a holder with mysql-row: which row it has locked
-  std::string record;          // empty if it was not asked for
-  std::uint64_t beats = 0;     // changes with each renewal
+  // Of a holder in mode slots: its number; 0: an earlier dlock gave it none.  With mysql-row, in
+  // any mode: the row of the table of keys that it has locked.
+  unsigned slot = 0;
+  std::string record;       // empty if it was not asked for
+  std::uint64_t beats = 0;  // changes with each renewal
 };
 
 /// The row as Statements::look() asks for it; none if it makes no sense.

@@ -13,6 +13,13 @@
 //           If that clock is set forward by more than a ttl, leases expire early.  So the session
 //           of a holder keeps others out, too, which its mark tells.  The server ends a session
 //           that was silent for a ttl by a clock that cannot be set (wait_timeout).
+// Slots.    With mysql-table and mysql-version, the statement that adds the row of a holder chooses
+//           its number.  No other grant of the key is under way, so no two holders get the same.
+//           The statement also finds that there are fewer than N holders.  It reads one snapshot,
+//           so one of 1..N is free in it.  If another statement chose the number, it could still
+//           see N holders, and choose N + 1.  A holder of an earlier dlock has the number 0, which
+//           is none: it counts as one of N.
+//           With mysql-row, the number is that of the row of the table of keys that is locked.
 // Sole.     The row of an exclusive holder has sole = 1, and a unique key allows one such row.
 // Marks.    A mark is a name that a session has locked with GET_LOCK().  It wakes those that wait
 //           for it, and tells that the session is there.  A mark can keep others out.  It lets
@@ -54,9 +61,6 @@ std::string mode_number(Mode mode) { return std::to_string(static_cast<int>(mode
 // Seconds after which the server ends a session from which nothing comes: of a holder, and else.
 std::string idle_limit(Millis ttl) { return std::to_string((ttl.count() + 999) / 1'000); }
 constexpr const char* kIdleLimit = "28800";
-
-constexpr const char* kOutcome =
-    "SELECT @dlock_fit, @dlock_version IS NOT NULL, @dlock_won, @dlock_fence; ";
 
 }  // namespace
 
@@ -131,12 +135,24 @@ std::string Statements::in_way(const Request& request, std::uint64_t own, bool e
   return "(EXISTS (SELECT 1 " + from + holder + ") OR EXISTS (SELECT 1 " + from + ahead + "))";
 }
 
+// The lowest number of 1..N that no holder has.  The candidates are 1 and the number after that of
+// each holder.  To search for a holder of each candidate takes MariaDB 70 ms with 1,000 holders,
+// since it chooses no hash.  To group the candidates takes each server 1 ms.
+std::string Statements::lowest_free() const {
+  const std::string holders =
+      " FROM " + tables_.locks + " WHERE " + of_key() + " AND " + kind_is(Kind::holder);
+  return "(SELECT MIN(n) FROM (SELECT n FROM (SELECT 1 AS n, 0 AS taken UNION ALL SELECT slot + 1, "
+         "0" +
+         holders + " UNION ALL SELECT slot, 1" + holders +
+         ") AS candidates GROUP BY n HAVING SUM(taken) = 0) AS untaken)";
+}
+
 // `check` sets @dlock_may to 1 if the lock may be granted, and @dlock_fence to the fencing token.
 // It does so only if the session has its marks.  A text that is late, of a session that was given
 // up, cannot take them.  Who was passed over and does not know it is granted nothing.
 std::string Statements::grant(const Request& request, std::uint64_t own, const std::string& marks,
-                              const std::string& check, const std::string& condition, unsigned slot,
-                              std::string_view life) const {
+                              const std::string& check, const std::string& condition,
+                              const std::string& slot, std::string_view life) const {
   const std::string& owner = request.owner.id;
   const std::string id = std::to_string(own);
   const std::string sole = request.mode == Mode::exclusive && method_ != Method::row ? "1" : "NULL";
@@ -147,13 +163,19 @@ std::string Statements::grant(const Request& request, std::uint64_t own, const s
   return "SET @dlock_marked = " + marks + ", @dlock_fit = " + fit(tables_) +
          ", @dlock_version = NULL, @dlock_fence = NULL, @dlock_may = 0, @dlock_won = 0; " + check +
          "INSERT INTO " + tables_.locks + kColumns + " SELECT " + method_text_ + ", " + key_ +
-         ", " + std::to_string(static_cast<int>(Kind::holder)) + ", " + sole + ", " +
-         std::to_string(slot) + ", " + literal(owner) + ", " + mode_number(request.mode) + ", " +
-         std::to_string(request.slots) + ", @dlock_fence, 0, " + std::string(kNow) + ", " +
-         expires + ", " + literal(format_lock_record(request, life)) +
+         ", " + std::to_string(static_cast<int>(Kind::holder)) + ", " + sole + ", " + slot + ", " +
+         literal(owner) + ", " + mode_number(request.mode) + ", " + std::to_string(request.slots) +
+         ", @dlock_fence, 0, " + std::string(kNow) + ", " + expires + ", " +
+         literal(format_lock_record(request, life)) +
          " FROM DUAL WHERE @dlock_fit AND @dlock_may = 1 AND NOT " + condition + in_queue +
          "; SET @dlock_won = IF(ROW_COUNT() = 1, LAST_INSERT_ID(), 0); DELETE" + row +
          " AND @dlock_won > 0; ";
+}
+
+std::string Statements::outcome_of_grant() const {
+  return "SELECT @dlock_fit, @dlock_version IS NOT NULL, @dlock_won, @dlock_fence, (SELECT slot "
+         "FROM " +
+         tables_.locks + " WHERE id = @dlock_won); ";
 }
 
 std::string Statements::attempt(const Request& request, std::uint64_t own) const {
@@ -177,17 +199,20 @@ std::string Statements::attempt(const Request& request, std::uint64_t own) const
             "@dlock_may = 1; ";
   }
   std::string text =
-      grant(request, own, have_both(request.owner.id), check, in_way(request, own, true), 0, {});
+      grant(request, own, have_both(request.owner.id), check, in_way(request, own, true),
+            request.mode == Mode::slots ? lowest_free() : "0", {});
   if (method_ == Method::table) text += raise + "@dlock_won > 0; ";
   return text + "SET SESSION wait_timeout = IF(@dlock_won > 0, " + idle_limit(request.ttl) + ", " +
-         kIdleLimit + "); " + kOutcome + look(false) + "; COMMIT; DO IF(@dlock_won > 0, " +
-         marks_.release(waiter_mark(request.owner.id)) + ", 0)";
+         kIdleLimit + "); " + outcome_of_grant() + look(false) +
+         "; COMMIT; DO IF(@dlock_won > 0, " + marks_.release(waiter_mark(request.owner.id)) +
+         ", 0)";
 }
 
 Outcome outcome(const Answer& answer) {
   if (answer.rows.size() != 1) return {};
   const Row& row = answer.rows.front();
-  return {number(row, 0) == 1, number(row, 1) == 1, number(row, 2), number(row, 3)};
+  return {number(row, 0) == 1, number(row, 1) == 1, number(row, 2), number(row, 3),
+          static_cast<unsigned>(number(row, 4))};
 }
 
 // Behind these come a COMMIT and a DO.
@@ -230,10 +255,10 @@ std::string Statements::record_holder(const Request& request, std::uint64_t own,
                             " IS NOT NULL AND (mode " + (slots ? "<> " : "= ") +
                             mode_number(Mode::slots) +
                             (slots ? " OR slots <> " + std::to_string(request.slots) : "") + "))";
-  return grant(request, own, marks_.have(recorder_mark(request.owner.id)), check, other, slot,
-               life) +
+  return grant(request, own, marks_.have(recorder_mark(request.owner.id)), check, other,
+               std::to_string(slot), life) +
          "UPDATE " + tables_.keys + " SET version = @dlock_fence WHERE " + of_key() +
-         " AND slot = 0 AND @dlock_won > 0; " + kOutcome + look(false) + "; COMMIT; DO 0";
+         " AND slot = 0 AND @dlock_won > 0; " + outcome_of_grant() + look(false) + "; COMMIT; DO 0";
 }
 
 std::string Statements::delay(std::uint64_t id, Millis time) const {

@@ -110,8 +110,10 @@ class Statements {
   std::string columns(bool records) const;
   std::string in_way(const Request& request, std::uint64_t own, bool expired_too) const;
   std::string grant(const Request& request, std::uint64_t own, const std::string& marks,
-                    const std::string& check, const std::string& condition, unsigned slot,
+                    const std::string& check, const std::string& condition, const std::string& slot,
                     std::string_view life) const;
+  std::string lowest_free() const;
+  std::string outcome_of_grant() const;
 
   const Method method_;
   const Tables tables_;
@@ -129,6 +131,7 @@ struct Outcome {
   bool has_row = false;   // there is a row of the key in the table of keys
   std::uint64_t won = 0;  // the id of the holder's row; 0: not granted
   std::uint64_t fence = 0;
+  unsigned slot = 0;  // in the holder's row
 };
 Outcome outcome(const Answer& answer);
 
