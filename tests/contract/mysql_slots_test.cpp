@@ -1,5 +1,8 @@
-// The numbers of slots, as far as the backends of MySQL alone give cause to ask.
+// What is particular about the numbers of slots with MySQL: holders of an earlier dlock, many
+// holders, and commands that outlive the row lock.
 #include <gtest/gtest.h>
+
+#include <algorithm>
 
 #include "mysql_fixture.hpp"
 
@@ -44,6 +47,65 @@ TEST_P(MysqlSlots, TheOneNumberOfAThousandThatIsFreeIsFound) {
   auto lease = hold(*a, slots("job", 1'000));
   EXPECT_EQ(lease->slot(), 437u);
   EXPECT_EQ(code_of(try_once(*b, slots("job", 1'000))), Errc::busy);
+}
+
+// --- mysql-row: the number is the row that is locked
+
+TEST_P(MysqlSlots, ANumberIsThatOfTheRowThatIsLocked) {
+  if (!is_row()) return;
+  const auto unlocked = [&] {
+    return server->ask("SELECT slot FROM dlock_keys WHERE slot > 0 FOR UPDATE SKIP LOCKED");
+  };
+  auto one = hold(*a, slots("job", 3));
+  auto two = hold(*b, slots("job", 3));
+  EXPECT_EQ(two->slot(), 2u);
+  EXPECT_EQ(unlocked(), "3");
+  EXPECT_TRUE(release(*one));
+  EXPECT_EQ(unlocked(), "1\n3");
+  one = hold(*b, slots("job", 3));
+  EXPECT_EQ(one->slot(), 1u);
+  EXPECT_EQ(unlocked(), "3");
+}
+
+// Its row lock has ended with its session.
+TEST_P(MysqlSlots, TheNumberOfACommandThatMayStillRunIsNotFree) {
+  if (!is_row()) return;
+  constexpr Millis kTtl{3'000};
+  const auto wanted = [&] { return request("job", Mode::slots, 3, kTtl); };
+  for (const bool is_elsewhere : {false, true}) {
+    SCOPED_TRACE(is_elsewhere);
+    auto one = hold(*a, wanted());
+    auto two = hold(*a, wanted());
+    // As from another machine, where nobody can tell whether its processes are alive.
+    if (is_elsewhere) server->ask("UPDATE dlock_locks SET record = REPLACE(record, 'life', 'l')");
+    kill_session(session_of("slot = 1"));
+    ASSERT_TRUE(eventually([&] { return session_of("slot = 1") == "NULL"; }));
+    EXPECT_TRUE(release(*two));
+
+    std::vector<std::unique_ptr<Lease>> others;
+    EXPECT_LT(time_of([&] {
+                others.push_back(hold(*b, wanted()));
+                others.push_back(hold(*b, wanted()));
+              }),
+              kTtl / 2);
+    EXPECT_EQ(others[0]->slot(), 2u);
+    EXPECT_EQ(others[1]->slot(), 3u);
+    EXPECT_EQ(code_of(try_once(*b, wanted())), Errc::busy);
+    const auto holders = inspect(*b, "job").holders;
+    EXPECT_TRUE(std::any_of(holders.begin(), holders.end(), [&](const LockInfo::Holder& holder) {
+      return holder.owner.id == one->owner_id() && holder.slot == 1u;
+    }));
+
+    Waiting waiting(client(), wanted());
+    EXPECT_TRUE(waiting.blocked());
+    EXPECT_FALSE(waiting.done(200));
+    EXPECT_EQ(code_of(release(*one)), Errc::lost);
+    const auto next = waiting.lease();
+    ASSERT_TRUE(next);
+    EXPECT_EQ(next->slot(), 1u);
+    EXPECT_TRUE(release(*next));
+    for (const auto& other : others) EXPECT_TRUE(release(*other));
+  }
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "backends/mysql/state.hpp"
+#include "core/lock_record.hpp"
 
 namespace dlock::mysql {
 namespace {
@@ -245,6 +246,62 @@ TEST(MysqlState, AnEarlierHolderOfTheSameRowDelaysTheNext) {
 
   EXPECT_EQ(earlier({party(1, Kind::broken, kExclusive)}, kExclusive), (Ids{}));
   EXPECT_EQ(earlier({holder(10, kExclusive)}, kExclusive), (Ids{})) << "a later one";
+}
+
+TEST(MysqlState, TheNumberOfACommandThatMayStillRunIsDelayed) {
+  Party ended = holder(1, kSlots, 3);
+  ended.slot = 2;
+  ended.present = false;
+  Request its;
+  its.owner.id = "it";
+  ended.record = format_lock_record(its);
+  const auto delayed = [](const Party& party, Mode mode = kSlots) {
+    Request request;
+    request.mode = mode;
+    request.slots = 3;
+    return State(Method::row, {party}).delayed_slots(request);
+  };
+  using Numbers = std::vector<unsigned>;
+  EXPECT_EQ(delayed(ended), (Numbers{2}));
+  EXPECT_EQ(delayed(ended, kExclusive), (Numbers{})) << "has no number, and waits for each of them";
+  Party other = ended;
+  other.present = true;
+  EXPECT_EQ(delayed(other), (Numbers{})) << "the row is locked";
+  other = ended;
+  other.left = Millis{0};
+  EXPECT_EQ(delayed(other), (Numbers{})) << "the delay is over";
+  other = ended;
+  its.owner.ended = true;
+  other.record = format_lock_record(its);
+  EXPECT_EQ(delayed(other), (Numbers{})) << "the command has ended";
+  other.record = "not of dlock";
+  EXPECT_EQ(delayed(other), (Numbers{}));
+}
+
+TEST(MysqlState, OnlySlotsHaveNumbers) {
+  const auto number = [](Mode mode, unsigned slot) {
+    Party party = holder(1, mode, mode == kSlots ? 3 : 1);
+    party.slot = slot;
+    return State(Method::row, {party}).info("job").holders.at(0).slot;
+  };
+  EXPECT_EQ(number(kSlots, 2), 2U);
+  EXPECT_EQ(number(kSlots, 0), std::nullopt) << "of an earlier dlock";
+  EXPECT_EQ(number(kExclusive, 1), std::nullopt);
+}
+
+TEST(MysqlState, ANumberIsThatOfTheEarlierHolderWhileItsCommandMayRun) {
+  Party ended = holder(1, kSlots, 3);
+  ended.slot = 2;
+  ended.present = false;
+  Request its;
+  its.owner.id = "it";
+  ended.record = format_lock_record(its);
+  Party next = holder(2, kSlots, 3);
+  next.slot = 2;
+  const auto holders = State(Method::row, {ended, next}).info("job").holders;
+  ASSERT_EQ(holders.size(), 2U);
+  EXPECT_EQ(holders[0].slot, std::nullopt);
+  EXPECT_EQ(holders[1].slot, 2U) << "of the ended one, which is shown last";
 }
 
 TEST(MysqlState, RowsAreReadWithCare) {

@@ -203,6 +203,17 @@ UPDATE dlock_locks SET kind = 2, sole = NULL, why = X'776879', expires_at = UTC_
 SELECT IS_USED_LOCK(:session_mark);
 SELECT IS_USED_LOCK(CONCAT('dlock.g.', CONVERT(LEFT(owner, 56) USING latin1))) FROM dlock_locks WHERE method = 2 AND name = :key AND kind = 1 AND id = (SELECT MIN(id) FROM dlock_locks WHERE method = 2 AND name = :key AND kind = 1 AND IS_USED_LOCK(CONCAT('dlock.g.', CONVERT(LEFT(owner, 56) USING latin1))) IS NOT NULL)
 
+-- lock_row, mysql-row, without 1 and 3
+SET SESSION wait_timeout = 30;
+SELECT (IS_USED_LOCK(:session_mark) = CONNECTION_ID() OR GET_LOCK(:session_mark, 0) = 1) AND (IS_USED_LOCK(:holder_mark) = CONNECTION_ID() OR GET_LOCK(:holder_mark, 0) = 1);
+START TRANSACTION;
+SELECT slot FROM dlock_keys WHERE method = 2 AND name = :key AND slot BETWEEN 1 AND 3 AND slot NOT IN (1, 3) ORDER BY slot LIMIT 1 FOR UPDATE SKIP LOCKED
+
+-- unlocked_rows, mysql-row
+START TRANSACTION;
+SELECT slot FROM dlock_keys WHERE method = 2 AND name = :key AND slot BETWEEN 1 AND 3 ORDER BY slot DESC FOR UPDATE SKIP LOCKED;
+ROLLBACK
+
 -- join
 SET @dlock_marked = (IS_USED_LOCK(:session_mark) = CONNECTION_ID() OR GET_LOCK(:session_mark, 0) = 1) AND (IS_USED_LOCK(:waiter_mark) = CONNECTION_ID() OR GET_LOCK(:waiter_mark, 0) = 1);
 INSERT INTO dlock_locks (method, name, kind, sole, slot, owner, mode, slots, fence, beats, since, expires_at, record) SELECT 1, :key, 1, NULL, 0, :owner, 0, 1, 0, 0, UTC_TIMESTAMP(6), NULL, :record FROM DUAL WHERE @dlock_marked

@@ -68,6 +68,10 @@ std::string texts() {
     put(out, "release" + which, say.release(9, "me", false), request);
     put(out, "break_grant" + which, say.break_grant("me", "why"), request);
   }
+  const Statements of_rows(Method::row, "dlock_", "job");
+  const Request slot = request_in(Mode::slots);
+  put(out, "lock_row, mysql-row, without 1 and 3", of_rows.lock_row(slot, true, {1, 3}), slot);
+  put(out, "unlocked_rows, mysql-row", of_rows.unlocked_rows(3), slot);
   const Statements say(Method::table, "dlock_", "job");
   const Request request = request_in(Mode::exclusive);
   put(out, "join", say.join(request), request);

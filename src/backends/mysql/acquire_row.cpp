@@ -15,6 +15,11 @@
 //           session had ended by then, so A's last renewal was before that, and A ends its command
 //           within a ttl of its last renewal.  A record of this machine is ignored once the kernel
 //           says that no process of that holder is left (util/life.hpp).
+// Slots.    The number of a slot is that of the row that is locked.  While the command of an
+// earlier
+//           holder may still run, its number is not free.  The next holder locks the first of the
+//           other rows that is free.  If there is none, it locks the row with such a number, and
+//           waits as above.
 // Giving up. With --nonblock each try gives up at once, and none would ever wait for a whole ttl.
 //           So the first one that finds the record writes into it when it is over, by the server's
 //           clock.  Only later ones go by that: who has waited for a ttl needs no clock but its
@@ -93,17 +98,18 @@ Result<Reply> Acquisition::survey() {
 }
 
 // 0: none is free.
-Result<unsigned> Acquisition::lock_row() {
-  const Reply reply = connection_->ask(statements_.lock_row(request_, connection_->mariadb()),
-                                       patience(), wait_.cancel);
-  if (!reply.ok() && (connection_->broken() || !is_passing(reply.code))) {
-    return explain(reply, *place_);
-  }
-  const auto slot = reply.ok() ? static_cast<unsigned>(number_in(reply.answers.back())) : 0;
-  if (slot == 0) {
+Result<unsigned> Acquisition::lock_row(const State& state) {
+  for (auto delayed = state.delayed_slots(request_);; delayed.clear()) {
+    const Reply reply = connection_->ask(
+        statements_.lock_row(request_, connection_->mariadb(), delayed), patience(), wait_.cancel);
+    if (!reply.ok() && (connection_->broken() || !is_passing(reply.code))) {
+      return explain(reply, *place_);
+    }
+    const auto slot = reply.ok() ? static_cast<unsigned>(number_in(reply.answers.back())) : 0;
+    if (slot != 0) return slot;
     if (auto undone = ask(statements_.unlock_row()); !undone) return undone.error();
+    if (delayed.empty()) return 0;
   }
-  return slot;
 }
 
 Result<Acquisition::Tried> Acquisition::attempt_row() {
@@ -118,7 +124,7 @@ Result<Acquisition::Tried> Acquisition::attempt_row() {
     return Tried{nullptr, std::move(state)};
   }
   const Deadline asked = Clock::now();
-  const auto slot = lock_row();
+  const auto slot = lock_row(state);
   if (!slot) return slot.error();
   // The session that has locked it has not recorded that yet, or is not of dlock.
   if (slot.value() == 0) return Tried{nullptr, std::move(state)};

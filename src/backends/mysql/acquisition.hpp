@@ -46,7 +46,7 @@ class Acquisition {
   // acquire_row.cpp
   Result<Tried> attempt_row();
   Result<Reply> survey();
-  Result<unsigned> lock_row();
+  Result<unsigned> lock_row(const State& state);
   Result<Tried> take_row(unsigned slot, Deadline asked);
   Result<void> outwait_earlier(Lease& lease, State state, std::uint64_t row, unsigned slot);
   Result<void> pause_until(Deadline until, Lease& lease, int ends);

@@ -53,6 +53,22 @@ std::size_t turns_of(std::span<const Party> waiters) {
 
 bool has_expired(const Party& party) { return party.left.value_or(Millis{1}) <= Millis{0}; }
 
+// Of a holder with mysql-row whose session has ended: whether its command is waited for.
+bool may_run(const Party& party) {
+  const auto record = parse_lock_record(party.record);
+  return record && !record->owner.ended && !has_expired(party) &&
+         util::watch_life(record->life).life != util::Life::ended;
+}
+
+// Among the holders that are shown.  With mysql-row, one that waits for the command of an earlier
+// one has its number only after that.
+bool has_number(const Party& party, const std::vector<Party>& holders) {
+  return party.mode == Mode::slots && party.slot > 0 &&
+         std::none_of(holders.begin(), holders.end(), [&](const Party& other) {
+           return other.slot == party.slot && other.id < party.id;
+         });
+}
+
 // Of a holder that has locked `slot`, with one that may still run.
 bool conflict(const Request& request, unsigned slot, const Party& party) {
   if (!modes_mix(party.mode, party.slots, request.mode, request.slots)) return true;
@@ -116,6 +132,17 @@ std::vector<Party> State::earlier(const Request& request, std::uint64_t own, uns
   return out;
 }
 
+std::vector<unsigned> State::delayed_slots(const Request& request) const {
+  std::vector<unsigned> out;
+  if (request.mode != Mode::slots) return out;
+  for (const auto* parties : {&holders_, &ended_}) {
+    for (const Party& party : *parties) {
+      if (party.mode == Mode::slots && !party.present && may_run(party)) out.push_back(party.slot);
+    }
+  }
+  return out;
+}
+
 LockInfo State::info(const std::string& key) const {
   if (method_ != Method::row) return info(key, holders_);
   std::vector<Party> holders = holders_;
@@ -147,7 +174,7 @@ LockInfo State::info(const std::string& key, const std::vector<Party>& holders) 
     if (party.left) holder.expires = std::max(*party.left, Millis{0});
     holder.endless = !party.left && method_ != Method::row;
     holder.fence = party.fence;
-    if (party.mode == Mode::slots && party.slot > 0) holder.slot = party.slot;
+    if (has_number(party, holders)) holder.slot = party.slot;
     info.holders.push_back(std::move(holder));
   }
   info.waiters.emplace();

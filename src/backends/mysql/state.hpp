@@ -47,7 +47,8 @@ class State {
   /// Waiters whose connection has gone.
   const std::vector<Party>& departed() const { return departed_; }
 
-  /// With mysql-row also the holders whose sessions have ended and whose commands may still run.
+  /// With mysql-row also the holders whose sessions have ended and whose commands may still run.  A
+  /// holder that has locked the row of such a holder waits for that command, and has no number yet.
   LockInfo info(const std::string& key) const;
   LockInfo info(const std::string& key, const std::vector<Party>& holders) const;
 
@@ -55,6 +56,10 @@ class State {
   /// the earlier holders that conflict with it.  It has their row lock, so their sessions have
   /// ended, but their commands may still run.
   std::vector<Party> earlier(const Request& request, std::uint64_t own, unsigned slot) const;
+
+  /// mysql-row, for a request of a slot: the numbers of holders whose sessions have ended, and
+  /// whose commands may still run.
+  std::vector<unsigned> delayed_slots(const Request& request) const;
 
   struct Decision {
     enum class Kind {

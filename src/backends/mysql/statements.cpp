@@ -50,9 +50,10 @@ constexpr const char* kColumns =
     " (method, name, kind, sole, slot, owner, mode, slots, fence, beats, since, expires_at, "
     "record)";
 
-std::string list_of(const std::vector<std::uint64_t>& ids) {
+template <class Number>
+std::string list_of(const std::vector<Number>& numbers) {
   std::string list;
-  for (const std::uint64_t id : ids) list += (list.empty() ? "" : ", ") + std::to_string(id);
+  for (const Number id : numbers) list += (list.empty() ? "" : ", ") + std::to_string(id);
   return list;
 }
 
@@ -220,13 +221,15 @@ Attempted attempted(const std::vector<Answer>& answers) {
   return {outcome(answers.at(answers.size() - 4)), answers.at(answers.size() - 3)};
 }
 
-std::string Statements::lock_row(const Request& request, bool mariadb) const {
+std::string Statements::lock_row(const Request& request, bool mariadb,
+                                 const std::vector<unsigned>& avoid) const {
   const bool shared = request.mode == Mode::shared;
   const unsigned last = request.mode == Mode::slots ? request.slots : 1;
   const std::string how = !shared ? " FOR UPDATE" : mariadb ? " LOCK IN SHARE MODE" : " FOR SHARE";
   return "SET SESSION wait_timeout = " + idle_limit(request.ttl) + "; SELECT " +
          have_both(request.owner.id) + "; START TRANSACTION; SELECT slot FROM " + tables_.keys +
          " WHERE " + of_key() + " AND slot BETWEEN 1 AND " + std::to_string(last) +
+         (avoid.empty() ? "" : " AND slot NOT IN (" + list_of(avoid) + ")") +
          " ORDER BY slot LIMIT 1" + how + " SKIP LOCKED";
 }
 
@@ -234,9 +237,12 @@ std::string Statements::unlock_row() const {
   return std::string("SET SESSION wait_timeout = ") + kIdleLimit + "; ROLLBACK";
 }
 
+// This locks those rows for a moment, the last one first.  So a client that locks the first free
+// row at the same time gets that one or none, and never a later one.
 std::string Statements::unlocked_rows(unsigned slots) const {
   return "START TRANSACTION; SELECT slot FROM " + tables_.keys + " WHERE " + of_key() +
-         " AND slot BETWEEN 1 AND " + std::to_string(slots) + " FOR UPDATE SKIP LOCKED; ROLLBACK";
+         " AND slot BETWEEN 1 AND " + std::to_string(slots) +
+         " ORDER BY slot DESC FOR UPDATE SKIP LOCKED; ROLLBACK";
 }
 
 // The rows of earlier holders stay: their sessions have ended, but their commands may still run.

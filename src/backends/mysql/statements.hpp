@@ -32,8 +32,10 @@ class Statements {
   std::string attempt(const Request& request, std::uint64_t own) const;
 
   /// mysql-row, on the connection that is to hold the lock: begins a transaction and locks one of
-  /// the rows, if one is free.  The last answer: the slot, or nothing.
-  std::string lock_row(const Request& request, bool mariadb) const;
+  /// the rows: the first that is free and not in `avoid`, if there is one.  The last answer: the
+  /// slot, or nothing.
+  std::string lock_row(const Request& request, bool mariadb,
+                       const std::vector<unsigned>& avoid = {}) const;
   /// Ends that transaction.
   std::string unlock_row() const;
   /// mysql-row.  The second answer: those of the first `slots` rows that no session has locked.
