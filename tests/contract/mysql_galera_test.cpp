@@ -1,6 +1,7 @@
 // A Galera cluster of two, both of which take changes.  The clock of the second one is 40 s ahead.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <list>
 #include <thread>
@@ -232,6 +233,30 @@ TEST_P(MysqlGalera, ClientsOfBothServersExcludeEachOther) {
         EXPECT_GT(lease->fence().value_or(0), last.exchange(lease->fence().value_or(0)));
         ++grants;
         inside.fetch_sub(1);
+        EXPECT_TRUE(release(*lease));
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(grants, 24);
+}
+
+TEST_P(MysqlGalera, ClientsOfBothServersNeverHaveTheSameNumber) {
+  constexpr unsigned kSlots = 2;
+  std::array<std::atomic<int>, kSlots + 1> holders{};  // of each number
+  std::atomic<int> grants{0};
+  std::list<std::thread> threads;
+  for (int i = 0; i < 6; ++i) {
+    threads.emplace_back([&, i] {
+      const auto its = client(i % 2);
+      for (int k = 0; k < 4; ++k) {
+        auto lease = hold(*its, slots("job", kSlots));
+        if (!lease) return;
+        const unsigned slot = lease->slot().value_or(0);
+        ASSERT_TRUE(slot >= 1 && slot <= kSlots) << slot;
+        EXPECT_EQ(++holders.at(slot), 1) << "an OVERLAP of number " << slot;
+        ++grants;
+        --holders.at(slot);
         EXPECT_TRUE(release(*lease));
       }
     });

@@ -15,11 +15,10 @@
 //           session had ended by then, so A's last renewal was before that, and A ends its command
 //           within a ttl of its last renewal.  A record of this machine is ignored once the kernel
 //           says that no process of that holder is left (util/life.hpp).
-// Slots.    The number of a slot is that of the row that is locked.  While the command of an
-// earlier
-//           holder may still run, its number is not free.  The next holder locks the first of the
-//           other rows that is free.  If there is none, it locks the row with such a number, and
-//           waits as above.
+// Slots.    The number of a slot is that of the row that is locked.  While the command of a holder
+//           whose session has ended may still run, its number is not free.  The next holder locks
+//           the first of the other rows that is free.  If there is none, it locks the row with such
+//           a number, and waits as above.
 // Giving up. With --nonblock each try gives up at once, and none would ever wait for a whole ttl.
 //           So the first one that finds the record writes into it when it is over, by the server's
 //           clock.  Only later ones go by that: who has waited for a ttl needs no clock but its
