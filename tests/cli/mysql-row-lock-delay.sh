@@ -75,7 +75,7 @@ next_starts_after_it() {
   wait_until 20 no_row
 }
 
-for modes in '/' '--shared/' '/--shared' '--slots 2/--slots 2'; do
+for modes in '/' '--shared/' '/--shared' '--slots 1/--slots 1'; do
   first "${modes%/*}"
   stop_mysql server
   restart_mysql server

@@ -70,7 +70,7 @@ TEST_P(MysqlSlots, ANumberIsThatOfTheRowThatIsLocked) {
 // Its row lock has ended with its session.
 TEST_P(MysqlSlots, TheNumberOfACommandThatMayStillRunIsNotFree) {
   if (!is_row()) return;
-  constexpr Millis kTtl{3'000};
+  constexpr Millis kTtl{20'000};
   const auto wanted = [&] { return request("job", Mode::slots, 3, kTtl); };
   for (const bool is_elsewhere : {false, true}) {
     SCOPED_TRACE(is_elsewhere);
