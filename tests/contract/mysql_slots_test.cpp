@@ -108,5 +108,26 @@ TEST_P(MysqlSlots, TheNumberOfACommandThatMayStillRunIsNotFree) {
   }
 }
 
+// Also if nobody wants so many that one has to wait for it.
+TEST_P(MysqlSlots, TheNumberOfACommandOfWhoseEndNobodyKnowsIsFreeAfterItsTtl) {
+  if (!is_row()) return;
+  constexpr Millis kTtl{3'000};
+  auto one = hold(*a, request("job", Mode::slots, 2, kTtl));
+  server->ask("UPDATE dlock_locks SET record = REPLACE(record, 'life', 'l')");
+  kill_session(session_of("slot = 1"));
+  ASSERT_TRUE(eventually([&] { return session_of("slot = 1") == "NULL"; }));
+  const Deadline begun = Clock::now();
+  auto two = hold(*b, slots("job", 2));
+  EXPECT_EQ(two->slot(), 2u);
+  EXPECT_EQ(inspect(*b, "job").holders.size(), 2u);
+  EXPECT_TRUE(eventually([&] { return inspect(*b, "job").holders.size() == 1; }));
+  EXPECT_GE(Clock::now() - begun, kTtl);
+  EXPECT_TRUE(release(*two));
+  two = hold(*b, slots("job", 2));
+  EXPECT_EQ(two->slot(), 1u);
+  EXPECT_TRUE(release(*two));
+  EXPECT_TRUE(rows_become(0));
+}
+
 }  // namespace
 }  // namespace dlock::test

@@ -259,7 +259,11 @@ TEST(MysqlState, TheNumberOfACommandThatMayStillRunIsDelayed) {
     Request request;
     request.mode = mode;
     request.slots = 3;
-    return State(Method::row, {party}).delayed_slots(request);
+    std::vector<unsigned> numbers;
+    for (const Party& it : State(Method::row, {party}).delaying(request)) {
+      numbers.push_back(it.slot);
+    }
+    return numbers;
   };
   using Numbers = std::vector<unsigned>;
   EXPECT_EQ(delayed(ended), (Numbers{2}));

@@ -17,8 +17,9 @@
 //           says that no process of that holder is left (util/life.hpp).
 // Slots.    The number of a slot is that of the row that is locked.  While the command of a holder
 //           whose session has ended may still run, its number is not free.  The next holder locks
-//           the first of the other rows that is free.  If there is none, it locks the row with such
-//           a number, and waits as above.
+//           the first of the other rows that is free.  Perhaps nobody will wait for that number:
+//           so it writes into the record when it is over, see below.  If no other row is free, it
+//           locks the row with such a number, and waits as above.
 // Giving up. With --nonblock each try gives up at once, and none would ever wait for a whole ttl.
 //           So the first one that finds the record writes into it when it is over, by the server's
 //           clock.  Only later ones go by that: who has waited for a ttl needs no clock but its
@@ -27,6 +28,7 @@
 #include <array>
 #include <map>
 #include <numeric>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -97,17 +99,19 @@ Result<Reply> Acquisition::survey() {
 }
 
 // 0: none is free.
-Result<unsigned> Acquisition::lock_row(const State& state) {
-  for (auto delayed = state.delayed_slots(request_);; delayed.clear()) {
+Result<unsigned> Acquisition::lock_row(const std::vector<Party>& delaying) {
+  std::vector<unsigned> avoid;
+  for (const Party& party : delaying) avoid.push_back(party.slot);
+  for (;; avoid.clear()) {
     const Reply reply = connection_->ask(
-        statements_.lock_row(request_, connection_->mariadb(), delayed), patience(), wait_.cancel);
+        statements_.lock_row(request_, connection_->mariadb(), avoid), patience(), wait_.cancel);
     if (!reply.ok() && (connection_->broken() || !is_passing(reply.code))) {
       return explain(reply, *place_);
     }
     const auto slot = reply.ok() ? static_cast<unsigned>(number_in(reply.answers.back())) : 0;
     if (slot != 0) return slot;
     if (auto undone = ask(statements_.unlock_row()); !undone) return undone.error();
-    if (delayed.empty()) return 0;
+    if (avoid.empty()) return 0;
   }
 }
 
@@ -123,14 +127,29 @@ Result<Acquisition::Tried> Acquisition::attempt_row() {
     return Tried{nullptr, std::move(state)};
   }
   const Deadline asked = Clock::now();
-  const auto slot = lock_row(state);
+  const auto delaying = state.delaying(request_);
+  const auto slot = lock_row(delaying);
   if (!slot) return slot.error();
   // The session that has locked it has not recorded that yet, or is not of dlock.
   if (slot.value() == 0) return Tried{nullptr, std::move(state)};
-  return take_row(slot.value(), asked);
+  return take_row(slot.value(), delaying, asked);
 }
 
-Result<Acquisition::Tried> Acquisition::take_row(unsigned slot, Deadline asked) {
+// Of the numbers that were avoided for `slot`.
+std::string Acquisition::end_delays(const std::vector<Party>& delaying, unsigned slot) const {
+  std::string text;
+  for (const Party& party : delaying) {
+    const Millis ttl =
+        parse_lock_record(party.record).value_or(LockRecord{}).ttl.value_or(Millis{0});
+    if (party.slot != slot && party.left.value_or(kNobodySaid) > ttl) {
+      text += statements_.delay(party.id, ttl);
+    }
+  }
+  return text;
+}
+
+Result<Acquisition::Tried> Acquisition::take_row(unsigned slot, const std::vector<Party>& delaying,
+                                                 Deadline asked) {
   auto other = Connection::open(place_, patience(), wait_.cancel);
   if (!other) {
     connection_->close();  // and the row lock, which nobody uses
@@ -138,7 +157,7 @@ Result<Acquisition::Tried> Acquisition::take_row(unsigned slot, Deadline asked) 
   }
   std::swap(connection_, *other);  // connection_ is who is asked
   util::LifeToken life = util::make_life_token();
-  auto reply = ask(forget_unused(recorder_mark(request_.owner.id)) +
+  auto reply = ask(forget_unused(recorder_mark(request_.owner.id)) + end_delays(delaying, slot) +
                    statements_.record_holder(request_, own_, slot, life.mark));
   std::swap(connection_, *other);
   if (!reply) {

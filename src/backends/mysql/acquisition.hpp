@@ -46,8 +46,9 @@ class Acquisition {
   // acquire_row.cpp
   Result<Tried> attempt_row();
   Result<Reply> survey();
-  Result<unsigned> lock_row(const State& state);
-  Result<Tried> take_row(unsigned slot, Deadline asked);
+  Result<unsigned> lock_row(const std::vector<Party>& delaying);
+  Result<Tried> take_row(unsigned slot, const std::vector<Party>& delaying, Deadline asked);
+  std::string end_delays(const std::vector<Party>& delaying, unsigned slot) const;
   Result<void> outwait_earlier(Lease& lease, State state, std::uint64_t row, unsigned slot);
   Result<void> pause_until(Deadline until, Lease& lease, int ends);
 

@@ -14,6 +14,7 @@
 #include "backends/mysql/state.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <span>
 
 #include "core/lock_record.hpp"
@@ -56,7 +57,7 @@ bool has_expired(const Party& party) { return party.left.value_or(Millis{1}) <= 
 // Of a holder with mysql-row whose session has ended: whether its command is waited for.
 bool may_run(const Party& party) {
   const auto record = parse_lock_record(party.record);
-  return record && !record->owner.ended && !has_expired(party) &&
+  return record && record->ttl && !record->owner.ended && !has_expired(party) &&
          util::watch_life(record->life).life != util::Life::ended;
 }
 
@@ -132,13 +133,13 @@ std::vector<Party> State::earlier(const Request& request, std::uint64_t own, uns
   return out;
 }
 
-std::vector<unsigned> State::delayed_slots(const Request& request) const {
-  std::vector<unsigned> out;
+std::vector<Party> State::delaying(const Request& request) const {
+  std::vector<Party> out;
   if (request.mode != Mode::slots) return out;
   for (const auto* parties : {&holders_, &ended_}) {
-    for (const Party& party : *parties) {
-      if (party.mode == Mode::slots && !party.present && may_run(party)) out.push_back(party.slot);
-    }
+    std::copy_if(parties->begin(), parties->end(), std::back_inserter(out), [](const Party& party) {
+      return party.mode == Mode::slots && !party.present && may_run(party);
+    });
   }
   return out;
 }

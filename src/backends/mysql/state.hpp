@@ -57,9 +57,9 @@ class State {
   /// ended, but their commands may still run.
   std::vector<Party> earlier(const Request& request, std::uint64_t own, unsigned slot) const;
 
-  /// mysql-row, for a request of a slot: the numbers of holders whose sessions have ended, and
-  /// whose commands may still run.
-  std::vector<unsigned> delayed_slots(const Request& request) const;
+  /// mysql-row, for a request of a slot: the holders of such whose sessions have ended, and whose
+  /// commands may still run.
+  std::vector<Party> delaying(const Request& request) const;
 
   struct Decision {
     enum class Kind {
