@@ -211,7 +211,7 @@ SELECT slot FROM dlock_keys WHERE method = 2 AND name = :key AND slot BETWEEN 1 
 
 -- unlocked_rows, mysql-row
 START TRANSACTION;
-SELECT slot FROM dlock_keys WHERE method = 2 AND name = :key AND slot BETWEEN 1 AND 3 ORDER BY slot DESC FOR UPDATE SKIP LOCKED;
+SELECT slot FROM dlock_keys WHERE method = 2 AND name = :key AND slot BETWEEN 1 AND 3 FOR UPDATE SKIP LOCKED;
 ROLLBACK
 
 -- join

@@ -237,12 +237,13 @@ std::string Statements::unlock_row() const {
   return std::string("SET SESSION wait_timeout = ") + kIdleLimit + "; ROLLBACK";
 }
 
-// This locks those rows for a moment, the last one first.  So a client that locks the first free
-// row at the same time gets that one or none, and never a later one.
+// This locks those rows for a moment.  A client that locks a free row just then skips them: it
+// finds none, or one whose number is not the lowest.  To begin with the last row would prevent
+// that, but a server that reads backwards also locks the row before the first, which may be of
+// another key.
 std::string Statements::unlocked_rows(unsigned slots) const {
   return "START TRANSACTION; SELECT slot FROM " + tables_.keys + " WHERE " + of_key() +
-         " AND slot BETWEEN 1 AND " + std::to_string(slots) +
-         " ORDER BY slot DESC FOR UPDATE SKIP LOCKED; ROLLBACK";
+         " AND slot BETWEEN 1 AND " + std::to_string(slots) + " FOR UPDATE SKIP LOCKED; ROLLBACK";
 }
 
 // The rows of earlier holders stay: their sessions have ended, but their commands may still run.
