@@ -16,6 +16,7 @@ excluded "Lock, which was first"
 shown_as kazoo
 excluded "Lock, a writer of its own style" --zk-style kazoo
 excludes "Lock" --zk-style kazoo
+excludes "Lock, a slot" --slots 1 --zk-style kazoo
 excluded "Lock, a reader" --shared --zk-style kazoo
 stop_peer
 
@@ -23,6 +24,7 @@ stop_peer
 start_peer "${kazoo[@]}" lock -lock-
 excluded "Lock that knows of Curator"
 excludes "Lock that knows of Curator"
+excludes "Lock that knows of Curator, a slot" --slots 1
 stop_peer
 
 start_peer "${kazoo[@]}" write

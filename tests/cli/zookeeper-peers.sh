@@ -31,7 +31,8 @@ peer_is_silent() {
   local word
   ! read -r -t 0.3 -u 4 word || fail "$1: the peer says $word"
 }
-queue_is() { (($(zk zk ls /dlock/k | wc -l) == $1)); }
+# queue_is N: so many hold or wait; the number of a slot is beside them.
+queue_is() { (($(zk zk ls /dlock/k | grep -cv '^slot-') == $1)); }
 
 # start_job ARGUMENTS...: dlock run in the background, whose command ends at a line on ./job.
 start_job() {

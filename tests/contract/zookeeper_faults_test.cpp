@@ -1,6 +1,7 @@
 // Connections that end, and answers that are lost, late or never come.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <random>
 #include <thread>
@@ -34,7 +35,7 @@ TEST_F(ZooKeeperNetwork, AnAcquireIsGrantedOnceWhicheverReplyIsLost) {
         proxy->lose_reply_to("dlock", 1, skip);
         auto lease = hold(*client, wanted);
         ASSERT_TRUE(lease);
-        EXPECT_EQ(children().size(), 1u);
+        EXPECT_EQ(children().size(), zookeeper_nodes_of(wanted));
         EXPECT_EQ(code_of(try_once(*b, zookeeper_rival_of(wanted))), Errc::busy);
         EXPECT_GT(*lease->fence(), fence);
         fence = *lease->fence();
@@ -103,7 +104,7 @@ TEST_F(ZooKeeperNetwork, ARenewalWhoseReplyIsLostKeepsTheLock) {
       EXPECT_GT(lease->valid_until(), valid_until);
     }
     proxy->pass();
-    EXPECT_EQ(children().size(), 1u);
+    EXPECT_EQ(children().size(), zookeeper_nodes_of(wanted));
     EXPECT_TRUE(release(*lease));
     EXPECT_TRUE(is_empty());
   }
@@ -212,29 +213,36 @@ TEST_F(ZooKeeperNetwork, WhoeverGivesUpJoiningAServerThatIsSilentLeavesNothing) 
   EXPECT_TRUE(is_empty());
 }
 
-TEST_F(ZooKeeperNetwork, WhateverIsCutWhenTwoNeverHoldItAndNothingIsLeft) {
+class ZooKeeperCut : public ZooKeeperNetwork, public testing::WithParamInterface<unsigned> {};
+
+// The parameter is the number of slots; 0: exclusive.
+TEST_P(ZooKeeperCut, WhateverIsCutWhenTwoNeverHoldItAndNothingIsLeft) {
+  const auto wanted = [] { return GetParam() == 0 ? request("job") : slots("job", GetParam()); };
   std::atomic<bool> stop = false;
-  std::atomic<int> holders = 0;
+  std::array<std::atomic<int>, 4> holders{};  // by the number of their slot
   std::atomic<int> granted = 0;
   const auto seed = static_cast<unsigned>(Clock::now().time_since_epoch().count());
   SCOPED_TRACE(seed);
   std::vector<std::thread> threads;
-  for (unsigned number = 0; number < 4; ++number) {
-    threads.emplace_back([&, number] {
-      std::mt19937 random(seed + number);
+  for (unsigned thread = 0; thread < 4; ++thread) {
+    threads.emplace_back([&, thread] {
+      std::mt19937 random(seed + thread);
       auto client = through_proxy();
       while (!stop) {
         const auto until = in(static_cast<int>(random() % 200));
-        auto lease = client->acquire(request("job"), {.until = until});
+        auto lease = client->acquire(wanted(), {.until = until});
         if (!lease) {
           EXPECT_TRUE(lease.error().code == Errc::busy || lease.error().code == Errc::unreachable)
               << lease.error().message;
           continue;
         }
-        EXPECT_EQ(++holders, 1);
+        const unsigned number = (*lease)->slot().value_or(0);
+        EXPECT_EQ(number == 0, GetParam() == 0);
+        EXPECT_LE(number, GetParam());
+        EXPECT_EQ(++holders.at(number), 1) << number;
         ++granted;
         if (random() % 2 == 0) (void)(*lease)->renew(in(500), Cancel());
-        --holders;
+        --holders.at(number);
         while (!release(**lease) && Clock::now() < (*lease)->valid_until()) {
         }
       }
@@ -247,6 +255,8 @@ TEST_F(ZooKeeperNetwork, WhateverIsCutWhenTwoNeverHoldItAndNothingIsLeft) {
   // None of them is waiting for a session to expire (30 s): all was given up.
   EXPECT_TRUE(is_empty());
 }
+
+INSTANTIATE_TEST_SUITE_P(, ZooKeeperCut, testing::Values(0U, 1U, 2U, 3U));
 
 // --- late
 

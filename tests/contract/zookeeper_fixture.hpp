@@ -117,4 +117,9 @@ inline Request zookeeper_rival_of(const Request& held) {
   return held.mode == Mode::slots ? slots(held.key, held.slots) : request(held.key);
 }
 
+/// So many nodes has a holder: its place in the queue, and the number of a slot.
+inline std::size_t zookeeper_nodes_of(const Request& held) {
+  return held.mode == Mode::slots ? 2 : 1;
+}
+
 }  // namespace dlock::test

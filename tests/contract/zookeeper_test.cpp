@@ -54,11 +54,12 @@ TEST_F(ZooKeeperNodes, NamesAreThoseOfTheStyle) {
                          {"curator-rw", shared("job"), "_c_" + uuid + "-__READ__[0-9]{10}"},
                          {"curator", slots("job", 3), "_c_" + uuid + "-slots-3-lock-[0-9]{10}"},
                          {"kazoo", request("job"), "[0-9a-f]{32}__lock__[0-9]{10}"},
-                         {"kazoo", shared("job"), "[0-9a-f]{32}__rlock__[0-9]{10}"}}) {
+                         {"kazoo", shared("job"), "[0-9a-f]{32}__rlock__[0-9]{10}"},
+                         {"kazoo", slots("job", 3), "[0-9a-f]{32}__slots-3__lock__[0-9]{10}"}}) {
     auto backend = client({.style = one.style});
     auto lease = hold(*backend, one.wanted);
     const Names names = children();
-    ASSERT_EQ(names.size(), 1u);
+    ASSERT_EQ(names.size(), zookeeper_nodes_of(one.wanted));
     EXPECT_TRUE(std::regex_match(names[0], std::regex(one.name))) << names[0];
     EXPECT_NE(session_of(names[0]), 0);
     EXPECT_NE(nodes().data("/dlock/job/" + names[0]).find(one.wanted.owner.id), std::string::npos);

@@ -5,6 +5,12 @@
 //          only if it lives with our session: one of an earlier session will vanish at any moment,
 //          and is deleted.  A create that was sent to the server before cannot come late: the
 //          session has moved (ZSESSIONMOVED).
+// Slots.   A client that is among the first N of the queue needs a number, too, before it holds the
+//          lock: a second node, one for each number, of which it creates the lowest that is free
+//          (slots.cpp).  Usually one is.  If not, it waits for the children to change, as the first
+//          of those behind it does.  So each number that becomes free wakes it, and nobody who
+//          waits has one.  A place in the queue comes and goes together with its number, in one
+//          request: the next holder is woken once.
 // Waiting. On one event (queue.cpp).  Meanwhile a sync is sent as often as by a holder, in place of
 //          the library's pings: see Proof.
 // Outages. When the connection is lost, all is asked again over the next one.  The session, and our
@@ -21,8 +27,8 @@
 //          So the waiter sends its syncs all the time.
 // Limits.  A server whose maxClientCnxns is reached is there and well, so a waiter waits for a
 //          connection as it waits for the lock.
-// Leaving. Whatever the reason, the node is deleted.  If it is in doubt whether a create made a
-//          node, the session is ended instead.  Either is repeated until the servers confirm it; if
+// Leaving. Whatever the reason, our nodes are deleted.  If it is in doubt whether a create made
+//          one, the session is ended instead.  Either is repeated until the servers confirm it; if
 //          none can be connected to for a while, or none answers within the connect timeout, the
 //          node stays until the session times out.
 #include "backends/zookeeper/acquire.hpp"
@@ -32,8 +38,11 @@
 #include <utility>
 
 #include "backends/zookeeper/look.hpp"
+#include "backends/zookeeper/parents.hpp"
 #include "backends/zookeeper/queue.hpp"
 #include "backends/zookeeper/session.hpp"
+#include "backends/zookeeper/slot_number.hpp"
+#include "backends/zookeeper/slots.hpp"
 #include "backends/zookeeper/zookeeper_lease.hpp"
 #include "core/lock_record.hpp"
 #include "core/patience.hpp"
@@ -58,7 +67,8 @@ class Acquisition {
         patience_(wait_, place_->patience, request.key),
         lock_(place_->path_of(request.key)),
         uuid_(uuid_for(request.owner.id)),
-        record_(format_lock_record(request)) {}
+        record_(format_lock_record(request)),
+        slot_(lock_, uuid_, !place_->auth.empty()) {}
 
   Result<std::unique_ptr<Lease>> run();
 
@@ -67,8 +77,9 @@ class Acquisition {
   Result<void> open_session();
   void forget_session(const Error& why);
   Result<void> join();
-  Result<void> make_parents();
   Result<void> remove_node(const std::string& child, Deadline deadline, Cancel cancel);
+  Result<void> queue_anew();
+  Decision decide_by(const std::vector<std::string>& children) const;
   Result<bool> find_own();
   Result<Decision> decide_now();
   Result<void> tell(const std::vector<std::string>& children);
@@ -96,6 +107,8 @@ class Acquisition {
   bool in_doubt_ = false;  // there may be a node
   std::string own_;        // the name of our node; "" if there is none
   std::uint64_t fence_ = 0;
+  SlotNumber slot_;
+  bool raced_ = false;  // the last number that was tried had been taken
   std::optional<std::vector<std::string>> children_;  // as they came with the create
   // Since then there have been connections, but waiting has not worked over any of them.
   std::optional<Deadline> useless_since_;
@@ -127,39 +140,8 @@ void Acquisition::forget_session(const Error& why) {
   session_.reset();
   in_doubt_ = false;
   own_.clear();
+  slot_.forget();
   useless_since_.reset();
-}
-
-// The node of the lock and those above it, but not the chroot.
-Result<void> Acquisition::make_parents() {
-  std::vector<std::string> paths;
-  for (auto at = place_->chroot.size() + 1; at <= lock_.size(); ++at) {
-    if (at == lock_.size() || lock_[at] == '/') paths.push_back(lock_.substr(0, at));
-  }
-  for (const NodeKind kind : {NodeKind::container, NodeKind::persistent}) {
-    const auto answers = session_->persist(
-        [&] {
-          std::vector<Call> calls;
-          for (const std::string& path : paths) {
-            calls.push_back(create(session_->handle(), path, "", kind, !place_->auth.empty()));
-          }
-          return calls;
-        },
-        patience(), wait_.cancel);
-    if (!answers) return answers.error();
-    const auto& calls = answers.value();
-    if (calls.front()->code == ZNONODE && !place_->chroot.empty()) return no_chroot(*place_);
-    // Those above may exist where we have no right to create them.
-    const int last = calls.back()->code;
-    if (last == ZOK || last == ZNODEEXISTS || last == ZNONODE) return {};
-    const auto bad = std::find_if(calls.begin(), calls.end(), [](const Call& call) {
-      return !call->ok() && call->code != ZNODEEXISTS;
-    });
-    if ((*bad)->code == ZUNIMPLEMENTED) continue;  // a server that has no containers (3.4)
-    return session_->refused(*bad,
-                             "create " + paths[static_cast<std::size_t>(bad - calls.begin())]);
-  }
-  return Error{Errc::unreachable, place_->shown + ": cannot create " + lock_};
 }
 
 // Ok once the servers have answered: the node is gone, or they refuse to delete it.
@@ -231,10 +213,15 @@ Result<void> Acquisition::join() {
     if (made->in_doubt() || made->code == ZSESSIONMOVED) continue;
     in_doubt_ = false;
     if (made->code != ZNONODE) return session_->refused(made, "create a node in " + lock_);
-    if (auto ok = make_parents(); !ok) return ok;
+    if (auto ok = make_parents(*session_, *place_, lock_, patience(), wait_.cancel); !ok) return ok;
   }
   return Error{Errc::unreachable, place_->shown + ": cannot create a node in " +
                                       util::printable(lock_) + "; it is deleted again and again"};
+}
+
+Decision Acquisition::decide_by(const std::vector<std::string>& children) const {
+  if (request_.mode != Mode::slots || slot_.number() != 0) return decide(queue_of(children), own_);
+  return decide_number(children, own_, raced_);
 }
 
 Result<Decision> Acquisition::decide_now() {
@@ -249,7 +236,7 @@ Result<Decision> Acquisition::decide_now() {
     children_ = listed->names;
   }
   const auto queue = queue_of(*children_);
-  Decision decision = decide(queue, own_);
+  Decision decision = decide_by(*children_);
   if (decision.kind == Decision::Kind::conflict) {
     return mode_conflict(request_, queue.front().mode, queue.front().slots);
   }
@@ -307,7 +294,7 @@ Result<bool> Acquisition::watch(const Decision& decision) {
   const Call& answer = answers.value()[0];
   if (answer->code == ZNONODE) return false;
   if (!answer->ok()) return session_->refused(answer, "watch " + lock_);
-  const Decision now = decide(queue_of(answer->names), own_);
+  const Decision now = decide_by(answer->names);
   return now.kind == decision.kind && now.node == decision.node;
 }
 
@@ -355,8 +342,20 @@ Result<bool> Acquisition::refresh() {
   return Error{Errc::unreachable, place_->shown + ": the server answers too slowly for this --ttl"};
 }
 
+// A client that waits must not have a number, or a holder before it could wait for that.
+Result<void> Acquisition::queue_anew() {
+  (void)session_->end(patience());
+  forget_session({Errc::lost, place_->shown + ": the node was deleted by somebody else"});
+  return open_session();
+}
+
 std::unique_ptr<Lease> Acquisition::lease() {
-  Grant grant{.request = request_, .path = path_of(own_), .fence = fence_, .announced = nullptr};
+  Grant grant{.request = request_,
+              .path = path_of(own_),
+              .slot = slot_.number(),
+              .slot_path = slot_.path(),
+              .fence = fence_,
+              .announced = nullptr};
   if (waited_ || followed_) grant.announced = set(session_->handle(), grant.path, record_);
   return make_lease(place_, std::move(session_), std::move(grant));
 }
@@ -368,11 +367,20 @@ Result<std::unique_ptr<Lease>> Acquisition::get() {
     if (own_.empty()) {
       if (auto ok = join(); !ok) return ok.error();
     }
+    if (slot_.in_doubt()) {
+      if (auto ok = slot_.settle(*session_, patience(), wait_.cancel); !ok) return ok.error();
+    }
     const auto decision = decide_now();
     if (!decision) return decision.error();
     patience_.answered();
     using Kind = Decision::Kind;
     if (decision.value().kind == Kind::held) {
+      if (const unsigned number = decision.value().number; number != 0) {
+        const auto taken = slot_.take(*session_, number, patience(), wait_.cancel);
+        if (!taken) return taken.error();
+        raced_ = !taken.value();
+        if (raced_) continue;
+      }
       if (!std::exchange(is_refreshed, true)) {
         const auto at_once = refresh();
         if (!at_once) return at_once.error();
@@ -382,6 +390,10 @@ Result<std::unique_ptr<Lease>> Acquisition::get() {
       return lease();
     }
     is_refreshed = false;
+    if (decision.value().kind == Kind::gone && slot_.number() != 0) {
+      if (auto ok = queue_anew(); !ok) return ok.error();
+      continue;
+    }
     if (decision.value().kind == Kind::gone) {
       own_.clear();  // somebody has deleted it, or this server lags behind
       in_doubt_ = true;
@@ -389,6 +401,7 @@ Result<std::unique_ptr<Lease>> Acquisition::get() {
     }
     if (patience_.tries_once() || time_is_up()) return busy();
     waited_ = true;
+    raced_ = false;
     const auto watched = watch(decision.value());
     if (!watched) return watched.error();
     if (!watched.value()) continue;
@@ -404,7 +417,17 @@ Result<std::unique_ptr<Lease>> Acquisition::get() {
 bool Acquisition::leave() {
   if (!session_ || !session_->handle()) return true;
   const Deadline deadline = after(Clock::now(), place_->patience);
-  if (in_doubt_) return session_->end(deadline);
+  if (in_doubt_ || slot_.in_doubt()) return session_->end(deadline);
+  if (slot_.number() != 0) {
+    // Not one by one: a second request to delete the number could hit that of the next holder.
+    if (!session_->open_until(deadline, Cancel())) return session_->expired();
+    const auto gone = session_->persist(
+        [&] { return std::array{remove_both(session_->handle(), path_of(own_), slot_.path())}; },
+        deadline, Cancel());
+    if (!gone || !gone.value()[0]->ok()) return session_->end(deadline);
+    session_->close();
+    return true;
+  }
   bool left = own_.empty() ||
               (session_->open_until(deadline, Cancel()) && remove_node(own_, deadline, Cancel()));
   left = left || session_->expired();

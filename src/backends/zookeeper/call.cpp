@@ -1,5 +1,7 @@
 #include "backends/zookeeper/call.hpp"
 
+#include <array>
+
 #include "util/exchange.hpp"
 
 namespace dlock::zookeeper {
@@ -25,6 +27,11 @@ class Box {
     call_->asked = doing + (' ' + path);
   }
   const void* data() const { return box_.get(); }
+  // Room for the answers to the parts of a request.
+  zoo_op_result_t* parts(std::size_t count) const {
+    call_->parts.resize(count);
+    return call_->parts.data();
+  }
   Call taken(int code) {
     if (code == ZOK) {
       (void)box_.release();
@@ -132,6 +139,15 @@ Call set(zhandle_t* handle, const std::string& path, const std::string& data) {
 Call remove(zhandle_t* handle, const std::string& path, int version) {
   Box box(handle, "delete", path);
   return box.taken(zoo_adelete(handle, path.c_str(), version, done_void, box.data()));
+}
+
+Call remove_both(zhandle_t* handle, const std::string& one, const std::string& other) {
+  std::array<zoo_op_t, 2> parts;
+  zoo_delete_op_init(&parts[0], one.c_str(), -1);
+  zoo_delete_op_init(&parts[1], other.c_str(), -1);
+  Box box(handle, "delete", one + " and " + other);
+  return box.taken(zoo_amulti(handle, parts.size(), parts.data(), box.parts(parts.size()),
+                              done_void, box.data()));
 }
 
 Call sync(zhandle_t* handle, const std::string& path) {

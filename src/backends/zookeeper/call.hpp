@@ -13,12 +13,13 @@ namespace dlock::zookeeper {
 
 struct Reply {
   bool done = false;
-  int code = ZOK;                  // a ZOO_ERRORS
-  Deadline sent;                   // or a little earlier
-  std::string text;                // the path of a node that was created, the data of one
-  std::vector<std::string> names;  // of children
-  Stat stat{};                     // of create, get, exists and set
-  std::string server, asked;       // for -vv; empty without
+  int code = ZOK;                      // a ZOO_ERRORS
+  Deadline sent;                       // or a little earlier
+  std::string text;                    // the path of a node that was created, the data of one
+  std::vector<std::string> names;      // of children
+  Stat stat{};                         // of create, get, exists and set
+  std::vector<zoo_op_result_t> parts;  // what the library writes while it reads the answer
+  std::string server, asked;           // for -vv; empty without
 
   bool ok() const { return code == ZOK; }
   /// Whether it was done nobody knows.
@@ -49,6 +50,8 @@ Call exists(zhandle_t* handle, const std::string& path, Watch watch);
 Call set(zhandle_t* handle, const std::string& path, const std::string& data);
 /// -1: whatever its version is.
 Call remove(zhandle_t* handle, const std::string& path, int version);
+/// Both, or neither if one of them is not there.
+Call remove_both(zhandle_t* handle, const std::string& one, const std::string& other);
 /// Answered by the leader.
 Call sync(zhandle_t* handle, const std::string& path);
 

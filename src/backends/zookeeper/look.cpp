@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <functional>
+#include <iterator>
+#include <map>
 
+#include "backends/zookeeper/slots.hpp"
 #include "core/lock_record.hpp"
 #include "util/host.hpp"
 #include "util/text.hpp"
@@ -37,6 +41,34 @@ LockInfo::Waiter waiter_of(const NodeName& node, const Reply* data) {
   return waiter;
 }
 
+// Hands over what each of these children of `path` says, in their order; of one that is gone or
+// that we may not read, that code.
+Result<void> read(Session& session, const std::string& path,
+                  const std::vector<std::string>& children, Deadline deadline, Cancel cancel,
+                  const std::function<void(std::size_t index, const Reply&)>& take) {
+  for (std::size_t from = 0; from < children.size(); from += kAtOnce) {
+    const std::size_t to = std::min(from + kAtOnce, children.size());
+    const auto answers = session.persist(
+        [&] {
+          std::vector<Call> calls;
+          for (std::size_t i = from; i < to; ++i) {
+            calls.push_back(get(session.handle(), path + '/' + children[i], Watch::no));
+          }
+          return calls;
+        },
+        deadline, cancel);
+    if (!answers) return answers.error();
+    for (std::size_t i = from; i < to; ++i) {
+      const Call& answer = answers.value()[i - from];
+      if (!answer->ok() && answer->code != ZNONODE && answer->code != ZNOAUTH) {
+        return session.refused(answer, "read " + path + '/' + children[i]);
+      }
+      take(i, *answer);
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 // Ours writes its record when it has the lock, unless it had it from the start; of others nobody
@@ -68,9 +100,12 @@ Result<LockInfo> look_at(Session& session, const std::string& path, std::string_
   LockInfo info{.key = std::string(key)};
   info.waiters.emplace();
   const std::vector<NodeName> queue = queue_of(children);
-  if (queue.size() < children.size()) {
-    info.remarks.push_back(std::to_string(children.size() - queue.size()) + " under " +
-                           util::printable(path) + " that are no locks, for want of a number");
+  std::vector<std::string> numbered;
+  std::copy_if(children.begin(), children.end(), std::back_inserter(numbered),
+               [](const std::string& child) { return number_of(child).has_value(); });
+  if (const auto others = children.size() - queue.size() - numbered.size(); others > 0) {
+    info.remarks.push_back(std::to_string(others) + " under " + util::printable(path) +
+                           " that are no locks, for want of a number");
   }
   const std::size_t holders = count_holders(queue);
   if (holders > 0) {
@@ -78,31 +113,29 @@ Result<LockInfo> look_at(Session& session, const std::string& path, std::string_
     info.slots = queue.front().slots;
   }
   const std::size_t asked_of = waiters_too ? queue.size() : std::min(holders, kMostShown);
-  for (std::size_t from = 0; from < asked_of; from += kAtOnce) {
-    const std::size_t to = std::min(from + kAtOnce, asked_of);
-    const auto answers = session.persist(
-        [&] {
-          std::vector<Call> calls;
-          for (std::size_t i = from; i < to; ++i) {
-            calls.push_back(get(session.handle(), path + '/' + queue[i].name, Watch::no));
-          }
-          return calls;
-        },
-        deadline, cancel);
-    if (!answers) return answers.error();
-    for (std::size_t i = from; i < to; ++i) {
-      const Call& answer = answers.value()[i - from];
-      if (answer->code == ZNONODE) continue;
-      if (!answer->ok() && answer->code != ZNOAUTH) {
-        return session.refused(answer, "read " + path + '/' + queue[i].name);
-      }
-      if (i < holders) {
-        info.holders.push_back(holder_of(queue[i], *answer));
-      } else {
-        info.waiters->push_back(waiter_of(queue[i], answer.get()));
-      }
+  if (info.mode != Mode::slots) numbered.clear();
+  if (!waiters_too) numbered.resize(std::min(numbered.size(), kMostShown));
+  std::vector<std::string> asked = numbered;
+  for (std::size_t i = 0; i < asked_of; ++i) asked.push_back(queue[i].name);
+  std::map<std::string, unsigned> numbers;  // by the uuid of the holder
+  const auto take = [&](std::size_t index, const Reply& answer) {
+    if (index < numbered.size()) {
+      if (answer.ok()) numbers[answer.text] = *number_of(numbered[index]);
+      return;
     }
-  }
+    const std::size_t place = index - numbered.size();
+    const NodeName& node = queue[place];
+    if (answer.code == ZNONODE) return;
+    if (place >= holders) {
+      info.waiters->push_back(waiter_of(node, &answer));
+      return;
+    }
+    info.holders.push_back(holder_of(node, answer));
+    if (const auto found = numbers.find(node.uuid); found != numbers.end()) {
+      info.holders.back().slot = found->second;
+    }
+  };
+  if (auto ok = read(session, path, asked, deadline, cancel, take); !ok) return ok.error();
   for (std::size_t i = std::max(asked_of, holders); i < queue.size(); ++i) {
     info.waiters->push_back(waiter_of(queue[i], nullptr));
   }

@@ -5,7 +5,9 @@
 // its turn: exclusive the one before it, shared the nearest that is not shared.  With slots any of
 // N holders can make room, so the first that waits watches the list, and each one behind it the one
 // before.  The node of that one stays when its turn comes.  But a client that others may have
-// listed as waiting writes its record anew when it acquires the lock, and that is an event, too.
+// listed as waiting writes its record anew when it acquires the lock, and that is an event, too. It
+// does so when it has its number (slots.cpp), so that this is no news for whoever watches the list
+// next.
 #include "backends/zookeeper/queue.hpp"
 
 #include <algorithm>

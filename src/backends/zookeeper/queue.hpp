@@ -29,6 +29,7 @@ struct Decision {
   };
   Kind kind = Kind::gone;
   std::string node;
+  unsigned number = 0;  // held: of the slot, where it is to be taken first (decide_number)
 };
 
 /// For the child `own`, which asks for `mode` and `slots`.

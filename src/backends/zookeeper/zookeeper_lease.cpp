@@ -26,10 +26,20 @@ class ZookeeperLease final : public Lease {
         session_(std::move(session)),
         request_(std::move(grant.request)),
         path_(std::move(grant.path)),
+        slot_(grant.slot),
+        slot_path_(std::move(grant.slot_path)),
         fence_(grant.fence),
         announced_(std::move(grant.announced)) {}
+  // When our node was deleted, others can be among the holders, but our number is ours until the
+  // command has ended, and that is now.
+  ~ZookeeperLease() override {
+    if (loss_ && slot_ != 0) session_->close();
+  }
 
   std::optional<std::uint64_t> fence() const override { return fence_; }
+  std::optional<unsigned> slot() const override {
+    return slot_ == 0 ? std::nullopt : std::optional(slot_);
+  }
   const std::string& owner_id() const override { return request_.owner.id; }
   std::optional<Millis> granted_ttl() const override { return session_->timeout(); }
   Deadline valid_until() const override { return session_->clock().valid_until(); }
@@ -52,6 +62,8 @@ class ZookeeperLease final : public Lease {
   const std::unique_ptr<Session> session_;
   Request request_;
   const std::string path_;
+  const unsigned slot_;
+  std::string slot_path_;  // "" if there is no such node, or the end of the session is to delete it
   const std::uint64_t fence_;
   Call announced_;
   std::optional<Error> loss_;
@@ -166,18 +178,29 @@ void ZookeeperLease::listen() {
   }
 }
 
+// The node in the queue and that of a number are deleted together, so that the next holder is woken
+// once, and finds the number free; and so that a request that is repeated deletes nothing: by then,
+// another client may have created a node for the number.
 Result<void> ZookeeperLease::release(Deadline deadline, Cancel cancel) {
-  if (loss_) return *loss_;
+  if (loss_) {
+    session_->close();
+    return *loss_;
+  }
   for (;;) {
-    const Call done = remove(session_->handle(), path_, -1);
+    const Call done = slot_path_.empty() ? remove(session_->handle(), path_, -1)
+                                         : remove_both(session_->handle(), path_, slot_path_);
     const auto waited = session_->wait({done}, deadline, cancel);
     const bool again = deleting_;
     deleting_ = deleting_ || !waited || done->in_doubt();
     if (session_->expired()) return again ? Result<void>() : lose(session_->silent());
     if (!waited) return waited.error();
-    if (done->ok() || (done->code == ZNONODE && again)) {
+    if (done->ok() || (done->code == ZNONODE && again && slot_path_.empty())) {
       session_->close();
       return {};
+    }
+    if (done->code == ZNONODE && !slot_path_.empty()) {  // of whichever
+      slot_path_.clear();
+      continue;
     }
     if (done->code == ZNONODE) {
       const Error error = lose_node(deadline, cancel);

@@ -11,7 +11,9 @@ namespace dlock::zookeeper {
 
 struct Grant {
   Request request;
-  std::string path;  // of our node
+  std::string path;       // of our node
+  unsigned slot = 0;      // of a slots lock
+  std::string slot_path;  // of its node
   std::uint64_t fence = 0;
   Call announced;  // null if we did not have to wait: see queue.cpp
 };
