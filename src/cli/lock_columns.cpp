@@ -94,6 +94,10 @@ Cell fence(const LockRow& row) {
   return of_holder(row,
                    [](const auto& holder) { return holder.fence ? Cell(*holder.fence) : Cell(); });
 }
+Cell slot(const LockRow& row) {
+  return of_holder(row,
+                   [](const auto& holder) { return holder.slot ? number(*holder.slot) : Cell(); });
+}
 Cell foreign(const LockRow& row) {
   return of_holder(row, [](const auto& holder) { return text(holder.foreign); });
 }
@@ -195,6 +199,11 @@ constexpr std::array kColumns{
                 .cell = fence,
                 .brief = "the fencing token of this grant"}},
     LockColumn{kOfHolder,
+               {.heading = "SLOT",
+                .field = "slot",
+                .cell = slot,
+                .brief = "in mode slots, its number of 1 to N, which no other holder has"}},
+    LockColumn{kOfHolder,
                {.heading = "TAKEN BY",
                 .field = "foreign",
                 .cell = foreign,
@@ -271,9 +280,10 @@ constexpr std::array kListView{Shown{"key"},
                                Shown{"expires", true},
                                Shown{"waiting", true, "0"},
                                Shown{"what"}};
-constexpr std::array kHolderView{Shown{"id"},          Shown{"host"}, Shown{"pid"},
-                                 Shown{"user", true},  Shown{"held"}, Shown{"expires", true},
-                                 Shown{"fence", true}, Shown{"what"}, Shown{"label", true}};
+constexpr std::array kHolderView{Shown{"id"},          Shown{"host"},       Shown{"pid"},
+                                 Shown{"user", true},  Shown{"held"},       Shown{"expires", true},
+                                 Shown{"fence", true}, Shown{"slot", true}, Shown{"what"},
+                                 Shown{"label", true}};
 constexpr std::array kWaiterView{Shown{"host"},       Shown{"pid"},
                                  Shown{"user", true}, Shown{"mode", true, "exclusive"},
                                  Shown{"waited"},     Shown{"command"}};

@@ -235,9 +235,7 @@ That system must refuse a token that is smaller than one it has seen;
 .TP
 .B DLOCK_SLOT
 with
-.B \-\-slots
-and the backend
-.BR file :
+.BR \-\-slots :
 the number of the slot, from 1 to N.
 No other holder has the same number at the same time; dlock takes the lowest free one;
 .TP
@@ -862,6 +860,15 @@ and dots that are not the first as %XX.
 Who wants the lock makes an ephemeral sequential node in it, and the lowest
 number has it: a queue in which each waits for one event, and in which the
 servers themselves pass on the lock of a holder that is gone.
+A holder with
+.B \-\-slots
+has a second node there, called
+.I slot\-K
+for its number K.
+After a
+.B force\-release
+it keeps that number until its command has ended, or its session is over, so that
+no other command starts with the same number before.
 The path of the URL is a chroot and must exist; what is below is created, as
 container nodes, which the servers remove when they are empty.
 .PP

@@ -57,7 +57,7 @@ def seconds_ago(value):
 
 LOCK = ['key', 'mode', 'slots', 'holders', 'waiters', 'nodes_agreeing', 'nodes_total', 'remarks']
 HOLDER = ['id', 'host', 'pid', 'user', 'command', 'label', 'acquired_at', 'held_ms', 'expires_in_ms',
-          'expires_at', 'fence', 'foreign']
+          'expires_at', 'fence', 'slot', 'foreign']
 WAITER = ['mode', 'host', 'pid', 'user', 'command', 'waiting_ms', 'waiting_since']
 
 def check_holder(holder, names, ttl=30):
@@ -68,6 +68,7 @@ def check_holder(holder, names, ttl=30):
     expect(re.fullmatch('[0-9a-f]{12}', holder['id']) and token.startswith(holder['id']),
            f'the id is not the beginning of {token}')
     expect(holder['fence'] == int(text(name, 'fence')), 'the fence is not DLOCK_FENCE')
+    expect(holder['slot'] == (1 if name == 'd' else None), 'the slot')
     expect((holder['host'], holder['user'], holder['command'], holder['foreign']) ==
            (host, user, './job', None), 'who holds it')
     expect(is_count(holder['held_ms']) and holder['held_ms'] < 300000, 'held_ms')

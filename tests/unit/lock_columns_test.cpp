@@ -93,14 +93,37 @@ TEST(LockColumns, JsonHasTheFieldsOfTheDesignInItsOrder) {
   for (const auto& item : holder.items()) names.push_back(item.key());
   EXPECT_EQ(names, (std::vector<std::string>{"id", "host", "pid", "user", "command", "label",
                                              "acquired_at", "held_ms", "expires_in_ms",
-                                             "expires_at", "fence", "foreign"}));
+                                             "expires_at", "fence", "slot", "foreign"}));
   EXPECT_EQ(holder["id"], "0123456789ab");
   EXPECT_EQ(holder["held_ms"], 130'000);
   EXPECT_EQ(holder["fence"], 42);
+  EXPECT_TRUE(holder["slot"].is_null());
   EXPECT_TRUE(holder["label"].is_null());
   EXPECT_TRUE(holder["foreign"].is_null());
   EXPECT_EQ(json["waiters"][0]["mode"], "shared");
   EXPECT_EQ(json["waiters"][0]["waiting_ms"], 1'500);
+}
+
+TEST(LockColumns, TheNumberOfASlotIsShownWhereAHolderHasOne) {
+  LockInfo lock = held_lock();
+  lock.mode = Mode::slots;
+  lock.slots = 3;
+  const auto text = [&] {
+    const auto rows = holder_rows(lock);
+    return text_of(holder_columns(rows), rows);
+  };
+  EXPECT_EQ(text().find("SLOT"), std::string::npos) << text();
+  lock.holders.push_back(lock.holders[0]);
+  lock.holders[1].slot = 3;
+  EXPECT_EQ(text(),
+            "ID            HOST   PID   USER  HELD FOR  EXPIRES  FENCE  SLOT  COMMAND\n"
+            "0123456789ab  web-3  4121  app   2m10s     21s      42     -     ./cron.sh\n"
+            "0123456789ab  web-3  4121  app   2m10s     21s      42     3     ./cron.sh\n");
+  const auto json = nlohmann::json::parse(print_json(lock_object(lock, {})));
+  EXPECT_TRUE(json["holders"][0]["slot"].is_null());
+  EXPECT_EQ(json["holders"][1]["slot"], 3);
+  const auto rows = holder_rows(lock);
+  EXPECT_EQ(text_of(chosen_columns(output("slot")), rows), "SLOT\n-\n3\n");
 }
 
 TEST(LockColumns, JsonOfAFreeLockAndOfUnknownWaiters) {
