@@ -60,8 +60,6 @@ constexpr std::array kBackends{
                  .usual_path = "/0",
                  .brief = "a majority of independent Redis masters",
                  .traits = with(kOnServer, EndsOn::ttl, Order::none, true),
-                 .caveat = "--slots 2 or more need more than a majority: on 3 servers they survive "
-                           "the failure of none",
                  .url_example = "redlock://h1:6379,h2:6379,h3:6379",
 #ifdef DLOCK_WITH_REDIS
                  .check = redis::check_redlock,

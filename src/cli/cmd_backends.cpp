@@ -65,16 +65,6 @@ std::string with_schema(std::span<const BackendEntry> backends) {
   return out.empty() ? "none" : out;
 }
 
-std::string caveats_of(std::span<const BackendEntry> backends) {
-  std::string out;
-  for (const BackendEntry& entry : backends) {
-    if (entry.caveat.empty()) continue;
-    out += (out.empty() ? "\n" : "") + std::string(entry.name) + ": " + std::string(entry.caveat) +
-           '\n';
-  }
-  return out;
-}
-
 // The text for an administrator, who has no URL at hand: what the prefix may be is asked of the
 // backend with the URL of its example.
 std::string schema_of(const Setting& name, const Setting* prefix,
@@ -125,7 +115,7 @@ int cmd_backends(const Invocation& invocation, std::span<const BackendEntry> bac
     refuse_usage("--prefix is for --schema here: this command looks at no lock");
   }
   if (effective(settings, flag("json")) == nullptr) {
-    return write_stdout(print_text(backend_table(backends, true)) + caveats_of(backends));
+    return write_stdout(print_text(backend_table(backends, true)));
   }
   Columns<Row> columns;
   for (const Column<Row>& column : kBackendColumns) columns.push_back(&column);

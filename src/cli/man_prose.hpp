@@ -813,17 +813,15 @@ When it gives up, the status is 69, and the message names the servers that did n
 answer.
 A holder that cannot renew the lock with a majority ends its command before the
 lock is over, with status 79.
-For
+With
 .B \-\-slots
+each number is an exclusive lock, which a majority of the servers must grant.
+So no more than
 .I N
-more than a majority must agree:
-.I servers\(muN/(N+1)
-rounded down, plus one; with 2 slots that is 4 of 5.
-On three servers it is all three, for any number of slots but one: the failure of
-one of them stops everything, and a warning says so.
+hold the lock at once, and the failure of a minority does no harm.
 .PP
-The fencing token is agreed on in a second round, so that it grows whichever
-majority grants the lock.
+The fencing token and the number are agreed on in a second round, so that the token
+grows whichever majority grants the lock.
 It is at least the median of the clocks of the servers that grant the lock, so one
 clock that is wrong does no harm.
 .SS What it assumes

@@ -263,7 +263,6 @@ struct BackendEntry {
   std::string_view usual_path = {};     // the same are known to be (core/shards.hpp)
   std::string_view brief;
   Traits traits;
-  std::string_view caveat = {};     // what the traits do not say
   std::string_view own_flags = {};  // what the names of flags begin with that only it has
   std::string_view url_example;
   /// Says what is wrong with a target, before anything is started; no network.

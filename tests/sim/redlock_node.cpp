@@ -23,7 +23,36 @@ Node::Holder* Node::find(Id id) {
   return at == holders_.end() ? nullptr : &*at;
 }
 
-bool Node::grant(Id id, Mode mode, Deadline now) {
+bool Node::has(Id id) const {
+  return std::any_of(holders_.begin(), holders_.end(),
+                     [&](const Holder& holder) { return holder.id == id; });
+}
+
+unsigned Node::number_of(Id id) const {
+  for (const auto& [number, holder] : numbers_) {
+    if (holder == id) return number;
+  }
+  return 0;
+}
+
+std::string Node::taken_by_others(Id id) const {
+  std::string out(slots_, '0');
+  for (const auto& [number, holder] : numbers_) {
+    if (holder != id && has(holder)) out[number - 1] = '1';
+  }
+  return out;
+}
+
+bool Node::take_number(Id id, unsigned slot) {
+  if (slot == 0) return true;
+  const auto at = numbers_.find(slot);
+  const bool taken = at != numbers_.end() && at->second != id && has(at->second);
+  if (taken && !bugs.gives_numbers_twice) return false;
+  numbers_[slot] = id;
+  return true;
+}
+
+bool Node::grant(Id id, Mode mode, bool wants_number, Deadline now) {
   const Millis ms = purge(now);
   if (Holder* ours = find(id)) {  // the answer got lost
     *ours = {.id = id, .expires = ms + ttl_, .asked = ms};
@@ -31,17 +60,24 @@ bool Node::grant(Id id, Mode mode, Deadline now) {
   }
   if (!holders_.empty()) {
     if (mode != mode_ || mode == Mode::exclusive) return false;
-    if (mode == Mode::slots && holders_.size() >= kSlots) return false;
+    if (mode == Mode::slots && holders_.size() >= slots_) return false;
+  }
+  if (mode == Mode::slots && wants_number) {
+    const auto free = taken_by_others(id).find('0');
+    if (free == std::string::npos) return false;
+    numbers_[static_cast<unsigned>(free) + 1] = id;
   }
   mode_ = mode;
   holders_.push_back({.id = id, .expires = ms + ttl_, .asked = ms});
   return true;
 }
 
-Node::Written Node::write(Id id, std::uint64_t token, Deadline now) {
+Node::Written Node::write(Id id, std::uint64_t token, unsigned slot, unsigned given, Deadline now) {
   purge(now);
   Holder* ours = find(id);
   if (ours == nullptr) return Written::gone;
+  if (!take_number(id, slot)) return Written::taken;
+  if (given != slot && numbers_.contains(given) && numbers_.at(given) == id) numbers_.erase(given);
   const bool ties = counter_ == token && (ours->token == token || bugs.any_token_ties);
   if (counter_ >= token && !ties) return Written::overtaken;
   counter_ = token;
@@ -49,17 +85,17 @@ Node::Written Node::write(Id id, std::uint64_t token, Deadline now) {
   return Written::written;
 }
 
-bool Node::renew(Id id, Deadline now) {
+Node::Renewed Node::renew(Id id, unsigned slot, Deadline now) {
   const Millis ms = purge(now);
   if (Holder* ours = find(id)) {
     ours->expires = ms + ttl_;
     ours->asked = ms;
-    return true;
+    return take_number(id, slot) ? Renewed::renewed : Renewed::taken;
   }
-  if (!bugs.renews_any || holders_.empty()) return false;
+  if (!bugs.renews_any || holders_.empty()) return Renewed::gone;
   changed_foreign_ = true;
   for (Holder& holder : holders_) holder.expires = ms + ttl_;
-  return true;
+  return Renewed::renewed;
 }
 
 bool Node::remove(Id id, Deadline now) {
@@ -72,12 +108,18 @@ bool Node::remove(Id id, Deadline now) {
   return std::erase_if(holders_, [&](const Holder& holder) { return holder.id == id; }) > 0;
 }
 
-bool Node::give_again(Id id, Mode mode, std::uint64_t token, Millis rest, Deadline now) {
+bool Node::give_again(Id id, Mode mode, std::uint64_t token, unsigned slot, Millis rest,
+                      Deadline now) {
   if (bugs.gives_again_what_is_taken && find(id) == nullptr && !holders_.empty()) {
     changed_foreign_ = true;
     holders_.clear();
   }
-  if ((counter_ >= token && !bugs.gives_again_what_is_taken) || !grant(id, mode, now)) return false;
+  if (counter_ >= token && !bugs.gives_again_what_is_taken) return false;
+  if (!grant(id, mode, false, now)) return false;
+  if (!take_number(id, slot)) {
+    remove(id, now);
+    return false;
+  }
   Holder& ours = *find(id);
   ours.expires -= ttl_ - rest;
   ours.token = token;
@@ -87,6 +129,7 @@ bool Node::give_again(Id id, Mode mode, std::uint64_t token, Millis rest, Deadli
 
 void Node::forget() {
   holders_.clear();
+  numbers_.clear();
   counter_ = 0;
 }
 

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "core/backend.hpp"
@@ -13,20 +15,25 @@ namespace dlock::sim {
 /// Names one acquisition.
 using Id = std::uint64_t;
 
-inline constexpr unsigned kSlots = 2;  // of every lock in slots mode
-
 class Node {
  public:
-  explicit Node(Millis ttl) : ttl_(ttl) {}
+  /// `slots`: of every lock in slots mode.
+  Node(Millis ttl, unsigned slots) : ttl_(ttl), slots_(slots) {}
 
   /// False: somebody else holds it.
-  bool grant(Id id, Mode mode, Deadline now);
-  enum class Written { written, gone, overtaken };
-  Written write(Id id, std::uint64_t token, Deadline now);
-  bool renew(Id id, Deadline now);
+  bool grant(Id id, Mode mode, bool wants_number, Deadline now);
+  /// The number that this slots holder has here; 0: none.
+  unsigned number_of(Id id) const;
+  /// Which numbers others have: "101" are 1 and 3.
+  std::string taken_by_others(Id id) const;
+  enum class Written { written, gone, overtaken, taken };
+  /// `slot`, `given`: as in fence.lua; 0: none.
+  Written write(Id id, std::uint64_t token, unsigned slot, unsigned given, Deadline now);
+  enum class Renewed { renewed, gone, taken };
+  Renewed renew(Id id, unsigned slot, Deadline now);
   bool remove(Id id, Deadline now);
   /// A server that has lost its data is given the rest of a lease; see again.lua.
-  bool give_again(Id id, Mode mode, std::uint64_t token, Millis rest, Deadline now);
+  bool give_again(Id id, Mode mode, std::uint64_t token, unsigned slot, Millis rest, Deadline now);
 
   std::uint64_t counter() const { return counter_; }
   /// As a single server does with each grant.
@@ -40,6 +47,7 @@ class Node {
     bool renews_any = false;
     bool any_token_ties = false;
     bool gives_again_what_is_taken = false;
+    bool gives_numbers_twice = false;
   };
   Bugs bugs;
 
@@ -57,9 +65,13 @@ class Node {
   };
 
   Holder* find(Id id);
+  bool has(Id id) const;
+  bool take_number(Id id, unsigned slot);
   Millis purge(Deadline now);
 
   const Millis ttl_;
+  const unsigned slots_;
+  std::map<unsigned, Id> numbers_;  // counts only as long as that is a holder
   Mode mode_ = Mode::exclusive;
   std::vector<Holder> holders_;
   std::uint64_t counter_ = 0;

@@ -45,6 +45,7 @@ void add(Verdict& sum, const Verdict& one) {
   sum.losses += one.losses;
   sum.stuck += one.stuck;
   sum.overtaken += one.overtaken;
+  sum.taken += one.taken;
   sum.doubts += one.doubts;
   sum.agains += one.agains;
   sum.front_kills += one.front_kills;
@@ -105,6 +106,18 @@ INSTANTIATE_TEST_SUITE_P(
         {.name = "of_5_shared", .nodes = 5, .use = Use::shared_too},
         {.name = "of_3_slots", .nodes = 3, .use = Use::slots},
         {.name = "of_5_slots", .nodes = 5, .use = Use::slots},
+        {.name = "of_3_slots_and_many_heads",
+         .nodes = 3,
+         .clients = 6,
+         .use = Use::slots,
+         .slots = 3,
+         .many_heads = true},
+        {.name = "of_5_slots_and_many_heads",
+         .nodes = 5,
+         .clients = 6,
+         .use = Use::slots,
+         .slots = 3,
+         .many_heads = true},
         {.name = "of_3_all_modes", .nodes = 3, .use = Use::all_modes},
         {.name = "of_5_all_modes", .nodes = 5, .use = Use::all_modes},
         {.name = "of_4_all_modes", .nodes = 4, .clients = 5, .use = Use::all_modes},
@@ -128,6 +141,13 @@ INSTANTIATE_TEST_SUITE_P(
         {.name = "of_3_slots_that_forget",
          .nodes = 3,
          .use = Use::slots,
+         .crashes = Crashes::forget_for_a_ttl},
+        {.name = "of_5_slots_that_forget",
+         .nodes = 5,
+         .clients = 6,
+         .use = Use::slots,
+         .slots = 3,
+         .many_heads = true,
          .crashes = Crashes::forget_for_a_ttl},
         {.name = "of_5_all_modes_that_forget",
          .nodes = 5,
@@ -179,6 +199,21 @@ INSTANTIATE_TEST_SUITE_P(
         {.name = "of_5_two_dead", .nodes = 5, .dead = 2, .use = Use::shared_too},
         {.name = "of_5_shared", .nodes = 5, .use = Use::shared_too},
         {.name = "of_5_slots", .nodes = 5, .use = Use::slots},
+        {.name = "of_3_slots_one_dead", .nodes = 3, .dead = 1, .use = Use::slots},
+        {.name = "of_3_with_3_slots", .nodes = 3, .clients = 6, .use = Use::slots, .slots = 3},
+        {.name = "of_5_with_3_slots", .nodes = 5, .clients = 6, .use = Use::slots, .slots = 3},
+        {.name = "of_3_with_3_slots_and_many_heads",
+         .nodes = 3,
+         .clients = 6,
+         .use = Use::slots,
+         .slots = 3,
+         .many_heads = true},
+        {.name = "of_5_with_3_slots_and_many_heads",
+         .nodes = 5,
+         .clients = 6,
+         .use = Use::slots,
+         .slots = 3,
+         .many_heads = true},
         {.name = "of_5_all_modes", .nodes = 5, .use = Use::all_modes, .far_away = true},
     }),
     row_name<Setting>);
@@ -196,6 +231,10 @@ TEST(RedlockWorld, MakesTrouble) {
   EXPECT_GT(sum.losses, kRuns / 2);
   EXPECT_GT(sum.front_kills, kRuns / 10);
   EXPECT_GT(sum.overtaken, kRuns / 10);
+  sum =
+      run({.nodes = 3, .clients = 6, .use = Use::slots, .slots = 3, .many_heads = true}, kRuns, {})
+          .sum;
+  EXPECT_GT(sum.taken, kRuns);
   sum = run({.crashes = Crashes::forget_for_a_ttl}, kRuns, {}).sum;
   EXPECT_GT(sum.agains, kRuns);
 }
@@ -250,7 +289,16 @@ INSTANTIATE_TEST_SUITE_P(
         {"fence_not_written_but_given", Broken::equal_fences, with(Mutant::fence_not_written)},
         {"fence_of_anybody_ties", Broken::equal_fences,
          with(Mutant::fence_of_anybody_ties, {.use = Use::shared_too})},
-        {"majority_for_slots", Broken::jobs, with(Mutant::majority_for_slots, {.use = Use::slots})},
+        {"numbers_given_twice", Broken::jobs,
+         with(Mutant::numbers_given_twice, {.use = Use::slots})},
+        // A server where the holder is known, but not with its number, counts for nothing.
+        {"renewal_without_the_number", Broken::jobs,
+         with(Mutant::renewal_without_the_number, {.nodes = 3,
+                                                   .clients = 6,
+                                                   .use = Use::slots,
+                                                   .slots = 3,
+                                                   .many_heads = true,
+                                                   .crashes = Crashes::forget_for_a_ttl})},
         // An undo that was given up lands later, and takes a grant that was counted.
         {"undo_in_doubt_forgotten", Broken::jobs, with(Mutant::undo_in_doubt_forgotten)},
         {"again_whatever_is_there", Broken::foreign_key,

@@ -42,10 +42,14 @@ struct Message {
   Id id = 0;
   std::uint64_t round = 0;  // of the client's requests: answers to another one are stale
   std::uint64_t token = 0;
+  unsigned slot = 0;
+  unsigned given = 0;  // also in the answer
   Millis rest{0};
   // The answer.
   bool yes = false;
   bool overtaken = false;
+  bool number_is_taken = false;
+  std::string taken;
   std::uint64_t counter = 0;
   std::uint64_t clock_ms = 0;
 };
@@ -93,7 +97,7 @@ struct Event {
 };
 
 struct Server {
-  Node node{kTtl};
+  Node node;
   LocalClock clock;
   bool down = false;
   Nanos stopped_until{0};
@@ -110,6 +114,7 @@ struct Client {
   Id id = 0;
   Mode mode = Mode::exclusive;
   unsigned needed = 0;
+  unsigned head = 0;
   unsigned tries = 0;
   // What earlier ids may have left, to be undone again before the next attempt.
   struct Leftover {
@@ -126,6 +131,8 @@ struct Client {
   Deadline ask_until;
   std::optional<Attempt> attempt;
   std::vector<Deadline> write_until;
+  std::vector<unsigned> given;  // numbers, by the servers
+  std::set<unsigned> refused_by;
   std::optional<Tally> undone;
   std::optional<Tally> renewal;
 
@@ -133,6 +140,7 @@ struct Client {
   std::optional<LeaseSchedule> schedule;
   Deadline valid_until;
   std::uint64_t fence = 0;
+  unsigned slot = 0;
   std::uint64_t lease = 0;  // counts the ends that it has had: timers for another one are stale
   std::set<unsigned> forgetful;  // servers that did not have it when it was renewed
   bool lost = false;
@@ -276,7 +284,7 @@ World::World(const Setting& setting, std::uint64_t seed, const Watch& watch)
       watch_(watch),
       calm_from_(setting.calm_from),
       clients_(setting.clients),
-      servers_(setting.nodes),
+      servers_(setting.nodes, Server{Node(kTtl, setting.slots)}),
       cut_until_(setting.clients, std::vector<Nanos>(setting.nodes)),
       last_request_(cut_until_) {
   for (Client& each : clients_) {
@@ -288,7 +296,8 @@ World::World(const Setting& setting, std::uint64_t seed, const Watch& watch)
     each.node.bugs = {.removes_any = mutant(Mutant::removes_without_comparing),
                       .renews_any = mutant(Mutant::renews_without_comparing),
                       .any_token_ties = mutant(Mutant::fence_of_anybody_ties),
-                      .gives_again_what_is_taken = mutant(Mutant::again_whatever_is_there)};
+                      .gives_again_what_is_taken = mutant(Mutant::again_whatever_is_there),
+                      .gives_numbers_twice = mutant(Mutant::numbers_given_twice)};
   }
   for (unsigned node = 0; node < setting.dead; ++node) servers_[node].down = true;
   if (calm()) return;
@@ -429,6 +438,8 @@ void World::send(const Client& client, Message::Op op, unsigned node, std::uint6
                         .id = earlier_id.value_or(client.id),
                         .round = client.round,
                         .token = token,
+                        .slot = client.attempt ? client.attempt->slot() : client.slot,
+                        .given = client.given.empty() ? 0 : client.given[node],
                         .rest = remaining(client.valid_until, local(client))};
   deliver(What::request, message);
   // As by a client that asks again over a new connection; no client does that with an undo.
@@ -470,7 +481,10 @@ void World::serve(const Event& event) {
   switch (message.op) {
     case Message::Op::grant:
       op = "grant";
-      message.yes = node.grant(message.id, static_cast<Mode>(message.token), now);
+      message.yes =
+          node.grant(message.id, static_cast<Mode>(message.token), message.node == its.head, now);
+      message.given = node.number_of(message.id);
+      message.taken = node.taken_by_others(message.id);
       if (message.yes && (setting_.nodes == 1 || mutant(Mutant::fence_not_written))) node.count();
       message.counter = node.counter();
       if (setting_.crashes == Crashes::forget_for_a_ttl && setting_.tokens_know_the_time) {
@@ -479,19 +493,26 @@ void World::serve(const Event& event) {
       break;
     case Message::Op::write: {
       op = "write";
-      const Node::Written written = node.write(message.id, message.token, now);
+      const Node::Written written =
+          node.write(message.id, message.token, message.slot, message.given, now);
       message.yes = written == Node::Written::written;
       message.overtaken = written == Node::Written::overtaken;
+      message.number_is_taken = written == Node::Written::taken;
       message.counter = node.counter();
       break;
     }
-    case Message::Op::renew:
+    case Message::Op::renew: {
       op = "renew";
-      message.yes = node.renew(message.id, now);
+      if (mutant(Mutant::renewal_without_the_number)) message.slot = 0;
+      const Node::Renewed renewed = node.renew(message.id, message.slot, now);
+      message.yes = renewed == Node::Renewed::renewed;
+      message.number_is_taken = renewed == Node::Renewed::taken;
       break;
+    }
     case Message::Op::again:
       op = "again";
-      message.yes = node.give_again(message.id, its.mode, message.token, message.rest, now);
+      message.yes =
+          node.give_again(message.id, its.mode, message.token, message.slot, message.rest, now);
       if (message.yes) ++verdict_.agains;
       break;
     case Message::Op::undo:
@@ -540,8 +561,8 @@ void World::want(Client& client) {
       client.mode = static_cast<Mode>(below(3));
       break;
   }
-  const bool plain = client.mode != Mode::slots || mutant(Mutant::majority_for_slots);
-  client.needed = redis::quorum(setting_.nodes, plain ? 1 : kSlots);
+  client.needed = redis::quorum(setting_.nodes);
+  client.head = setting_.many_heads ? below(setting_.nodes) : 0;
   ask(client);
 }
 
@@ -550,7 +571,10 @@ void World::ask(Client& client) {
   client.undone.reset();
   client.asked = local(client);
   client.asked_at = now_;
-  client.attempt.emplace(setting_.nodes, client.needed, client.asked, kTtl);
+  client.attempt.emplace(setting_.nodes, client.needed, client.asked, kTtl,
+                         client.mode == Mode::slots ? setting_.slots : 0);
+  client.given.assign(setting_.nodes, 0);
+  client.refused_by.clear();
   client.write_until.assign(setting_.nodes, kNever);
   for (const auto& left : client.leftovers) send(client, Message::Op::undo, left.node, 0, left.id);
   say(client, "asks");
@@ -560,7 +584,7 @@ void World::ask(Client& client) {
       send(client, Message::Op::grant, node, static_cast<std::uint64_t>(client.mode));
     }
   } else {
-    send(client, Message::Op::grant, 0, static_cast<std::uint64_t>(client.mode));
+    send(client, Message::Op::grant, client.head, static_cast<std::uint64_t>(client.mode));
   }
   client.ask_until = after(client.asked, kNodeTimeout);
   arm(client, What::asked_enough, client.ask_until, client.round);
@@ -569,8 +593,10 @@ void World::ask(Client& client) {
 
 void World::ask_rest(Client& client) {
   client.rest_asked = true;
-  if (client.attempt->grants().at(0) == Answer::open) client.attempt->silent(0);
-  for (unsigned node = 1; node < setting_.nodes; ++node) {
+  const unsigned head = client.head;
+  if (client.attempt->grants().at(head) == Answer::open) client.attempt->silent(head);
+  for (unsigned node = 0; node < setting_.nodes; ++node) {
+    if (node == head) continue;
     send(client, Message::Op::grant, node, static_cast<std::uint64_t>(client.mode));
   }
   client.ask_until = after(local(client), kNodeTimeout);
@@ -586,10 +612,13 @@ void World::on_answer(Client& client, const Message& answer) {
       if (!client.attempt) return;
       if (!answer.yes) {
         client.attempt->refused(node);
+        client.refused_by.insert(node);
         if (!client.rest_asked) return undo(client);
       } else {
         const bool counted = mutant(Mutant::fence_not_written);
-        client.attempt->granted(node, answer.counter - (counted ? 1 : 0), answer.clock_ms);
+        client.given[node] = answer.given;
+        client.attempt->granted(node, answer.counter - (counted ? 1 : 0), answer.clock_ms,
+                                {.given = answer.given, .taken = answer.taken});
       }
       if (!client.rest_asked) return ask_rest(client);
       return advance(client);
@@ -600,6 +629,9 @@ void World::on_answer(Client& client, const Message& answer) {
       } else if (answer.overtaken) {
         ++verdict_.overtaken;
         client.attempt->overtaken(answer.counter, random_());
+      } else if (answer.number_is_taken) {
+        ++verdict_.taken;
+        client.attempt->taken(node);
       } else {
         client.attempt->vanished(node);
       }
@@ -612,7 +644,7 @@ void World::on_answer(Client& client, const Message& answer) {
     case Message::Op::renew:
       if (!client.renewal) return;
       client.renewal->put(node, answer.yes ? Answer::yes : Answer::no);
-      if (!answer.yes) client.forgetful.insert(node);
+      if (!answer.yes && !answer.number_is_taken) client.forgetful.insert(node);
       return judge_renewal(client);
     case Message::Op::again:
     case Message::Op::release:
@@ -650,12 +682,12 @@ void World::write(Client& client) {
 void World::undo(Client& client) {
   say(client, "undoes: ", client.attempt->grants().count(Answer::yes), " granted, ",
       client.attempt->grants().count(Answer::no), " refused");
-  if (!is_refused(client)) ++verdict_.stuck;
+  if (!is_refused(client) && !client.attempt->lacks_number()) ++verdict_.stuck;
   ++client.round;
   client.undone.emplace(setting_.nodes, setting_.nodes);
   for (unsigned node = 0; node < setting_.nodes; ++node) {
-    const bool asked = client.rest_asked || node == 0;
-    if (asked && client.attempt->grants().at(node) != Answer::no) {
+    const bool asked = client.rest_asked || node == client.head;
+    if (asked && !client.refused_by.contains(node)) {
       send(client, Message::Op::undo, node);
     } else {
       client.undone->put(node, Answer::yes);
@@ -691,7 +723,8 @@ void World::hold(Client& client) {
   if (mutant(Mutant::no_drift_margin)) valid_until = after(client.asked, kTtl);
   if (now >= kMargins.term_at(valid_until)) return undo(client);
   client.fence = client.attempt->token();
-  say(client, "holds, fence ", client.fence);
+  client.slot = client.attempt->slot();
+  say(client, "holds, fence ", client.fence, ", slot ", client.slot);
   ++verdict_.grants;
   ++client.round;
   client.attempt.reset();
@@ -914,15 +947,18 @@ void World::check_overlap(Broken kind, Has has) {
   unsigned count = 0;
   std::optional<Mode> mode;
   bool mixed = false;
+  std::set<unsigned> numbers;
   for (const Client& each : clients_) {
     if (!has(each)) continue;
     ++count;
     mixed = mixed || (mode && *mode != each.mode);
     mode = each.mode;
+    if (mode == Mode::slots) numbers.insert(each.slot);
   }
   if (count < 2) return;
-  const unsigned most = mode == Mode::shared ? count : mode == Mode::slots ? kSlots : 1;
-  if (!mixed && count <= most) return;
+  const unsigned most = mode == Mode::shared ? count : mode == Mode::slots ? setting_.slots : 1;
+  const bool distinct = mode != Mode::slots || numbers.size() == count;
+  if (!mixed && count <= most && distinct) return;
   for (const Client& each : clients_) {
     if (has(each)) who += " id " + std::to_string(each.id) + ", " + std::to_string(number(each));
   }

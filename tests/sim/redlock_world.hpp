@@ -25,7 +25,8 @@ enum class Mutant {
   released_before_the_end,
   fence_not_written,
   fence_of_anybody_ties,
-  majority_for_slots,
+  numbers_given_twice,
+  renewal_without_the_number,
   undo_in_doubt_forgotten,
   again_whatever_is_there,
 };
@@ -47,6 +48,8 @@ struct Setting {
   unsigned clients = 4;
   unsigned dead = 0;  // servers that never answer
   Use use = Use::exclusive;
+  unsigned slots = 2;       // of every lock in slots mode
+  bool many_heads = false;  // clients ask this or that server first, as those do that wait
   double drift = 0.01;
   bool extreme_drift = false;  // every clock runs as fast or as slow as it may
   bool far_away = false;       // every message takes its time
@@ -63,7 +66,8 @@ struct Setting {
 };
 
 enum class Broken {
-  claims,         // two that exclude each other trusted their leases at the same time
+  claims,         // two that exclude each other, or have the same number, or more than there are
+                  // slots, trusted their leases at the same time
   jobs,           // ... had jobs that ran at the same time
   equal_fences,   // two grants with the same fencing token
   falling_fence,  // a later grant with a smaller one
@@ -86,6 +90,7 @@ struct Verdict {
   std::uint64_t losses = 0;
   std::uint64_t stuck = 0;      // attempts that failed though nobody was in the way
   std::uint64_t overtaken = 0;  // fencing tokens
+  std::uint64_t taken = 0;      // numbers of slots, by another at a server
   std::uint64_t doubts = 0;     // undos without an answer
   std::uint64_t agains = 0;     // a server that had lost its data was given a lease again
   std::uint64_t front_kills = 0;

@@ -201,17 +201,5 @@ TEST(RedisAddress, AFewServersAndEvenNumbersAreAdvisedAgainst) {
   EXPECT_EQ(advice(0), std::nullopt);
 }
 
-TEST(RedisAddress, WhoAsksForMoreSlotsThanSurviveAFailureIsAdvised) {
-  EXPECT_EQ(advice_on_slots(3, 1), std::nullopt);
-  EXPECT_EQ(advice_on_slots(3, 2),
-            "2 slots need all of 3 servers, and survive the failure of none; with 5 servers they "
-            "survive that of 1");
-  EXPECT_EQ(advice_on_slots(4, 2), std::nullopt);
-  EXPECT_EQ(advice_on_slots(5, 3), std::nullopt);
-  EXPECT_EQ(advice_on_slots(5, 4),
-            "4 slots need all of 5 servers, and survive the failure of none; with 7 servers they "
-            "survive that of 1");
-}
-
 }  // namespace
 }  // namespace dlock::redis

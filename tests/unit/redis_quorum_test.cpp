@@ -7,30 +7,12 @@
 namespace dlock::redis {
 namespace {
 
-TEST(RedisQuorum, ForOneHolderItIsTheMajority) {
+TEST(RedisQuorum, AnyTwoShareAServer) {
   constexpr std::array expected{1u, 2u, 2u, 3u, 3u, 4u, 4u};
   for (unsigned nodes = 1; nodes <= expected.size(); ++nodes) {
-    EXPECT_EQ(quorum(nodes, 1), expected[nodes - 1]) << nodes;
+    EXPECT_EQ(quorum(nodes), expected[nodes - 1]) << nodes;
+    EXPECT_GT(2 * quorum(nodes), nodes);
   }
-}
-
-TEST(RedisQuorum, SoManyGrantsAreNeededThatOneHolderTooManyCannotBe) {
-  for (unsigned nodes = 1; nodes <= 15; ++nodes) {
-    for (unsigned slots = 1; slots <= 20; ++slots) {
-      const unsigned needed = quorum(nodes, slots);
-      EXPECT_LE(needed, nodes);
-      // Each node grants at most `slots`: one holder more would need more grants than there are.
-      EXPECT_GT((slots + 1) * needed, slots * nodes) << nodes << ' ' << slots;
-      // And with one fewer it could be.
-      EXPECT_LE((slots + 1) * (needed - 1), slots * nodes) << nodes << ' ' << slots;
-    }
-  }
-  EXPECT_EQ(quorum(5, 2), 4u);
-}
-
-TEST(RedisQuorum, ManySlotsDoNotOverflow) {
-  EXPECT_EQ(quorum(5, 1'000'000'000), 5u);
-  EXPECT_EQ(quorum(5, UINT32_MAX), 5u);
 }
 
 TEST(RedisQuorum, ALeaseIsTrustedForLessThanItsTtlFromBeforeTheQuestion) {

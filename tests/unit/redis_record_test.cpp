@@ -17,7 +17,8 @@ Record example() {
           .acquired_at = "2026-11-21T07:50:08.123Z",
           .ttl = Millis{30'000},
           .held = Millis{1'234},
-          .fence = 42};
+          .fence = 42,
+          .slot = 2};
 }
 
 TEST(RedisRecord, ComesBackAsItWasWritten) {
@@ -39,6 +40,7 @@ TEST(RedisRecord, ComesBackAsItWasWritten) {
   EXPECT_EQ(read->ttl, Millis{30'000});
   EXPECT_EQ(read->held, Millis{1'234});
   EXPECT_EQ(read->fence, 42u);
+  EXPECT_EQ(read->slot, 2u);
 }
 
 TEST(RedisRecord, TakesTheFenceThatTheScriptAdds) {
@@ -74,6 +76,18 @@ TEST(RedisRecord, NumbersThatMakeNoSenseAreNotBelieved) {
   EXPECT_EQ(read->ttl, Millis{0});
   EXPECT_EQ(read->held, Millis{0});
   EXPECT_FALSE(read->fence);
+}
+
+TEST(RedisRecord, ANumberIsOneOfTheSlots) {
+  const auto slot = [](const std::string& mode, const std::string& end) {
+    return parse_record(R"({"id":"x","mode":")" + mode + R"(","slots":3)" + end + '}')->slot;
+  };
+  EXPECT_EQ(slot("slots", R"(,"slot":3)"), 3u);
+  EXPECT_EQ(slot("slots", ""), std::nullopt);  // of an earlier dlock
+  EXPECT_EQ(slot("exclusive", R"(,"slot":1)"), std::nullopt);
+  for (const char* odd : {"0", "4", "-1", "1.5", "\"1\"", "null", "4294967297"}) {
+    EXPECT_EQ(slot("slots", std::string(R"(,"slot":)") + odd), std::nullopt) << odd;
+  }
 }
 
 TEST(RedisRecord, AModeAndItsTextAreTheSame) {

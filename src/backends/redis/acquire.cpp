@@ -12,6 +12,9 @@
 //          first, and the others only when it has that.  So those that wait do not split the votes,
 //          and those whose votes were split meet at the first server that answers.  What is there
 //          without a token may be left of an attempt that failed: then all are asked again.
+// Numbers  of slots.  On several servers a holder may be missing on one or another, so that none is
+//          full although all numbers are taken.  Then there is no queue to wait in, and we ask
+//          again up to every half second, until a holder has gone.
 // Lost     answers.  Nobody knows whether a request that was not answered was carried out, or when
 // it
 //          will be.  So its id is used no more: it is taken back wherever that request may come to,
@@ -37,6 +40,8 @@ constexpr std::size_t kMostLeftovers = 8;
 Removing given_up(const Outstanding& outstanding, unsigned node) {
   return {.was_waiting = true, .in_doubt = outstanding[node], .unheard = true};
 }
+constexpr unsigned kMostDoublings = 5;  // of a pause of 2 ms
+constexpr unsigned kMostNumberlessDoublings = 8;
 constexpr unsigned kMostSplits = 12;  // then somebody has left something behind, and we wait for it
 
 }  // namespace
@@ -148,11 +153,33 @@ void Acquisition::warn_of_other_list() {
 
 // For a while that is longer each time, and by chance, so that the others do not ask again at the
 // same moment.  True if that ends the wait.
-bool Acquisition::pause_after_split() {
-  constexpr unsigned kMostDoublings = 5;
-  const auto range = 2 * (1U << std::min(splits_++, kMostDoublings));
+bool Acquisition::pause_after_split(unsigned& times, unsigned most_doublings) {
+  const auto range = 2 * (1U << std::min(times++, most_doublings));
   const Millis pause = util::jitter(Millis{range});
   return util::wait_readable(wait_.cancel.fd(), std::min(after(Clock::now(), pause), wait_.until));
+}
+
+Result<void> Acquisition::go_round_again(const RoundResult& round) {
+  move_to(round.head);
+  head_first_ = true;
+  const bool once = patience_.tries_once();
+  bool cancels = false;
+  if (round.lacks_number) {
+    splits_ = 0;
+    if (numberless_ >= kMostSplits) {
+      (void)tell();
+      if (once) return busy();
+    }
+    cancels = pause_after_split(numberless_, kMostNumberlessDoublings);
+  } else if (splits_ >= kMostSplits) {
+    return Error{Errc::unreachable, cluster_->address(round.head).shown +
+                                        " and others grant the lock, but too slowly for this ttl"};
+  } else {
+    cancels = pause_after_split(splits_, kMostDoublings);
+  }
+  if (cancels) return cancelled();
+  if (!once && time_is_up()) return busy();
+  return {};
 }
 
 Result<std::unique_ptr<Lease>> Acquisition::get() {
@@ -173,7 +200,7 @@ Result<std::unique_ptr<Lease>> Acquisition::get() {
       watch_foreign();  // no more: that others join the queue is no news for a holder
       return make_lease(cluster_, {.request = request_,
                                    .acquired_at = acquired_at_,
-                                   .fence = round.fence,
+                                   .agreed = round.agreed,
                                    .asked = round.asked,
                                    .head = head_,
                                    .is_queued = is_queued,
@@ -181,17 +208,8 @@ Result<std::unique_ptr<Lease>> Acquisition::get() {
                                    .subscription = std::move(subscription_)});
     }
     if (round.other_list) warn_of_other_list();
-    const bool split = round.kind == RoundResult::Kind::split;
-    if (split) {
-      if (splits_ >= kMostSplits) {
-        return Error{Errc::unreachable, cluster_->address(round.head).shown +
-                                            " and others grant the lock, but too slowly for this "
-                                            "ttl"};
-      }
-      move_to(round.head);
-      head_first_ = true;
-      if (pause_after_split()) return cancelled();
-      if (!patience_.tries_once() && time_is_up()) return busy();
+    if (round.kind == RoundResult::Kind::split) {
+      if (auto ok = go_round_again(round); !ok) return ok.error();
       continue;
     }
     const Vote& vote = round.vote;
@@ -200,6 +218,7 @@ Result<std::unique_ptr<Lease>> Acquisition::get() {
       return mode_conflict(request_, held.mode, held.slots);
     }
     splits_ = 0;
+    numberless_ = 0;
     move_to(round.head);
     head_first_ = cluster_->size() > 1;
     const bool held = tell();

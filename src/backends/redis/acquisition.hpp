@@ -51,7 +51,8 @@ class Acquisition {
   Result<void> undo_leftovers(Deadline give_up);
   Result<std::vector<Reply>> ask(std::vector<Command> commands);
   void warn_of_other_list();
-  bool pause_after_split();
+  bool pause_after_split(unsigned& times, unsigned most_doublings);
+  Result<void> go_round_again(const RoundResult& round);
   void plan(const Vote& vote);
   Result<Turn> wait_for_turn();
   Result<bool> read_calls(Turn& turn);
@@ -97,6 +98,7 @@ class Acquisition {
   unsigned head_;            // the server in whose queue we wait
   bool head_first_ = false;  // since there was a split, or we wait
   unsigned splits_ = 0;      // in a row
+  unsigned numberless_ = 0;  // the same, of splits without a number that is free
   unsigned moves_ = 0;       // in a row, since the head could not be joined
   bool has_warned_ = false;
   Patience patience_;

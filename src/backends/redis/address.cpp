@@ -4,7 +4,6 @@
 #include <set>
 
 #include "backends/redis/names.hpp"
-#include "backends/redis/quorum.hpp"
 #include "util/text.hpp"
 
 namespace dlock::redis {
@@ -238,16 +237,6 @@ std::optional<std::string> advice(unsigned servers) {
                     " the failure of " + (spare == 0 ? "none" : std::to_string(spare));
   if (servers > 1) out += ", as " + std::to_string(servers - 1) + (servers == 2 ? " does" : " do");
   return out + "; redlock is for an odd number of them, 3 or more";
-}
-
-std::optional<std::string> advice_on_slots(unsigned servers, unsigned slots) {
-  const auto spare = [slots](unsigned count) { return count - quorum(count, slots); };
-  if (slots < 2 || spare(servers) > 0) return std::nullopt;
-  unsigned enough = servers;
-  while (spare(enough) == 0 || enough % 2 == 0) ++enough;
-  return std::to_string(slots) + " slots need all of " + count_of(servers) +
-         ", and survive the failure of none; with " + std::to_string(enough) +
-         " servers they survive that of " + std::to_string(spare(enough));
 }
 
 }  // namespace dlock::redis

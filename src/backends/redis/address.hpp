@@ -44,7 +44,4 @@ Result<Places> places_of(const Target& target);
 /// is nothing to say against the number.
 std::optional<std::string> advice(unsigned servers);
 
-/// The same of whoever asks for so many slots on them.
-std::optional<std::string> advice_on_slots(unsigned servers, unsigned slots);
-
 }  // namespace dlock::redis

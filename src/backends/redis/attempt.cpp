@@ -8,6 +8,12 @@
 //             a majority has lost its counters, or forgotten them after a week.  The time is the
 //             median of the granting servers: one clock that is wrong moves it only to another
 //             server's time.
+// Slots.      Each number is an exclusive lock: a server gives it to one holder at a time, and that
+//             holder needs a majority.  So two can never have the same number, and there are never
+//             more holders than numbers, however many each server has room for.  All that a holder
+//             counts on is such a majority at one time: of those that acknowledge token and number
+//             together, and later of those that renew both.  A renewal also takes the number where
+//             it is free, which is the same as a server that answers the second round late.
 // Time.       The grants run out one by one, the first of them no earlier than the ttl after
 //             `asked`: so from there, minus the drift, a majority is still there.
 #include "backends/redis/attempt.hpp"
@@ -20,26 +26,32 @@ unsigned Tally::count(Answer answer) const {
   return static_cast<unsigned>(std::count(answers_.begin(), answers_.end(), answer));
 }
 
-Attempt::Attempt(unsigned nodes, unsigned needed, Deadline asked, Millis ttl)
-    : grants_(nodes, needed),
+Attempt::Attempt(unsigned nodes, unsigned needed, Deadline asked, Millis ttl, unsigned slots)
+    : slots_(slots),
+      numbers_(nodes),
+      grants_(nodes, needed),
       writes_(nodes, needed),
       asked_to_write_(nodes),
       asked_(asked),
       ttl_(ttl) {}
 
-void Attempt::granted(unsigned node, std::uint64_t counter, std::uint64_t clock_ms) {
+void Attempt::granted(unsigned node, std::uint64_t counter, std::uint64_t clock_ms,
+                      NumbersThere numbers) {
   grants_.put(node, Tally::Answer::yes);
   if (writes_itself()) {
     token_ = counter;
-  } else if (!token_is_fixed_) {
+    slot_ = slots_ > 0 ? numbers.given : 0;
+  } else if (!is_fixed_) {
     clocks_.insert(std::upper_bound(clocks_.begin(), clocks_.end(), clock_ms), clock_ms);
     highest_counter_ = std::max(highest_counter_, counter);
     token_ = std::max(highest_counter_ + 1, clocks_[(clocks_.size() - 1) / 2]);
+    numbers_[node] = std::move(numbers);
+    slot_ = choose_slot(slots_, grants_.needed(), numbers_);
   }
 }
 
 std::vector<unsigned> Attempt::writers() {
-  token_is_fixed_ = true;
+  is_fixed_ = true;
   std::vector<unsigned> out;
   for (unsigned node = 0; node < grants_.nodes(); ++node) {
     if (grants_.at(node) != Tally::Answer::yes || asked_to_write_[node]) continue;
@@ -60,6 +72,15 @@ void Attempt::unwritten(unsigned node, std::uint64_t token) {
 void Attempt::vanished(unsigned node) {
   grants_.put(node, Tally::Answer::no);
   writes_.put(node, Tally::Answer::no);
+}
+
+void Attempt::taken(unsigned node) {
+  number_was_taken_ = true;
+  vanished(node);
+}
+
+bool Attempt::lacks_number() const {
+  return number_was_taken_ || (slots_ > 0 && slot_ == 0 && !writes_itself() && grants_.reached());
 }
 
 void Attempt::overtaken(std::uint64_t counter, std::uint64_t random) {
@@ -87,6 +108,10 @@ Attempt::State Attempt::state(Deadline now) const {
   if (grants_.out_of_reach() || now >= valid_until()) return State::failed;
   if (!grants_.reached()) return State::asking;
   if (writes_itself() || writes_.reached()) return State::held;
+  // One more server may have a number free that the others have.
+  if (slots_ > 0 && slot_ == 0) {
+    return grants_.count(Tally::Answer::open) > 0 ? State::asking : State::failed;
+  }
   return can_be_written() ? State::writing : State::failed;
 }
 

@@ -6,9 +6,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "backends/redis/quorum.hpp"
+#include "backends/redis/slots.hpp"
 #include "util/clock.hpp"
 
 namespace dlock::redis {
@@ -41,21 +43,29 @@ class Tally {
 class Attempt {
  public:
   /// `asked`: before the first request was sent.
-  Attempt(unsigned nodes, unsigned needed, Deadline asked, Millis ttl);
+  /// `slots`: how many numbers there are, one of which is to be ours; 0: it needs none.
+  Attempt(unsigned nodes, unsigned needed, Deadline asked, Millis ttl, unsigned slots = 0);
 
   // --- the first round: is it free?
 
   /// `counter`: the largest token that this server knows of.  Where there is only one server, it
   /// has counted already, and this is the token.  `clock_ms`: its time in milliseconds since 1970.
-  void granted(unsigned node, std::uint64_t counter, std::uint64_t clock_ms);
+  void granted(unsigned node, std::uint64_t counter, std::uint64_t clock_ms,
+               NumbersThere numbers = {});
   void refused(unsigned node) { grants_.put(node, Tally::Answer::no); }
   void silent(unsigned node) { grants_.put(node, Tally::Answer::silent); }
   void asked_again(unsigned node) { grants_.put(node, Tally::Answer::open); }
 
   // --- the second one, if the first has succeeded: token() is to be written to the counters of
-  //     writers(), where it is larger than what stands there, or was written by us.
+  //     writers(), where it is larger than what stands there, or was written by us; and slot() is
+  //     to be taken there.
 
   std::uint64_t token() const { return token_; }
+  /// 0: none is free on a majority of the servers, or it needs none.
+  unsigned slot() const { return slot_; }
+  /// A majority has granted the lock, but all numbers are taken: either others hold all of them, or
+  /// others try to get the same one at this moment.
+  bool lacks_number() const;
   /// Those that have granted the lock and have not been asked to write this token.  Marks them as
   /// asked.
   std::vector<unsigned> writers();
@@ -65,6 +75,8 @@ class Attempt {
   void unwritten(unsigned node, std::uint64_t token);
   /// It does not hold our grant any more.
   void vanished(unsigned node);
+  /// Another holder has the number there, so what it has granted does not count.
+  void taken(unsigned node);
   /// Another's token stands there, as happens when several share a lock: all write a larger one. By
   /// how much is a matter of chance (`random` is any number), or those that collide would again.
   void overtaken(std::uint64_t counter, std::uint64_t random);
@@ -86,13 +98,17 @@ class Attempt {
   bool writes_itself() const { return grants_.nodes() == 1; }
   bool can_be_written() const;
 
+  const unsigned slots_;
+  std::vector<std::optional<NumbersThere>> numbers_;  // of those that have granted it
+  unsigned slot_ = 0;
+  bool number_was_taken_ = false;
   Tally grants_;
   Tally writes_;
   std::vector<bool> asked_to_write_;
   std::vector<std::uint64_t> clocks_;  // of those that have granted it
   std::uint64_t highest_counter_ = 0;
   std::uint64_t token_ = 0;
-  bool token_is_fixed_ = false;  // since the second round has begun
+  bool is_fixed_ = false;  // the token, and the number: since the second round has begun
   unsigned overtakings_ = 0;
   const Deadline asked_;
   const Millis ttl_;

@@ -25,6 +25,7 @@ LockInfo::Holder holder_of(const Reply& answer, const std::string& type) {
   if (!record || record->owner.id != answer.at(0).text) return foreign_of(answer, type);
   LockInfo::Holder holder{.owner = record->owner, .acquired_at = record->acquired_at};
   holder.fence = record->fence;
+  holder.slot = record->slot;
   add_time_left(holder, answer.at(1));
   // Each renewal writes both; a lock that somebody made endless tells nothing.
   if (holder.expires) {

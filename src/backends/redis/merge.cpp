@@ -42,7 +42,7 @@ class Namer {
 
 Error too_few_answers(const std::vector<const Error*>& failures, std::size_t servers) {
   if (servers == 1) return *failures.front();
-  const std::size_t needed = quorum(static_cast<unsigned>(servers), 1);
+  const std::size_t needed = quorum(static_cast<unsigned>(servers));
   std::string message = std::to_string(servers - failures.size()) + " of " +
                         std::to_string(servers) + " servers answered, " + std::to_string(needed) +
                         " are needed";
@@ -61,7 +61,7 @@ std::optional<Error> missing_majority(std::span<const Result<T>> answers) {
   for (const auto& answer : answers) {
     if (!answer) failures.push_back(&answer.error());
   }
-  const std::size_t needed = quorum(static_cast<unsigned>(answers.size()), 1);
+  const std::size_t needed = quorum(static_cast<unsigned>(answers.size()));
   if (answers.size() - failures.size() >= needed) return std::nullopt;
   return too_few_answers(failures, answers.size());
 }
@@ -102,9 +102,8 @@ unsigned slots_of(const Claim& claim) { return claim.mode == Mode::slots ? claim
 
 // The claims that may be true together, in the order in which they came.
 std::vector<Claim> true_claims(std::vector<Claim> claims, unsigned nodes, unsigned silent) {
-  std::erase_if(claims, [&](const Claim& claim) {
-    return claim.reports.size() + silent < quorum(nodes, slots_of(claim));
-  });
+  std::erase_if(claims,
+                [&](const Claim& claim) { return claim.reports.size() + silent < quorum(nodes); });
   if (claims.empty()) return claims;
   std::vector<const Claim*> ranked;
   for (const Claim& claim : claims) ranked.push_back(&claim);
@@ -139,12 +138,13 @@ Holder merged(const Claim& claim, unsigned nodes) {
   std::vector<std::optional<Millis>> ends;
   for (const Holder* report : reports) {
     out.held = std::max(out.held, report->held);
+    out.slot = std::max(out.slot, report->slot);  // none where its number is another's, for now
     ends.push_back(end_of(*report));
   }
   // After the last but quorum - 1 no quorum is left.  What silent servers have was written together
   // with the rest and ends with it.
   std::sort(ends.rbegin(), ends.rend());
-  const std::size_t needed = std::min<std::size_t>(quorum(nodes, slots_of(claim)), ends.size());
+  const std::size_t needed = std::min<std::size_t>(quorum(nodes), ends.size());
   const std::optional<Millis> end = ends[needed - 1];
   out.endless = end == Millis::max();
   out.expires = out.endless ? std::nullopt : end;

@@ -12,9 +12,8 @@ namespace dlock::redis {
 
 /// One lock.  `looks`: what each server said of it; `servers`: how they are shown, in that order.
 ///
-/// A holder is whoever may have a majority, or for slots the quorum.  Whoever certainly has not, as
-/// after a try that failed, is only in the remarks, which have a line for each server that tells
-/// otherwise or nothing.
+/// A holder is whoever may have a majority.  Whoever certainly has not, as after a try that failed,
+/// is only in the remarks, which have a line for each server that tells otherwise or nothing.
 ///
 /// If fewer than a majority answered: Errc::unreachable, or Errc::denied if that is what most of
 /// the others say; the message has each one's reason.

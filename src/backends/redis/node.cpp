@@ -18,6 +18,14 @@ constexpr std::string_view kGlanceShape = "*$:$*:";
 
 std::string ms(Millis duration) { return std::to_string(duration.count()); }
 
+std::string slot_text(unsigned slot) { return slot > 0 ? std::to_string(slot) : ""; }
+
+std::string with_slot(std::string record, unsigned slot) {
+  if (slot == 0) return record;
+  record.pop_back();
+  return record + ",\"slot\":" + std::to_string(slot) + '}';
+}
+
 std::string_view turn_text(Turn turn) {
   switch (turn) {
     case Turn::once:
@@ -95,11 +103,12 @@ Result<Reply> Node::run(const Script& script, std::string_view shape, const Name
 Result<Vote> Node::try_acquire(const Request& request, const std::string& record, const Try& how,
                                Deadline deadline, Cancel cancel) {
   const Names its = names(request.key);
-  const auto reply = run(
-      kAcquire, "*:$", its, {its.waiter + request.owner.id, its.revoked + request.owner.id},
-      {request.owner.id, mode_text(request.mode, request.slots), ms(request.ttl), seated(record),
-       std::string(turn_text(how.turn)), how.join ? "1" : "0", how.came, number_},
-      deadline, cancel);
+  const auto reply =
+      run(kAcquire, "*:$", its, {its.waiter + request.owner.id, its.revoked + request.owner.id},
+          {request.owner.id, mode_text(request.mode, request.slots), ms(request.ttl),
+           seated(record), std::string(turn_text(how.turn)), how.join ? "1" : "0", how.came,
+           number_, how.wants_number ? "1" : "0"},
+          deadline, cancel);
   if (!reply) return reply.error();
   const Reply& answer = reply.value();
   Vote vote;
@@ -110,6 +119,9 @@ Result<Vote> Node::try_acquire(const Request& request, const std::string& record
     vote.kind = Vote::Kind::granted;
     vote.fence = at(1);
     if (seat_) vote.clock_ms = at(2);
+    const std::uint64_t slot = at(seat_ ? 3 : 2);
+    if (slot <= request.slots) vote.numbers.given = static_cast<unsigned>(slot);
+    vote.numbers.taken = answer.at(4).text;
     return vote;
   }
   const std::string& why = answer.at(1).text;
@@ -132,28 +144,33 @@ Result<Vote> Node::try_acquire(const Request& request, const std::string& record
   return vote;
 }
 
-Result<Written> Node::write_fence(const Request& request, const std::string& record,
-                                  std::uint64_t token, Deadline deadline, Cancel cancel) {
+Result<Written> Node::write_agreed(const Request& request, const std::string& record,
+                                   const Agreed& agreed, unsigned given, Deadline deadline,
+                                   Cancel cancel) {
   const Names its = names(request.key);
-  const auto reply = run(kFence, "*:", its, {},
-                         {request.owner.id, mode_text(request.mode, request.slots),
-                          std::to_string(token), seated(record)},
-                         deadline, cancel);
+  const auto reply =
+      run(kFence, "*:", its, {},
+          {request.owner.id, mode_text(request.mode, request.slots), std::to_string(agreed.token),
+           seated(with_slot(record, agreed.slot)), slot_text(agreed.slot), slot_text(given)},
+          deadline, cancel);
   if (!reply) return reply.error();
   const Reply& answer = reply.value();
   Written out;
   if (answer.at(0).number() == 1) return out;
-  out.kind = answer.at(1).text == "overtaken" ? Written::Kind::overtaken : Written::Kind::gone;
+  const std::string& why = answer.at(1).text;
+  out.kind = why == "overtaken" ? Written::Kind::overtaken
+             : why == "taken"   ? Written::Kind::taken
+                                : Written::Kind::gone;
   out.counter = static_cast<std::uint64_t>(std::max<std::int64_t>(answer.at(2).number(), 0));
   return out;
 }
 
 Result<Extension> Node::extend(const Request& request, const std::string& record,
-                               std::uint64_t token, Deadline deadline, Cancel cancel) {
+                               const Agreed& agreed, Deadline deadline, Cancel cancel) {
   const Names its = names(request.key);
   const auto reply = run(kRenew, "*:", its, {its.revoked + request.owner.id},
                          {request.owner.id, mode_text(request.mode, request.slots), ms(request.ttl),
-                          seated(record, token), number_},
+                          seated(record, agreed.token), number_, slot_text(agreed.slot)},
                          deadline, cancel);
   if (!reply) return reply.error();
   const Reply& answer = reply.value();
@@ -172,14 +189,15 @@ Result<Extension> Node::extend(const Request& request, const std::string& record
 }
 
 Result<bool> Node::give_again(const Request& request, const std::string& record,
-                              std::uint64_t token, Deadline valid_until, Deadline deadline,
+                              const Agreed& agreed, Deadline valid_until, Deadline deadline,
                               Cancel cancel) {
   const Names its = names(request.key);
   const Millis rest = std::max(remaining(valid_until), Millis{1});
-  const auto reply = run(kAgain, "*:", its, {its.revoked + request.owner.id},
-                         {request.owner.id, mode_text(request.mode, request.slots), ms(rest),
-                          seated(record, token), std::to_string(token)},
-                         deadline, cancel);
+  const auto reply =
+      run(kAgain, "*:", its, {its.revoked + request.owner.id},
+          {request.owner.id, mode_text(request.mode, request.slots), ms(rest),
+           seated(record, agreed.token), std::to_string(agreed.token), slot_text(agreed.slot)},
+          deadline, cancel);
   if (!reply) return reply.error();
   return reply.value().at(0).number() == 1;
 }

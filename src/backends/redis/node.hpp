@@ -10,6 +10,7 @@
 #include "backends/redis/connection.hpp"
 #include "backends/redis/names.hpp"
 #include "backends/redis/scripts.hpp"
+#include "backends/redis/slots.hpp"
 #include "core/backend.hpp"
 
 namespace dlock::redis {
@@ -35,6 +36,7 @@ struct Vote {
   std::uint64_t fence = 0;  // granted: this server's counter, which has counted this grant if there
                             // is no other server; 0 if it is no number
   std::uint64_t clock_ms = 0;     // granted by one of several servers: its time since 1970
+  NumbersThere numbers;           // granted, of slots
   std::optional<Millis> look_in;  // none: what holds it never expires
   std::string came;               // since when we wait, by the server's clock; for the next attempt
   int place = 0;                  // in the queue
@@ -53,16 +55,24 @@ struct Seat {
 /// How to ask for the lock.
 struct Try {
   Turn turn = Turn::wait;
-  bool join = false;  // the queue, if it is not granted
-  std::string came;   // of the vote before, or ""
+  bool join = false;          // the queue, if it is not granted
+  std::string came;           // of the vote before, or ""
+  bool wants_number = false;  // of slots: the lowest that is free on this server
 };
 
-/// What one server answered to a fencing token.
+/// What several servers have agreed on for a grant.
+struct Agreed {
+  std::uint64_t token = 0;
+  unsigned slot = 0;  // the number of a slots holder; 0: none
+};
+
+/// What one server answered to a fencing token, and the number of a slots holder.
 struct Written {
   enum class Kind {
     written,
     gone,       // the lock is not ours any more
     overtaken,  // `counter` stands there, of somebody else
+    taken,      // another holder has the number there
   };
   Kind kind = Kind::written;
   std::uint64_t counter = 0;
@@ -109,15 +119,17 @@ class Node {
   /// `record` without a fence.
   Result<Vote> try_acquire(const Request& request, const std::string& record, const Try& how,
                            Deadline deadline, Cancel cancel);
-  /// For one of several servers; `record` without a fence.
-  Result<Written> write_fence(const Request& request, const std::string& record,
-                              std::uint64_t token, Deadline deadline, Cancel cancel);
-  /// `token`: to be added to the record of one of several servers.
-  Result<Extension> extend(const Request& request, const std::string& record, std::uint64_t token,
+  /// For one of several servers; `record` without a fence and a slot.  `given`: the number that
+  /// this server has given us, which it takes back if it is another.
+  Result<Written> write_agreed(const Request& request, const std::string& record,
+                               const Agreed& agreed, unsigned given, Deadline deadline,
+                               Cancel cancel);
+  /// `agreed.token`: to be added to the record of one of several servers.
+  Result<Extension> extend(const Request& request, const std::string& record, const Agreed& agreed,
                            Deadline deadline, Cancel cancel);
   /// Gives one of several servers that has lost its data what is left of the lease; false: it has
   /// not lost them, or the lock is taken there.
-  Result<bool> give_again(const Request& request, const std::string& record, std::uint64_t token,
+  Result<bool> give_again(const Request& request, const std::string& record, const Agreed& agreed,
                           Deadline valid_until, Deadline deadline, Cancel cancel);
   Result<Removal> remove(const Request& request, Removing how, Deadline deadline, Cancel cancel);
 

@@ -21,6 +21,7 @@ std::string format_record(const Record& record) {
                  {"ttl_ms", record.ttl.count()},
                  {"held_ms", record.held.count()},
                  {"dlock", DLOCK_VERSION}});
+  if (record.slot) object["slot"] = *record.slot;
   if (record.fence) object["fence"] = *record.fence;
   return one_line(object);
 }
@@ -40,6 +41,10 @@ std::optional<Record> parse_record(std::string_view text) {
   record.held = Millis{std::clamp<std::int64_t>(number_of(*object, "held_ms"), 0, kMostMs)};
   if (const std::int64_t fence = number_of(*object, "fence"); fence > 0) {
     record.fence = static_cast<std::uint64_t>(fence);
+  }
+  const std::int64_t slot = number_of(*object, "slot");
+  if (*mode == Mode::slots && slot >= 1 && slot <= slots) {
+    record.slot = static_cast<unsigned>(slot);
   }
   return record;
 }

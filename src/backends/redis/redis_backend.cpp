@@ -25,11 +25,6 @@ class RedisBackend final : public Backend {
   std::string location() const override { return location_; }
 
   Result<std::unique_ptr<Lease>> acquire(const Request& request, const Wait& wait) override {
-    if (cluster_->size() > 1 && request.mode == Mode::slots) {
-      if (const auto text = advice_on_slots(cluster_->size(), request.slots)) {
-        util::log(util::Level::warning, *text);
-      }
-    }
     return redis::acquire(cluster_, request, wait);
   }
 
@@ -66,7 +61,7 @@ class RedisBackend final : public Backend {
         cluster_->all(), [ask](Node& node, unsigned, Cancel stop) { return ask(node, stop); },
         [&](unsigned node, Result<Answer>& answer) {
           out[node] = std::move(answer);
-          if (++answered == quorum(cluster_->size(), 1)) until = after(Clock::now(), kStragglers);
+          if (++answered == quorum(cluster_->size())) until = after(Clock::now(), kStragglers);
           return false;
         },
         [&] { return until; }, Cancel());
@@ -86,7 +81,7 @@ Result<bool> RedisBackend::force_release(std::string_view key, std::string_view 
       [key = std::string(key), id = std::string(owner_id), why = std::string(why), deadline](
           Node& node, Cancel stop) { return node.break_lock(key, id, why, deadline, stop); });
   if (answers.size() == 1) return answers[0];
-  const unsigned majority = quorum(cluster_->size(), 1);
+  const unsigned majority = quorum(cluster_->size());
   std::vector<std::optional<Error>> errors(cluster_->size());
   unsigned broken = 0;
   unsigned answered = 0;

@@ -51,9 +51,9 @@ class RedisLease final : public Lease {
       : cluster_(std::move(cluster)),
         request_(std::move(grant.request)),
         acquired_at_(std::move(grant.acquired_at)),
-        fence_(grant.fence),
+        agreed_(grant.agreed),
         asked_(grant.asked),
-        needed_(needed_for(*cluster_, request_)),
+        needed_(quorum(cluster_->size())),
         valid_until_(trusted_until(grant.asked, request_.ttl)),
         ears_(std::make_shared<Ears>(cluster_->size())),
         head_(grant.head),
@@ -64,7 +64,10 @@ class RedisLease final : public Lease {
 
   const std::string& owner_id() const override { return request_.owner.id; }
   std::optional<std::uint64_t> fence() const override {
-    return fence_ == 0 ? std::nullopt : std::optional(fence_);
+    return agreed_.token == 0 ? std::nullopt : std::optional(agreed_.token);
+  }
+  std::optional<unsigned> slot() const override {
+    return agreed_.slot == 0 ? std::nullopt : std::optional(agreed_.slot);
   }
   Deadline valid_until() const override { return valid_until_; }
   Result<void> renew(Deadline deadline, Cancel cancel) override;
@@ -101,7 +104,7 @@ class RedisLease final : public Lease {
   const std::shared_ptr<Cluster> cluster_;
   Request request_;
   const std::string acquired_at_;
-  const std::uint64_t fence_;
+  const Agreed agreed_;
   const Deadline asked_;
   const unsigned needed_;
   Deadline valid_until_;
@@ -121,7 +124,8 @@ std::string RedisLease::record(Millis ttl) const {
              .acquired_at = acquired_at_,
              .ttl = ttl,
              .held = std::chrono::duration_cast<Millis>(Clock::now() - asked_),
-             .fence = single() ? fence() : std::nullopt};
+             .fence = single() ? fence() : std::nullopt,
+             .slot = slot()};
   return format_record(out);
 }
 
@@ -202,14 +206,14 @@ Result<void> RedisLease::extend(Millis ttl, WaitFor servers, Deadline deadline, 
   request.ttl = ttl;
   answers.end = cluster_->gather<Extension>(
       nodes,
-      [request, record = record(ttl), token = fence_, deadline, single = single(), timeout,
+      [request, record = record(ttl), agreed = agreed_, deadline, single = single(), timeout,
        ears = ears_, forgetful = forgetful_](Node& node, unsigned number, Cancel stop) {
         if (request.mode == Mode::exclusive) {
           const Deadline patience = after(Clock::now(), node.address().patience);
           watch(*ears, node, number, std::min(deadline, patience), stop);
         }
         const Deadline until = single ? deadline : after(Clock::now(), timeout);
-        auto answer = node.extend(request, record, token, until, stop);
+        auto answer = node.extend(request, record, agreed, until, stop);
         const bool forgot =
             answer && !answer->ours && answer->why.empty() && answer->found == "none";
         (*forgetful)[number] = forgot && !answer->twin;
@@ -252,12 +256,12 @@ void RedisLease::give_again() {
   for (const unsigned number : cluster_->all()) {
     if (cluster_->is_behind(number) || !(*forgetful_)[number].exchange(false)) continue;
     Cluster::Answers<bool> answers(*cluster_, Cancel());
-    answers.ask(number, [request = request_, record = record(request_.ttl), token = fence_,
+    answers.ask(number, [request = request_, record = record(request_.ttl), agreed = agreed_,
                          valid_until = valid_until_, timeout = node_timeout(request_.ttl),
                          outstanding = outstanding_](Node& node, unsigned its, Cancel stop) {
       const bool was_outstanding = (*outstanding)[its].exchange(true);
       auto given =
-          node.give_again(request, record, token, valid_until, after(Clock::now(), timeout), stop);
+          node.give_again(request, record, agreed, valid_until, after(Clock::now(), timeout), stop);
       if (given) (*outstanding)[its] = was_outstanding;
       return given;
     });

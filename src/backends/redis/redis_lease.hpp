@@ -12,10 +12,10 @@ namespace dlock::redis {
 struct Grant {
   Request request;
   std::string acquired_at;
-  std::uint64_t fence = 0;  // 0: there is none
-  Deadline asked;           // when the attempt was sent that was granted
-  unsigned head = 0;        // where the waiter was subscribed
-  bool is_queued = false;   // there still
+  Agreed agreed;           // of a single server what it has said; token 0: there is none
+  Deadline asked;          // when the attempt was sent that was granted
+  unsigned head = 0;       // where the waiter was subscribed
+  bool is_queued = false;  // there still
   std::shared_ptr<Outstanding> outstanding;
   std::unique_ptr<Subscription> subscription;  // if it had to wait
 };

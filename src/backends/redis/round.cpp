@@ -22,10 +22,10 @@ class Round {
         give_up_(give_up),
         cancel_(cancel),
         asked_(Clock::now()),
-        attempt_(cluster.size(), needed_for(cluster, question.request), asked_,
-                 question.request.ttl),
+        attempt_(cluster.size(), quorum(cluster.size()), asked_, question.request.ttl,
+                 question.request.mode == Mode::slots ? question.request.slots : 0),
         answers_(cluster, cancel),
-        ballot_(cluster.ranks(), needed_for(cluster, question.request), question.head),
+        ballot_(cluster.ranks(), quorum(cluster.size()), question.head),
         errors_(cluster.size()),
         flags_(std::make_shared<Flags>(cluster.size())),
         asked_to_write_(cluster.size()) {}
@@ -72,6 +72,7 @@ class Round {
     std::vector<std::atomic<bool>> sent;  // this server may have got the request
     Outstanding outstanding;              // and has not answered
     std::vector<std::atomic<bool>> granted;
+    std::atomic<unsigned> slot = 0;        // set before the token
     std::atomic<std::uint64_t> token = 0;  // that is being written
     std::atomic<bool> over = false;
   };
@@ -98,6 +99,7 @@ Cluster::End Round::ask(const std::vector<unsigned>& nodes) {
                         flags = flags_](Node& node, unsigned number, Cancel stop) {
     Try its = how;
     if (number != head) its = {.turn = Turn::once, .came = {}};
+    its.wants_number = number == head;
     if (auto ok = node.connect(give_up, stop); !ok) return Result<Vote>(ok.error());
     // In this order: so either we see that nobody wants it any more, or are told to undo it.
     flags->sent[number] = true;
@@ -112,7 +114,8 @@ Cluster::End Round::ask(const std::vector<unsigned>& nodes) {
     // is. In this order: either we see the token, or it is seen that we have granted.
     flags->granted[number] = true;
     if (const std::uint64_t token = flags->token; token != 0) {
-      (void)node.write_fence(request, record, token, after(Clock::now(), timeout), stop);
+      (void)node.write_agreed(request, record, {token, flags->slot}, vote->numbers.given,
+                              after(Clock::now(), timeout), stop);
     }
     return vote;
   };
@@ -173,7 +176,7 @@ void Round::note(unsigned node, Result<Vote>& answer) {
   }
   ballot_.put(node, *answer);
   if (answer->kind == Vote::Kind::granted) {
-    return attempt_.granted(node, answer->fence, answer->clock_ms);
+    return attempt_.granted(node, answer->fence, answer->clock_ms, answer->numbers);
   }
   attempt_.refused(node);
   // What it has granted is counted under its other number.
@@ -189,6 +192,8 @@ void Round::note_write(unsigned node, std::uint64_t token, Result<Written>& answ
     attempt_.written(node, token);
   } else if (answer->kind == Written::Kind::gone) {
     attempt_.vanished(node);
+  } else if (answer->kind == Written::Kind::taken) {
+    attempt_.taken(node);
   } else {
     attempt_.overtaken(answer->counter, random_());
   }
@@ -197,10 +202,13 @@ void Round::note_write(unsigned node, std::uint64_t token, Result<Written>& answ
 void Round::ask_to_write(Cluster::Answers<Written>& written, unsigned node, std::uint64_t token,
                          Deadline deadline) {
   asked_to_write_[node] = token;
-  written.ask(node, [request = question_.request, record = question_.record, token, deadline](
-                        Node& its, unsigned, Cancel stop) {
-    return its.write_fence(request, record, token, deadline, stop);
-  });
+  const auto& vote = ballot_.at(node);
+  written.ask(node,
+              [request = question_.request, record = question_.record,
+               agreed = Agreed{token, attempt_.slot()}, given = vote ? vote->numbers.given : 0,
+               deadline](Node& its, unsigned, Cancel stop) {
+                return its.write_agreed(request, record, agreed, given, deadline, stop);
+              });
 }
 
 // Those that have granted it just when the majority was there.  Nobody waits for their answers.
@@ -214,6 +222,7 @@ void Round::spread_token() {
 
 // To all that have granted it, also while this goes on.
 Cluster::End Round::write_token() {
+  flags_->slot = attempt_.slot();
   while (state() == State::writing) {
     Cluster::Answers<Written> written(cluster_, cancel_);
     const std::uint64_t token = attempt_.token();
@@ -298,7 +307,7 @@ std::optional<Error> Round::refusal() const {
 // Held in another mode, but by fewer than could hold it so: somebody is about to give it back, or
 // has left it there.
 bool Round::is_left_in_other_mode(unsigned unknown) const {
-  return ballot_.count(Vote::Kind::other_mode) + unknown < quorum(cluster_.size(), 1);
+  return ballot_.count(Vote::Kind::other_mode) + unknown < quorum(cluster_.size());
 }
 
 bool Round::head_keeps_us_out() const {
@@ -318,8 +327,15 @@ bool Round::is_settled() const {
 
 RoundResult Round::not_held() const {
   RoundResult out;
-  const bool somebody_refuses = attempt_.grants().count(Tally::Answer::no) > 0;
-  const bool waits = is_settled() || (!question_.meets && somebody_refuses);
+  out.lacks_number = attempt_.lacks_number();
+  // Where all numbers are taken, whoever leaves a server that is full calls us.  Where no server is
+  // full, nobody would.
+  const std::vector<unsigned> all = cluster_.all();
+  const bool somebody_refuses =
+      out.lacks_number ? std::any_of(all.begin(), all.end(),
+                                     [this](unsigned node) { return ballot_.refuses(node); })
+                       : attempt_.grants().count(Tally::Answer::no) > 0;
+  const bool waits = is_settled() || (somebody_refuses && (out.lacks_number || !question_.meets));
   out.kind = waits ? RoundResult::Kind::refused : RoundResult::Kind::split;
   const Ballot::Refusal refusal = ballot_.common_refusal();
   out.by_most = refusal.denies;
@@ -359,7 +375,7 @@ Result<RoundResult> Round::run() {
     if (!single()) spread_token();
     RoundResult out;
     out.kind = RoundResult::Kind::held;
-    out.fence = attempt_.token();
+    out.agreed = {attempt_.token(), attempt_.slot()};
     out.asked = asked_;
     out.head = question_.head;
     out.outstanding = {flags_, &flags_->outstanding};
@@ -392,10 +408,6 @@ Result<RoundResult> Round::run() {
 Result<RoundResult> ask_for_lock(Cluster& cluster, const Question& question, Deadline give_up,
                                  Cancel cancel) {
   return Round(cluster, question, give_up, cancel).run();
-}
-
-unsigned needed_for(const Cluster& cluster, const Request& request) {
-  return quorum(cluster.size(), request.mode == Mode::slots ? request.slots : 1);
 }
 
 Millis node_timeout(Millis ttl) { return std::min(ttl / 20, Millis{200}); }

@@ -44,11 +44,12 @@ struct RoundResult {
     split,    // nobody holds it, since several asked at once: they meet at `head`
   };
   Kind kind = Kind::refused;
-  bool other_list = false;  // somebody holds it by another list of servers
-  bool by_most = false;     // refused: for the same reason as at the head
-  Vote vote;                // of `head`, if it answered
+  bool other_list = false;    // somebody holds it by another list of servers
+  bool by_most = false;       // refused: for the same reason as at the head
+  bool lacks_number = false;  // split: of slots, see Attempt::lacks_number()
+  Vote vote;                  // of `head`, if it answered
   unsigned head = 0;
-  std::uint64_t fence = 0;
+  Agreed agreed;
   Deadline asked;
   std::shared_ptr<Outstanding> outstanding;  // held
 };
@@ -59,9 +60,6 @@ struct RoundResult {
 /// cancelled.
 Result<RoundResult> ask_for_lock(Cluster& cluster, const Question& question, Deadline give_up,
                                  Cancel cancel);
-
-/// How many servers must agree to this request.
-unsigned needed_for(const Cluster& cluster, const Request& request);
 
 /// For how long one of several servers is waited for.
 Millis node_timeout(Millis ttl);

@@ -9,8 +9,10 @@
 --   ARGV[10] '' where this is the only server; else its number in the client's list: then the token
 --            is agreed on with the others and written by fence.lua.  The record ends with a hash
 --            of that list, and the number
--- Returns {1, fence}                    granted; fence 0: the counter is not one
---         {1, count, ms}                granted by one of several servers: its counter, and its time
+--   ARGV[11] '1': of slots, give us the lowest number that is free here
+-- Returns {1, fence, slot}              granted; fence 0: the counter is not one; slot: our number, or ''
+--         {1, count, ms, slot, taken}   granted by one of several servers: its counter, its time; and the
+--                                       numbers that others have here: '101' are 1 and 3
 --         {0, 'held', ms, came, place, id, list}  refused: look again in ms (-1: it never ends), our
 --                                       place in the queue (-1: not in it), who has it all ('':
 --                                       unknown), and by which list of servers
@@ -19,7 +21,7 @@
 --         {0, 'twin', number}           ours already, under another number: it is listed twice
 local ttl, record, turn, join, came = ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9]
 local entry = letter(mode) .. ':' .. id
-local node = ARGV[10]
+local node, wants_number = ARGV[10], ARGV[11] == '1'
 
 local function append(name, value)
   record = string.sub(record, 1, -2) .. ',"' .. name .. '":' .. value .. '}'
@@ -35,8 +37,9 @@ local function pass_over_first()
   tell(first, 'go')
 end
 
-local function granted()
+local function granted(number, taken)
   local fence
+  if number and node == '' then append('slot', number) end
   if node == '' then
     fence = redis.pcall('INCR', counter)
     fence = type(fence) == 'number' and fence or 0
@@ -59,13 +62,14 @@ local function granted()
   else
     if redis.call('TYPE', owner).ok ~= 'hash' then redis.call('DEL', owner) end
     redis.call('HSET', owner, '@mode', mode, id, record)
+    if number then redis.call('HSET', owner, '#' .. number, id) end
     redis.call('PEXPIRE', owner, redis.call('PTTL', lock))
     redis.call('DEL', KEYS[5])
   end
   if turn == 'late' then pass_over_first() end
   if came ~= '' then redis.call('ZREM', queue, entry) end
-  if node == '' then return {1, whole(fence)} end
-  return {1, whole(fence), whole(now_ms())}
+  if node == '' then return {1, whole(fence), number or ''} end
+  return {1, whole(fence), whole(now_ms()), number or '', taken or ''}
 end
 
 -- By which the holder has got it; not of an attempt without a token.
@@ -140,6 +144,31 @@ local function holders(slots)
   return table.concat(members)
 end
 
+-- The number that we have here, or the lowest that is free; and which others have.  Only for living
+-- members: call purge() before.  Costs as much as there are members, not numbers.
+local function numbers_of(slots)
+  if redis.call('TYPE', owner).ok ~= 'hash' then return 1, '' end
+  local is_member, has, taken, most = {}, {}, {}, 0
+  for _, member in ipairs(redis.call('ZRANGE', lock, 0, -1)) do is_member[member] = true end
+  local cursor, found, ours = '0', nil, nil
+  repeat
+    cursor, found = unpack(redis.call('HSCAN', owner, cursor, 'MATCH', '#*', 'COUNT', 5000))
+    for i = 1, #found, 2 do
+      local number, holder = tonumber(string.sub(found[i], 2)), found[i + 1]
+      if holder == id then
+        ours = number
+      elseif is_member[holder] then
+        has[number] = true
+        most = math.max(most, number)
+      end
+    end
+  until cursor == '0'
+  for number = 1, most do taken[number] = has[number] and '1' or '0' end
+  local free = 1
+  while has[free] do free = free + 1 end
+  return ours or (free <= slots and free or nil), table.concat(taken)
+end
+
 local function take_part()
   local now = now_ms()
   local slots = tonumber(string.sub(mode, 2)) or math.huge
@@ -180,9 +209,16 @@ local function take_part()
       if called and called ~= entry then return refused('turn', 500) end
     end
   end
+  local number, taken
+  if letter(mode) == 'n' then
+    number, taken = numbers_of(slots)
+    if not number then  -- some members have two
+      return refused('held', redis.call('PTTL', lock))
+    end
+  end
   redis.call('ZADD', lock, whole(now + ttl), id)
   if redis.call('PTTL', lock) < tonumber(ttl) then redis.call('PEXPIRE', lock, ttl) end
-  local answer = granted()
+  local answer = granted(wants_number and number, taken)
   local first = redis.call('ZRANGE', queue, 0, 0)[1]  -- it may be able to share
   if first and letter(first) == letter(mode) and redis.call('ZCARD', lock) < slots then
     call_next()

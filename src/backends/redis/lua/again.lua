@@ -3,8 +3,9 @@
 -- as long as that cannot have expired.
 --   KEYS[5]  there if the lock was broken, or this id is given up
 --   ARGV[5]  the rest, ms       ARGV[6] record, with the token       ARGV[7] the token
+--   ARGV[8]  our number, of slots; or ''
 -- Returns {1}, or {0}: no
-local rest, record, token = tonumber(ARGV[5]), ARGV[6], ARGV[7]
+local rest, record, token, number = tonumber(ARGV[5]), ARGV[6], ARGV[7], ARGV[8]
 
 if redis.call('EXISTS', KEYS[5]) == 1 then return {0} end
 local count = tonumber(redis.pcall('GET', counter) or 0) or 0
@@ -19,6 +20,7 @@ else
     local slots = tonumber(string.sub(mode, 2)) or math.huge
     if held_mode() ~= mode or redis.call('ZCARD', lock) >= slots then return {0} end
   end
+  if not take_number(number, now) then return {0} end
   redis.call('ZADD', lock, whole(now + rest), id)
   redis.call('HSET', owner, '@mode', mode, id, record)
   local left = math.max(redis.call('PTTL', lock), rest)

@@ -4,6 +4,8 @@
 --   KEYS[2] the counter of grants: the last fencing token
 --   KEYS[3] who holds    a STRING, the record of the exclusive holder; or a HASH, id -> record, and
 --                        '@mode' -> 's' or 'n3'.  A lock without it was taken by another program.
+--                        Of slots also number -> id: '#2' -> '0f3a...'.  The number is taken only as
+--                        long as the lock has that id: a number of a holder that has gone is free.
 --   KEYS[4] the queue    a ZSET, mode letter and id of a waiter ('x:0f3a...') -> when it came, in us
 --   ARGV[1] own id   ARGV[2] mode: 'x' exclusive, 's' shared, 'n3' slots
 --   ARGV[3] what stands before an id in the name of its channel   ARGV[4] in that of a waiter's record
@@ -85,6 +87,19 @@ local function twin_of(node)
   local number = string.match(record, '"node":(%d+)}$') or
                  string.match(record, '"node":(%d+),"fence":%d+}$')
   return number ~= node and number or nil
+end
+
+-- Gives slots holder `id` the number; false: another holder has it here.  '': of no slots, or of a
+-- client that knows no number.
+local function take_number(number, now)
+  if number == '' then return true end
+  local field = '#' .. number
+  local holder = redis.call('HGET', owner, field)
+  if holder == id then return true end
+  local expires = holder and redis.call('ZSCORE', lock, holder)
+  if expires and tonumber(expires) > now then return false end
+  redis.call('HSET', owner, field, id)
+  return true
 end
 
 -- Calls the waiter that is next, and has the one behind it look whether it came: it may be killed

@@ -2,10 +2,13 @@
 --   KEYS[5]  why we have lost it, if somebody said
 --   ARGV[5]  ttl, ms       ARGV[6] record, with the fence and how long it was held
 --   ARGV[7]  our number in the client's list; '' where this is the only server
+--   ARGV[8]  our number as a slots holder, or ''
 -- Returns {1, ms}        ours; what was left of it, -1: somebody had made it endless
---         {0, why, what} lost; why: of a force-release, or ''; what stands at the lock: its type
+--         {0, why, what} lost; why: of a force-release, or ''; what stands at the lock: its type, or
+--                        'number': another holder has our number here.  The lock is extended all the
+--                        same, so that the number is ours once that holder has gone
 --         {2, number}    ours, but under another number: it is listed twice
-local ttl, record, node = ARGV[5], ARGV[6], ARGV[7]
+local ttl, record, node, number = ARGV[5], ARGV[6], ARGV[7], ARGV[8]
 
 -- A server that is out of memory takes no record, but it may keep the lock.
 local function keep(command, ...)
@@ -36,7 +39,9 @@ else
     redis.call('ZADD', lock, 'XX', whole(now + ttl), id)
     keep('HSET', owner, id, record)
     redis.call('PEXPIRE', owner, redis.call('PTTL', lock))
+    local has_number = take_number(number, now)
     if tonumber(expires) > now + ttl then settle(now) end
+    if not has_number then return {0, '', 'number'} end
     return {1, left}
   end
 end
