@@ -166,10 +166,9 @@ Result<void> Acquisition::go_round_again(const RoundResult& round) {
   bool cancels = false;
   if (round.lacks_number) {
     splits_ = 0;
-    if (numberless_ >= kMostSplits) {
-      (void)tell();
-      if (once) return busy();
-    }
+    // Not each time: the holders there change with each that tries as we do.
+    if (numberless_ == kMostSplits) (void)tell();
+    if (numberless_ >= kMostSplits && once) return busy();
     cancels = pause_after_split(numberless_, kMostNumberlessDoublings);
   } else if (splits_ >= kMostSplits) {
     return Error{Errc::unreachable, cluster_->address(round.head).shown +
