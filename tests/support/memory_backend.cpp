@@ -59,6 +59,16 @@ Millis millis_since(std::int64_t ns) {
 }
 
 // The state, locked while this lives.  What was changed is written by save().
+// The lowest number that no holder has.
+unsigned free_slot(const json& holders) {
+  unsigned slot = 1;
+  while (std::any_of(holders.begin(), holders.end(),
+                     [&](const json& holder) { return holder["slot"] == slot; })) {
+    ++slot;
+  }
+  return slot;
+}
+
 class Transaction {
  public:
   explicit Transaction(const std::string& path)
@@ -131,6 +141,7 @@ LockInfo info_of(const std::string& key, const json& lock) {
     holder.fence = entry["fence"].get<std::uint64_t>();
     info.mode = parse_mode(entry["mode"].get<std::string>()).value_or(Mode::exclusive);
     info.slots = entry["slots"];
+    if (entry["slot"] != 0) holder.slot = entry["slot"].get<unsigned>();
     info.holders.push_back(std::move(holder));
   }
   info.waiters.emplace();
@@ -161,11 +172,19 @@ void drain(int fd) {
 
 class MemoryLease final : public Lease {
  public:
-  MemoryLease(std::string path, Request request, std::uint64_t fence, Deadline valid_until)
-      : path_(std::move(path)), request_(std::move(request)), fence_(fence), valid_(valid_until) {}
+  MemoryLease(std::string path, Request request, std::uint64_t fence, unsigned slot,
+              Deadline valid_until)
+      : path_(std::move(path)),
+        request_(std::move(request)),
+        fence_(fence),
+        slot_(slot),
+        valid_(valid_until) {}
 
   const std::string& owner_id() const override { return request_.owner.id; }
   std::optional<std::uint64_t> fence() const override { return fence_; }
+  std::optional<unsigned> slot() const override {
+    return slot_ == 0 ? std::nullopt : std::optional(slot_);
+  }
   Deadline valid_until() const override { return valid_; }
 
   Result<void> renew(Deadline, Cancel) override {
@@ -233,6 +252,7 @@ class MemoryLease final : public Lease {
   std::string path_;
   Request request_;
   std::uint64_t fence_;
+  unsigned slot_;  // 0: of another mode
   Deadline valid_;
   Fd event_;
 };
@@ -386,13 +406,15 @@ class MemoryBackend final : public Backend {
       holder["mode"] = mode_name(request.mode);
       holder["slots"] = request.slots;
       holder["fence"] = fence;
+      const unsigned slot = request.mode == Mode::slots ? free_slot(lock["holders"]) : 0;
+      holder["slot"] = slot;
       holder["acquired_at"] = util::utc_now();
       holder["acquired"] = now_ns();
       holder["expires"] = (Clock::now() + request.ttl).time_since_epoch().count();
       lock["holders"].push_back(std::move(holder));
       transaction.save();
       queued = false;
-      return std::make_unique<MemoryLease>(path, request, fence,
+      return std::make_unique<MemoryLease>(path, request, fence, slot,
                                            MemoryLease::valid_for(before, request.ttl));
     }
 
