@@ -20,7 +20,8 @@ using Reach = Traits::Reach;
 using EndsOn = Traits::EndsOn;
 using Order = Traits::Order;
 
-constexpr Traits kOnServer{.shared = true, .slots = true, .fencing = true};
+constexpr Traits kOnServer{.shared = true, .slots = true, .fencing = true, .numbers = true};
+constexpr Traits kOnMajority{.shared = true, .slots = true, .fencing = true};
 
 constexpr Traits with(Traits traits, EndsOn ends_on, Order order, bool knows_waiters) {
   traits.ends_on = ends_on;
@@ -36,6 +37,7 @@ constexpr std::array kBackends{
                             .slots = true,
                             .fencing = true,
                             .knows_waiters = true,
+                            .numbers = true,
                             .reach = Reach::host,
                             .ends_on = EndsOn::process_exit,
                             .order = Order::kernel},
@@ -59,7 +61,7 @@ constexpr std::array kBackends{
                  .usual_port = 6'379,
                  .usual_path = "/0",
                  .brief = "a majority of independent Redis masters",
-                 .traits = with(kOnServer, EndsOn::ttl, Order::none, true),
+                 .traits = with(kOnMajority, EndsOn::ttl, Order::none, true),
                  .url_example = "redlock://h1:6379,h2:6379,h3:6379",
 #ifdef DLOCK_WITH_REDIS
                  .check = redis::check_redlock,

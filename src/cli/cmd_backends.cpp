@@ -45,12 +45,13 @@ std::string text_of(Traits::Order order) {
 
 using Row = BackendEntry;
 
-constexpr std::array<Column<Row>, 9> kBackendColumns{{
+constexpr std::array<Column<Row>, 10> kBackendColumns{{
     {"NAME", "name", [](const Row& row) { return Cell(std::string(row.name)); }},
     {"BUILT IN", "built_in", [](const Row& row) { return Cell(row.open != nullptr); }},
     {"SHARED", "shared", [](const Row& row) { return Cell(row.traits.shared); }},
     {"SLOTS", "slots", [](const Row& row) { return Cell(row.traits.slots); }},
     {"FENCING", "fencing", [](const Row& row) { return Cell(row.traits.fencing); }},
+    {"IDS", "ids", [](const Row& row) { return Cell(row.traits.numbers); }},
     {"WAITERS", "knows_waiters", [](const Row& row) { return Cell(row.traits.knows_waiters); }},
     {"ENDS ON", "ends_on", [](const Row& row) { return Cell(text_of(row.traits.ends_on)); }},
     {"ORDER", "order", [](const Row& row) { return Cell(text_of(row.traits.order)); }},

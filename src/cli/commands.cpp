@@ -9,6 +9,7 @@
 #include "cli/cmd_force_release.hpp"
 #include "cli/cmd_generate.hpp"
 #include "cli/cmd_help.hpp"
+#include "cli/cmd_id.hpp"
 #include "cli/cmd_list.hpp"
 #include "cli/cmd_run.hpp"
 #include "cli/cmd_show.hpp"
@@ -82,6 +83,25 @@ constexpr std::array kCommands{
         .operands = "KEY",
         .fewest_operands = 1,
         .execute = cmd_force_release},
+    Command{
+        .id = kId,
+        .name = "id",
+        .synopsis = "[OPTION]... --name NAME|--snowflake",
+        .brief = "print numbers that no other machine gets",
+        .text =
+            "With --name, prints the next number of the counter NAME. Counters begin with 1. No "
+            "number is ever printed twice, on any machine, and later numbers are larger. A number "
+            "that was taken and could not be printed is missing for ever.\n"
+            "\n"
+            "With --snowflake, prints a 64-bit id that is made of the time, a worker number and a "
+            "counter. No two are equal. Those of one call grow; those of later calls grow only "
+            "roughly, with the time.\n"
+            "\n"
+            "The numbers are unique among all that use the same backend. With the backend file "
+            "that "
+            "is this host. The backend redlock has no counters. An id prints as a decimal number "
+            "on a line of its own. See NUMBERS in the man page.",
+        .execute = cmd_id},
     Command{
         .id = kBackends,
         .name = "backends",

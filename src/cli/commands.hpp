@@ -22,6 +22,7 @@ enum CommandId : unsigned {
   kList = 1U << 6,
   kShow = 1U << 7,
   kForceRelease = 1U << 8,
+  kId = 1U << 9,
 };
 inline constexpr unsigned kEveryCommand = ~0U;
 

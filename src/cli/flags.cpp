@@ -7,7 +7,7 @@ namespace {
 
 constexpr unsigned kWithLock = kRun;
 constexpr unsigned kLooking = kList | kShow;
-constexpr unsigned kWithBackend = kRun | kLooking | kForceRelease;
+constexpr unsigned kWithBackend = kRun | kLooking | kForceRelease | kId;
 
 constexpr std::int64_t kHoursMs = 3'600'000;
 
@@ -208,6 +208,40 @@ constexpr std::array kFlags{
          .text = "Without --yes, and without a terminal to ask on, nothing is broken and the "
                  "status is 64."},
 
+    Flag{.name = "name",
+         .value = "NAME",
+         .group = Group::id,
+         .commands = kId,
+         .variable = false,
+         .config = false,
+         .rival = "snowflake",
+         .section = "NUMBERS",
+         .brief = "print the next numbers of the counter NAME",
+         .text = "NAME is as a KEY: 1 to 255 bytes of UTF-8 without control characters. A counter "
+                 "and a lock of the same name have nothing to do with each other."},
+    Flag{.name = "snowflake",
+         .kind = ValueKind::boolean,
+         .group = Group::id,
+         .commands = kId,
+         .config = false,
+         .rival = "name",
+         .section = "NUMBERS",
+         .brief = "print 64-bit ids of time, worker and counter",
+         .text = "All ids of one backend and one --prefix are different. They have at most 19 "
+                 "digits and last until 2094."},
+    Flag{.name = "count",
+         .kind = ValueKind::number,
+         .value = "N",
+         .group = Group::id,
+         .commands = kId,
+         .variable = false,
+         .config = false,
+         .range = {1, 1'000'000, "from 1 to 1000000"},
+         .fallback = "1",
+         .brief = "print N numbers, one on each line",
+         .text = "All are taken in one step. With --name, they follow each other without a gap. N "
+                 "is from 1 to 1000000."},
+
     Flag{.name = "schema",
          .value = "NAME",
          .group = Group::backends,
@@ -262,8 +296,8 @@ constexpr std::array kFlags{
          .commands = kWithBackend | kBackends,
          .brief = "write JSON instead of text",
          .text = "Each message on stderr is a JSON object on a line of its own, {\"level\", "
-                 "\"message\"}. The output of list, show and backends on stdout is one JSON "
-                 "document."},
+                 "\"message\"}. The output of list, show, id and backends on stdout is one "
+                 "JSON document."},
     Flag{.name = "config",
          .value = "FILE",
          .commands = kWithBackend | kComplete,
@@ -413,6 +447,8 @@ std::string_view heading(Group group) {
       return "Run options";
     case Group::look:
       return "Options of list, show and force-release";
+    case Group::id:
+      return "Options of id";
     case Group::backends:
       return "Options of backends";
     case Group::common:

@@ -14,9 +14,9 @@
 
 namespace dlock::cli {
 
-enum class Group { lock, run, look, backends, common };
-inline constexpr std::array kGroups{Group::lock, Group::run, Group::look, Group::backends,
-                                    Group::common};
+enum class Group { lock, run, look, id, backends, common };
+inline constexpr std::array kGroups{Group::lock, Group::run,      Group::look,
+                                    Group::id,   Group::backends, Group::common};
 
 /// What may complete a value in a shell, where it is not a choice.
 enum class Completes { nothing, files, backends };

@@ -38,9 +38,9 @@ const std::string& key_operand(const Invocation& invocation) {
   return key;
 }
 
-int report(const Error& error) {
+int report(const Error& error, int busy) {
   util::log(util::Level::error, error.message);
-  return not_acquired(error, exit_status::kNo).exit_status;
+  return not_acquired(error, busy).exit_status;
 }
 
 bool is_older(const LockInfo::Holder& holder, Millis age) {

@@ -13,6 +13,7 @@
 #include "cli/select_backend.hpp"
 #include "core/backend.hpp"
 #include "core/settings.hpp"
+#include "engine/exit_status.hpp"
 
 namespace dlock::cli {
 
@@ -23,6 +24,7 @@ class LockService {
   LockService(const Invocation& invocation, std::span<const BackendEntry> backends);
 
   const Settings& settings() const { return settings_; }
+  const BackendEntry& entry() const { return *selection_.entry; }
   const Traits& traits() const { return selection_.entry->traits; }
   bool json() const { return json_; }
   /// Of --output; empty without.
@@ -46,8 +48,8 @@ class LockService {
 /// The operand, as a key.
 const std::string& key_operand(const Invocation& invocation);
 
-/// Says what is wrong; returns the exit status.
-int report(const Error& error);
+/// Says what is wrong; returns the exit status, which is `busy` for Errc::busy.
+int report(const Error& error, int busy = exit_status::kNo);
 
 /// True if it is known to be held for longer than that.
 bool is_older(const LockInfo::Holder& holder, Millis age);

@@ -43,4 +43,12 @@ Result<Listing> Backend::list_reachable(std::string_view prefix, Deadline deadli
   return Listing{std::move(*locks), {}};
 }
 
+Result<std::uint64_t> Backend::take_numbers(std::string_view, std::uint64_t, Deadline) {
+  return Error{Errc::unsupported, location() + ": this backend has no counters"};
+}
+
+Result<IdWindow> Backend::lease_window(Millis, Deadline) {
+  return Error{Errc::unsupported, location() + ": this backend has no snowflake ids"};
+}
+
 }  // namespace dlock

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/cancel.hpp"
+#include "core/numbers.hpp"
 #include "core/result.hpp"
 #include "core/url.hpp"
 #include "util/clock.hpp"
@@ -190,6 +191,7 @@ struct Traits {
   bool slots = false;
   bool fencing = false;
   bool knows_waiters = false;
+  bool numbers = false;  // take_numbers() and lease_window()
   Reach reach = Reach::network;
   EndsOn ends_on = EndsOn::ttl;
   Order order = Order::none;
@@ -236,6 +238,23 @@ class Backend {
   /// False: it was gone already.
   virtual Result<bool> force_release(std::string_view key, std::string_view owner_id,
                                      std::string_view why, Deadline deadline) = 0;
+
+  /// Takes `count` numbers (1 or more) of the counter `name`, which passed check_key(), in one
+  /// step; returns the first, the others follow it.  Numbers begin with 1, and nobody ever gets one
+  /// of them again: the step is durable before this returns, whatever is killed or restarted.  A
+  /// later call gets larger ones.  A counter and a lock of the same name have nothing to do with
+  /// each other, and list() does not show counters.
+  /// Errc::invalid if fewer than `count` are left up to kLastNumber; none is taken then.
+  /// Errc::conflict if something else stands where the counter should be.  Errc::unreachable, as
+  /// everywhere, if it is not known whether the step was done: then the numbers are wasted.  For
+  /// that reason a backend may repeat a step whose answer was lost.
+  virtual Result<std::uint64_t> take_numbers(std::string_view name, std::uint64_t count,
+                                             Deadline deadline);
+
+  /// Leases a window for snowflake ids that is `length` long, in one step that is durable before
+  /// this returns; no two windows of a worker ever overlap.  All clients with the same location and
+  /// prefix draw from the same workers.  Errors as those of take_window(); otherwise as above.
+  virtual Result<IdWindow> lease_window(Millis length, Deadline deadline);
 };
 
 /// Where a lock service is and how to get in, resolved from flags, environment and config file.

@@ -6,11 +6,12 @@
 
 namespace dlock {
 
-Result<void> check_key(std::string_view key) {
+Result<void> check_key(std::string_view key, std::string_view what) {
   const auto bad = [&](std::string_view why) {
-    return Error{Errc::invalid, "key " + util::in_quotes(key, 60) + ": " + std::string(why)};
+    return Error{Errc::invalid,
+                 std::string(what) + ' ' + util::in_quotes(key, 60) + ": " + std::string(why)};
   };
-  if (key.empty()) return Error{Errc::invalid, "the key is empty"};
+  if (key.empty()) return Error{Errc::invalid, "the " + std::string(what) + " is empty"};
   if (key.size() > kMaxKeyLength) {
     return bad("is " + std::to_string(key.size()) + " bytes long; the most is " +
                std::to_string(kMaxKeyLength));

@@ -10,6 +10,7 @@ namespace dlock {
 inline constexpr std::size_t kMaxKeyLength = 255;
 
 /// Ok for 1 to 255 bytes of UTF-8 without control characters; else Errc::invalid, naming the fault.
-Result<void> check_key(std::string_view key);
+/// `what` is how the message calls it.
+Result<void> check_key(std::string_view key, std::string_view what = "key");
 
 }  // namespace dlock

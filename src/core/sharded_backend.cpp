@@ -49,6 +49,17 @@ class ShardedBackend final : public Backend {
     return ask(key, deadline, Cancel(),
                [&](Backend& shard) { return shard.force_release(key, owner_id, why, deadline); });
   }
+  Result<std::uint64_t> take_numbers(std::string_view name, std::uint64_t count,
+                                     Deadline deadline) override {
+    return ask(name, deadline, Cancel(),
+               [&](Backend& shard) { return shard.take_numbers(name, count, deadline); });
+  }
+  // Each shard would lease the same workers.  One of them for all would be another one once the
+  // list of shards has changed.
+  Result<IdWindow> lease_window(Millis, Deadline) override {
+    return Error{Errc::unsupported,
+                 "snowflake ids need one database for all: name it with --backend, not --shard"};
+  }
 
  private:
   struct Shard {

@@ -4,6 +4,7 @@
 #include "backends/file/force_release.hpp"
 #include "backends/file/inspect.hpp"
 #include "backends/file/lock_dir.hpp"
+#include "backends/file/numbers.hpp"
 #include "util/text.hpp"
 
 namespace dlock::file {
@@ -44,6 +45,15 @@ class FileBackend final : public Backend {
   Result<bool> force_release(std::string_view key, std::string_view owner_id, std::string_view why,
                              Deadline deadline) override {
     return file::force_release(dir_, key, owner_id, why, deadline);
+  }
+
+  Result<std::uint64_t> take_numbers(std::string_view name, std::uint64_t count,
+                                     Deadline deadline) override {
+    return file::take_numbers(*dir_, name, count, deadline);
+  }
+
+  Result<IdWindow> lease_window(Millis length, Deadline deadline) override {
+    return file::lease_window(*dir_, length, deadline);
   }
 
  private:

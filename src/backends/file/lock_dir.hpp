@@ -35,6 +35,8 @@ class LockDir {
 
   int fd() const { return fd_.get(); }
   const std::string& path() const { return path_; }
+  /// No directory was named.
+  bool by_default() const { return by_default_; }
   const Sharing& sharing() const { return sharing_; }
 
   /// Ok while the path still leads to this directory; else Errc::lost saying what happened, or

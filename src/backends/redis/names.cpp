@@ -9,8 +9,8 @@
 namespace dlock::redis {
 namespace {
 
-constexpr std::array<std::string_view, 6> kParts{"fence",  "owner",   "queue",
-                                                 "waiter", "revoked", "to"};
+constexpr std::array<std::string_view, 8> kParts{"fence",   "owner", "queue",  "waiter",
+                                                 "revoked", "to",    "number", "workers"};
 
 // As the server finds it: from the first { to the first } behind it, unless nothing is between.
 std::string_view hash_tag(std::string_view name) {
@@ -39,6 +39,12 @@ Names names_of(std::string_view prefix, std::string_view key) {
           .revoked = part_of(lock, "revoked") + ':',
           .channels = part_of(lock, "to") + ':'};
 }
+
+std::string counter_of(std::string_view prefix, std::string_view name) {
+  return part_of(std::string(prefix) + std::string(name), "number");
+}
+
+std::string workers_of(std::string_view prefix) { return part_of(prefix, "workers"); }
 
 bool belongs_to_a_lock(std::string_view name, std::string_view prefix) {
   if (!name.starts_with('{')) return false;

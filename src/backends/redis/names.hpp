@@ -21,10 +21,16 @@ struct Names {
 };
 Names names_of(std::string_view prefix, std::string_view key);
 
+/// Of `dlock id`: the counter `name`, which no lock of that name knows; and when each worker number
+/// is free, of all snowflake ids.
+std::string counter_of(std::string_view prefix, std::string_view name);
+std::string workers_of(std::string_view prefix);
+
 /// The lock whose queue has this name; "" if it is no queue.
 std::string lock_of_queue(std::string_view name);
 
-/// True for the names that are not locks but belong to one whose name begins with `prefix`.
+/// True for the names that are not locks but belong to one whose name begins with `prefix`, or to
+/// `dlock id`.
 bool belongs_to_a_lock(std::string_view name, std::string_view prefix);
 
 /// `text` as a pattern of SCAN that matches nothing else.

@@ -140,6 +140,11 @@ class Node {
   Result<bool> break_lock(std::string_view key, std::string_view owner_id, std::string_view why,
                           Deadline deadline, Cancel cancel);
 
+  /// See Backend.
+  Result<std::uint64_t> take_numbers(std::string_view name, std::uint64_t count, Deadline deadline,
+                                     Cancel cancel);
+  Result<IdWindow> lease_window(Millis length, Deadline deadline, Cancel cancel);
+
   /// Readable when the connection has ended; -1 while there is none.
   int fd() const { return connection_.fd(); }
   /// Tells one connection from the next; 0 while there is none.

@@ -1,12 +1,14 @@
-# dlock_redis_scripts(OUT): writes scripts.cpp from lua/, each script behind common.lua, with the
-# SHA1 that the server will give it.  Runs when configuring; a changed script configures again.
+# dlock_redis_scripts(OUT): writes scripts.cpp from lua/, each script behind common.lua (but for window.lua,
+# which is not about a lock), with the SHA1 that the server will give it.  Runs when configuring; a changed script configures again.
 function(dlock_redis_scripts out)
   set(folder ${CMAKE_CURRENT_SOURCE_DIR}/lua)
   file(READ ${folder}/common.lua common)
   set(code "#include \"backends/redis/scripts.hpp\"\n\nnamespace dlock::redis {\n")
-  foreach(name acquire again break fence look release renew)
+  foreach(name acquire again break fence look release renew window)
     file(READ ${folder}/${name}.lua text)
-    set(text "${common}${text}")
+    if(NOT name STREQUAL "window")
+      set(text "${common}${text}")
+    endif()
     # Comments are for us; the server need not keep them.
     string(REGEX REPLACE "(^|\n) *--[^\n]*" "\\1" text "${text}")
     string(REGEX REPLACE "  --[^\n]*" "" text "${text}")

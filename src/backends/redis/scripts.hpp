@@ -18,5 +18,6 @@ extern const Script kFence;
 extern const Script kLook;
 extern const Script kRelease;
 extern const Script kRenew;
+extern const Script kWindow;
 
 }  // namespace dlock::redis
