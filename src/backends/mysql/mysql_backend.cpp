@@ -2,11 +2,13 @@
 // which is made when it is first needed.
 #include "backends/mysql/mysql_backend.hpp"
 
+#include <climits>
 #include <functional>
 
 #include "backends/mysql/acquire.hpp"
 #include "backends/mysql/errors.hpp"
 #include "backends/mysql/kill.hpp"
+#include "backends/mysql/numbers.hpp"
 #include "backends/mysql/pulse.hpp"
 #include "backends/mysql/state.hpp"
 #include "backends/mysql/statements.hpp"
@@ -38,10 +40,26 @@ class MysqlBackend final : public Backend {
   Result<bool> force_release(std::string_view key, std::string_view owner_id, std::string_view why,
                              Deadline deadline) override;
 
+  Result<std::uint64_t> take_numbers(std::string_view name, std::uint64_t count,
+                                     Deadline deadline) override {
+    return mysql::take_numbers(sayer(deadline), *place_, name, count);
+  }
+  Result<IdWindow> lease_window(Millis length, Deadline deadline) override {
+    return mysql::lease_window(sayer(deadline), *place_, length, deadline);
+  }
+
  private:
   // What is asked depends on the server.
   using Text = std::function<std::string(const Statements&)>;
-  Result<Reply> ask(std::string_view key, const Text& text, Deadline deadline);
+  Result<Reply> ask(std::string_view key, const Text& text, Deadline deadline,
+                    unsigned most_tries = kMostTriesToLook);
+  // On a cluster, many that take numbers at once collide again and again.
+  Say sayer(Deadline deadline) {
+    return [this, deadline](const std::string& text) {
+      return ask(
+          "", [&](const Statements&) { return text; }, deadline, UINT_MAX);
+    };
+  }
   Result<std::vector<Party>> parties(std::string_view key, const Text& text, Deadline deadline);
   Statements statements(std::string_view key) const {
     return {method_, place_->prefix, key, marks_on(*connection_)};
@@ -54,7 +72,8 @@ class MysqlBackend final : public Backend {
 
 // What is asked here may be asked twice.  A server that has no connection left may have one in a
 // moment.
-Result<Reply> MysqlBackend::ask(std::string_view key, const Text& text, Deadline deadline) {
+Result<Reply> MysqlBackend::ask(std::string_view key, const Text& text, Deadline deadline,
+                                unsigned most_tries) {
   deadline = std::min(deadline, after(Clock::now(), place_->connect_timeout));
   const bool used = connection_ && !connection_->broken();
   for (unsigned tries = 1;; ++tries) {
@@ -72,9 +91,9 @@ Result<Reply> MysqlBackend::ask(std::string_view key, const Text& text, Deadline
       continue;
     }
     // A deadlock with a renewal, say.
-    if (is_passing(reply.code) && tries < kMostTriesToLook && Clock::now() < deadline) {
+    if (is_passing(reply.code) && tries < most_tries && Clock::now() < deadline) {
       (void)connection_->ask("ROLLBACK", deadline, Cancel());
-      continue;
+      if (tries < kMostTriesToLook || pause_briefly(deadline, Cancel())) continue;
     }
     return explain(reply, *place_);
   }

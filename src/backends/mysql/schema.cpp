@@ -88,7 +88,28 @@ std::string probe(const Tables& tables) {
 
 std::string schema(std::string_view prefix) {
   const Tables tables{std::string(prefix)};
-  return create_keys(tables.keys) + ";\n" + create_locks(tables.locks) + ";\n";
+  return create_keys(tables.keys) + ";\n" + create_locks(tables.locks) + ";\n" +
+         create_ids(prefix) + ";\n";
+}
+
+// Kind 1: a counter, `value` is its last number.  Kind 2: the workers of snowflake ids; `ends` says
+// until when each is used, and `value` grows with each change of it.
+std::string create_ids(std::string_view prefix) {
+  return "CREATE TABLE IF NOT EXISTS " + Tables{std::string(prefix)}.ids +
+         " (\n"
+         "  kind TINYINT UNSIGNED NOT NULL,\n"
+         "  name VARBINARY(255) NOT NULL,\n"
+         "  value BIGINT UNSIGNED NOT NULL,\n"
+         "  ends BLOB NOT NULL,\n"
+         "  PRIMARY KEY (kind, name)\n"
+         ") ENGINE=InnoDB";
+}
+
+std::string advice_to_create(std::string_view prefix) {
+  std::string statements = schema(prefix);
+  std::replace(statements.begin(), statements.end(), '\n', ' ');
+  return "; somebody who may create tables must say once: " + statements +
+         "(dlock backends --schema mysql prints it)";
 }
 
 // One look for each: with both names in one, the server opens every table of the database.
@@ -132,10 +153,7 @@ Result<void> create_tables(Connection& connection, const Place& place, Deadline 
     if (made.ok()) continue;
     Error error = explain(made, place);
     if (std::find(kMayNot.begin(), kMayNot.end(), made.code) != kMayNot.end()) {
-      std::string statements = schema(place.prefix);
-      std::replace(statements.begin(), statements.end(), '\n', ' ');
-      error = {Errc::denied, error.message + "; somebody who may create tables must say once: " +
-                                 statements + "(dlock backends --schema mysql prints it)"};
+      error = {Errc::denied, error.message + advice_to_create(place.prefix)};
     }
     return error;
   }

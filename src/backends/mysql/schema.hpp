@@ -1,4 +1,4 @@
-// The two tables, and what must be true of them.
+// The tables, and what must be true of them.
 #pragma once
 
 #include <string>
@@ -16,24 +16,32 @@ enum class Method { table = 1, row = 2, version = 3 };
 enum class Kind { holder = 0, waiter = 1, broken = 2 };
 
 struct Tables {
-  explicit Tables(const std::string& prefix) : keys(prefix + "keys"), locks(prefix + "locks") {}
+  explicit Tables(const std::string& prefix)
+      : keys(prefix + "keys"), locks(prefix + "locks"), ids(prefix + "ids") {}
   std::string keys;
   std::string locks;
+  std::string ids;  // of `dlock id`, which alone needs it
 };
 
 /// The statements that create what is missing, each with a `;` and a newline.
 std::string schema(std::string_view prefix);
 
-/// A boolean expression, true if both tables are there and in InnoDB: in another engine there are
-/// no transactions, and two would hold one lock.
+/// The statement that creates the table of `dlock id`.
+std::string create_ids(std::string_view prefix);
+
+/// What goes behind the error of a user who may not create tables: the statements.
+std::string advice_to_create(std::string_view prefix);
+
+/// A boolean expression, true if both tables of locks are there and in InnoDB: in another engine
+/// there are no transactions, and two would hold one lock.
 std::string fit(const Tables& tables);
 
 /// Looks at both, and writes nothing.  The last answer: fit(), and the columns and keys on which
 /// all depends are there.
 std::string probe(const Tables& tables);
 
-/// Creates the tables that are missing.  Errc::denied carries the statements for somebody who may;
-/// Errc::invalid if a table of such a name is somebody else's.
+/// Creates the tables of locks that are missing.  Errc::denied carries the statements for somebody
+/// who may; Errc::invalid if a table of such a name is somebody else's.
 Result<void> create_tables(Connection& connection, const Place& place, Deadline deadline,
                            Cancel cancel);
 

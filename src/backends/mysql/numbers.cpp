@@ -1,0 +1,126 @@
+// The three methods share the table, and so the numbers.
+//
+// A counter is one row, and taking numbers is one statement: on a Galera cluster, a COMMIT that
+// collides with another is refused, and the statement is said again.
+//
+// The workers are one row, too.  It is read, and written only if nobody has written it since: so a
+// process that is stopped in between holds no lock, and keeps nobody waiting.
+#include "backends/mysql/numbers.hpp"
+
+#include "backends/mysql/clauses.hpp"
+#include "backends/mysql/schema.hpp"
+#include "backends/mysql/sql.hpp"
+#include "util/text.hpp"
+
+namespace dlock::mysql {
+namespace {
+
+constexpr std::string_view kCounter = "1";
+constexpr std::string_view kWorkersRow = "2";
+
+std::string table_of(const Place& place) { return Tables(place.prefix).ids; }
+
+// A table in another engine would lose numbers when the server is killed.
+std::string look_at_engine(const Place& place) {
+  return "SET @dlock_fit = (SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = "
+         "DATABASE() AND engine = 'InnoDB' AND table_name = " +
+         literal(table_of(place)) + "); ";
+}
+
+Error unfit_table(const Place& place) {
+  return {Errc::invalid, place.shown + ": the table " + table_of(place) +
+                             " must be as dlock makes it (dlock backends --schema mysql), in the "
+                             "engine InnoDB; ALTER or DROP it, or choose another --prefix"};
+}
+
+// A column of a row of one answer, up to the largest number of a counter.
+std::optional<std::uint64_t> value_in(const Answer& answer, std::size_t column) {
+  if (answer.rows.size() != 1 || column >= answer.rows[0].size() || !answer.rows[0][column]) {
+    return std::nullopt;
+  }
+  const auto number = util::parse_int(*answer.rows[0][column], 0, INT64_MAX);
+  return number ? std::optional(static_cast<std::uint64_t>(*number)) : std::nullopt;
+}
+
+// Says `text` behind look_at_engine(), and makes the table when it is missing.  Returns the last
+// answer to `text`.  What look_at_engine() found may be of a moment before another process has made
+// the table: so it is asked again.
+Result<Answer> say_with_table(const Say& say, const Place& place, const std::string& text) {
+  for (int tries = 1;; ++tries) {
+    const auto reply = say(look_at_engine(place) + text + "; SELECT @dlock_fit");
+    if (!reply) return reply.error();
+    if (reply.value().ok()) {
+      const auto& answers = reply.value().answers;
+      if (number_in(answers.back()) == 1) return answers.at(answers.size() - 2);
+      if (tries == 3) return unfit_table(place);
+      continue;
+    }
+    if (tries == 3) return *reply.value().error;
+    const auto made = say(create_ids(place.prefix));
+    if (made) continue;
+    if (made.error().code != Errc::denied) return made.error();
+    return Error{Errc::denied, made.error().message + advice_to_create(place.prefix)};
+  }
+}
+
+Error not_ours(const Place& place) {
+  return not_a_counter(place.shown + ": table " + table_of(place));
+}
+
+}  // namespace
+
+// LAST_INSERT_ID(x) is the way of the server's manual to get a number out of an UPDATE.  It is 0 at
+// the end if there are not so many left, and if the table is of another engine.  The SELECT is
+// carried out in any case, also where there is a row.
+Result<std::uint64_t> take_numbers(const Say& say, const Place& place, std::string_view name,
+                                   std::uint64_t count) {
+  const std::string value = table_of(place) + ".value";
+  const std::string some = std::to_string(count);
+  const auto answer = say_with_table(
+      say, place,
+      "DO LAST_INSERT_ID(0); INSERT INTO " + table_of(place) +
+          " (kind, name, value, ends) SELECT " + std::string(kCounter) + ", " + literal(name) +
+          ", LAST_INSERT_ID(" + some +
+          "), '' FROM (SELECT 1) AS one WHERE @dlock_fit = 1 ON DUPLICATE KEY UPDATE value = IF(" +
+          value + " <= " + std::to_string(kLastNumber - count) + ", LAST_INSERT_ID(" + value +
+          " + " + some + "), " + value + " + LAST_INSERT_ID(0)); SELECT LAST_INSERT_ID()");
+  if (!answer) return answer.error();
+  const auto last = value_in(answer.value(), 0);
+  if (!last) return not_ours(place);
+  if (*last < count) return counter_is_full(name);
+  return *last - count + 1;
+}
+
+Result<IdWindow> lease_window(const Say& say, const Place& place, Millis length,
+                              Deadline deadline) {
+  const std::string table = table_of(place);
+  const std::string is_row = "kind = " + std::string(kWorkersRow) + " AND name = ''";
+  do {
+    const auto found = say_with_table(say, place,
+                                      "SELECT " + std::string(kNowMs) +
+                                          ", value, ends FROM (SELECT 1) AS one LEFT JOIN " +
+                                          table + " ON " + is_row);
+    if (!found) return found.error();
+    const auto now = value_in(found.value(), 0);
+    if (!now || found.value().rows[0].size() != 3) return not_ours(place);
+    const Row& row = found.value().rows[0];
+    const bool is_new = !row[1];
+    const auto version = is_new ? 0U : value_in(found.value(), 1);
+    auto ends = parse_worker_ends(row[2].value_or(""));
+    if (!ends || !version) return not_ours(place);
+    auto window = take_window(*ends, static_cast<std::int64_t>(*now), length, place.shown);
+    if (!window) return window;
+    const std::string text = literal(format_worker_ends(*ends));
+    const auto written =
+        say(is_new ? "INSERT IGNORE INTO " + table + " (kind, name, value, ends) VALUES (" +
+                         std::string(kWorkersRow) + ", '', 1, " + text + ")"
+                   : "UPDATE " + table + " SET value = value + 1, ends = " + text + " WHERE " +
+                         is_row + " AND value = " + std::to_string(*version));
+    if (!written) return written.error();
+    if (written.value().ok() && written.value().answers.back().affected == 1) return window;
+  } while (Clock::now() < deadline);
+  return Error{Errc::unreachable,
+               place.shown + ": too many others take snowflake ids at this moment"};
+}
+
+}  // namespace dlock::mysql
