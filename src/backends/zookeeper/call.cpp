@@ -130,10 +130,10 @@ Call exists(zhandle_t* handle, const std::string& path, Watch watch) {
       zoo_aexists(handle, path.c_str(), watch == Watch::yes ? 1 : 0, done_stat, box.data()));
 }
 
-Call set(zhandle_t* handle, const std::string& path, const std::string& data) {
+Call set(zhandle_t* handle, const std::string& path, const std::string& data, int version) {
   Box box(handle, "set", path);
-  return box.taken(zoo_aset(handle, path.c_str(), data.data(), static_cast<int>(data.size()), -1,
-                            done_stat, box.data()));
+  return box.taken(zoo_aset(handle, path.c_str(), data.data(), static_cast<int>(data.size()),
+                            version, done_stat, box.data()));
 }
 
 Call remove(zhandle_t* handle, const std::string& path, int version) {

@@ -47,8 +47,8 @@ Call create(zhandle_t* handle, const std::string& path, const std::string& data,
 Call get(zhandle_t* handle, const std::string& path, Watch watch);
 Call get_children(zhandle_t* handle, const std::string& path, Watch watch);
 Call exists(zhandle_t* handle, const std::string& path, Watch watch);
-Call set(zhandle_t* handle, const std::string& path, const std::string& data);
-/// -1: whatever its version is.
+/// -1, here and below: whatever its version is.
+Call set(zhandle_t* handle, const std::string& path, const std::string& data, int version = -1);
 Call remove(zhandle_t* handle, const std::string& path, int version);
 /// Both, or neither if one of them is not there.
 Call remove_both(zhandle_t* handle, const std::string& one, const std::string& other);

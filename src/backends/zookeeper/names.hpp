@@ -42,4 +42,7 @@ std::optional<std::string> key_of(std::string_view node);
 /// The node, below the root, with the reasons of broken locks.  No key is called like that.
 inline constexpr std::string_view kBroken = "%broken";
 
+/// The same, with the numbers of `dlock id`.
+inline constexpr std::string_view kNumbers = "%ids";
+
 }  // namespace dlock::zookeeper

@@ -7,6 +7,7 @@
 
 #include "backends/zookeeper/acquire.hpp"
 #include "backends/zookeeper/look.hpp"
+#include "backends/zookeeper/numbers.hpp"
 #include "util/log.hpp"
 
 namespace dlock::zookeeper {
@@ -35,6 +36,16 @@ class ZookeeperBackend final : public Backend {
   Result<LockInfo> inspect(std::string_view key, Deadline deadline) override;
   Result<bool> force_release(std::string_view key, std::string_view owner_id, std::string_view why,
                              Deadline deadline) override;
+
+  Result<std::uint64_t> take_numbers(std::string_view name, std::uint64_t count,
+                                     Deadline deadline) override {
+    if (auto ok = open(deadline); !ok) return ok.error();
+    return zookeeper::take_numbers(*session_, *place_, name, count, deadline);
+  }
+  Result<IdWindow> lease_window(Millis length, Deadline deadline) override {
+    if (auto ok = open(deadline); !ok) return ok.error();
+    return zookeeper::lease_window(*session_, *place_, length, deadline);
+  }
 
  private:
   // Without a root and a chroot, one key would be the servers' own node.
