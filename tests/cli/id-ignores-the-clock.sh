@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# ctest: cost 20
+# When the clock of the service is set back by an hour, no snowflake id is repeated: first the workers that were never
+# used have ids, and then there are none, status 75, until the clock is right again.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/clock.sh"
+. "$(dirname "$0")/redis.sh"
+need python3
+cd "$tmp"
+export DLOCK_QUIET=1
+
+# check NAME COMMAND...: the clock of that name is that of the service that the command uses.
+check() {
+  local name=$1 i got
+  shift
+  for ((i = 0; i < 1000; ++i)); do "$@" id --snowflake >>ids-"$name"; done
+  jump_clock "$name" -3600000  # 24 workers are left, which have ids of an hour ago
+  for ((i = 0; i < 100; ++i)); do "$@" id --snowflake --count 5000 >>ids-"$name"; done
+  jump_clock "$name" 3600000
+  for ((i = 0; i < 100; ++i)); do "$@" id --snowflake --count 5000 >>ids-"$name"; done
+  jump_clock "$name" -3600000  # all of them have been used an hour later
+  got=0
+  "$@" id --snowflake >out 2>err || got=$?
+  assert_equal '75/1/' "$got/$(wc -l <err)/$(<out)" "status, lines on stderr, and stdout ($(<err))"
+  assert_contains "$(<err)" 'ahead of its clock'
+  jump_clock "$name" 3600000
+  for ((i = 0; i < 100; ++i)); do "$@" id --snowflake --count 5000 >>ids-"$name"; done
+  assert_equal '' "$(sort ids-"$name" | uniq -d | head)" "ids that were printed twice"
+  assert_equal $((1000 + 300 * 5000)) "$(wc -l <ids-"$name")" "ids"
+}
+
+new_clock file
+check file env "CLOCK_SHIM=${clock_file[file]}" "LD_PRELOAD=$DLOCK_CLOCK_SHIM" "$DLOCK"
+new_clock server
+start_redis server
+DLOCK_BACKEND=${redis_url[server]} check server "$DLOCK"
