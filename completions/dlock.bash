@@ -26,7 +26,7 @@ _dlock()
     fi
 
     if ((COMP_CWORD == 1)); then
-        mapfile -t COMPREPLY < <(compgen -W 'run list show force-release backends help version --help --version' -- "$cur")
+        mapfile -t COMPREPLY < <(compgen -W 'run list show force-release id backends help version --help --version' -- "$cur")
         return
     fi
 
@@ -69,7 +69,7 @@ _dlock()
         mapfile -t COMPREPLY < <(compgen -W 'curator curator-rw kazoo' -- "$cur")
         return
         ;;
-    -k | --key | -w | --wait | --ttl | --slots | --label | -E | --conflict-exit-code | --kill-after | --max-hold | --min-hold | -o | --output | --older-than | --id | --reason | -S | --server | --connect-timeout | --prefix | --shard)
+    -k | --key | -w | --wait | --ttl | --slots | --label | -E | --conflict-exit-code | --kill-after | --max-hold | --min-hold | -o | --output | --older-than | --id | --reason | --name | --count | -S | --server | --connect-timeout | --prefix | --shard)
         return
         ;;
     esac
@@ -87,11 +87,14 @@ _dlock()
     force-release)
         flags='--older-than --id --reason --yes --backend --server --quiet --verbose --json --config --password-file --connect-timeout --prefix --shard --zk-auth-file --zk-style --help'
         ;;
+    id)
+        flags='--name --snowflake --count --backend --server --quiet --verbose --json --config --password-file --connect-timeout --prefix --shard --zk-auth-file --zk-style --help'
+        ;;
     backends)
         flags='--schema --json --prefix --help'
         ;;
     help)
-        flags='run list show force-release backends help version --help'
+        flags='run list show force-release id backends help version --help'
         ;;
     version)
         flags='--help'

@@ -173,7 +173,8 @@ std::string choosing_section(std::span<const BackendEntry> backends) {
 std::string backend_section(std::span<const BackendEntry> backends) {
   const Table table = backend_table(backends, false);
   std::string out(man::kBackendsHead);
-  // One space between columns, or the table would be wider than a terminal.
+  // One space between columns, and less space before them, or the table would be wider than a
+  // terminal.
   std::string rest;
   std::string bold_rest;
   for (std::size_t i = 1; i < table.heads.size(); ++i) {
@@ -191,7 +192,7 @@ std::string backend_section(std::span<const BackendEntry> backends) {
     }
     out += '\n';
   }
-  out += ".TE\n";
+  out += ".TE\n.in\n";
   for (const BackendEntry& entry : backends) {
     out += ".TP\n" + bold(entry.name);
     if (!entry.alias.empty()) out += " (or " + bold(entry.alias) + ')';
@@ -269,6 +270,7 @@ std::string generate_man(std::span<const BackendEntry> backends) {
   out += replaced(man::kSeveral, "%MOST_KEYS%", std::to_string(kMostKeys));
   out += man::kNested;
   out += man::kOutages;
+  out += man::kNumbers;
   out += man::kFile;
   out += man::kRedis;
   out += man::kRedlock;

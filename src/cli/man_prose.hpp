@@ -74,6 +74,9 @@ and dlock warns of it.
 inline constexpr std::string_view kBackendsHead = R"(.SH BACKENDS
 What each can do.
 FENCING: each grant has a number that is larger than all before.
+IDS:
+.B "dlock id"
+has numbers (see NUMBERS).
 WAITERS: those who wait for a lock can be listed.
 ENDS ON: what frees the lock of a holder that dies: its
 .IR exit ,
@@ -96,6 +99,7 @@ REACH: whether the lock is seen by one
 .I host
 or by all that reach the server.
 .PP
+.in -3n
 .TS
 )";
 
@@ -420,6 +424,124 @@ or
 so that they fail.
 )";
 
+inline constexpr std::string_view kNumbers = R"(.SH NUMBERS
+.B "dlock id"
+prints numbers that no other process gets, on any machine that uses the same
+backend, location and
+.BR \-\-prefix .
+With the backend
+.B file
+that is this machine.
+.B redlock
+has none, since a majority of servers cannot keep a number for ever.
+.PP
+Each call takes its numbers in one step, which is durable before anything is
+printed.
+If dlock is killed, or if the answer of the server is lost, the numbers of that call
+are missing for ever.
+None is ever printed twice.
+.PP
+.nf
+.in +4n
+invoice=$(dlock id \-\-name invoice) || exit
+dlock id \-\-name order \-\-count 500 >numbers
+dlock id \-\-snowflake
+.in -4n
+.fi
+.TP
+.B Counters.
+.B "\-\-name NAME"
+takes the next numbers of the counter NAME: 1, 2, 3 and so on, up to
+9223372036854775807 (2^63\-1).
+After that, the status is 64.
+A later call gets larger numbers than an earlier one that has ended.
+With
+.B \-\-count
+the numbers of one call follow each other without a gap.
+A counter is never removed.
+.TP
+.B Snowflake ids
+have 63 bits: from the top 41 bits of milliseconds since 2025\-01\-01 UTC (until
+2094), 10 bits of a worker number, and 12 bits of a counter.
+They are integers that fit a signed column of 64 bits, and sort roughly by time.
+The ids of one call grow.
+.IP
+There are no worker numbers to configure: the backend stores the end of the last window
+of each.
+A call leases the window that starts first, by the clock of the backend, and long
+enough for its ids.
+No two windows of a worker overlap, so a process that was stopped, or a clock that was
+set back, repeats no id.
+If the clock is set back, windows can start later than it says.
+A window that would start more than 5 seconds ahead of the clock is refused with status
+75: try again later.
+With
+.B \-\-shard
+they are refused.
+.TP
+.B JSON.
+.B \-\-json
+prints an object with
+.B backend
+(a URL),
+.B name
+(null for snowflake ids) and the array
+.BR ids .
+The numbers are strings, because many programs read JSON numbers as floating point,
+which is exact up to 2^53 only.
+.TP
+.B Exit statuses
+are those of the other commands: 0, 64, 69, 77 and 78; 75 as above; and 1 if the numbers
+cannot be written to standard output.
+.TP
+.B What is stored.
+.BR file :
+a file for each counter in
+.IR \(tiids ,
+below the directory that is named.
+Without one, it is below
+.I /var/lib/dlock
+for root and
+.I \(ti/.local/state/dlock
+for others, since
+.I /run
+and
+.I /tmp
+are emptied at boot.
+.BR redis :
+.I {dlock:NAME}:number
+and
+.IR {dlock:}:workers .
+.BR zookeeper :
+persistent nodes below
+.IR /dlock/%ids .
+.BR mysql :
+the table
+.IR dlock_ids ,
+which the three backends share, so that they share the counters, too.
+.TP
+.B What would repeat numbers
+is a backend that loses data or is set back to an older state: a Redis server that
+restarts without
+.B "appendonly yes"
+and
+.BR "appendfsync always" ,
+or that drops keys for want of memory
+.RB ( maxmemory\-policy );
+a failover to a replica that is behind; a backup that is restored; MySQL with
+.B innodb_flush_log_at_trx_commit
+other than 1.
+After such an event, set each counter to a number that is large enough before anybody
+uses it: with Redis
+.BR "SET {dlock:NAME}:number 500000" .
+.IP
+With
+.BR \-\-shard ,
+a counter is in the shard of its name.
+If the list of shards changes, counters that move to another shard begin with 1 again.
+Copy them before, or keep counters in one database.
+)";
+
 inline constexpr std::string_view kFile = R"(.SH FILE
 The locks of the backend
 .B file
@@ -725,8 +847,8 @@ A user that can do no more than dlock needs:
 .in +2n
 ACL SETUSER dlock on >PASSWORD resetkeys resetchannels \-@all
     \(ti{dlock:* \(tidlock:* &{dlock:* &__redis__:invalidate
-    +eval +evalsha +get +set +del +incr +exists +type +time +pttl +pexpire
-    +pexpireat +getrange +zadd +zcard +zrange +zrangebyscore +zrank +zrem
+    +eval +evalsha +get +set +del +incr +incrby +exists +type +time +pttl
+    +pexpire +pexpireat +getrange +zadd +zcard +zrange +zrangebyscore +zrank +zrem
     +zremrangebyscore +zscore +hget +hset +hdel +hexists +hscan +publish
     +subscribe +pubsub|numsub +client|id +client|tracking +scan +select
 .in -2n
@@ -1056,10 +1178,14 @@ somebody who answers in place of the server can still receive that password; wit
 .B verify
 nobody can.
 .SS Tables and rights
-There are two,
+There are two for locks,
 .I dlock_keys
 and
-.IR dlock_locks ;
+.IR dlock_locks ,
+and
+.I dlock_ids
+for
+.BR "dlock id" ;
 .B \-\-prefix
 replaces the
 .BR dlock_ .
@@ -1071,6 +1197,7 @@ If the user has no right to, somebody who has does it once:
 dlock backends \-\-schema mysql | mariadb app
 GRANT SELECT, INSERT, UPDATE, DELETE ON app.dlock_keys TO jobs@\(aq%\(aq;
 GRANT SELECT, INSERT, UPDATE, DELETE ON app.dlock_locks TO jobs@\(aq%\(aq;
+GRANT SELECT, INSERT, UPDATE ON app.dlock_ids TO jobs@\(aq%\(aq;
 .in -2n
 .fi
 .PP

@@ -17,6 +17,9 @@ for method in table row version; do
   assert_equal 1 "$(wc -l <err)" "lines on stderr ($(<err))"
   assert_contains "$(<err)" "${all//$'\n'/ }" "the message"
   [[ ! -e ran ]] || fail "the command was run"
+  expect_status 77 "$DLOCK" id -b "mysql-$method://$at" --name order 2>err
+  assert_equal 1 "$(wc -l <err)" "lines on stderr ($(<err))"
+  assert_contains "$(<err)" "${all//$'\n'/ }" "the message"
 done
 
 # Every name means the same.
@@ -29,12 +32,14 @@ DLOCK_PREFIX=more_ "$DLOCK" backends --schema mysql >>schema
 for round in 'where there are none' 'where they are'; do
   sql a "USE few; $(<schema)" || fail "the server refuses the schema, $round"
 done
-assert_equal 'dlock_keys dlock_locks jobs_keys jobs_locks more_keys more_locks' \
+assert_equal 'dlock_ids dlock_keys dlock_locks jobs_ids jobs_keys jobs_locks more_ids more_keys more_locks' \
   "$(sql a 'SHOW TABLES FROM few' | sort | xargs)" "the tables"
 
 for prefix in dlock_ jobs_ more_; do
   for method in table row version; do
     export DLOCK_BACKEND=mysql-$method://$at DLOCK_PREFIX=$prefix
+    "$DLOCK" id --name order >>numbers
+    "$DLOCK" id --snowflake >>numbers
     for kind in '' --shared --slots=1; do
       hold ${kind:+"$kind"}
       "$DLOCK" show job >out
@@ -53,6 +58,23 @@ for prefix in dlock_ jobs_ more_; do
     unset DLOCK_PREFIX
   done
 done
+
+# The three backends share the counters of a prefix.
+assert_equal '1 1 1 2 2 2 3 3 3' "$(sort -n numbers | head -n 9 | xargs)" "the numbers"
+assert_equal 9 "$(sort -n numbers | tail -n +10 | uniq | wc -l)" "snowflake ids"
+
+# A table of somebody else, or in an engine that loses data.
+sql a "USE few; CREATE TABLE odd_ids (a INT); CREATE TABLE old_ids LIKE dlock_ids; ALTER TABLE old_ids ENGINE=MyISAM"
+for prefix in odd_ old_; do
+  for what in '--name order' --snowflake; do
+    # shellcheck disable=SC2086  # words
+    expect_status 64 "$DLOCK" id --prefix $prefix $what >out 2>err
+    assert_equal "/1" "$(<out)/$(wc -l <err)" "stdout, and lines of stderr ($(<err))"
+    assert_contains "$(<err)" "${prefix}ids"
+  done
+done
+assert_equal 0 "$(sql a 'SELECT COUNT(*) FROM few.old_ids')" "rows in a table of another engine"
+unset DLOCK_BACKEND
 
 # Anything else has no tables, or does not exist.
 for name in file redis redlock zookeeper zk; do

@@ -130,9 +130,9 @@ Error unfit(const Place& place) {
 Error explain(const Reply& reply, const Place& place) {
   const Tables tables(place.prefix);
   if (reply.code == kNoColumn || reply.code == kNoDefault || reply.code == kTooLong) {
-    return {Errc::invalid, place.shown + ": a table " + tables.keys + " or " + tables.locks +
-                               " is there that dlock did not make (" + reply.error->message +
-                               "); choose another --prefix"};
+    return {Errc::invalid, place.shown + ": a table " + tables.keys + ", " + tables.locks + " or " +
+                               tables.ids + " is there that dlock did not make (" +
+                               reply.error->message + "); choose another --prefix"};
   }
   if (reply.code == kNoEngine) {
     return {Errc::invalid, reply.error->message + "; dlock needs InnoDB"};
