@@ -37,7 +37,7 @@ std::optional<IdWindow> lease(Backend& backend, int ms = 1) {
 }
 
 template <class T>
-Errc error_of(const Result<T>& result) {
+Errc refusal_of(const Result<T>& result) {
   EXPECT_FALSE(result) << "it went well";
   return result ? Errc::cancelled : result.error().code;
 }
@@ -94,8 +94,8 @@ class Numbers : public testing::TestWithParam<ServiceKind> {
 
 TEST_P(Numbers, ABackendWithoutThemSaysSo) {
   if (has_numbers()) return;
-  EXPECT_EQ(error_of(a->take_numbers("job", 1, soon())), Errc::unsupported);
-  EXPECT_EQ(error_of(a->lease_window(Millis{1}, soon())), Errc::unsupported);
+  EXPECT_EQ(refusal_of(a->take_numbers("job", 1, soon())), Errc::unsupported);
+  EXPECT_EQ(refusal_of(a->lease_window(Millis{1}, soon())), Errc::unsupported);
 }
 
 TEST_P(Numbers, BeginWithOneAndGrow) {
@@ -140,11 +140,11 @@ TEST_P(Numbers, ThreadsGetEachOnceAndInOrder) {
 TEST_P(Numbers, AFullCounterGivesNothing) {
   if (!has_numbers()) return;
   EXPECT_EQ(take(*a, "job", kLastNumber - 5), 1u);
-  EXPECT_EQ(error_of(a->take_numbers("job", 6, soon())), Errc::invalid);
-  EXPECT_EQ(error_of(a->take_numbers("job", kLastNumber, soon())), Errc::invalid);
+  EXPECT_EQ(refusal_of(a->take_numbers("job", 6, soon())), Errc::invalid);
+  EXPECT_EQ(refusal_of(a->take_numbers("job", kLastNumber, soon())), Errc::invalid);
   EXPECT_EQ(take(*b, "job", 5), kLastNumber - 4);
-  EXPECT_EQ(error_of(b->take_numbers("job", 1, soon())), Errc::invalid);
-  EXPECT_EQ(error_of(a->take_numbers("job", 1, soon())), Errc::invalid);
+  EXPECT_EQ(refusal_of(b->take_numbers("job", 1, soon())), Errc::invalid);
+  EXPECT_EQ(refusal_of(a->take_numbers("job", 1, soon())), Errc::invalid);
   EXPECT_EQ(take(*a, "other"), 1u);
 }
 
@@ -216,14 +216,14 @@ TEST_P(Numbers, AWindowFarAheadOfTheClockIsRefused) {
   Windows windows;
   use_up(windows);
   EXPECT_EQ(windows.workers(), kWorkers);
-  EXPECT_EQ(error_of(a->lease_window(Millis{1}, soon())), Errc::busy);
-  EXPECT_EQ(error_of(b->lease_window(Millis{1}, soon())), Errc::busy);
+  EXPECT_EQ(refusal_of(a->lease_window(Millis{1}, soon())), Errc::busy);
+  EXPECT_EQ(refusal_of(b->lease_window(Millis{1}, soon())), Errc::busy);
   windows.expect_apart();
 }
 
 TEST_P(Numbers, ShardsRefuseSnowflakeIds) {
   if (!has_numbers() || has_windows()) return;
-  EXPECT_EQ(error_of(a->lease_window(Millis{1}, soon())), Errc::unsupported);
+  EXPECT_EQ(refusal_of(a->lease_window(Millis{1}, soon())), Errc::unsupported);
 }
 
 // Where data outlive a server.
@@ -277,7 +277,7 @@ TEST_F(RedisNumbers, AClockThatIsSetBackRepeatsNothing) {
   Windows windows;
   for (unsigned i = 0; i < kWorkers; ++i) windows.add(lease(*a));
   clock.jump(Millis{-3'600'000});
-  EXPECT_EQ(error_of(a->lease_window(Millis{1}, soon())), Errc::busy);
+  EXPECT_EQ(refusal_of(a->lease_window(Millis{1}, soon())), Errc::busy);
   clock.jump(Millis{3'600'000 - 3'000});
   for (unsigned i = 0; i < kWorkers; ++i) windows.add(lease(*a));
   clock.jump(Millis{3'600'000});
@@ -290,9 +290,9 @@ TEST_F(RedisNumbers, AClockBefore2025OrAfter2094IsRefused) {
   RedisServer server({.clock = &clock});
   const auto a = open_url(server.url());
   clock.jump(Millis{-20LL * 366 * 86'400'000});
-  EXPECT_EQ(error_of(a->lease_window(Millis{1}, soon())), Errc::busy);
+  EXPECT_EQ(refusal_of(a->lease_window(Millis{1}, soon())), Errc::busy);
   clock.jump(Millis{90LL * 366 * 86'400'000});
-  EXPECT_EQ(error_of(a->lease_window(Millis{1}, soon())), Errc::invalid);
+  EXPECT_EQ(refusal_of(a->lease_window(Millis{1}, soon())), Errc::invalid);
   EXPECT_EQ(take(*a, "job"), 1u);
 }
 
@@ -301,20 +301,20 @@ TEST_F(RedisNumbers, WhatIsNoCounterIsLeftAlone) {
   const auto a = open_url(server.url());
   for (const std::string value : {"hello", "-4", "1.5", "99999999999999999999", ""}) {
     server.command("SET", "{dlock:job}:number", value);
-    EXPECT_EQ(error_of(a->take_numbers("job", 3, soon())), Errc::conflict) << value;
+    EXPECT_EQ(refusal_of(a->take_numbers("job", 3, soon())), Errc::conflict) << value;
   }
   server.command("DEL", "{dlock:job}:number");
   server.command("LPUSH", "{dlock:job}:number", "1");
-  EXPECT_EQ(error_of(a->take_numbers("job", 3, soon())), Errc::conflict);
+  EXPECT_EQ(refusal_of(a->take_numbers("job", 3, soon())), Errc::conflict);
   server.command("SET", "{dlock:}:workers", "1");
-  EXPECT_EQ(error_of(a->lease_window(Millis{1}, soon())), Errc::conflict);
+  EXPECT_EQ(refusal_of(a->lease_window(Millis{1}, soon())), Errc::conflict);
   server.command("DEL", "{dlock:}:workers");
   server.command("ZADD", "{dlock:}:workers", "0", "0", "0", "x");
   for (unsigned i = 2; i < kWorkers; ++i) {
     server.command("ZADD", "{dlock:}:workers", "9", std::to_string(i));
   }
   EXPECT_TRUE(lease(*a));
-  EXPECT_EQ(error_of(a->lease_window(Millis{1}, soon())), Errc::conflict);
+  EXPECT_EQ(refusal_of(a->lease_window(Millis{1}, soon())), Errc::conflict);
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ struct StatePath {
   std::vector<std::string> parts;
 };
 
-Result<StatePath> default_path() {
+Result<StatePath> default_state() {
   if (geteuid() == 0) return StatePath{"/var/lib", {"dlock"}};
   passwd entry{};
   passwd* found = nullptr;
@@ -42,7 +42,7 @@ Result<StatePath> default_path() {
 }
 
 Result<std::shared_ptr<const LockDir>> open_default() {
-  const auto where = default_path();
+  const auto where = default_state();
   if (!where) return where.error();
   std::string path = where.value().base;
   for (const std::string& part : where.value().parts) {
