@@ -76,7 +76,7 @@ What each can do.
 FENCING: each grant has a number that is larger than all before.
 IDS:
 .B "dlock id"
-has numbers (see NUMBERS).
+works with it (see NUMBERS).
 WAITERS: those who wait for a lock can be listed.
 ENDS ON: what frees the lock of a holder that dies: its
 .IR exit ,
@@ -520,19 +520,19 @@ the table
 .IR dlock_ids ,
 which the three backends share, so that they share the counters, too.
 .TP
-.B What would repeat numbers
-is a backend that loses data or is set back to an older state: a Redis server that
-restarts without
+.B Loss of data.
+A backend that loses data, or is set back to an older state, repeats numbers.
+Examples are a Redis server that restarts without
 .B "appendonly yes"
 and
 .BR "appendfsync always" ,
-or that drops keys for want of memory
+or that drops keys when it is out of memory
 .RB ( maxmemory\-policy );
-a failover to a replica that is behind; a backup that is restored; MySQL with
+a failover to a replica that is behind; a backup that is restored; and MySQL with
 .B innodb_flush_log_at_trx_commit
 other than 1.
-After such an event, set each counter to a number that is large enough before anybody
-uses it: with Redis
+After such an event, set each counter to a number that is large enough before any
+process uses it, with Redis for example by
 .BR "SET {dlock:NAME}:number 500000" .
 .IP
 With
@@ -1043,7 +1043,9 @@ with
 means the same.
 The nodes that dlock makes then belong to this user alone, so that all who share
 the lock need it.
-It needs the rights to read, create and delete in the lock and in the root.
+It needs the rights to read, create and delete in the lock and in the root, and for
+.B "dlock id"
+to write.
 Without it, anybody who reaches the servers may do anything with the nodes.
 .SS What it cannot promise
 .TP

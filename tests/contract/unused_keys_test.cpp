@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kKeys = 200;
 constexpr Millis kLater{8 * 24 * 3'600'000LL};
-constexpr Millis kTtl{1'000};
+constexpr Millis kUnusedTtl{1'000};
 
 std::string key(int number) { return "build " + std::to_string(number); }
 
@@ -24,7 +24,7 @@ std::string key(int number) { return "build " + std::to_string(number); }
 void use_keys(Backend& backend) {
   for (int i = 0; i < kKeys; ++i) {
     const Mode mode = i % 3 == 0 ? Mode::exclusive : i % 3 == 1 ? Mode::shared : Mode::slots;
-    auto lease = hold(backend, request(key(i), mode, mode == Mode::slots ? 3 : 1, kTtl));
+    auto lease = hold(backend, request(key(i), mode, mode == Mode::slots ? 3 : 1, kUnusedTtl));
     ASSERT_TRUE(lease);
     if (i % 10 != 0) {
       EXPECT_TRUE(release(*lease));
