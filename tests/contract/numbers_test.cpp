@@ -17,7 +17,12 @@
 namespace dlock::test {
 namespace {
 
+// A sanitizer makes each wait for a file slow.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr unsigned kThreads = 2;
+#else
 constexpr unsigned kThreads = 8;
+#endif
 constexpr unsigned kTakes = 200;
 
 // The first of the numbers; 0, and a test failure, if there are none.
@@ -193,7 +198,7 @@ TEST_P(Numbers, WindowsOfAWorkerNeverOverlap) {
     for (unsigned i = 0; i < kTakes; ++i) windows.add(lease(*own, 1 + static_cast<int>(i % 5)));
   });
   windows.expect_apart();
-  EXPECT_EQ(windows.workers(), kWorkers);
+  EXPECT_EQ(windows.workers(), std::min(kThreads * kTakes, kWorkers));
 }
 
 TEST_P(Numbers, AWindowStartsNow) {

@@ -133,7 +133,7 @@ Result<void> DurableFile::write(std::string_view text) {
     if (auto ok = sync_with_parents(path().substr(0, path().rfind('/'))); !ok) return ok;
   }
   std::string bytes = format_copy(sequence_ + 1, text);
-  const auto written = put(1 - newest_, bytes);
+  auto written = put(1 - newest_, bytes);
   if (util::exchanges_shown()) {
     util::log_exchange("file " + path(), "write", written ? "durable" : written.error().message,
                        begun);
