@@ -41,6 +41,13 @@ def disturb(process, chance):
 
 
 def work(number):
+    try:
+        take_all(number)
+    except Exception as error:  # of this program
+        problems.append(repr(error))
+
+
+def take_all(number):
     chance = random.Random(seed * 1000 + number)
     got = last = 0
     while got < numbers and not problems:

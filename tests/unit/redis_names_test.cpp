@@ -81,6 +81,24 @@ TEST(RedisNames, WhatBelongsToALockIsKnownAndALockIsNotTakenForIt) {
   }
 }
 
+TEST(RedisNames, CountersAreNoLocksAndHaveNamesOfTheirOwn) {
+  EXPECT_EQ(counter_of("dlock:", "job"), "{dlock:job}:number");
+  EXPECT_EQ(counter_of("dlock:", "a{user1}b"), "{user1}:number:dlock:a{user1}b");
+  EXPECT_EQ(workers_of("dlock:"), "{dlock:}:workers");
+  std::set<std::string> seen;
+  for (const std::string key : {"job", "{job}", "a}b", "{}", "job}:number", "{dlock:job}:number"}) {
+    const Names lock = names_of("dlock:", key);
+    EXPECT_TRUE(seen.insert(counter_of("dlock:", key)).second) << key;
+    EXPECT_TRUE(seen.insert(lock.lock).second) << key;
+    for (const std::string& part : parts(lock)) EXPECT_TRUE(seen.insert(part).second) << part;
+  }
+  EXPECT_TRUE(seen.insert(workers_of("dlock:")).second);
+  for (const std::string prefix : {"", "dlock:", "{app}:"}) {
+    EXPECT_TRUE(belongs_to_a_lock(counter_of(prefix, "job"), prefix)) << prefix;
+    EXPECT_TRUE(belongs_to_a_lock(workers_of(prefix), prefix)) << prefix;
+  }
+}
+
 TEST(RedisNames, AQueueNamesItsLock) {
   for (const std::string key : {"job", "a{b}c", "{}", "{}job", "a}:queue", "{x}:queue:y"}) {
     const Names names = names_of("dlock:", key);
