@@ -534,12 +534,6 @@ other than 1.
 After such an event, set each counter to a number that is large enough before any
 process uses it, with Redis for example by
 .BR "SET {dlock:NAME}:number 500000" .
-.IP
-With
-.BR \-\-shard ,
-a counter is in the shard of its name.
-If the list of shards changes, counters that move to another shard begin with 1 again.
-Copy them before, or keep counters in one database.
 )";
 
 inline constexpr std::string_view kFile = R"(.SH FILE

@@ -25,6 +25,11 @@ Error all_of(const std::vector<Error>& errors) {
   return out;
 }
 
+Error need_one_database() {
+  return {Errc::unsupported,
+          "unique numbers need one database for all: name it with --backend, not --shard"};
+}
+
 class ShardedBackend final : public Backend {
  public:
   ShardedBackend(const BackendEntry& entry, const std::vector<Target>& targets);
@@ -49,17 +54,12 @@ class ShardedBackend final : public Backend {
     return ask(key, deadline, Cancel(),
                [&](Backend& shard) { return shard.force_release(key, owner_id, why, deadline); });
   }
-  Result<std::uint64_t> take_numbers(std::string_view name, std::uint64_t count,
-                                     Deadline deadline) override {
-    return ask(name, deadline, Cancel(),
-               [&](Backend& shard) { return shard.take_numbers(name, count, deadline); });
+  // A counter that is in another shard once the list of shards has changed would begin with 1
+  // again, and each shard would lease the same workers.
+  Result<std::uint64_t> take_numbers(std::string_view, std::uint64_t, Deadline) override {
+    return need_one_database();
   }
-  // Each shard would lease the same workers.  One of them for all would be another one once the
-  // list of shards has changed.
-  Result<IdWindow> lease_window(Millis, Deadline) override {
-    return Error{Errc::unsupported,
-                 "snowflake ids need one database for all: name it with --backend, not --shard"};
-  }
+  Result<IdWindow> lease_window(Millis, Deadline) override { return need_one_database(); }
 
  private:
   struct Shard {

@@ -36,7 +36,9 @@ refuses 64 'the backend redlock has no counters' --snowflake --backend redlock:/
 mkdir -m 700 shard1 shard2
 (
   unset DLOCK_BACKEND
-  refuses 64 'name it with --backend, not --shard' --snowflake --shard "file://$tmp/shard1,file://$tmp/shard2"
+  for what in --snowflake --name=x; do
+    refuses 64 'name it with --backend, not --shard' "$what" --shard "file://$tmp/shard1,file://$tmp/shard2"
+  done
 )
 echo '{"count": 5}' >config.json
 refuses 78 'count' --name x --config config.json

@@ -85,8 +85,8 @@ class Numbers : public testing::TestWithParam<ServiceKind> {
   std::unique_ptr<Backend> a = service->connect();
   std::unique_ptr<Backend> b = service->connect();
 
-  bool has_numbers() const { return service->traits().numbers; }
-  bool has_windows() const { return has_numbers() && !GetParam().name.starts_with("sharded"); }
+  bool is_sharded() const { return GetParam().name.starts_with("sharded"); }
+  bool has_numbers() const { return service->traits().numbers && !is_sharded(); }
 
   // Leases so much that each worker's window ends later than may be.
   void use_up(Windows& windows) {
@@ -164,7 +164,7 @@ TEST_P(Numbers, EachNameHasItsOwn) {
   names.push_back(longest + 'x');
   for (const std::string& name : names) EXPECT_EQ(take(*a, name), 1u) << name;
   for (const std::string& name : names) EXPECT_EQ(take(*b, name), 2u) << name;
-  if (has_windows()) {
+  if (has_numbers()) {
     EXPECT_TRUE(lease(*a));
   }
   for (const std::string& name : names) EXPECT_EQ(take(*a, name), 3u) << name;
@@ -176,7 +176,7 @@ TEST_P(Numbers, HaveNothingToDoWithLocks) {
   EXPECT_TRUE(is_free_for(*a, request("job")));
   auto held = hold(*a, request("job"));
   EXPECT_EQ(take(*b, "job"), 2u);
-  if (has_windows()) {
+  if (has_numbers()) {
     EXPECT_TRUE(lease(*b));
   }
   const auto locks = a->list("", soon());
@@ -191,7 +191,7 @@ TEST_P(Numbers, HaveNothingToDoWithLocks) {
 }
 
 TEST_P(Numbers, WindowsOfAWorkerNeverOverlap) {
-  if (!has_windows()) return;
+  if (!has_numbers()) return;
   Windows windows;
   in_threads([&](unsigned) {
     const auto own = service->connect();
@@ -202,7 +202,7 @@ TEST_P(Numbers, WindowsOfAWorkerNeverOverlap) {
 }
 
 TEST_P(Numbers, AWindowStartsNow) {
-  if (!has_windows()) return;
+  if (!has_numbers()) return;
   const auto now = [] {
     return std::chrono::duration_cast<Millis>(std::chrono::system_clock::now().time_since_epoch()) -
            Millis{kIdEpochMs};
@@ -217,7 +217,7 @@ TEST_P(Numbers, AWindowStartsNow) {
 }
 
 TEST_P(Numbers, AWindowFarAheadOfTheClockIsRefused) {
-  if (!has_windows()) return;
+  if (!has_numbers()) return;
   Windows windows;
   use_up(windows);
   EXPECT_EQ(windows.workers(), kWorkers);
@@ -226,8 +226,9 @@ TEST_P(Numbers, AWindowFarAheadOfTheClockIsRefused) {
   windows.expect_apart();
 }
 
-TEST_P(Numbers, ShardsRefuseSnowflakeIds) {
-  if (!has_numbers() || has_windows()) return;
+TEST_P(Numbers, ShardsRefuse) {
+  if (!service->traits().numbers || !is_sharded()) return;
+  EXPECT_EQ(refusal_of(a->take_numbers("job", 1, soon())), Errc::unsupported);
   EXPECT_EQ(refusal_of(a->lease_window(Millis{1}, soon())), Errc::unsupported);
 }
 
