@@ -73,10 +73,10 @@ constexpr std::array kFlags{
          .group = Group::lock,
          .commands = kWithLock,
          .rival = "shared",
-         .range = {1, 1'000, "from 1 to 1000"},
+         .range = {1, 1'024, "from 1 to 1024"},
          .brief = "let up to N hold the lock at once (a semaphore)",
          .text =
-             "All holders must give the same N, from 1 to 1000. The command finds the number of "
+             "All holders must give the same N, from 1 to 1024. The command finds the number of "
              "its slot, from 1 to N, in DLOCK_SLOT; no other holder has the same number."},
     Flag{.name = "label",
          .value = "TEXT",

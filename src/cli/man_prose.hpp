@@ -433,7 +433,10 @@ With the backend
 .B file
 that is this machine.
 .B redlock
-has none, since a majority of servers cannot keep a number for ever.
+has none, since a majority of servers cannot keep a number for ever; with
+.B \-\-shard
+there are none either, since a counter would begin anew when the list of shards
+changes.
 .PP
 Each call takes its numbers in one step, which is durable before anything is
 printed.
@@ -475,9 +478,6 @@ set back, repeats no id.
 If the clock is set back, windows can start later than it says.
 A window that would start more than 5 seconds ahead of the clock is refused with status
 75: try again later.
-With
-.B \-\-shard
-they are refused.
 .TP
 .B JSON.
 .B \-\-json

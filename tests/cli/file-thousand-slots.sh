@@ -43,13 +43,13 @@ one=$(tree_of "${pid[alone]}" | wc -l)
 finish exclusive alone
 
 job=./numbered
-holder first -k job --slots 1000
-(umask 077; exec python3 take.py "$locks/job" 1000) &
+holder first -k job --slots 1024
+(umask 077; exec python3 take.py "$locks/job" 1024) &
 wait_until 60 test -e taken
-expect_status 75 "$DLOCK" run -q -n -k job --slots 1000 -- true
+expect_status 75 "$DLOCK" run -q -n -k job --slots 1024 -- true
 
-for number in 777 1000 1; do
-  waiter "w$number" job -q --slots 1000
+for number in 777 1024 1; do
+  waiter "w$number" job -q --slots 1024
   processes=$(tree_of "${pid[w$number]}" | wc -l)
   ((processes <= one + 1)) || fail "a waiter for a thousand slots has $processes processes, one for an exclusive lock $one"
   if ((number == 1)); then
@@ -61,4 +61,4 @@ for number in 777 1000 1; do
   runs "w$number"
   assert_equal "$number 1024" "$(<"w$number.slot")" "the slot that it got, and how many open files its command may have"
 done
-finish w777 w1000 w1
+finish w777 w1024 w1
