@@ -15,12 +15,12 @@ namespace dlock {
 /// something behind.
 inline constexpr Millis kFarewell{2'000};
 
-/// Of one acquire().  A service that has never answered (see Wait::reached, too) is tried for the connect timeout, or until
-/// the wait is over if that is sooner.  If it then says that it has no room for one more client
-/// (Error::is_full), it counts as one that has answered: that is waited for until the wait is over,
-/// with one message when the outage begins and one when it ends.  With Wait::holds that is waited
-/// for no longer than the connect timeout.  A service that comes and goes is
-/// in one outage until it has been well for some time.
+/// Of one acquire().  A service that has never answered (see Wait::reached, too) is tried for the
+/// connect timeout, or until the wait is over if that is sooner.  If it then says that it has no
+/// room for one more client (Error::is_full), it counts as one that has answered: that is waited
+/// for until the wait is over, with one message when the outage begins and one when it ends.  With
+/// Wait::holds that is waited for no longer than the connect timeout.  A service that comes and
+/// goes is in one outage until it has been well for some time.
 class Patience {
  public:
   /// `wait` must outlive this object.

@@ -61,6 +61,7 @@ for ((i = 0; i < 10; ++i)); do
   "$DLOCK" run -q -k job --slots 2 -- true 2>err || fail "status $?: $(<err)"
 done
 # All of them have: that is a conflict, at once.
+# shellcheck disable=SC2119  # no arguments
 hold
 is_held_everywhere() { [[ -n $(rcli a get dlock:job) && -n $(rcli b get dlock:job) && -n $(rcli c get dlock:job) ]]; }
 wait_until 20 is_held_everywhere

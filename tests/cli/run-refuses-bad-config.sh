@@ -84,7 +84,7 @@ bad "profile \"redis\" has the name of a backend" '{"backends": {"redis": {"url"
 
 # Values that a flag could not have either.
 bad "$config:1: ttl: \"0\" is out of range" "{\"ttl\": 0, $backend}"
-bad "$config:2: slots: \"1001\" is not a number from 1 to 1000" "{$backend," '"slots": 1001}'
+bad "$config:2: slots: \"1025\" is not a number from 1 to 1024" "{$backend," '"slots": 1025}'
 bad "conflict_exit_code: \"256\" is not a number" "{\"conflict_exit_code\": 256, $backend}"
 bad "kill_after: must be less than half of the ttl" '{"kill_after": "20s", "backend": "redis"}'
 bad "backend: there is no backend \"nope\"" '{"backend": "nope"}'
