@@ -132,7 +132,7 @@ Result<void> HeldLock::end_command(Deadline until) {
   lease_ = take_lease(end == kNever ? after(Clock::now(), kSoon) : end);
   keeper_.reset();
   if (!lease_) return {};  // a renewal hangs
-  const auto told = lease_->end_command(until, answered_by(end_.get()), Cancel());
+  auto told = lease_->end_command(until, answered_by(end_.get()), Cancel());
   if (told && spec_.ends_on != Traits::EndsOn::ttl) {
     return Error{Errc::unsupported, "it does not expire by itself"};
   }

@@ -65,7 +65,7 @@ std::vector<std::optional<Error>> HeldLocks::at_once(Action action) {
 std::vector<HeldLocks::Loss> HeldLocks::release(Cancel impatience, Deadline latest) {
   const auto errors = at_once([&](HeldLock& lock) {
     const bool was_lost = lock.is_lost();
-    const auto released = lock.release(impatience, latest);
+    auto released = lock.release(impatience, latest);
     if (released && !was_lost) {
       util::log(util::Level::detail,
                 (lock.borrowed() ? "returned to the outer run: " : "released ") +
