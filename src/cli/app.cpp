@@ -10,6 +10,7 @@
 #include "cli/parse.hpp"
 #include "cli/print_text.hpp"
 #include "cli/refusal.hpp"
+#include "util/fd.hpp"
 #include "util/log.hpp"
 #include "util/process_title.hpp"
 
@@ -20,6 +21,8 @@ using util::Level;
 
 int dispatch(std::span<char* const> arguments, std::span<const BackendEntry> backends) {
   const Invocation invocation = parse(arguments);
+  // What wraps a command leaves that world to it as it is.
+  if (!invocation.command->wraps) util::occupy_standard_descriptors();
   if (invocation.has("help")) return write_stdout(short_help(*invocation.command));
   return invocation.command->execute(invocation, backends);
 }

@@ -98,9 +98,9 @@ constexpr std::array kCommands{
             "roughly, with the time.\n"
             "\n"
             "The numbers are unique among all that use the same backend. With the backend file "
-            "that "
-            "is this host. The backend redlock has no counters. An id prints as a decimal number "
-            "on a line of its own. See NUMBERS in the man page.",
+            "that is this user on this host, or all who name the same directory. The backend "
+            "redlock has no counters. An id prints as a decimal number on a line of its own. See "
+            "NUMBERS in the man page.",
         .execute = cmd_id},
     Command{
         .id = kBackends,

@@ -431,7 +431,8 @@ backend, location and
 .BR \-\-prefix .
 With the backend
 .B file
-that is this machine.
+that is this machine and, if no directory is named, this user: a counter of several
+users needs a directory that they share, and name.
 .B redlock
 has none, since a majority of servers cannot keep a number for ever; with
 .B \-\-shard
@@ -510,7 +511,7 @@ and
 are emptied at boot.
 .BR redis :
 .I {dlock:NAME}:number
-and
+(with % for %25, { for %7B and } for %7D in NAME) and
 .IR {dlock:}:workers .
 .BR zookeeper :
 persistent nodes below

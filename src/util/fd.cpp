@@ -1,8 +1,16 @@
 #include "util/fd.hpp"
 
+#include <fcntl.h>
+
 #include <cerrno>
 
 namespace dlock::util {
+
+void occupy_standard_descriptors() {
+  for (int fd = 0; fd <= 2; ++fd) {
+    if (::fcntl(fd, F_GETFD) < 0) (void)::open("/dev/null", O_RDONLY);  // the lowest that is free
+  }
+}
 
 bool write_all(int fd, std::string_view text) {
   while (!text.empty()) {

@@ -33,6 +33,10 @@ class Fd {
 
 namespace util {
 
+/// Puts /dev/null, which cannot be written to, under those of the standard descriptors that are
+/// closed: or a socket could land there, and get what is meant for people.
+void occupy_standard_descriptors();
+
 /// Writes the whole of `text`; false, with errno set, if that fails in the middle.
 bool write_all(int fd, std::string_view text);
 

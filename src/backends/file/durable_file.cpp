@@ -13,6 +13,7 @@
 // replace the file of another.
 #include "backends/file/durable_file.hpp"
 
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <array>
@@ -23,6 +24,7 @@
 #include "backends/file/mode_file.hpp"
 #include "backends/file/state_dir.hpp"
 #include "core/numbers.hpp"
+#include "core/patience.hpp"
 #include "util/exchange.hpp"
 #include "util/text.hpp"
 
@@ -74,6 +76,21 @@ bool is_blank(std::string_view bytes) {
   return bytes.find_first_not_of('\0') == std::string_view::npos;
 }
 
+// Against a process that was stopped in the middle, and whose latch somebody has removed since: it
+// has this one, too, and may go on at any moment.
+Result<void> lock_file(const LockFile& file, const Place& place, Deadline deadline) {
+  while (::flock(file.fd.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EINTR) continue;
+    const int error = errno;
+    if (error != EWOULDBLOCK) return errno_error(place.shown, "cannot lock", error);
+    if (pause_briefly(deadline, Cancel())) continue;
+    return Error{Errc::unreachable, util::printable(place.shown) +
+                                        ": another process uses it and does not go on; is it "
+                                        "stopped?"};
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<DurableFile> DurableFile::open(Place place, Deadline deadline) {
@@ -83,6 +100,7 @@ Result<DurableFile> DurableFile::open(Place place, Deadline deadline) {
   if (!latch) return latch.error();
   auto file = open_lock_file(place, place.leaf);
   if (!file) return file.error();
+  if (auto ok = lock_file(*file, place, deadline); !ok) return ok.error();
   return DurableFile(std::move(place), std::move(*latch), std::move(*file));
 }
 
@@ -122,7 +140,7 @@ Result<void> DurableFile::mark(char state) {
 
 Result<void> DurableFile::write(std::string_view text) {
   const Deadline begun = Clock::now();
-  char state = kDone;
+  char state = kUnderWay;  // also in a latch that is new: that before it was removed
   if (::pread(latch_.fd.get(), &state, 1, 0) < 0) return errno_error(path(), "cannot read", errno);
   if (auto ok = mark(kUnderWay); !ok) return ok;
   if (sequence_ > 0 && state != kDone) {

@@ -137,6 +137,8 @@ Result<std::shared_ptr<const LockDir>> LockDir::open_again() const {
   return open(by_default_ ? std::string() : path_);
 }
 
+bool LockDir::is_usual() const { return path_ == default_path(); }
+
 Result<void> LockDir::still_there() const {
   struct stat now {};
   const bool gone = ::stat(path_.c_str(), &now) != 0;

@@ -36,7 +36,8 @@ class LockDir {
   int fd() const { return fd_.get(); }
   const std::string& path() const { return path_; }
   /// No directory was named.
-  bool by_default() const { return by_default_; }
+  /// Whether it is the one that is used if none is named, also if it was named.
+  bool is_usual() const;
   const Sharing& sharing() const { return sharing_; }
 
   /// Ok while the path still leads to this directory; else Errc::lost saying what happened, or

@@ -58,7 +58,7 @@ Result<std::shared_ptr<const LockDir>> open_default() {
 
 Result<std::shared_ptr<const LockDir>> open_counter_dir(const LockDir& locks) {
   std::shared_ptr<const LockDir> own;
-  if (locks.by_default()) {
+  if (locks.is_usual()) {
     auto opened = open_default();
     if (!opened) return opened.error();
     own = std::move(*opened);

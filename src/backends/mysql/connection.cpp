@@ -28,8 +28,9 @@ constexpr Millis kBeside{1'000};
 constexpr int kMostTriesToInsist = 20;
 
 // MariaDB carries out what is in /*M! */ and MySQL what is in /*!50708 */, from that version on.
+// init_connect may have begun a transaction.
 constexpr std::string_view kSetUp =
-    "SET SESSION sql_mode='STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', time_zone='+00:00',"
+    "ROLLBACK; SET SESSION sql_mode='STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', time_zone='+00:00',"
     " autocommit=1, sql_safe_updates=0, sql_select_limit=DEFAULT, wait_timeout=28800,"
     " innodb_lock_wait_timeout=50, lock_wait_timeout=10"
     " /*M!100101 , max_statement_time=0 */"
@@ -38,7 +39,7 @@ constexpr std::string_view kSetUp =
     " /*!50708 , max_execution_time=0 */;"
     "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;"
     "SET NAMES utf8mb4;";
-constexpr std::size_t kAnswersOfSetUp = 3;
+constexpr std::size_t kAnswersOfSetUp = 4;
 
 // "within 5s": what went by between setting the deadline and `start` is rounded away.
 std::string within(Deadline start, Deadline deadline) {

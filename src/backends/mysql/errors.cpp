@@ -219,10 +219,12 @@ Error connect_error_of(unsigned code, std::string_view text, std::optional<int> 
 }
 
 // 3058: of MySQL, for 1213 where the locks are those of GET_LOCK().
+// 3101: of MySQL, for 1213 where another server of a group was first.
 // 1467: an INSERT ... SELECT locks the counter of AUTO_INCREMENT.  A deadlock or a timeout of that
 // lock is reported by this number (MariaDB 10.11, innodb_autoinc_lock_mode=1).
 bool is_passing(unsigned code) {
-  return code == 1213 || code == 1205 || code == 1020 || code == 1467 || code == 3058;
+  return code == 1213 || code == 1205 || code == 1020 || code == 1467 || code == 3058 ||
+         code == 3101;
 }
 
 // 1047: this server has lost the others of its cluster.  1290, 1792, 1836: it has become read-only.

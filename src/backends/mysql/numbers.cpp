@@ -24,7 +24,10 @@ std::string table_of(const Place& place) { return Tables(place.prefix).ids; }
 std::string look_at_engine(const Place& place) {
   return "SET @dlock_fit = (SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = "
          "DATABASE() AND engine = 'InnoDB' AND table_name = " +
-         literal(table_of(place)) + "); ";
+         literal(table_of(place)) +
+         ") AND (SELECT COUNT(*) FROM information_schema.statistics WHERE table_schema = "
+         "DATABASE() AND index_name = 'PRIMARY' AND table_name = " +
+         literal(table_of(place)) + ") = 2; ";
 }
 
 Error unfit_table(const Place& place) {

@@ -40,8 +40,13 @@ Names names_of(std::string_view prefix, std::string_view key) {
           .channels = part_of(lock, "to") + ':'};
 }
 
+// With braces of its own, a counter could have the name of a lock's fencing token.
 std::string counter_of(std::string_view prefix, std::string_view name) {
-  return part_of(std::string(prefix) + std::string(name), "number");
+  std::string plain;
+  for (const char c : name) {
+    plain += c == '{' ? "%7B" : c == '}' ? "%7D" : c == '%' ? "%25" : std::string(1, c);
+  }
+  return part_of(std::string(prefix) + plain, "number");
 }
 
 std::string workers_of(std::string_view prefix) { return part_of(prefix, "workers"); }
