@@ -18,6 +18,7 @@ umask 000
 assert_equal 1 "$("$root" id --name order)"
 assert_equal 2 "$(HOME=$tmp/home XDG_STATE_HOME=$tmp "$root" id --name order)"
 assert_equal '700 0' "$(stat -c '%a %u' /var/lib/dlock)" "root's directory"
+assert_equal 3 "$(DLOCK_BACKEND=file:///run/dlock "$root" id --name order)"  # the same location, the same counter
 assert_equal "$(printf '%s\n' /var/lib/dlock/~ids/order{,~latch})" "$(find /var/lib/dlock -type f | sort)"
 [[ ! -e $tmp/home/.local ]] || fail "there is something in \$HOME"
 expect_status 77 "$alice" id --name order >out 2>err
@@ -33,7 +34,7 @@ chmod 644 passwd
 mount --bind passwd /etc/passwd
 assert_equal 1 "$("$alice" id --name order)"
 assert_equal 2 "$(XDG_STATE_HOME=$tmp "$alice" id --name order)"
-assert_equal 3 "$("$root" id --name order)"
+assert_equal 4 "$("$root" id --name order)"
 for folder in .local .local/state .local/state/dlock; do
   assert_equal "700 ${uid[alice]}" "$(stat -c '%a %u' "$home/$folder")" "$folder"
 done

@@ -79,6 +79,9 @@ assert done.returncode == 1 and b'Broken pipe' in done.stderr, done
 PY
 assert_equal 0 "$got" "a closed pipe where SIGPIPE is ignored"
 
+expect_status 1 "$DLOCK" id --name order >&- 2>err  # it must not land in a socket to the server
+assert_contains "$(<err)" 'standard output'
+
 # -vv shows the exchanges.
 DLOCK_QUIET=0 id --name order -vv >out 2>err
 grep -qE '^dlock: .+ -> .+, [0-9]+\.[0-9] ms$' err || fail "-vv shows no exchange: $(<err)"

@@ -83,7 +83,11 @@ TEST(RedisNames, WhatBelongsToALockIsKnownAndALockIsNotTakenForIt) {
 
 TEST(RedisNames, CountersAreNoLocksAndHaveNamesOfTheirOwn) {
   EXPECT_EQ(counter_of("dlock:", "job"), "{dlock:job}:number");
-  EXPECT_EQ(counter_of("dlock:", "a{user1}b"), "{user1}:number:dlock:a{user1}b");
+  EXPECT_EQ(counter_of("dlock:", "a{user1}b"), "{dlock:a%7Buser1%7Db}:number");
+  EXPECT_EQ(counter_of("dlock:", "a%7B"), "{dlock:a%257B}:number");
+  // Or it would be the fencing token of a lock.
+  EXPECT_NE(counter_of("dlock:", "x}:fence:dlock:{dlock:x"),
+            names_of("dlock:", "{dlock:x}:number").counter);
   EXPECT_EQ(workers_of("dlock:"), "{dlock:}:workers");
   std::set<std::string> seen;
   for (const std::string key : {"job", "{job}", "a}b", "{}", "job}:number", "{dlock:job}:number"}) {
