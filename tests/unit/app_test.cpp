@@ -238,7 +238,7 @@ TEST_F(App, ABadValueIsBlamedOnWhoeverSaidIt) {
   for (const char* ttl : {"-1", "1e9h", "nan", "9223372036854775808", ""}) {
     EXPECT_EQ(refusal({"--ttl", ttl}).substr(0, 9), "64 --ttl:") << ttl;
   }
-  EXPECT_EQ(refusal({"--slots", "0"}), "64 --slots: \"0\" is not a number from 1 to 1000");
+  EXPECT_EQ(refusal({"--slots", "0"}), "64 --slots: \"0\" is not a number from 1 to 1024");
   EXPECT_EQ(refusal({"-E", "256"}),
             "64 --conflict-exit-code: \"256\" is not a number from 0 to 255");
   EXPECT_EQ(refusal({"--on-lost", "x"}), "64 --on-lost: \"x\" is none of: term, kill, ignore");
