@@ -37,7 +37,8 @@ constexpr std::array kCommands{
             "COMMAND gets its arguments byte by byte: there is no shell in between, unless you say "
             "sh -c. It finds the name of the lock in $DLOCK_KEY, the id of its grant in "
             "$DLOCK_TOKEN and the fencing token, a number that grows with each grant, in "
-            "$DLOCK_FENCE.\n"
+            "$DLOCK_FENCE; with several locks, a line for each in $DLOCK_KEYS, $DLOCK_TOKENS and "
+            "$DLOCK_FENCES.\n"
             "\n"
             "If COMMAND itself uses dlock run with the same KEY, that nested run borrows the lock: "
             "it starts its command at once and releases nothing. The lock is kept until both have "
@@ -87,18 +88,18 @@ constexpr std::array kCommands{
         .id = kId,
         .name = "id",
         .synopsis = "[OPTION]... --name NAME|--snowflake",
-        .brief = "print numbers that no other machine gets",
+        .brief = "print numbers that the backend gives once",
         .text =
             "With --name, prints the next number of the counter NAME. Counters begin with 1. No "
-            "number is ever printed twice, on any machine, and later numbers are larger. A number "
+            "number comes twice from the same backend, and later numbers are larger. A number "
             "that was taken and could not be printed is missing for ever.\n"
             "\n"
             "With --snowflake, prints a 64-bit id that is made of the time, a worker number and a "
             "counter. No two are equal. Those of one call grow; those of later calls grow only "
             "roughly, with the time.\n"
             "\n"
-            "The numbers are unique among all that use the same backend. With the backend file "
-            "that is this user on this host, or all who name the same directory. The backend "
+            "The numbers are unique among all that use the same backend. The default one, "
+            "file, counts for each user of each host alone, or for each directory that is named. "
             "redlock has no counters. An id prints as a decimal number on a line of its own. See "
             "NUMBERS in the man page.",
         .execute = cmd_id},

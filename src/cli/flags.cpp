@@ -25,7 +25,7 @@ constexpr std::array kFlags{
          .text =
              "It is 1 to 255 bytes of UTF-8 without control characters. All who use the same name "
              "with the same backend share one lock. Upper and lower case differ in every backend. "
-             "Given several times, dlock takes all these locks, or none."},
+             "Repeated, COMMAND starts when all these locks are held."},
     Flag{.name = "nonblock",
          .letter = 'n',
          .kind = ValueKind::boolean,
@@ -67,17 +67,18 @@ constexpr std::array kFlags{
          .brief = "share the lock with other --shared holders (a read lock)",
          .text = "Any number of holders can share the lock. A holder without --shared excludes all "
                  "others."},
-    Flag{.name = "slots",
-         .kind = ValueKind::number,
-         .value = "N",
-         .group = Group::lock,
-         .commands = kWithLock,
-         .rival = "shared",
-         .range = {1, 1'024, "from 1 to 1024"},
-         .brief = "let up to N hold the lock at once (a semaphore)",
-         .text =
-             "All holders must give the same N, from 1 to 1024. The command finds the number of "
-             "its slot, from 1 to N, in DLOCK_SLOT; no other holder has the same number."},
+    Flag{
+        .name = "slots",
+        .kind = ValueKind::number,
+        .value = "N",
+        .group = Group::lock,
+        .commands = kWithLock,
+        .rival = "shared",
+        .range = {1, 1'024, "from 1 to 1024"},
+        .brief = "let up to N hold the lock at once (a semaphore)",
+        .text =
+            "All holders must give the same N, from 1 to 1024. DLOCK_SLOT is the slot that "
+            "the command has of the first --key, from 1 to N; no other holder of that key has it."},
     Flag{.name = "label",
          .value = "TEXT",
          .group = Group::lock,
@@ -143,7 +144,7 @@ constexpr std::array kFlags{
          .commands = kRun,
          .brief = "keep the lock at least this long",
          .text = "If the command ends sooner, dlock exits with the command's status at once. The "
-                 "lock is released when DURATION has passed since it was acquired, whatever --ttl "
+                 "lock is released DURATION after the (last) lock was acquired, whatever --ttl "
                  "is. Until then, list and show mark the command as ended. With --nonblock, or "
                  "with a --wait that is shorter than DURATION, a job that all machines start at "
                  "the same minute runs on only one of them, even if the job is quick and the "

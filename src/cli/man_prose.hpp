@@ -254,7 +254,7 @@ is empty where there is no fencing token.
 .B DLOCK_FENCE
 and
 .B DLOCK_SLOT
-are those of the first;
+are those of line 1;
 .TP
 .B DLOCK_SUPERVISORS
 the addresses at which nested runs find the holder: see
@@ -282,7 +282,9 @@ or
 the status that dlock exits with;
 .TP
 .BR key ", " backend ", " fence
-the lock, where it is kept, and the fencing token;
+the lock (of several, the first
+.BR \-\-key ),
+where it is kept, and the fencing token;
 .TP
 .BR waited_ms ", " held_ms
 how long it was waited for and held, in milliseconds;
@@ -324,18 +326,19 @@ With
 .B \-\-key
 given several times (at most %MOST_KEYS% times), dlock takes all these locks before
 it starts the command, and releases all of them when the command has ended.
-They are in the same backend, and
+All are in one backend.
 .BR \-\-shared ,
-.BR \-\-slots ,
-.B \-\-ttl
+.B \-\-slots
 and
+.B \-\-ttl
+apply to each,
 .B \-\-wait
-hold for each of them.
+to all together.
 .PP
 dlock takes them one after the other, in the order of their bytes and not in the
 order of the command line.
-All runs take theirs in this order, so two runs never wait for each other.
-A nested run can: one that holds
+All runs do this, so two runs that are not nested never wait for each other.
+Nested runs can: one that holds
 .B b
 and asks for
 .B a
@@ -345,19 +348,25 @@ and asks for
 .BR b .
 Let the outer run take both.
 .PP
-.B \-\-wait
-limits the whole time.
 While dlock waits for one lock it holds, and renews, those before it: others wait
-for these meanwhile.
-If dlock loses one of them before it has them all, it gives the others back, prints
-a warning, and starts again, as long as
+for these meanwhile, and
+.B dlock list
+names it as their holder.
+If dlock loses one of them before it has them all, also by
+.BR force\-release ,
+it gives the others back, prints a warning, and takes all of them again, as long as
 .B \-\-wait
 is not over.
 If one of the locks cannot be acquired, the exit status says why, the message says
 which, and none is held.
 .PP
-Once the command runs, it is ended as soon as one of the locks is lost, with exit
-status 79.
+If one of the locks is lost while the command runs,
+.B \-\-on\-lost
+counts as for a single lock, and the exit status is 79.
+.PP
+Each lock has a connection of its own.
+If the server has no room for one more, dlock does not wait for that while it holds
+other locks: it gives them back and exits with 69.
 )";
 
 inline constexpr std::string_view kNested = R"(.SH NESTED RUNS
@@ -443,7 +452,7 @@ Each call takes its numbers in one step, which is durable before anything is
 printed.
 If dlock is killed, or if the answer of the server is lost, the numbers of that call
 are missing for ever.
-None is ever printed twice.
+None is printed twice.
 .PP
 .nf
 .in +4n
@@ -511,7 +520,7 @@ and
 are emptied at boot.
 .BR redis :
 .I {dlock:NAME}:number
-(with % for %25, { for %7B and } for %7D in NAME) and
+(NAME has %25 for %, %7B for { and %7D for }) and
 .IR {dlock:}:workers .
 .BR zookeeper :
 persistent nodes below
@@ -532,9 +541,10 @@ or that drops keys when it is out of memory
 a failover to a replica that is behind; a backup that is restored; and MySQL with
 .B innodb_flush_log_at_trx_commit
 other than 1.
-After such an event, set each counter to a number that is large enough before any
-process uses it, with Redis for example by
-.BR "SET {dlock:NAME}:number 500000" .
+After such an event, skip the numbers that are in use, before any process takes one:
+.BR "dlock id \-\-name NAME \-\-count 500000 >/dev/null" .
+For snowflake ids nothing is to be done: the clock has passed the lost windows, unless
+one was ahead of it.
 )";
 
 inline constexpr std::string_view kFile = R"(.SH FILE

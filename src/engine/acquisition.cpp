@@ -99,9 +99,10 @@ void Acquisition::tell_blocked(std::size_t key, const LockInfo& info) {
 }
 
 // One of those that were held already.
-Error Acquisition::lost_while_waiting(const HeldLocks::Loss& loss) const {
+Error Acquisition::lost_while_waiting(const HeldLocks::Loss& loss, bool again) const {
   return {Errc::unreachable, "lost " + in_quotes(loss.key) + " while waiting for " +
-                                 in_quotes(spec_.keys[wanted_]) + ": " + loss.error.message};
+                                 in_quotes(spec_.keys[wanted_]) +
+                                 (again ? "; taking all again: " : ": ") + loss.error.message};
 }
 
 Error Acquisition::explain(Error error) const {
@@ -227,13 +228,14 @@ Result<HeldLocks> Acquisition::run() {
     if (got && losses.empty()) return held;
     const bool is_stopped = util::wait_readable(link_.fd(), Deadline{});
     const bool was_lost = !losses.empty() && (got || got.error().code == Errc::cancelled);
+    const bool again = was_lost && !is_stopped && !time_is_up();
     const Error why = is_stopped ? Error{Errc::cancelled, "stopped"}
-                      : was_lost ? lost_while_waiting(losses.front())
+                      : was_lost ? lost_while_waiting(losses.front(), again)
                                  : explain(got.error());
     (void)held.release(Cancel(link_.fd()), after(Clock::now(), kFarewell));
     for (auto& backend : backends_) backend.reset();  // a renewal that hangs may still use its
-    if (is_stopped || !was_lost || time_is_up()) return why;
-    util::log(Level::warning, why.message + "; released all, and waiting for them again");
+    if (!again) return why;
+    util::log(Level::warning, why.message);
     util::wait_readable(link_.fd(), after(Clock::now(), util::jitter(kBeforeStartingAgain)));
   }
 }

@@ -40,7 +40,7 @@ class Acquisition {
   bool time_is_up() const;
   void tell_blocked(std::size_t key, const LockInfo& info);
   Error explain(Error error) const;
-  Error lost_while_waiting(const HeldLocks::Loss& loss) const;
+  Error lost_while_waiting(const HeldLocks::Loss& loss, bool again) const;
 
   const RunContext& context_;
   const RunSpec& spec_;

@@ -52,7 +52,7 @@ sleep 4  # its lease is over by then
 touch go
 wait "$other"
 # It has b now, and finds that a is lost.
-wait_until 30 grep -q "lost \"${of[a]}\" while waiting for \"${of[b]}\".*released all, and waiting for them again" err
+wait_until 30 grep -q "lost \"${of[a]}\" while waiting for \"${of[b]}\"; taking all again: " err
 wait_until 30 is_free "${of[b]}"
 [[ ! -e runs ]] || fail "it runs without ${of[a]}"
 sleep 2  # more than --connect-timeout: it has reached that shard before

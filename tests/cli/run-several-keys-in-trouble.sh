@@ -67,7 +67,7 @@ sleep 1.5  # the keeper is at work
 kill -STOP "$supervisor"
 sleep 4
 kill -CONT "$supervisor"
-wait_until 30 grep -q 'released all' err
+wait_until 30 grep -q 'taking all again' err
 wait_until 2 is_held a  # not by the one before: that would last
 assert_lacks "$(<err)" "waiting for \"a\": held by" "it waits for itself"
 touch go
