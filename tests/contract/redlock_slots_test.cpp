@@ -170,6 +170,67 @@ TEST_F(RedlockSlots, AHolderOfAnEarlierDlockCountsWithoutANumber) {
   }
 }
 
+// Who started together, and failed at first, has nothing left of that.
+TEST_F(RedlockSlots, EachHasItsNumberAndNoOther) {
+  start(3);
+  constexpr unsigned kSlots = 8;
+  for (int round = 0; round < 10; ++round) {
+    std::vector<std::unique_ptr<Backend>> clients(kSlots);
+    std::vector<std::unique_ptr<Lease>> leases(kSlots);
+    for (auto& each : clients) each = client();
+    leases[0] = hold(*clients[0], slots("job", kSlots));
+    std::vector<std::thread> threads;
+    for (unsigned i = 1; i < kSlots; ++i) {
+      threads.emplace_back([&, i] { leases[i] = hold(*clients[i], slots("job", kSlots)); });
+    }
+    for (auto& thread : threads) thread.join();
+    for (unsigned i = 0; i < kSlots; ++i) {
+      ASSERT_TRUE(leases[i]);
+      EXPECT_TRUE(renew(*leases[i]));
+      let_finish(*clients[i]);
+    }
+    for (const auto& lease : leases) {
+      for (unsigned number = 1; number <= kSlots; ++number) {
+        if (number == lease->slot()) continue;
+        for (unsigned node = 0; node < servers.size(); ++node) {
+          EXPECT_NE(holder_of(node, number), lease->owner_id()) << number << " at " << node;
+        }
+      }
+    }
+    for (const auto& lease : leases) EXPECT_TRUE(release(*lease));
+  }
+}
+
+// One server is full of what is left from holders that have gone.
+TEST_F(RedlockSlots, WhoLosesARaceForANumberGetsAnother) {
+  start(3);
+  auto a = client();
+  auto b = client();
+  const std::array both{a.get(), b.get()};
+  for (int round = 0; round < 30; ++round) {
+    put_holder(1U << (round % 3), "0a", 1, 2);
+    put_holder(1U << (round % 3), "0b", 2, 2);
+    std::array<std::unique_ptr<Lease>, 2> leases;
+    std::array<Millis, 2> waits{};
+    std::latch start(2);
+    std::vector<std::thread> threads;
+    for (unsigned i = 0; i < 2; ++i) {
+      threads.emplace_back([&, i] {
+        start.arrive_and_wait();
+        waits[i] = time_of([&] { leases[i] = hold(*both[i], slots("job", 2)); });
+      });
+    }
+    for (auto& thread : threads) thread.join();
+    for (unsigned i = 0; i < 2; ++i) {
+      ASSERT_TRUE(leases[i]) << round;
+      EXPECT_LT(waits[i], Millis{2'000}) << round;
+    }
+    EXPECT_NE(leases[0]->slot(), leases[1]->slot());
+    for (const auto& lease : leases) EXPECT_TRUE(release(*lease));
+    for (const RedisServer& server : servers) server.command("FLUSHALL");
+  }
+}
+
 void RedlockSlots::contend(unsigned slots, unsigned contenders, int times) {
   std::vector<std::atomic<int>> inside(slots + 1);
   std::mutex mutex;

@@ -1,6 +1,7 @@
 #include "redlock_node.hpp"
 
 #include <algorithm>
+#include <set>
 
 namespace dlock::sim {
 
@@ -35,6 +36,13 @@ unsigned Node::number_of(Id id) const {
   return 0;
 }
 
+bool Node::has_no_two_numbers() const {
+  std::set<Id> seen;
+  return std::all_of(numbers_.begin(), numbers_.end(), [&](const auto& one) {
+    return !has(one.second) || seen.insert(one.second).second;
+  });
+}
+
 std::string Node::taken_by_others(Id id) const {
   std::string out(slots_, '0');
   for (const auto& [number, holder] : numbers_) {
@@ -43,10 +51,16 @@ std::string Node::taken_by_others(Id id) const {
   return out;
 }
 
+void Node::drop_numbers(Id id) {
+  std::erase_if(numbers_, [id](const auto& one) { return one.second == id; });
+}
+
 bool Node::take_number(Id id, unsigned slot) {
   if (slot == 0) return true;
   const auto at = numbers_.find(slot);
-  const bool taken = at != numbers_.end() && at->second != id && has(at->second);
+  if (at != numbers_.end() && at->second == id) return true;
+  const bool taken = at != numbers_.end() && has(at->second);
+  drop_numbers(id);
   if (taken && !bugs.gives_numbers_twice) return false;
   numbers_[slot] = id;
   return true;
@@ -62,6 +76,7 @@ bool Node::grant(Id id, Mode mode, bool wants_number, Deadline now) {
     if (mode != mode_ || mode == Mode::exclusive) return false;
     if (mode == Mode::slots && holders_.size() >= slots_) return false;
   }
+  drop_numbers(id);  // of an earlier grant
   if (mode == Mode::slots && wants_number) {
     const auto free = taken_by_others(id).find('0');
     if (free == std::string::npos) return false;
@@ -72,14 +87,13 @@ bool Node::grant(Id id, Mode mode, bool wants_number, Deadline now) {
   return true;
 }
 
-Node::Written Node::write(Id id, std::uint64_t token, unsigned slot, unsigned given, Deadline now) {
+Node::Written Node::write(Id id, std::uint64_t token, unsigned slot, Deadline now) {
   purge(now);
   Holder* ours = find(id);
   if (ours == nullptr) return Written::gone;
-  if (!take_number(id, slot)) return Written::taken;
-  if (given != slot && numbers_.contains(given) && numbers_.at(given) == id) numbers_.erase(given);
   const bool ties = counter_ == token && (ours->token == token || bugs.any_token_ties);
   if (counter_ >= token && !ties) return Written::overtaken;
+  if (!take_number(id, slot)) return Written::taken;
   counter_ = token;
   ours->token = token;
   return Written::written;

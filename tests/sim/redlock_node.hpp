@@ -24,11 +24,13 @@ class Node {
   bool grant(Id id, Mode mode, bool wants_number, Deadline now);
   /// The number that this slots holder has here; 0: none.
   unsigned number_of(Id id) const;
+  /// No slots holder has more than one number here.
+  bool has_no_two_numbers() const;
   /// Which numbers others have: "101" are 1 and 3.
   std::string taken_by_others(Id id) const;
   enum class Written { written, gone, overtaken, taken };
-  /// `slot`, `given`: as in fence.lua; 0: none.
-  Written write(Id id, std::uint64_t token, unsigned slot, unsigned given, Deadline now);
+  /// `slot`: as in fence.lua; 0: none.
+  Written write(Id id, std::uint64_t token, unsigned slot, Deadline now);
   enum class Renewed { renewed, gone, taken };
   Renewed renew(Id id, unsigned slot, Deadline now);
   bool remove(Id id, Deadline now);
@@ -67,6 +69,7 @@ class Node {
   Holder* find(Id id);
   bool has(Id id) const;
   bool take_number(Id id, unsigned slot);
+  void drop_numbers(Id id);
   Millis purge(Deadline now);
 
   const Millis ttl_;

@@ -43,12 +43,12 @@ struct Message {
   std::uint64_t round = 0;  // of the client's requests: answers to another one are stale
   std::uint64_t token = 0;
   unsigned slot = 0;
-  unsigned given = 0;  // also in the answer
   Millis rest{0};
   // The answer.
   bool yes = false;
   bool overtaken = false;
   bool number_is_taken = false;
+  unsigned given = 0;
   std::string taken;
   std::uint64_t counter = 0;
   std::uint64_t clock_ms = 0;
@@ -131,7 +131,8 @@ struct Client {
   Deadline ask_until;
   std::optional<Attempt> attempt;
   std::vector<Deadline> write_until;
-  std::vector<unsigned> given;  // numbers, by the servers
+  // With this id, and not answered: server and token.
+  std::set<std::pair<unsigned, std::uint64_t>> outstanding_writes;
   std::set<unsigned> refused_by;
   std::optional<Tally> undone;
   std::optional<Tally> renewal;
@@ -439,7 +440,6 @@ void World::send(const Client& client, Message::Op op, unsigned node, std::uint6
                         .round = client.round,
                         .token = token,
                         .slot = client.attempt ? client.attempt->slot() : client.slot,
-                        .given = client.given.empty() ? 0 : client.given[node],
                         .rest = remaining(client.valid_until, local(client))};
   deliver(What::request, message);
   // As by a client that asks again over a new connection; no client does that with an undo.
@@ -493,8 +493,7 @@ void World::serve(const Event& event) {
       break;
     case Message::Op::write: {
       op = "write";
-      const Node::Written written =
-          node.write(message.id, message.token, message.slot, message.given, now);
+      const Node::Written written = node.write(message.id, message.token, message.slot, now);
       message.yes = written == Node::Written::written;
       message.overtaken = written == Node::Written::overtaken;
       message.number_is_taken = written == Node::Written::taken;
@@ -507,6 +506,9 @@ void World::serve(const Event& event) {
       const Node::Renewed renewed = node.renew(message.id, message.slot, now);
       message.yes = renewed == Node::Renewed::renewed;
       message.number_is_taken = renewed == Node::Renewed::taken;
+      if (message.yes && message.slot != 0 && node.number_of(message.id) != message.slot) {
+        broken(Broken::wrong_number, op);
+      }
       break;
     }
     case Message::Op::again:
@@ -528,6 +530,7 @@ void World::serve(const Event& event) {
       message.yes ? "yes" : "no", ", counter ", node.counter());
   if (node.changed_foreign()) broken(Broken::foreign_key, op);
   if (node.kept_too_long()) broken(Broken::kept_too_long, op);
+  if (!node.has_no_two_numbers()) broken(Broken::wrong_number, op);
   deliver(What::answer, message);
   if (!calm() && chance(doubled_)) deliver(What::answer, message);
 }
@@ -545,6 +548,7 @@ void World::want(Client& client) {
   if (client.served_in_calm) return;
   client.id = ++ids_;
   client.leftovers.clear();
+  client.outstanding_writes.clear();
   client.tries = 0;
   client.wanted_at = now_;
   switch (setting_.use) {
@@ -573,7 +577,6 @@ void World::ask(Client& client) {
   client.asked_at = now_;
   client.attempt.emplace(setting_.nodes, client.needed, client.asked, kTtl,
                          client.mode == Mode::slots ? setting_.slots : 0);
-  client.given.assign(setting_.nodes, 0);
   client.refused_by.clear();
   client.write_until.assign(setting_.nodes, kNever);
   for (const auto& left : client.leftovers) send(client, Message::Op::undo, left.node, 0, left.id);
@@ -605,6 +608,9 @@ void World::ask_rest(Client& client) {
 }
 
 void World::on_answer(Client& client, const Message& answer) {
+  if (answer.op == Message::Op::write && answer.id == client.id) {
+    client.outstanding_writes.erase({answer.node, answer.token});
+  }
   if (answer.id != client.id || answer.round != client.round) return;
   const unsigned node = answer.node;
   switch (answer.op) {
@@ -616,7 +622,6 @@ void World::on_answer(Client& client, const Message& answer) {
         if (!client.rest_asked) return undo(client);
       } else {
         const bool counted = mutant(Mutant::fence_not_written);
-        client.given[node] = answer.given;
         client.attempt->granted(node, answer.counter - (counted ? 1 : 0), answer.clock_ms,
                                 {.given = answer.given, .taken = answer.taken});
       }
@@ -672,6 +677,7 @@ void World::write(Client& client) {
   const Deadline until = after(local(client), kNodeTimeout);
   for (const unsigned node : writers) {
     client.write_until[node] = until;
+    client.outstanding_writes.emplace(node, client.attempt->token());
     send(client, Message::Op::write, node, client.attempt->token());
   }
   arm(client, What::wrote_enough, until, client.round);
@@ -682,7 +688,8 @@ void World::write(Client& client) {
 void World::undo(Client& client) {
   say(client, "undoes: ", client.attempt->grants().count(Answer::yes), " granted, ",
       client.attempt->grants().count(Answer::no), " refused");
-  if (!is_refused(client) && !client.attempt->lacks_number()) ++verdict_.stuck;
+  const bool numberless = client.attempt->lacks_number() || client.attempt->lost_race();
+  if (!is_refused(client) && !numberless) ++verdict_.stuck;
   ++client.round;
   client.undone.emplace(setting_.nodes, setting_.nodes);
   for (unsigned node = 0; node < setting_.nodes; ++node) {
@@ -698,15 +705,18 @@ void World::undo(Client& client) {
 }
 
 void World::wait(Client& client) {
-  // An undo that got no answer may still be under way, and undo a later grant of this id.
+  // An undo that got no answer may still be under way, and undo a later grant of this id.  A token
+  // may come to such a grant, too, with another number.
   const unsigned doubts = setting_.nodes - client.undone->count(Answer::yes);
   verdict_.doubts += doubts;
-  if (doubts > 0 && !mutant(Mutant::undo_in_doubt_forgotten)) {
+  const bool is_spent = doubts > 0 || !client.outstanding_writes.empty();
+  if (is_spent && !mutant(Mutant::undo_in_doubt_forgotten)) {
     for (unsigned node = 0; node < setting_.nodes; ++node) {
       if (client.undone->at(node) != Answer::yes) client.leftovers.push_back({client.id, node});
     }
     while (client.leftovers.size() > kMostLeftovers) client.leftovers.pop_front();
     client.id = ++ids_;
+    client.outstanding_writes.clear();
   }
   ++client.round;
   const bool refused = is_refused(client);
@@ -1001,6 +1011,8 @@ const char* name_of(Broken broken) {
       return "another's grant was changed";
     case Broken::kept_too_long:
       return "kept for longer than a ttl";
+    case Broken::wrong_number:
+      return "a wrong number";
     case Broken::starved:
       return "not served in time";
   }

@@ -75,6 +75,7 @@ enum class Broken {
   early_release,  // before the job had ended
   foreign_key,    // an operation changed another's grant
   kept_too_long,  // a server kept a grant for longer than a ttl after its holder's last request
+  wrong_number,   // a slots holder has two on a server, or renewed another than was agreed on
   starved,        // a client was not served in time, with nothing failing
 };
 const char* name_of(Broken broken);

@@ -68,6 +68,7 @@ TEST(RedisBallot, SplitVotesMeetAtTheFirstThatAnswersWhateverItSays) {
   EXPECT_EQ(of_five({granted(), held_by("a"), {}, held_by("b"), {}}).meeting_point(), 3u);
   EXPECT_EQ(of_five({granted(), held_by("a"), {}, {}, granted()}).meeting_point(), 4u);
   EXPECT_EQ(of_five({}).meeting_point(), 1u);
+  EXPECT_EQ(of_five({granted(), held_by("a"), {}, held_by("b"), {}}).meeting_point(true), 0u);
 }
 
 TEST(RedisBallot, AVoteThatIsTakenBackCountsNoMore) {

@@ -80,7 +80,7 @@ void Attempt::taken(unsigned node) {
 }
 
 bool Attempt::lacks_number() const {
-  return number_was_taken_ || (slots_ > 0 && slot_ == 0 && !writes_itself() && grants_.reached());
+  return slots_ > 0 && slot_ == 0 && !writes_itself() && grants_.reached();
 }
 
 void Attempt::overtaken(std::uint64_t counter, std::uint64_t random) {

@@ -63,9 +63,11 @@ class Attempt {
   std::uint64_t token() const { return token_; }
   /// 0: none is free on a majority of the servers, or it needs none.
   unsigned slot() const { return slot_; }
-  /// A majority has granted the lock, but all numbers are taken: either others hold all of them, or
-  /// others try to get the same one at this moment.
+  /// A majority has granted the lock, but no number is free on one: others hold all of them.
   bool lacks_number() const;
+  /// The number was free, but some server had it for another by the time of the second round.
+  /// Others may be free all the same.
+  bool lost_race() const { return number_was_taken_; }
   /// Those that have granted the lock and have not been asked to write this token.  Marks them as
   /// asked.
   std::vector<unsigned> writers();

@@ -36,9 +36,10 @@ bool Ballot::is_better_head(unsigned node, unsigned other) const {
   return node == head_ || (other != head_ && ranks_[node] < ranks_[other]);
 }
 
-unsigned Ballot::meeting_point() const {
+unsigned Ballot::meeting_point(bool that_grants) const {
   std::optional<unsigned> first;
   for (unsigned node = 0; node < votes_.size(); ++node) {
+    if (that_grants && !grants(node)) continue;
     if (votes_[node] && (!first || ranks_[node] < ranks_[*first])) first = node;
   }
   return first.value_or(head_);

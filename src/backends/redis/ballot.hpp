@@ -35,8 +35,9 @@ class Ballot {
   /// there, or what several have got that ask at this moment: that is in nobody's way.
   Refusal common_refusal() const;
 
-  /// Where those meet whose votes were split.
-  unsigned meeting_point() const;
+  /// Where those meet whose votes were split.  `that_grants`: a server that has granted it, since
+  /// what the others refuse for may be left from holders that have gone.
+  unsigned meeting_point(bool that_grants = false) const;
 
   /// A server that refuses because of a client that asks by another list than `list`.
   std::optional<unsigned> with_another_list(std::string_view list) const;

@@ -145,13 +145,12 @@ Result<Vote> Node::try_acquire(const Request& request, const std::string& record
 }
 
 Result<Written> Node::write_agreed(const Request& request, const std::string& record,
-                                   const Agreed& agreed, unsigned given, Deadline deadline,
-                                   Cancel cancel) {
+                                   const Agreed& agreed, Deadline deadline, Cancel cancel) {
   const Names its = names(request.key);
   const auto reply =
       run(kFence, "*:", its, {},
           {request.owner.id, mode_text(request.mode, request.slots), std::to_string(agreed.token),
-           seated(with_slot(record, agreed.slot)), slot_text(agreed.slot), slot_text(given)},
+           seated(with_slot(record, agreed.slot)), slot_text(agreed.slot)},
           deadline, cancel);
   if (!reply) return reply.error();
   const Reply& answer = reply.value();

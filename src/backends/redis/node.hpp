@@ -119,11 +119,10 @@ class Node {
   /// `record` without a fence.
   Result<Vote> try_acquire(const Request& request, const std::string& record, const Try& how,
                            Deadline deadline, Cancel cancel);
-  /// For one of several servers; `record` without a fence and a slot.  `given`: the number that
-  /// this server has given us, which it takes back if it is another.
+  /// For one of several servers; `record` without a fence and a slot.  A number that this server
+  /// has given us goes back if it is another.
   Result<Written> write_agreed(const Request& request, const std::string& record,
-                               const Agreed& agreed, unsigned given, Deadline deadline,
-                               Cancel cancel);
+                               const Agreed& agreed, Deadline deadline, Cancel cancel);
   /// `agreed.token`: to be added to the record of one of several servers.
   Result<Extension> extend(const Request& request, const std::string& record, const Agreed& agreed,
                            Deadline deadline, Cancel cancel);

@@ -114,8 +114,10 @@ Cluster::End Round::ask(const std::vector<unsigned>& nodes) {
     // is. In this order: either we see the token, or it is seen that we have granted.
     flags->granted[number] = true;
     if (const std::uint64_t token = flags->token; token != 0) {
-      (void)node.write_agreed(request, record, {token, flags->slot}, vote->numbers.given,
-                              after(Clock::now(), timeout), stop);
+      flags->outstanding[number] = true;
+      const auto written = node.write_agreed(request, record, {token, flags->slot},
+                                             after(Clock::now(), timeout), stop);
+      if (written || node.connection() != 0) flags->outstanding[number] = false;
     }
     return vote;
   };
@@ -202,13 +204,15 @@ void Round::note_write(unsigned node, std::uint64_t token, Result<Written>& answ
 void Round::ask_to_write(Cluster::Answers<Written>& written, unsigned node, std::uint64_t token,
                          Deadline deadline) {
   asked_to_write_[node] = token;
-  const auto& vote = ballot_.at(node);
-  written.ask(node,
-              [request = question_.request, record = question_.record,
-               agreed = Agreed{token, attempt_.slot()}, given = vote ? vote->numbers.given : 0,
-               deadline](Node& its, unsigned, Cancel stop) {
-                return its.write_agreed(request, record, agreed, given, deadline, stop);
-              });
+  written.ask(node, [request = question_.request, record = question_.record,
+                     agreed = Agreed{token, attempt_.slot()}, flags = flags_,
+                     deadline](Node& its, unsigned number, Cancel stop) {
+    // Not answered, it may come to a later attempt with this id.  An earlier token may, too.
+    const bool was_outstanding = flags->outstanding[number].exchange(true);
+    auto answer = its.write_agreed(request, record, agreed, deadline, stop);
+    if (answer || its.connection() != 0) flags->outstanding[number] = was_outstanding;
+    return answer;
+  });
 }
 
 // Those that have granted it just when the majority was there.  Nobody waits for their answers.
@@ -327,15 +331,18 @@ bool Round::is_settled() const {
 
 RoundResult Round::not_held() const {
   RoundResult out;
-  out.lacks_number = attempt_.lacks_number();
+  const bool lost_race = attempt_.lost_race();
+  out.lacks_number = lost_race || attempt_.lacks_number();
   // Where all numbers are taken, whoever leaves a server that is full calls us.  Where no server is
-  // full, nobody would.
+  // full, nobody would.  Nor where a number is free: what fills a server may be left from holders
+  // that have gone, so after a race we ask again.
   const std::vector<unsigned> all = cluster_.all();
   const bool somebody_refuses =
       out.lacks_number ? std::any_of(all.begin(), all.end(),
                                      [this](unsigned node) { return ballot_.refuses(node); })
                        : attempt_.grants().count(Tally::Answer::no) > 0;
-  const bool waits = is_settled() || (somebody_refuses && (out.lacks_number || !question_.meets));
+  const bool waits =
+      !lost_race && (is_settled() || (somebody_refuses && (out.lacks_number || !question_.meets)));
   out.kind = waits ? RoundResult::Kind::refused : RoundResult::Kind::split;
   const Ballot::Refusal refusal = ballot_.common_refusal();
   out.by_most = refusal.denies;
@@ -343,7 +350,7 @@ RoundResult Round::not_held() const {
   out.other_list = ballot_.with_another_list(cluster_.list()).has_value();
   out.head = question_.head;
   if (out.kind == RoundResult::Kind::split) {
-    out.head = ballot_.meeting_point();
+    out.head = ballot_.meeting_point(lost_race);
   } else if (!yields_ && (out.by_most || !ballot_.refuses(question_.head))) {
     out.head = refusal.head;
   }

@@ -145,8 +145,9 @@ local function holders(slots)
 end
 
 -- The number that we have here, or the lowest that is free; and which others have.  Only for living
--- members: call purge() before.  Costs as much as there are members, not numbers.
-local function numbers_of(slots)
+-- members: call purge() before.  What is left of an earlier grant of ours would be alive again with
+-- us: it goes.  Costs as much as there are members, not numbers.
+local function numbers_of(slots, was_member)
   if redis.call('TYPE', owner).ok ~= 'hash' then return 1, '' end
   local is_member, has, taken, most = {}, {}, {}, 0
   for _, member in ipairs(redis.call('ZRANGE', lock, 0, -1)) do is_member[member] = true end
@@ -156,7 +157,7 @@ local function numbers_of(slots)
     for i = 1, #found, 2 do
       local number, holder = tonumber(string.sub(found[i], 2)), found[i + 1]
       if holder == id then
-        ours = number
+        if was_member then ours = number else redis.call('HDEL', owner, found[i]) end
       elseif is_member[holder] then
         has[number] = true
         most = math.max(most, number)
@@ -174,6 +175,7 @@ local function take_part()
   local slots = tonumber(string.sub(mode, 2)) or math.huge
   local kind = redis.call('TYPE', lock).ok
   local held = kind == 'zset' and held_mode()
+  local was_member = false
   if held then
     purge(now)
     kind = redis.call('TYPE', lock).ok
@@ -185,7 +187,8 @@ local function take_part()
       end
       return refused('held', redis.call('PTTL', lock))
     end
-    if redis.call('ZSCORE', lock, id) then  -- granted before, the answer got lost
+    was_member = redis.call('ZSCORE', lock, id)
+    if was_member then  -- granted before, the answer got lost
       local twin = twin_of(node)
       if twin then return {0, 'twin', twin} end
       redis.call('ZREM', lock, id)
@@ -211,7 +214,7 @@ local function take_part()
   end
   local number, taken
   if letter(mode) == 'n' then
-    number, taken = numbers_of(slots)
+    number, taken = numbers_of(slots, was_member)
     if not number then  -- some members have two
       return refused('held', redis.call('PTTL', lock))
     end

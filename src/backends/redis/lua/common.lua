@@ -89,13 +89,26 @@ local function twin_of(node)
   return number ~= node and number or nil
 end
 
--- Gives slots holder `id` the number; false: another holder has it here.  '': of no slots, or of a
--- client that knows no number.
+-- Takes the numbers from slots holder `id` that it has here.
+local function drop_numbers()
+  local cursor, found = '0', nil
+  repeat
+    cursor, found = unpack(redis.call('HSCAN', owner, cursor, 'MATCH', '#*', 'COUNT', 5000))
+    for i = 1, #found, 2 do
+      if found[i + 1] == id then redis.call('HDEL', owner, found[i]) end
+    end
+  until cursor == '0'
+end
+
+-- Gives slots holder `id` the number in place of any other; false: another holder has it here, and
+-- `id` has none then, so that it blocks none that it does not use.  '': of no slots, or of a client
+-- that knows no number.
 local function take_number(number, now)
   if number == '' then return true end
   local field = '#' .. number
   local holder = redis.call('HGET', owner, field)
   if holder == id then return true end
+  drop_numbers()
   local expires = holder and redis.call('ZSCORE', lock, holder)
   if expires and tonumber(expires) > now then return false end
   redis.call('HSET', owner, field, id)
