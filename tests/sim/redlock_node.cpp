@@ -82,6 +82,7 @@ bool Node::grant(Id id, Mode mode, bool wants_number, Deadline now) {
     if (free == std::string::npos) return false;
     numbers_[static_cast<unsigned>(free) + 1] = id;
   }
+  again_ = counter_ == 0 || (again_ && !holders_.empty());
   mode_ = mode;
   holders_.push_back({.id = id, .expires = ms + ttl_, .asked = ms});
   return true;
@@ -128,7 +129,9 @@ bool Node::give_again(Id id, Mode mode, std::uint64_t token, unsigned slot, Mill
     changed_foreign_ = true;
     holders_.clear();
   }
-  if (counter_ >= token && !bugs.gives_again_what_is_taken) return false;
+  purge(now);
+  const bool shares = mode != Mode::exclusive && !holders_.empty() && again_;
+  if (counter_ >= token && !shares && !bugs.gives_again_what_is_taken) return false;
   if (!grant(id, mode, false, now)) return false;
   if (!take_number(id, slot)) {
     remove(id, now);
@@ -138,6 +141,7 @@ bool Node::give_again(Id id, Mode mode, std::uint64_t token, unsigned slot, Mill
   ours.expires -= ttl_ - rest;
   ours.token = token;
   counter_ = std::max(counter_, token);
+  again_ = true;
   return true;
 }
 

@@ -77,6 +77,7 @@ class Node {
   std::map<unsigned, Id> numbers_;  // counts only as long as that is a holder
   Mode mode_ = Mode::exclusive;
   std::vector<Holder> holders_;
+  bool again_ = false;  // '@again' of again.lua
   std::uint64_t counter_ = 0;
   bool changed_foreign_ = false;
   bool kept_too_long_ = false;

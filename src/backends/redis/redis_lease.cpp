@@ -214,8 +214,10 @@ Result<void> RedisLease::extend(Millis ttl, WaitFor servers, Deadline deadline, 
         }
         const Deadline until = single ? deadline : after(Clock::now(), timeout);
         auto answer = node.extend(request, record, agreed, until, stop);
-        const bool forgot =
-            answer && !answer->ours && answer->why.empty() && answer->found == "none";
+        // Of several holders another may be back already.
+        const bool shares = request.mode != Mode::exclusive;
+        const bool forgot = answer && !answer->ours && answer->why.empty() &&
+                            (answer->found == "none" || (shares && answer->found == "zset"));
         (*forgetful)[number] = forgot && !answer->twin;
         return answer;
       },

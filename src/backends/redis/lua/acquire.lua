@@ -60,8 +60,8 @@ local function granted(number, taken)
   if mode == 'x' then
     redis.call('SET', owner, record, 'PX', ttl)
   else
-    if redis.call('TYPE', owner).ok ~= 'hash' then redis.call('DEL', owner) end
     redis.call('HSET', owner, '@mode', mode, id, record)
+    if node ~= '' and fence == 0 then redis.call('HSET', owner, '@again', '') end  -- see again.lua
     if number then redis.call('HSET', owner, '#' .. number, id) end
     redis.call('PEXPIRE', owner, redis.call('PTTL', lock))
     redis.call('DEL', KEYS[5])
@@ -148,7 +148,6 @@ end
 -- members: call purge() before.  What is left of an earlier grant of ours would be alive again with
 -- us: it goes.  Costs as much as there are members, not numbers.
 local function numbers_of(slots, was_member)
-  if redis.call('TYPE', owner).ok ~= 'hash' then return 1, '' end
   local is_member, has, taken, most = {}, {}, {}, 0
   for _, member in ipairs(redis.call('ZRANGE', lock, 0, -1)) do is_member[member] = true end
   local cursor, found, ours = '0', nil, nil
@@ -212,6 +211,8 @@ local function take_part()
       if called and called ~= entry then return refused('turn', 500) end
     end
   end
+  -- What is left of a lock that was deleted.
+  if kind == 'none' and redis.call('EXISTS', owner) == 1 then redis.call('DEL', owner) end
   local number, taken
   if letter(mode) == 'n' then
     number, taken = numbers_of(slots, was_member)

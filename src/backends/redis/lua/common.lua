@@ -4,6 +4,7 @@
 --   KEYS[2] the counter of grants: the last fencing token
 --   KEYS[3] who holds    a STRING, the record of the exclusive holder; or a HASH, id -> record, and
 --                        '@mode' -> 's' or 'n3'.  A lock without it was taken by another program.
+--                        '@again': this server had no counter, or a smaller one, see again.lua.
 --                        Of slots also number -> id: '#2' -> '0f3a...'.  The number is taken only as
 --                        long as the lock has that id: a number of a holder that has gone is free.
 --   KEYS[4] the queue    a ZSET, mode letter and id of a waiter ('x:0f3a...') -> when it came, in us
