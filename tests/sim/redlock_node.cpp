@@ -92,6 +92,7 @@ Node::Written Node::write(Id id, std::uint64_t token, unsigned slot, Deadline no
   purge(now);
   Holder* ours = find(id);
   if (ours == nullptr) return Written::gone;
+  if (bugs.takes_the_number_first && !take_number(id, slot)) return Written::taken;
   const bool ties = counter_ == token && (ours->token == token || bugs.any_token_ties);
   if (counter_ >= token && !ties) return Written::overtaken;
   if (!take_number(id, slot)) return Written::taken;

@@ -50,6 +50,7 @@ class Node {
     bool any_token_ties = false;
     bool gives_again_what_is_taken = false;
     bool gives_numbers_twice = false;
+    bool takes_the_number_first = false;
   };
   Bugs bugs;
 

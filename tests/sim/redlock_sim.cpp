@@ -301,6 +301,13 @@ INSTANTIATE_TEST_SUITE_P(
                                                    .crashes = Crashes::forget_for_a_ttl})},
         // An undo that was given up lands later, and takes a grant that was counted.
         {"undo_in_doubt_forgotten", Broken::jobs, with(Mutant::undo_in_doubt_forgotten)},
+        // So was a token, which lands in a later attempt that has another number.
+        {"number_before_the_token", Broken::jobs,
+         with(Mutant::number_before_the_token,
+              {.nodes = 3, .clients = 6, .use = Use::slots, .slots = 3, .many_heads = true})},
+        {"write_in_doubt_forgotten", Broken::jobs,
+         with(Mutant::write_in_doubt_forgotten,
+              {.nodes = 3, .clients = 6, .use = Use::slots, .slots = 3, .many_heads = true})},
         {"again_whatever_is_there", Broken::foreign_key,
          with(Mutant::again_whatever_is_there, {.crashes = Crashes::forget_for_a_ttl})},
         // Not mutants: what Redlock cannot stand, as CAVEATS in the man page says.

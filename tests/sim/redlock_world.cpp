@@ -298,7 +298,8 @@ World::World(const Setting& setting, std::uint64_t seed, const Watch& watch)
                       .renews_any = mutant(Mutant::renews_without_comparing),
                       .any_token_ties = mutant(Mutant::fence_of_anybody_ties),
                       .gives_again_what_is_taken = mutant(Mutant::again_whatever_is_there),
-                      .gives_numbers_twice = mutant(Mutant::numbers_given_twice)};
+                      .gives_numbers_twice = mutant(Mutant::numbers_given_twice),
+                      .takes_the_number_first = mutant(Mutant::number_before_the_token)};
   }
   for (unsigned node = 0; node < setting.dead; ++node) servers_[node].down = true;
   if (calm()) return;
@@ -709,7 +710,10 @@ void World::wait(Client& client) {
   // may come to such a grant, too, with another number.
   const unsigned doubts = setting_.nodes - client.undone->count(Answer::yes);
   verdict_.doubts += doubts;
-  const bool is_spent = doubts > 0 || !client.outstanding_writes.empty();
+  const bool writes_in_doubt = !client.outstanding_writes.empty() &&
+                               !mutant(Mutant::write_in_doubt_forgotten) &&
+                               !mutant(Mutant::number_before_the_token);
+  const bool is_spent = doubts > 0 || writes_in_doubt;
   if (is_spent && !mutant(Mutant::undo_in_doubt_forgotten)) {
     for (unsigned node = 0; node < setting_.nodes; ++node) {
       if (client.undone->at(node) != Answer::yes) client.leftovers.push_back({client.id, node});

@@ -28,6 +28,8 @@ enum class Mutant {
   numbers_given_twice,
   renewal_without_the_number,
   undo_in_doubt_forgotten,
+  write_in_doubt_forgotten,
+  number_before_the_token,
   again_whatever_is_there,
 };
 
