@@ -264,6 +264,30 @@ TEST_F(RedlockSlots, ServersMayForgetOneAfterAnother) {
   }
 }
 
+TEST_F(RedlockSlots, AHolderThatComesToAnEmptyServerKeepsNobodyOut) {
+  start(3);
+  auto a = client();
+  for (const bool shares : {false, true}) {
+    const auto wanted = [&] { return shares ? shared("job") : slots("job", 4); };
+    std::array<std::unique_ptr<Lease>, 4> leases;
+    for (unsigned i = 0; i < 3; ++i) leases[i] = hold(*a, wanted());
+    let_finish(*a);
+    flush(0b00001);
+    leases[3] = hold(*a, wanted());
+    EXPECT_TRUE(eventually([&] {
+      bool all = true;
+      for (const auto& lease : leases) {
+        all = renew(*lease) && all;
+        const std::string its = servers[0].command("ZSCORE", names("job").lock, lease->owner_id());
+        all = its != "(nil)" && its != "" && all;
+      }
+      return all;
+    }));
+    for (const auto& lease : leases) EXPECT_TRUE(release(*lease));
+    for (const RedisServer& server : servers) server.command("FLUSHALL");
+  }
+}
+
 // Of a server that was given them again, too: what an operator deletes does not come back.
 TEST_F(RedlockSlots, WhatIsDeletedIsNotGivenAgain) {
   start(3);
