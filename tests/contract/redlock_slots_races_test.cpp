@@ -8,6 +8,7 @@
 #include <mutex>
 #include <thread>
 
+#include "backends/redis/node.hpp"
 #include "redlock_slots_fixture.hpp"
 
 namespace dlock::test {
@@ -17,6 +18,34 @@ class RedlockSlotsRaces : public RedlockSlots {
  protected:
   void contend(unsigned slots, unsigned contenders, int times);
 };
+
+// It is of an earlier attempt with the same id, and wants another number.
+TEST_F(RedlockSlotsRaces, ATokenThatComesLateChangesNoNumber) {
+  using redis::Written;
+  const redis::Address address{.host = {"127.0.0.1", static_cast<std::uint16_t>(servers[0].port())},
+                               .shown = "redis"};
+  redis::Node node(address, std::string(redis::kDefaultPrefix), redis::Seat{.list = "aa"});
+  const Request wanted = slots("job", 3);
+  const std::string record = R"({"id":")" + wanted.owner.id + R"("})";
+  const auto vote = node.try_acquire(
+      wanted, record, {.turn = redis::Turn::once, .wants_number = true}, soon(), Cancel());
+  ASSERT_TRUE(vote);
+  EXPECT_EQ(vote.value().numbers.given, 1u);
+  const auto write = [&](const redis::Agreed& agreed) {
+    const auto written = node.write_agreed(wanted, record, agreed, soon(), Cancel());
+    EXPECT_TRUE(written);
+    return written ? written.value().kind : Written::Kind::gone;
+  };
+  EXPECT_EQ(write({.token = 200, .slot = 1}), Written::Kind::written);
+  EXPECT_EQ(write({.token = 110, .slot = 2}), Written::Kind::overtaken);
+  EXPECT_EQ(holder_of(0, 1), wanted.owner.id);
+  EXPECT_EQ(holder_of(0, 2), "(nil)");
+  // What another has is not taken, and the one that we had goes back.
+  put_holder(0b00001, "0f", 3);
+  EXPECT_EQ(write({.token = 300, .slot = 3}), Written::Kind::taken);
+  EXPECT_EQ(holder_of(0, 1), "(nil)");
+  EXPECT_EQ(holder_of(0, 3), "0f");
+}
 
 // Who started together, and failed at first, has nothing left of that.
 TEST_F(RedlockSlotsRaces, EachHasItsNumberAndNoOther) {
