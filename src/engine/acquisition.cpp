@@ -233,8 +233,8 @@ Result<HeldLocks> Acquisition::run() {
                       : was_lost ? lost_while_waiting(losses.front(), again)
                                  : explain(got.error());
     (void)held.release(Cancel(link_.fd()), after(Clock::now(), kFarewell));
-    for (auto& backend : backends_) backend.reset();  // a renewal that hangs may still use its
     if (!again) return why;
+    for (auto& backend : backends_) backend.reset();  // a renewal that hangs may still use its
     util::log(Level::warning, why.message);
     util::wait_readable(link_.fd(), after(Clock::now(), util::jitter(kBeforeStartingAgain)));
   }

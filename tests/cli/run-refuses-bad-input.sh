@@ -89,8 +89,8 @@ expect_status 0 "$DLOCK" run -b "$other" -k job -- test -k=x = -k=x         # ar
 bad '--backend: bad database "x"' -b redis://h/x --prefix ab
 
 # Numbers and choices.
-for number in 0 1001 x -1 1.5 '' 99999999999999999999 0x2; do
-  bad "--slots: \"$number\" is not a number from 1 to 1000" --slots "$number"
+for number in 0 1025 x -1 1.5 '' 99999999999999999999 0x2; do
+  bad "--slots: \"$number\" is not a number from 1 to 1024" --slots "$number"
 done
 for number in 256 x -1 1.5 '' 99999999999999999999 ' 1'; do
   bad "--conflict-exit-code: \"$number\" is not a number from 0 to 255" -E "$number"
@@ -183,4 +183,4 @@ for key in "$long" ' ' '.' '..' 'a/b' $'\u202e' '*?[]' "';--" '-n' '%2F' $'\U1F5
   "$DLOCK" run -n "--key=$key" --ttl 24h --kill-after 1 -E 0 -- true 2>err ||
     fail "a good key is refused: $key ($(<err))"
 done
-"$DLOCK" run -k slots --slots 1000 --ttl 1 -E 255 --wait 0 --label '' --max-hold 0 -- true
+"$DLOCK" run -k slots --slots 1024 --ttl 1 -E 255 --wait 0 --label '' --max-hold 0 -- true

@@ -94,6 +94,7 @@ class FaultyLease final : public Lease {
   const std::string& owner_id() const override { return wrapped_->owner_id(); }
   std::optional<Millis> granted_ttl() const override { return wrapped_->granted_ttl(); }
   std::optional<std::uint64_t> fence() const override { return wrapped_->fence(); }
+  std::optional<unsigned> slot() const override { return wrapped_->slot(); }
   Deadline valid_until() const override { return wrapped_->valid_until(); }
   int event_fd() override { return wrapped_->event_fd(); }
   bool has_news() override { return wrapped_->has_news(); }
