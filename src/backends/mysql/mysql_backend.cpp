@@ -23,6 +23,7 @@ using util::in_quotes;
 
 constexpr std::size_t kLongestReason = 4'000;
 constexpr unsigned kMostTriesToLook = 10;
+constexpr unsigned kInterrupted = 1317;
 
 class MysqlBackend final : public Backend {
  public:
@@ -90,8 +91,11 @@ Result<Reply> MysqlBackend::ask(std::string_view key, const Text& text, Deadline
       connection_.reset();  // it was closed while nobody used it
       continue;
     }
-    // A deadlock with a renewal, say.
-    if (is_passing(reply.code) && tries < most_tries && Clock::now() < deadline) {
+    // A deadlock with a renewal, say.  On a cluster, a statement that collides with one of another
+    // server may end as one that was interrupted.
+    const bool passes =
+        is_passing(reply.code) || (reply.code == kInterrupted && most_tries > kMostTriesToLook);
+    if (passes && tries < most_tries && Clock::now() < deadline) {
       (void)connection_->ask("ROLLBACK", deadline, Cancel());
       if (tries < kMostTriesToLook || pause_briefly(deadline, Cancel())) continue;
     }
