@@ -175,6 +175,8 @@ class GaleraService final : public Service {
   explicit GaleraService(const std::string& method)
       : method_(method), database_("contract" + std::to_string(++services_)) {
     cluster_->server(0).ask("CREATE DATABASE " + database_);
+    // Until the other one has it, too.
+    cluster_->server(1).ask("SET SESSION wsrep_sync_wait = 15; SELECT 1");
   }
   ~GaleraService() override { cluster_->server(0).ask("DROP DATABASE " + database_); }
   const Traits& traits() const override { return find_backend("mysql-" + method_)->traits; }
