@@ -18,6 +18,8 @@ leave() {
   wait "$taker" || true
 }
 
+at_exit() { [[ -z ${taker-} ]] || pkill -P "$taker" || true; }
+
 for mode in exclusive shared; do
   taken "--$mode"
   "$DLOCK" show --json job >out
@@ -28,7 +30,8 @@ lock = json.load(open(name))
 assert (lock['mode'], lock['slots'], lock['waiters']) == (mode, 1, []), lock
 assert lock['holders'] == [dict(id=None, host=host, pid=int(taker), user=user, command='flock',
                                 label=None, acquired_at=None, held_ms=None, expires_in_ms=None,
-                                expires_at=None, fence=None, foreign='flock')], lock
+                                expires_at=None, fence=None, slot=None,
+                                foreign='flock')], lock
 PY
   assert_equal "KEY PID TAKEN BY job $taker flock" "$("$DLOCK" list -o key,pid,foreign | xargs)" "the list"
   "$DLOCK" show job >out
