@@ -35,10 +35,6 @@ using util::Level;
 // Of a service that goes on taking away what it has granted.
 constexpr Millis kBeforeStartingAgain{500};
 
-Millis since(Deadline instant) {
-  return std::chrono::duration_cast<Millis>(Clock::now() - instant);
-}
-
 // Places in the list of keys, in the order in which these are taken.
 std::vector<std::size_t> order_of(const std::vector<std::string>& keys) {
   std::vector<std::size_t> out(keys.size());

@@ -37,10 +37,6 @@ using util::Level;
 constexpr Millis kFrontAnswers{5'000};
 constexpr int kMostRounds = 64;  // of answers to runs below, before anything else is looked at
 
-Millis since(Deadline instant) {
-  return std::chrono::duration_cast<Millis>(Clock::now() - instant);
-}
-
 sigset_t only(int sig) {
   sigset_t out;
   sigemptyset(&out);

@@ -29,6 +29,9 @@ constexpr Deadline after(Deadline from, Millis duration) {
   return kNever - from <= duration ? kNever : from + duration;
 }
 
+/// How long ago that was, in whole milliseconds.
+Millis since(Deadline instant);
+
 /// What is left until `deadline`, rounded up to whole milliseconds; zero once it has passed.
 Millis remaining(Deadline deadline, Deadline now = Clock::now());
 

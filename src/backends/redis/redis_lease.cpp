@@ -123,7 +123,7 @@ std::string RedisLease::record(Millis ttl) const {
              .slots = request_.slots,
              .acquired_at = acquired_at_,
              .ttl = ttl,
-             .held = std::chrono::duration_cast<Millis>(Clock::now() - asked_),
+             .held = since(asked_),
              .fence = single() ? fence() : std::nullopt,
              .slot = slot()};
   return format_record(out);
