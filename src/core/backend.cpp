@@ -35,12 +35,33 @@ std::optional<Mode> parse_mode(std::string_view name) {
   return std::nullopt;
 }
 
+std::string_view kind_name(Owner::Kind kind) {
+  return kind == Owner::Kind::acquire ? "acquire" : "run";
+}
+
+Error taken_away(std::string_view where, std::string_view key, std::string_view why) {
+  const bool in_order = why.starts_with(kGivenBack);
+  if (in_order) why.remove_prefix(kGivenBack.size());
+  return {.code = Errc::lost,
+          .message = (where.empty() ? "" : std::string(where) + ": ") +
+                     util::in_quotes(std::string(key)) +
+                     (in_order ? " was given back by " : " was force-released by ") +
+                     (why.empty() ? "somebody" : util::printable(std::string(why))),
+          .in_order = in_order};
+}
+
 std::string Backend::location_of(std::string_view) const { return location(); }
 
 Result<Listing> Backend::list_reachable(std::string_view prefix, Deadline deadline) {
   auto locks = list(prefix, deadline);
   if (!locks) return locks.error();
   return Listing{std::move(*locks), {}};
+}
+
+Result<std::unique_ptr<Lease>> Backend::resume(const LockInfo&, const LockInfo::Holder&, Millis,
+                                               Deadline) {
+  return Error{Errc::unsupported,
+               location() + ": a lock of this backend ends with the process that acquired it"};
 }
 
 Result<std::uint64_t> Backend::take_numbers(std::string_view, std::uint64_t, Deadline) {

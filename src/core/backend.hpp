@@ -29,6 +29,9 @@ std::optional<Mode> parse_mode(std::string_view name);
 
 /// Who holds or wants a lock, as `dlock show` prints it on another machine.
 struct Owner {
+  /// Which command of dlock took it.  What `acquire` took is given back by its token.
+  enum class Kind { run, acquire };
+
   std::string id;  // 128 random bits in hex, new for every acquire; see Lease::owner_id()
   std::string host;
   std::int64_t pid = 0;  // of the process that the user started; 0: no process keeps the lock
@@ -36,7 +39,12 @@ struct Owner {
   std::string command;               // argv[0] only: the arguments may hold secrets
   std::optional<std::string> label;  // --label
   bool ended = false;                // the command has ended: the lock is kept for --min-hold
+  Kind kind = Kind::run;
+  std::optional<Millis> lease;  // nobody keeps it: for so long it was taken, and is renewed
 };
+
+/// "run", "acquire": as written in records and JSON.
+std::string_view kind_name(Owner::Kind kind);
 
 struct Request {
   std::string key;  // passed check_key(); a backend maps it into its namespace
@@ -52,6 +60,13 @@ bool modes_mix(Mode a, unsigned a_slots, Mode b, unsigned b_slots);
 
 /// Errc::conflict: the key is held in a mode that cannot be mixed with the request; names both.
 Error mode_conflict(const Request& request, Mode held, unsigned held_slots);
+
+/// How `why` of force_release() begins where a lock is not broken: somebody who has its token, and
+/// does not reach whoever keeps it, gives it back.
+inline constexpr std::string_view kGivenBack = "@given back by ";
+
+/// What its holder is told of a lock that force_release() took.  `where` is the server, or "".
+Error taken_away(std::string_view where, std::string_view key, std::string_view why);
 
 /// One lock as others see it.
 struct LockInfo {
@@ -231,13 +246,23 @@ class Backend {
   /// Takes the lock from the holder `owner_id`, and from no other: an operator who looked a moment
   /// too early must not break the lock of whoever came next.  That holder's keeper learns of it as
   /// Errc::lost, with `why` in the message, at once through event_fd() or at its next renewal;
-  /// `why` begins with who does it: "root on ops-1 (pid 12): the disk is full".
+  /// `why` begins with who does it: "root on ops-1 (pid 12): the disk is full".  If it begins with
+  /// kGivenBack, the error is no loss but in_order: somebody who has its token gives it back.
   /// Where Traits::ends_on is process_exit, only the holder can let go: the lock is free when it
   /// has called release(), which is waited for until the deadline; Errc::unreachable if by then its
   /// renew() has not even failed.
   /// False: it was gone already.
   virtual Result<bool> force_release(std::string_view key, std::string_view owner_id,
                                      std::string_view why, Deadline deadline) = 0;
+
+  /// The lease of `holder`, which inspect() has shown among those of `lock`, for a process that did
+  /// not acquire it: whoever did has destroyed its Lease.  To be renewed, by `ttl`, or to be
+  /// released, as any other one; that tells whether it is held still, and nothing is promised of
+  /// valid_until() before.  Waiters are woken by its release as by any other one.
+  /// Only where Traits::ends_on is ttl; elsewhere Errc::unsupported.
+  virtual Result<std::unique_ptr<Lease>> resume(const LockInfo& lock,
+                                                const LockInfo::Holder& holder, Millis ttl,
+                                                Deadline deadline);
 
   /// Takes `count` numbers (1 or more) of the counter `name`, which passed check_key(), in one
   /// step; returns the first, the others follow it.  Numbers begin with 1, and nobody ever gets one

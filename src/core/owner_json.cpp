@@ -6,6 +6,12 @@ namespace dlock {
 
 using nlohmann::json;
 
+namespace {
+
+constexpr Millis kLongestTtl{24 * 3'600'000};  // as --ttl has it
+
+}  // namespace
+
 std::string cut_text(std::string_view text) {
   constexpr std::size_t kMost = 2'000;
   return std::string(text.substr(0, kMost));
@@ -39,6 +45,8 @@ json owner_to_json(const Owner& owner) {
               {"command", cut_text(owner.command)}};
   if (owner.label) object["label"] = cut_text(*owner.label);
   if (owner.ended) object["ended"] = true;
+  if (owner.kind != Owner::Kind::run) object["kind"] = kind_name(owner.kind);
+  if (owner.lease) object["lease_ms"] = owner.lease->count();
   return object;
 }
 
@@ -51,6 +59,9 @@ Owner owner_from_json(const json& object) {
   owner.command = text_of(object, "command");
   if (object.contains("label")) owner.label = text_of(object, "label");
   owner.ended = object.value("ended", json()) == true;
+  if (text_of(object, "kind") == kind_name(Owner::Kind::acquire)) owner.kind = Owner::Kind::acquire;
+  const std::int64_t lease = number_of(object, "lease_ms");
+  if (lease > 0 && Millis{lease} <= kLongestTtl) owner.lease = Millis{lease};
   return owner;
 }
 

@@ -12,8 +12,8 @@
 
 namespace dlock {
 
-/// {id, host, pid, user, command, label?, ended?}, each text cut to 2,000 bytes: what an owner is
-/// called is up to its machine, and a record must stay small.
+/// {id, host, pid, user, command, label?, ended?, kind?, lease_ms?}, each text cut to 2,000 bytes:
+/// what an owner is called is up to its machine, and a record must stay small.
 nlohmann::json owner_to_json(const Owner& owner);
 /// Takes what is there and of the right type.
 Owner owner_from_json(const nlohmann::json& object);

@@ -23,8 +23,9 @@ enum class Errc {
 
 struct Error {
   Errc code;
-  std::string message;   // lower case, no full stop, names the server or path; never a secret
-  bool is_full = false;  // unreachable: the service is well, and has no room for one more client
+  std::string message;    // lower case, no full stop, names the server or path; never a secret
+  bool is_full = false;   // unreachable: the service is well, and has no room for one more client
+  bool in_order = false;  // lost: it was given back by somebody who has its token
 };
 
 /// A T or an Error.  Has the member names of std::expected, so that C++23 can replace it.

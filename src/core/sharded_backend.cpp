@@ -54,6 +54,11 @@ class ShardedBackend final : public Backend {
     return ask(key, deadline, Cancel(),
                [&](Backend& shard) { return shard.force_release(key, owner_id, why, deadline); });
   }
+  Result<std::unique_ptr<Lease>> resume(const LockInfo& lock, const LockInfo::Holder& holder,
+                                        Millis ttl, Deadline deadline) override {
+    return ask(lock.key, deadline, Cancel(),
+               [&](Backend& shard) { return shard.resume(lock, holder, ttl, deadline); });
+  }
   // A counter that is in another shard once the list of shards has changed would begin with 1
   // again, and each shard would lease the same workers.
   Result<std::uint64_t> take_numbers(std::string_view, std::uint64_t, Deadline) override {

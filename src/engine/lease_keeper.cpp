@@ -99,7 +99,9 @@ bool LeaseKeeper::State::renew() {
   }
   if (result.error().code == Errc::cancelled) return true;
   if (result.error().code != Errc::unreachable) {
-    set_loss({Errc::lost, result.error().message});
+    Error why = result.error();
+    why.code = Errc::lost;
+    set_loss(std::move(why));
     return false;
   }
   set_trouble(result.error());

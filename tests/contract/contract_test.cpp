@@ -629,6 +629,30 @@ TEST_P(Contract, AForceReleaseReachesTheHolderWithItsReason) {
   }
 }
 
+TEST_P(Contract, WhatIsGivenBackFromElsewhereIsNoLoss) {
+  auto lease = hold(*a, request("job"));
+  listen_to(*lease);
+  Breaking breaking(connect(), lease->owner_id(), std::string(kGivenBack) + "web on ci-2 (pid 7)");
+  const bool by_holder = traits.ends_on == Traits::EndsOn::process_exit;
+  if (!by_holder) {
+    EXPECT_TRUE(breaking.broken());
+  }
+  const Deadline until = soon();
+  auto outcome = renew(*lease);
+  while (outcome && Clock::now() < until) outcome = renew(*lease);
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().code, Errc::lost);
+  EXPECT_TRUE(outcome.error().in_order);
+  EXPECT_NE(outcome.error().message.find("\"job\" was given back by web on ci-2 (pid 7)"),
+            std::string::npos)
+      << outcome.error().message;
+  (void)release(*lease);
+  if (by_holder) {
+    EXPECT_TRUE(breaking.broken());
+  }
+  EXPECT_TRUE(is_free_for(*b, request("job")));
+}
+
 TEST_P(Contract, AForceReleaseBreaksTheOneHolderThatWasShown) {
   NEEDS(shared);
   auto lease = hold(*a, shared("job"));
@@ -805,11 +829,15 @@ TEST_P(Contract, ARecordComesBackVerbatim) {
   Request odd = request("job");
   odd.owner.command = "./x\x1b[31m\n\"q\" \xC3\xA4";
   odd.owner.label = "https://ci/\x07?a=1&b='2'";
+  odd.owner.kind = Owner::Kind::acquire;
+  odd.owner.lease = Millis{123'456};
   auto lease = hold(*a, odd);
   const LockInfo info = inspect(*b, "job");
   ASSERT_EQ(info.holders.size(), 1u);
   EXPECT_EQ(info.holders[0].owner.command, odd.owner.command);
   EXPECT_EQ(info.holders[0].owner.label, odd.owner.label);
+  EXPECT_EQ(info.holders[0].owner.kind, odd.owner.kind);
+  EXPECT_EQ(info.holders[0].owner.lease, odd.owner.lease);
   if (traits.fencing) {
     EXPECT_EQ(info.holders[0].fence, lease->fence());
   }

@@ -170,6 +170,13 @@ class FaultyBackend final : public Backend {
     return wrapped_->force_release(key, owner_id, why, deadline);
   }
 
+  Result<std::unique_ptr<Lease>> resume(const LockInfo& lock, const LockInfo::Holder& holder,
+                                        Millis ttl, Deadline deadline) override {
+    auto lease = wrapped_->resume(lock, holder, ttl, deadline);
+    if (!lease) return lease.error();
+    return std::make_unique<FaultyLease>(std::move(*lease), control_);
+  }
+
  private:
   std::optional<Error> fault_of(const std::string& call, Deadline deadline) {
     const auto fault = control_->next(call);

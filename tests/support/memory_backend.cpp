@@ -49,6 +49,8 @@ json owner_json(const Owner& owner) {
            {"user", owner.user},
            {"command", owner.command}};
   if (owner.label) out["label"] = *owner.label;
+  if (owner.kind != Owner::Kind::run) out["kind"] = kind_name(owner.kind);
+  if (owner.lease) out["lease_ms"] = owner.lease->count();
   return out;
 }
 
@@ -243,10 +245,8 @@ class MemoryLease final : public Lease {
   Error lost(const Transaction& transaction) const {
     const json& revoked = transaction.state["revoked"];
     const auto why = revoked.find(request_.owner.id);
-    return {Errc::lost,
-            util::in_quotes(request_.key) +
-                (why == revoked.end() ? " has expired"
-                                      : " was force-released by " + why->get<std::string>())};
+    if (why != revoked.end()) return taken_away("memory", request_.key, why->get<std::string>());
+    return {Errc::lost, util::in_quotes(request_.key) + " has expired"};
   }
 
   std::string path_;
@@ -306,6 +306,14 @@ class MemoryBackend final : public Backend {
     const Fd created(::open(signal.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
     ::unlink(signal.c_str());
     return true;
+  }
+
+  Result<std::unique_ptr<Lease>> resume(const LockInfo& lock, const LockInfo::Holder& holder,
+                                        Millis ttl, Deadline) override {
+    Request request{.key = lock.key, .mode = lock.mode, .slots = lock.slots, .ttl = ttl};
+    request.owner = holder.owner;
+    return std::make_unique<MemoryLease>(path_, std::move(request), holder.fence.value_or(0),
+                                         holder.slot.value_or(0), Deadline{});
   }
 
  private:

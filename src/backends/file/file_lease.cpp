@@ -84,8 +84,8 @@ class FileLease final : public Lease {
 
   Result<void> check() {
     do {  // once more after a new watch, so that nothing is missed
-      if (lost_.empty()) lost_ = why_revoked();
-      if (!lost_.empty()) return Error{Errc::lost, lost_};
+      if (!loss_) loss_ = why_revoked();
+      if (loss_) return *loss_;
     } while (held_.registration->restore() && (!subscribed_ || watch_registration()));
     if (auto there = held_.place->dir->still_there(); !there) return there;
     for (const LockFile& lock : held_.locks) {
@@ -112,18 +112,17 @@ class FileLease final : public Lease {
     return identity_of(file, **place);
   }
 
-  // "" if it was not force-released; else whoever does that hears that we know.
-  std::string why_revoked() {
+  // None if it was not force-released; else whoever does that hears that we know.
+  std::optional<Error> why_revoked() {
     const auto why = held_.registration->revoked();
-    if (!why) return "";
+    if (!why) return std::nullopt;
     held_.registration->set(State::told);
-    return in_quotes(held_.key) + " was force-released" +
-           (why->empty() ? "" : " by " + printable(*why));
+    return taken_away("", held_.key, *why);
   }
 
   Held held_;
   bool subscribed_ = false;
-  std::string lost_;  // why, of a lock that was force-released
+  std::optional<Error> loss_;  // of a lock that was force-released
 };
 
 }  // namespace

@@ -154,8 +154,7 @@ Error MysqlLease::lost(const Answer& found) {
     if (!connection_->broken()) {
       (void)connection_->ask(statements_.forget(row_), soon(), Cancel());
     }
-    return lose({Errc::lost, here() + key + " was force-released by " +
-                                 util::printable(row.at(1).value_or("somebody"))});
+    return lose(taken_away(place_->shown, request_.key, row.at(1).value_or("")));
   }
   return lose({Errc::lost, here() + "the lease of " + key + " expired before it was renewed"});
 }

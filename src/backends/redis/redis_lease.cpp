@@ -144,11 +144,9 @@ Result<void> RedisLease::verdict(const Answers& answers) const {
     }
     return not_told(too_few(needed_, errors));
   }
-  const std::string key = util::in_quotes(request_.key);
   const std::string at = single() ? cluster_->address(0).shown + ": " : "";
-  if (!answers.why.empty()) {
-    return Error{Errc::lost, at + key + " was force-released by " + util::printable(answers.why)};
-  }
+  if (!answers.why.empty())
+    return taken_away(single() ? cluster_->address(0).shown : "", request_.key, answers.why);
   if (!single()) {
     return Error{Errc::lost, std::to_string(answers.tally.count(Tally::Answer::no)) + " of " +
                                  std::to_string(cluster_->size()) +

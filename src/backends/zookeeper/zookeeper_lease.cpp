@@ -129,7 +129,6 @@ Result<void> ZookeeperLease::end_command(Deadline, Deadline deadline, Cancel can
 
 // By force-release, which has left a note; or by hand.
 Error ZookeeperLease::lose_node(Deadline deadline, Cancel cancel) {
-  const std::string key = util::in_quotes(request_.key);
   const std::string note =
       place_->base() + '/' + std::string(kBroken) + '/' + node_of(request_.owner.id);
   const auto asked =
@@ -137,8 +136,7 @@ Error ZookeeperLease::lose_node(Deadline deadline, Cancel cancel) {
                         std::min(deadline, after(Clock::now(), kReason)), cancel);
   if (asked && asked.value()[0]->ok()) {
     remove(session_->handle(), note, -1);
-    return lose({Errc::lost, place_->shown + ": " + key + " was force-released by " +
-                                 util::printable(asked.value()[0]->text)});
+    return lose(taken_away(place_->shown, request_.key, asked.value()[0]->text));
   }
   return lose({Errc::lost, place_->shown + ": the node " + util::printable(path_) +
                                " was deleted by somebody else"});
