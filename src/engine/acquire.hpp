@@ -40,8 +40,4 @@ struct AcquireSpec {
 int acquire(const BackendEntry& entry, const Target& target, const AcquireSpec& spec,
             const std::function<bool(std::span<const Grant>)>& print);
 
-/// Asks whoever keeps the lock with this token on this machine to release it.  None: nobody does,
-/// or not for this user.  Else what became of the release.
-std::optional<Result<void>> ask_keeper(const std::string& token, Deadline deadline);
-
 }  // namespace dlock

@@ -74,9 +74,9 @@ std::string Acquisition::location_of(const std::string& key) const {
 
 Request Acquisition::request_for(const std::string& key) const {
   Request request{.key = key, .mode = spec_.mode, .slots = spec_.slots, .ttl = spec_.ttl};
+  request.owner = context_.owner;
   request.owner.id = util::random_id();
   request.owner.host = util::host_name();
-  request.owner.pid = context_.front;
   request.owner.user = util::user_name();
   request.owner.command = spec_.argv.front();
   request.owner.label = spec_.label;
@@ -187,6 +187,11 @@ Result<std::unique_ptr<HeldLock>> Acquisition::get(std::size_t key, Cancel cance
   blocker_.reset();
   auto borrowed = borrow_lease(backend, request, wait, context_.target.connect_timeout);
   if (!borrowed) return borrowed.error();
+  if (*borrowed && context_.owner.kind == Owner::Kind::acquire) {
+    return Error{Errc::conflict, in_quotes(spec_.keys[key]) +
+                                     " is held by the dlock run that this command is in: it has "
+                                     "the lock, and to wait for it would be for ever"};
+  }
   if (*borrowed) return take(key, std::move(*borrowed), true);
   auto lease = backend.acquire(request, wait);
   if (!lease) return lease.error();

@@ -18,6 +18,7 @@
 
 #include "engine/describe.hpp"
 #include "engine/margins.hpp"
+#include "engine/proc.hpp"
 #include "engine/process_tree.hpp"
 #include "util/duration.hpp"
 #include "util/log.hpp"
@@ -126,6 +127,7 @@ class Front {
   Deadline cancelled_at_ = kNever;
   bool impatient_ = false;
   bool terminal_interrupt_ = false;
+  bool handed_out_ = true;  // what was granted, by RunContext::hand_out
 
   std::optional<ToFront> blocked_;
   Deadline blocked_since_ = kNever;
@@ -228,7 +230,13 @@ void Front::on_granted() {
   util::log_status_line("");
   read_signals();  // once more, between grant and exec
   waiting_ = false;
-  if (cancelled_by_ == 0) tell({ToSupervisor::Kind::go});
+  if (cancelled_by_ != 0) return;
+  if (context_.hand_out && !context_.hand_out(context_.page)) {
+    handed_out_ = false;
+    tell({ToSupervisor::Kind::signal, SIGPIPE, false});
+  } else {
+    tell({ToSupervisor::Kind::go});
+  }
 }
 
 void Front::read_link() {
@@ -280,8 +288,8 @@ int Front::report_take_over(std::string reason) {
     out.name = "lost";
     out.exit_status = exit_status::kLost;
     const bool one = context_.spec.keys.size() == 1;
-    reason = "lost " + keys_in_words(context_.spec.keys) + ": " + reason + "; ended " +
-             context_.spec.argv.front();
+    reason = "lost " + keys_in_words(context_.spec.keys) + ": " + reason;
+    if (!context_.hand_out) reason += "; ended " + context_.spec.argv.front();
     if (lease_end != kNever && lease_end > now) {
       reason += std::string(one ? "; the lock expires" : "; the first lock expires") + " in " +
                 util::format_duration(remaining(lease_end, now));
@@ -326,14 +334,17 @@ int Front::run() {
           (was_killed ? end_in_words(supervisor_status_) : " did not renew the lock in time"));
     }
     if (context_.page.ended && (supervisor_gone_ || context_.page.left_behind)) break;
-    std::array<pollfd, 2> fds{{{signals_.get(), POLLIN, 0}, {link_.fd(), POLLIN, 0}}};
+    std::array<pollfd, 3> fds{{{signals_.get(), POLLIN, 0},
+                               {link_.fd(), POLLIN, 0},
+                               {cancelled_by_ == 0 ? context_.lives_until : -1, POLLIN, 0}}};
     util::poll(fds, next_deadline());
+    if (fds[2].revents != 0 && waiting_) on_signal_while_waiting(SIGHUP);
     if (fds[1].revents != 0) read_link();
     if (fds[0].revents != 0) read_signals();
   }
   util::log_status_line("");
   util::log_flush();
-  const int status = context_.page.exit_status;
+  const int status = handed_out_ ? context_.page.exit_status.load() : exit_status::kNo;
   if (terminal_interrupt_ && status == exit_status::kSignalBase + SIGINT) die_of(SIGINT);
   return status;
 }

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <exception>
+#include <span>
 #include <system_error>
 #include <thread>
 
+#include "util/local_socket.hpp"
 #include "util/log.hpp"
 #include "util/text.hpp"
 
@@ -14,6 +16,20 @@ const HeldLock* HeldLocks::find(const std::string& key) const {
   const auto it = std::find_if(locks_.begin(), locks_.end(),
                                [&](const auto& lock) { return lock->key() == key; });
   return it == locks_.end() ? nullptr : it->get();
+}
+
+// As many as possible with each message: the other process may be stopped, and its socket has its
+// limit.
+bool HeldLocks::pass_witnesses(SupervisorEnd& link) const {
+  std::vector<int> fds;
+  for (const auto& lock : locks_) {
+    fds.insert(fds.end(), lock->witness().begin(), lock->witness().end());
+  }
+  for (std::size_t at = 0; at < fds.size(); at += util::kMostPassed) {
+    const auto some = std::span(fds).subspan(at, std::min(util::kMostPassed, fds.size() - at));
+    if (!link.send({ToFront::Kind::witness}, some)) return false;
+  }
+  return true;
 }
 
 // Also at the others after a loss: they are kept until the job has ended.
@@ -79,6 +95,14 @@ std::vector<HeldLocks::Loss> HeldLocks::release(Cancel impatience, Deadline late
   }
   locks_.clear();
   return failures;
+}
+
+Result<void> HeldLocks::release_one(const std::string& key, Deadline latest) {
+  const auto it = std::find_if(locks_.begin(), locks_.end(),
+                               [&](const auto& lock) { return lock->key() == key; });
+  const std::unique_ptr<HeldLock> lock = std::move(*it);
+  locks_.erase(it);
+  return lock->release(Cancel(), latest);
 }
 
 void HeldLocks::release_at(Deadline until) {

@@ -29,6 +29,9 @@ class HeldLocks {
   /// Of the last one: since then all are held.
   Deadline granted_at() const { return locks_.back()->granted_at(); }
 
+  /// Passes copies of all Lease::witness_fds() on.  False, with errno set, if that is refused.
+  bool pass_witnesses(SupervisorEnd& link) const;
+
   /// HeldLock::look() at each.  What has been lost since the last call.
   std::vector<Loss> look(Deadline now);
   Deadline next_deadline() const;  // when look() is to be called again at the latest
@@ -38,6 +41,9 @@ class HeldLocks {
   /// Releases all of them at once, as HeldLock::release() does each, and forgets them.  Which of
   /// them failed, and how.
   std::vector<Loss> release(Cancel impatience, Deadline latest = kNever);
+
+  /// Releases one of them, which must be held, and forgets it.
+  Result<void> release_one(const std::string& key, Deadline latest);
 
   /// The command has ended: keeps all until `until` (--min-hold) and releases them.  Returns at
   /// once if they can be made to expire then by themselves.

@@ -66,17 +66,21 @@ std::optional<In> LinkEnd<In, Out>::receive(std::vector<Fd>* passed) {
 template class LinkEnd<ToFront, ToSupervisor>;
 template class LinkEnd<ToSupervisor, ToFront>;
 
-std::optional<Link> make_link() {
+std::optional<Link> make_link(SharedPage& page) {
   std::array<int, 2> fds{};
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds.data()) != 0) return std::nullopt;
   Link link;
   link.front.reset(fds[0]);
   link.supervisor.reset(fds[1]);
+  link.page = &page;
+  return link;
+}
+
+std::optional<Link> make_link() {
   void* memory =
       mmap(nullptr, sizeof(SharedPage), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return std::nullopt;
-  link.page = new (memory) SharedPage;
-  return link;
+  return make_link(*new (memory) SharedPage);
 }
 
 }  // namespace dlock

@@ -25,13 +25,22 @@ class LeaseEnd {
   std::atomic<Deadline::rep> instant_{kNever.time_since_epoch().count()};
 };
 
+/// What `acquire` hands out of a lock, besides the end of its lease.
+struct GrantOnPage {
+  std::array<char, 65> token{};  // a text that ends with a 0
+  std::uint64_t fence = 0;       // 0: there is none
+  unsigned slot = 0;             // 0: there is none
+};
+
 /// Written by the supervisor, read by the front even while the supervisor is stopped.
 struct SharedPage {
   std::array<LeaseEnd, kMostKeys> leases;
+  std::array<GrantOnPage, kMostKeys> grants;  // before ToFront::Kind::granted
   /// From the grant until the tree is dead: the front watches lease_end().
   std::atomic<bool> guarded{false};
   std::atomic<Millis::rep> kill_after{0};  // of Margins, from then on
   std::atomic<bool> granted{false};
+  std::atomic<bool> kept{false};  // of `acquire`: the script that goes on counts on its locks
   std::atomic<std::uint64_t> fence{0};
   std::atomic<Deadline::rep> granted_at{0};
 
@@ -104,5 +113,7 @@ struct Link {
 
 /// None, with errno set, if the system has no more to give.
 std::optional<Link> make_link();
+/// The same with a page that there is already.
+std::optional<Link> make_link(SharedPage& page);
 
 }  // namespace dlock

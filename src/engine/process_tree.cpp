@@ -47,69 +47,27 @@
 #include <string_view>
 #include <utility>
 
+#include "engine/proc.hpp"
 #include "util/log.hpp"
 #include "util/poll.hpp"
 
 namespace dlock {
 namespace {
 
+using proc::below;
+using proc::has_ended;
+using proc::name_of;
+using proc::open_to_read;
+using proc::parent_of;
+using proc::path_of;
+using proc::pidfd_of;
+using proc::read_directory;
+
 constexpr Millis kLongestPause{20};  // between two walks that kill
 
 constexpr Millis kWalkWaits{20};  // for the ends of processes, in one walk
 
-constexpr int kTriesToWalkUp = 5;
-
 constexpr pid_t kMostPids = 4'194'304;  // PID_MAX_LIMIT of 64-bit kernels
-
-using Path = std::array<char, 64>;
-
-template <class... Numbers>
-Path path_of(const char* format, Numbers... numbers) {
-  Path out{};
-  std::snprintf(out.data(), out.size(), format, numbers...);
-  return out;
-}
-
-Fd open_to_read(const Path& path) { return Fd(open(path.data(), O_RDONLY | O_CLOEXEC)); }
-
-// Calls `use` with each number in a file of numbers and spaces.
-template <class Use>
-void read_numbers(const Path& path, Use use) {
-  const Fd fd = open_to_read(path);
-  std::array<char, 4'096> buffer;
-  pid_t number = 0;
-  for (;;) {
-    const ssize_t got = fd ? read(fd.get(), buffer.data(), buffer.size()) : 0;
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) break;
-    for (const char c : std::string_view(buffer.data(), static_cast<std::size_t>(got))) {
-      if (c >= '0' && c <= '9') {
-        number = number * 10 + (c - '0');
-      } else if (number > 0) {
-        use(std::exchange(number, 0));
-      }
-    }
-  }
-  if (number > 0) use(number);
-}
-
-// Calls `use` with each number that is the name of an entry of a directory.
-template <class Use>
-void read_directory(const Path& path, Use use) {
-  const Fd fd = open_to_read(path);
-  alignas(dirent64) std::array<char, 4'096> buffer;
-  for (;;) {
-    const long got = fd ? syscall(SYS_getdents64, fd.get(), buffer.data(), buffer.size()) : 0;
-    if (got <= 0) return;
-    for (long at = 0; at < got;) {
-      const auto* entry = reinterpret_cast<const dirent64*>(buffer.data() + at);
-      at += entry->d_reclen;
-      pid_t number = 0;
-      const char* const end = entry->d_name + std::strlen(entry->d_name);
-      if (std::from_chars(entry->d_name, end, number).ptr == end && number > 0) use(number);
-    }
-  }
-}
 
 enum class Child { none, alive, ended };
 
@@ -152,45 +110,6 @@ void ask_for_children(Use use) {
   if (!ask_for_children(getpid() + 1, newest_pid(), use)) ask_for_children(1, kMostPids, use);
 }
 
-// Whether /proc is there and speaks of the pid namespace of this process.
-bool proc_is_ours() {
-  std::array<char, 32> name{};
-  if (readlink("/proc/self", name.data(), name.size() - 1) <= 0) return false;
-  return std::string_view(name.data()) == std::to_string(getpid());
-}
-
-// None if /proc does not show it.
-std::optional<pid_t> parent_of(pid_t pid) {
-  const Fd fd = open_to_read(path_of("/proc/%d/stat", pid));
-  std::array<char, 512> buffer;
-  const ssize_t got = fd ? read(fd.get(), buffer.data(), buffer.size() - 1) : 0;
-  if (got <= 0) return std::nullopt;
-  buffer[static_cast<std::size_t>(got)] = '\0';
-  // pid (name) state ppid ...: the name may hold anything, so look for the last parenthesis.
-  const char* const name_end = std::strrchr(buffer.data(), ')');
-  pid_t parent = 0;
-  if (!name_end || std::sscanf(name_end, ") %*c %d", &parent) != 1) return std::nullopt;
-  return parent;
-}
-
-Below below(pid_t pid, pid_t ancestor) {
-  if (!proc_is_ours()) return Below::unknown;
-  // An ancestor that ends during the walk gives its children another parent: walk again.
-  for (int tries = 0; tries < kTriesToWalkUp; ++tries) {
-    std::optional<pid_t> at = pid;
-    while (at && *at > 1) {
-      at = parent_of(*at);
-      if (at == ancestor) return Below::yes;
-    }
-    if (at) return Below::no;
-  }
-  return Below::unknown;
-}
-
-Fd pidfd_of(pid_t pid) { return Fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))); }
-
-bool has_ended(const Fd& pidfd) { return util::wait_readable(pidfd.get(), Deadline{}); }
-
 // Whether a process that was killed ends until then.  Before Linux 5.3 nothing tells.
 bool ends(pid_t pid, Deadline until) {
   const Fd pidfd = pidfd_of(pid);
@@ -206,22 +125,11 @@ bool with_living(pid_t pid, Use use) {
   return !ended && below_us(pid) != Below::no && use(pidfd);
 }
 
-std::string name_of(pid_t pid) {
-  const Fd fd = open_to_read(path_of("/proc/%d/comm", pid));
-  std::array<char, 32> buffer;
-  const ssize_t got = fd ? read(fd.get(), buffer.data(), buffer.size()) : 0;
-  if (got <= 1) return "?";
-  return {buffer.data(), static_cast<std::size_t>(got) - 1};  // without the newline
-}
-
 std::string in_words(pid_t pid) {
   return name_of(pid) + " (pid " + std::to_string(pid) + "), a process of the job";
 }
 
 }  // namespace
-
-Below below_us(pid_t pid) { return below(pid, getpid()); }
-Below above_us(pid_t pid) { return pid > 0 ? below(getpid(), pid) : Below::unknown; }
 
 void become_subreaper() { prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); }
 
@@ -281,10 +189,7 @@ bool ProcessTree::note(pid_t pid, std::uint16_t parent) {
 }
 
 void ProcessTree::note_children(pid_t pid, std::uint16_t parent) {
-  read_directory(path_of("/proc/%d/task", pid), [&](pid_t task) {
-    read_numbers(path_of("/proc/%d/task/%d/children", pid, task),
-                 [&](pid_t found) { note(found, parent); });
-  });
+  proc::read_children(pid, [&](pid_t found) { note(found, parent); });
 }
 
 std::uint16_t ProcessTree::index_of(std::optional<pid_t> pid) const {
@@ -304,10 +209,10 @@ void ProcessTree::find(bool stop) {
   spared_seen_ = 0;
   Signalled ignored;
   const auto visit = [&](pid_t pid) { return !stop || send(pid, SIGSTOP, ignored); };
-  const bool can_look = proc_is_ours() && open_to_read(path_of("/proc/%d/task", getpid()));
+  const bool can_look = proc::is_ours() && open_to_read(path_of("/proc/%d/task", getpid()));
   if (!can_look) {
     ask_for_children([&](pid_t pid) { return note(pid, Found::kNone) && visit(pid); });
-  } else if (access("/proc/thread-self/children", R_OK) != 0) {
+  } else if (!proc::has_children()) {
     read_directory(path_of("/proc"), [&](pid_t pid) {
       if (below_us(pid) == Below::yes && !is_below_spared(pid) &&
           note(pid, index_of(parent_of(pid)))) {

@@ -110,11 +110,4 @@ class ProcessTree {
   std::size_t spared_seen_ = 0;  // in this walk
 };
 
-enum class Below { no, yes, unknown };  // unknown: /proc does not show it
-
-/// Whether `pid` is a process below this one.
-Below below_us(pid_t pid);
-/// Whether this one is below `pid`; 0 is what the kernel calls a process of another pid namespace.
-Below above_us(pid_t pid);
-
 }  // namespace dlock

@@ -30,7 +30,7 @@
 #include <cstring>
 
 #include "core/patience.hpp"
-#include "engine/process_tree.hpp"
+#include "engine/proc.hpp"
 #include "util/local_socket.hpp"
 #include "util/poll.hpp"
 #include "util/random_id.hpp"

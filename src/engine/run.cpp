@@ -1,33 +1,15 @@
 #include "engine/run.hpp"
 
-#include <fcntl.h>
-#include <signal.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <cstring>
 
-#include "engine/front.hpp"
-#include "engine/process_tree.hpp"
+#include "engine/pair.hpp"
+#include "engine/supervisor.hpp"
 #include "util/log.hpp"
 
 namespace dlock {
-namespace {
-
-int cannot_start(const char* what) {
-  util::log(util::Level::error, std::string(what) + ": " + strerror(errno));
-  return exit_status::kInternal;
-}
-
-// The end of the other process raises SIGCONT in this one: if it is stopped, it goes on.
-void wake_at_end_of(const Fd& other) {
-  fcntl(other.get(), F_SETOWN, getpid());
-  fcntl(other.get(), F_SETSIG, SIGCONT);
-  fcntl(other.get(), F_SETFL, O_ASYNC);
-}
-
-}  // namespace
 
 int run(const BackendEntry& entry, const Target& target, const RunSpec& spec) {
   const Deadline started = Clock::now();
@@ -38,39 +20,16 @@ int run(const BackendEntry& entry, const Target& target, const RunSpec& spec) {
     util::log(util::Level::error, status_file.error().message);
     return exit_status::kUsage;
   }
-  become_subreaper();
-  ProcessTree tree;
-  if (!tree.ready()) return cannot_start("cannot reserve file descriptors");
-  tree.spare_children();
-  auto link = make_link();
-  if (!link) return cannot_start("socketpair");
-  std::array<int, 2> pipe_ends{};
-  if (pipe2(pipe_ends.data(), O_CLOEXEC) != 0) return cannot_start("pipe");
-  Fd life_of_supervisor(pipe_ends[0]);
-  Fd held_by_supervisor(pipe_ends[1]);
-  const RunContext context{.entry = entry,
-                           .target = target,
-                           .spec = spec,
-                           .inherited = inherited,
-                           .status_file = status_file.value(),
-                           .page = *link->page,
-                           .tree = tree,
-                           .front = getpid(),
-                           .started = started};
-  const pid_t supervisor = fork();
-  if (supervisor < 0) return cannot_start("fork");
-  if (supervisor == 0) {
-    util::log_forget();
-    link->front.reset();
-    life_of_supervisor.reset();
-    tree.spare_none();
-    supervise(context, SupervisorEnd(std::move(link->supervisor)));
-  }
-  link->supervisor.reset();
-  held_by_supervisor.reset();
-  wake_at_end_of(life_of_supervisor);
-  inherited.drop();
-  return attend(context, FrontEnd(std::move(link->front)), supervisor, life_of_supervisor);
+  Owner owner;
+  owner.pid = getpid();
+  return run_pair({.entry = entry,
+                   .target = target,
+                   .spec = spec,
+                   .status_file = status_file.value(),
+                   .inherited = inherited,
+                   .owner = std::move(owner),
+                   .started = started,
+                   .supervise = supervise});
 }
 
 }  // namespace dlock

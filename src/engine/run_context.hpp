@@ -3,6 +3,8 @@
 
 #include <sys/types.h>
 
+#include <functional>
+
 #include "engine/inherited.hpp"
 #include "engine/link.hpp"
 #include "engine/process_tree.hpp"
@@ -18,9 +20,14 @@ struct RunContext {
   Inherited& inherited;
   const StatusFile& status_file;
   SharedPage& page;
-  ProcessTree& tree;  // of the process that uses it
-  pid_t front = 0;    // the process that the user started; the pid in the owner record
-  Deadline started;   // when dlock was
+  ProcessTree& tree;       // of the process that uses it
+  const Owner& owner;      // what is the same for each lock: whom others are shown
+  pid_t front = 0;         // the process that the user started
+  Deadline started;        // when dlock was
+  Fd& held_by_supervisor;  // what else has it keeps the front from seeing the supervisor's end
+  int lives_until = -1;    // readable: whoever waits for this dlock is gone; -1: nobody says
+  /// Of `acquire`, in the front: hands out what was granted; false: give it back.
+  std::function<bool(const SharedPage&)> hand_out = {};
 };
 
 }  // namespace dlock

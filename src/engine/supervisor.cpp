@@ -21,7 +21,6 @@
 #include "engine/job.hpp"
 #include "engine/reentry.hpp"
 #include "util/duration.hpp"
-#include "util/local_socket.hpp"
 #include "util/log.hpp"
 #include "util/poll.hpp"
 #include "util/process_title.hpp"
@@ -92,7 +91,6 @@ class Supervisor {
 
  private:
   std::optional<Error> acquire();
-  bool pass_witnesses();
 
   void watch();
   bool finished(Deadline now);
@@ -150,22 +148,9 @@ std::optional<Error> Supervisor::acquire() {
   context_.page.granted = true;
   context_.page.kill_after = margins_.kill_after.count();
   context_.page.guarded = spec_.on_lost != OnLost::ignore;
-  if (!pass_witnesses() || !link_.send({ToFront::Kind::granted}))
+  if (!locks_.pass_witnesses(link_) || !link_.send({ToFront::Kind::granted}))
     fail("cannot pass a descriptor to the other process of dlock");
   return std::nullopt;
-}
-
-// As many as possible with each message: the front may be stopped, and its socket has its limit.
-bool Supervisor::pass_witnesses() {
-  std::vector<int> all;
-  for (const auto& lock : locks_.all()) {
-    all.insert(all.end(), lock->witness().begin(), lock->witness().end());
-  }
-  for (std::size_t at = 0; at < all.size(); at += util::kMostPassed) {
-    const auto some = std::span(all).subspan(at, std::min(util::kMostPassed, all.size() - at));
-    if (!link_.send({ToFront::Kind::witness}, some)) return false;
-  }
-  return true;
 }
 
 void Supervisor::fail(const char* what) {

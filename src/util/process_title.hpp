@@ -10,6 +10,9 @@ namespace dlock::util {
 /// killing that name leaves the process that ends the job.
 inline constexpr std::string_view kSupervisorName = "lock supervisor";
 
+/// That of the two that keep the locks of a `dlock acquire --while`.
+inline constexpr std::string_view kKeeperName = "lock keeper";
+
 /// Notes where the command line stands.  To be called by main(), with its argv.
 void note_arguments(char** argv);
 

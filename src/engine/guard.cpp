@@ -1,0 +1,88 @@
+#include "engine/guard.hpp"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/describe.hpp"
+#include "engine/margins.hpp"
+#include "engine/proc.hpp"
+#include "util/log.hpp"
+#include "util/poll.hpp"
+#include "util/process_title.hpp"
+
+namespace dlock {
+namespace {
+
+using util::Level;
+
+class Guard {
+ public:
+  Guard(const RunContext& context, FrontEnd link, Script script, pid_t keeper)
+      : context_(context),
+        link_(std::move(link)),
+        script_(std::move(script)),
+        keeper_(keeper),
+        keepers_life_(proc::pidfd_of(keeper)) {
+    script_.spare(keeper);
+  }
+
+  void run() {
+    for (;;) {
+      while (link_.receive(&witness_)) {
+      }
+      if (link_.closed()) {
+        if (context_.page.kept) end_script("was killed");
+        return;
+      }
+      const Deadline last = last_moment();
+      if (Clock::now() >= last) {
+        kill(keeper_, SIGKILL);  // our parent, which is stopped: its own number
+        return end_script("did not renew the lock in time");
+      }
+      util::wait_readable(link_.fd(), last);
+    }
+  }
+
+ private:
+  Margins margins() const { return {Millis{context_.page.kill_after}}; }
+  Deadline last_moment() const {
+    if (!context_.page.guarded) return kNever;
+    return margins().front_kills_at(context_.page.lease_end());
+  }
+  void end_script(const std::string& what_keeper_did);
+
+  const RunContext& context_;
+  FrontEnd link_;
+  Script script_;
+  const pid_t keeper_;
+  const Fd keepers_life_;  // so that the number stays its own
+  std::vector<Fd> witness_;
+};
+
+// The lock may be free, or expire by itself, once all of the script has ended.
+void Guard::end_script(const std::string& what_keeper_did) {
+  const Deadline now = Clock::now();
+  const Deadline kill_at = margins().kill_at(context_.page.lease_end());
+  script_.end(std::min(after(now, margins().kill_after), kill_at), now);
+  util::log(Level::error, "lost " + keys_in_words(context_.spec.keys) +
+                              ": the process that kept it (pid " + std::to_string(keeper_) + ") " +
+                              what_keeper_did + "; ending " + script_.in_words());
+  for (Deadline at = now; !script_.finished(at); at = Clock::now()) {
+    util::poll({}, script_.next_deadline(at));
+  }
+}
+
+}  // namespace
+
+void guard(const RunContext& context, FrontEnd link, Script script, pid_t keeper) {
+  util::set_process_title(std::string(util::kKeeperName) + " (2nd) for pid " +
+                          std::to_string(script.pid()));
+  Guard(context, std::move(link), std::move(script), keeper).run();
+  util::log_flush();
+  _exit(0);
+}
+
+}  // namespace dlock

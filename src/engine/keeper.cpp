@@ -1,0 +1,315 @@
+// Handing out.  The front prints what was granted and says "go"; until then the locks are as those
+//   of a waiter: whatever ends the front gives them back.  From "go" on the script counts on them.
+// Two processes.  This one renews; a second one, the guard, is forked before any library is
+//   initialised, and has copies of what a kernel lock hangs on.  Each learns of the end of the
+//   other by the socket between them, and ends the script.
+
+#include "engine/keeper.hpp"
+
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <exception>
+#include <vector>
+
+#include "engine/acquisition.hpp"
+#include "engine/describe.hpp"
+#include "engine/guard.hpp"
+#include "engine/release_door.hpp"
+#include "util/duration.hpp"
+#include "util/log.hpp"
+#include "util/poll.hpp"
+#include "util/process_title.hpp"
+#include "util/text.hpp"
+
+namespace dlock {
+namespace {
+
+using util::in_quotes;
+using util::Level;
+
+// Until the front has handed out what was granted.  It does not while it is stopped.
+constexpr Millis kFrontAnswers{5'000};
+constexpr Millis kIsStuck{2'000};  // after its SIGKILL
+
+// As in $(dlock acquire ... 2>&1): the shell reads until nobody has it open any more.
+bool stderr_is_stdout() {
+  struct stat out {};
+  struct stat err {};
+  return fstat(STDOUT_FILENO, &out) == 0 && fstat(STDERR_FILENO, &err) == 0 &&
+         S_ISFIFO(out.st_mode) && out.st_dev == err.st_dev && out.st_ino == err.st_ino;
+}
+
+class Keeper {
+ public:
+  Keeper(const RunContext& context, SupervisorEnd link, std::optional<Script> script)
+      : context_(context),
+        spec_(context.spec),
+        link_(std::move(link)),
+        script_(std::move(script)) {}
+
+  [[noreturn]] void run();
+
+ private:
+  bool start_guard();
+  int acquire();
+  void put_on_page();
+  int hand_out();
+  int give_back(int status, const std::string& why);
+  [[noreturn]] void finish(int status);
+
+  void stay();
+  void lose(const HeldLocks::Loss& loss, Deadline now);
+  void look_at_locks(Deadline now);
+  void look_at_guard(Deadline now);
+  void look_at_doors();
+  void say_stuck(Deadline now);
+  void release_all();
+  std::string keys() const { return keys_in_words(spec_.keys); }
+
+  const RunContext& context_;
+  const RunSpec& spec_;
+  SupervisorEnd link_;
+  std::optional<Script> script_;
+  Acquisition acquisition_{context_, link_};
+  HeldLocks locks_;
+  Margins margins_{spec_.kill_after};
+  const bool leaves_stderr_ = stderr_is_stdout();
+  pid_t guard_ = -1;
+  SupervisorEnd guard_link_{Fd()};
+  std::vector<ReleaseDoor> doors_;
+  bool stuck_said_ = false;
+};
+
+// False, with errno set, if the system refuses.
+bool Keeper::start_guard() {
+  auto link = make_link(context_.page);
+  if (!link) return false;
+  const pid_t self = getpid();
+  guard_ = fork();
+  if (guard_ < 0) return false;
+  if (guard_ == 0) {
+    util::log_forget();
+    if (leaves_stderr_) util::log_end();
+    link_.close();
+    link->supervisor.reset();
+    context_.held_by_supervisor.reset();
+    guard(context_, FrontEnd(std::move(link->front)), std::move(*script_), self);
+  }
+  script_->spare(guard_);
+  guard_link_ = SupervisorEnd(std::move(link->supervisor));
+  return true;
+}
+
+void Keeper::put_on_page() {
+  for (std::size_t i = 0; i < spec_.keys.size(); ++i) {
+    const HeldLock& lock = *locks_.find(spec_.keys[i]);
+    GrantOnPage& grant = context_.page.grants.at(i);
+    grant.token = {};
+    lock.owner_id().copy(grant.token.data(), grant.token.size() - 1);
+    grant.fence = lock.fence().value_or(0);
+    grant.slot = lock.slot().value_or(0);
+  }
+  margins_.kill_after = acquisition_.kill_after();
+  context_.page.kill_after = margins_.kill_after.count();
+  context_.page.granted_at = locks_.granted_at().time_since_epoch().count();
+  context_.page.granted = true;
+}
+
+// Of a lock that was not acquired, or not handed out: says why, and returns the exit status.
+int Keeper::acquire() {
+  auto held = acquisition_.run();
+  if (acquisition_.has_told()) util::log_after_status_line();
+  if (held) {
+    locks_ = std::move(*held);
+    put_on_page();
+    return hand_out();
+  }
+  if (held.error().code != Errc::cancelled) {
+    const Outcome outcome = not_acquired(held.error(), spec_.conflict_status);
+    util::log(outcome.name == "busy" ? Level::warning : Level::error, outcome.reason);
+    return outcome.exit_status;
+  }
+  const auto message = link_.receive();
+  return message ? exit_status::kSignalBase + message->signal : exit_status::kInternal;
+}
+
+int Keeper::give_back(int status, const std::string& why) {
+  if (!why.empty()) util::log(Level::error, why + "; released " + keys());
+  (void)locks_.release(Cancel(link_.fd()));
+  return status;
+}
+
+int Keeper::hand_out() {
+  if (!locks_.pass_witnesses(guard_link_) || !link_.send({ToFront::Kind::granted})) {
+    return give_back(
+        exit_status::kInternal,
+        std::string("cannot tell the other process of dlock: ") + std::strerror(errno));
+  }
+  const Deadline until = after(Clock::now(), kFrontAnswers);
+  for (;;) {
+    const Deadline now = Clock::now();
+    if (const auto losses = locks_.look(now); !losses.empty()) {
+      return give_back(exit_status::kUnreachable, "lost " + in_quotes(losses.front().key) +
+                                                      " at once: " + losses.front().error.message);
+    }
+    if (now >= until) {
+      return give_back(exit_status::kBusy,
+                       "this dlock was suspended (Ctrl-Z, SIGSTOP) when the lock was granted, and "
+                       "did not resume within " +
+                           util::format_duration(kFrontAnswers));
+    }
+    if (const auto message = link_.receive()) {
+      if (message->kind == ToSupervisor::Kind::go) return 0;
+      return give_back(exit_status::kSignalBase + message->signal, "");
+    }
+    if (link_.closed()) return give_back(exit_status::kInternal, "dlock itself was killed");
+    std::vector<pollfd> fds{{link_.fd(), POLLIN, 0}};
+    locks_.add_lost_fds(fds);
+    util::poll(fds, std::min(until, locks_.next_deadline()));
+  }
+}
+
+// What the front waits for.
+void Keeper::finish(int status) {
+  context_.page.exit_status = status;
+  context_.page.left_behind = context_.page.kept.load();
+  context_.page.ended = true;
+  link_.close();
+  if (context_.page.kept) stay();
+  util::log_flush();
+  _exit(0);
+}
+
+void Keeper::lose(const HeldLocks::Loss& loss, Deadline now) {
+  if (loss.error.in_order) {
+    util::log(Level::detail, loss.error.message);
+    // Where only we can let go, whoever gives it back waits for that.
+    (void)locks_.release_one(loss.key, after(now, context_.target.connect_timeout));
+    return;
+  }
+  const std::string message = "lost " + in_quotes(loss.key) + ": " + loss.error.message;
+  if (spec_.on_lost == OnLost::ignore) {
+    return util::log(Level::error, message + "; " + script_->in_words() +
+                                       " goes on without the lock, as --on-lost ignore asks");
+  }
+  const bool is_first = !script_->is_ending();
+  const Millis patience = spec_.on_lost == OnLost::kill ? Millis{0} : margins_.kill_after;
+  script_->end(std::min(after(now, patience), margins_.kill_at(context_.page.lease_end())), now);
+  util::log(Level::error, is_first ? message + "; ending " + script_->in_words() : message);
+}
+
+void Keeper::look_at_locks(Deadline now) {
+  for (const auto& loss : locks_.look(now)) lose(loss, now);
+}
+
+// The locks are renewed as long as the script needs to end.
+void Keeper::look_at_guard(Deadline now) {
+  (void)guard_link_.receive();
+  if (!guard_link_.closed() || script_->is_ending()) return;
+  script_->end(after(now, margins_.kill_after), now);
+  util::log(Level::error, "the 2nd process that kept " + keys() + " (pid " +
+                              std::to_string(guard_) + ") was killed; ending " +
+                              script_->in_words());
+}
+
+void Keeper::look_at_doors() {
+  for (const ReleaseDoor& door : doors_) {
+    const auto& all = locks_.all();
+    const auto lock = std::find_if(
+        all.begin(), all.end(), [&](const auto& one) { return one->owner_id() == door.token(); });
+    if (lock == all.end() || door.fd() < 0) continue;
+    const Fd who = door.asked();
+    if (!who) continue;
+    const std::string key = (*lock)->key();
+    // The caller goes on without this lock, whatever becomes of it from now on.
+    if (all.size() == 1) context_.page.guarded = context_.page.kept = false;
+    const auto released =
+        locks_.release_one(key, after(Clock::now(), context_.target.connect_timeout));
+    util::log(Level::detail, "released " + in_quotes(key) + ", as was asked");
+    ReleaseDoor::answer(who, released);
+  }
+}
+
+void Keeper::say_stuck(Deadline now) {
+  if (stuck_said_ || now < after(script_->kill_at(), kIsStuck)) return;
+  stuck_said_ = true;
+  util::log(Level::error, script_->in_words() + ", or a process below it, has survived SIGKILL; " +
+                              keys() + " may be taken by another holder before it has ended");
+}
+
+void Keeper::release_all() {
+  for (const auto& [key, error] : locks_.release(Cancel())) {
+    if (error.code != Errc::lost || error.in_order) continue;
+    util::log(Level::error, "lost " + in_quotes(key) + " before " + script_->in_words() +
+                                " had ended: " + error.message);
+  }
+}
+
+// From the grant to the end of the script.
+void Keeper::stay() {
+  if (leaves_stderr_) util::log_end();
+  for (;;) {
+    const Deadline now = Clock::now();
+    look_at_locks(now);
+    look_at_guard(now);
+    if (locks_.empty() || script_->finished(now)) break;
+    say_stuck(now);
+    std::vector<pollfd> fds{{script_->is_ending() ? -1 : script_->fd(), POLLIN, 0},
+                            {guard_link_.fd(), POLLIN, 0}};
+    for (const ReleaseDoor& door : doors_) fds.push_back({door.fd(), POLLIN, 0});
+    locks_.add_lost_fds(fds);
+    util::poll(fds, std::min(locks_.next_deadline(), script_->next_deadline(now)));
+    look_at_doors();
+  }
+  context_.page.guarded = context_.page.kept = false;
+  release_all();
+}
+
+void Keeper::run() {
+  context_.inherited.drop();
+  setsid();
+  // A stopped supervisor wakes up when the front is killed, and gives up.
+  prctl(PR_SET_PDEATHSIG, SIGCONT);
+  if (script_) {
+    util::set_process_title(std::string(util::kKeeperName) + " for pid " +
+                            std::to_string(script_->pid()));
+    if (!start_guard()) {
+      util::log(Level::error, std::string("cannot start a process: ") + std::strerror(errno));
+      finish(exit_status::kInternal);
+    }
+  }
+  int status = acquire();
+  if (status != 0) finish(status);
+  if (!script_) {
+    locks_ = HeldLocks();  // which ends no lease
+    finish(0);
+  }
+  (void)guard_link_.receive();
+  if (guard_link_.closed())
+    finish(give_back(exit_status::kInternal, "a process of dlock was killed"));
+  for (const auto& lock : locks_.all()) doors_.emplace_back(lock->owner_id());
+  context_.page.guarded = spec_.on_lost != OnLost::ignore;
+  context_.page.kept = true;
+  (void)guard_link_.send({ToFront::Kind::granted});  // wakes it, for the end of the lease
+  finish(0);
+}
+
+}  // namespace
+
+void keep(const RunContext& context, SupervisorEnd link, std::optional<Script> script) {
+  Keeper keeper(context, std::move(link), std::move(script));
+  try {
+    keeper.run();
+  } catch (const std::exception& error) {  // no memory: the guard ends the script
+    util::log(Level::error, error.what());
+    _exit(exit_status::kInternal);
+  }
+}
+
+}  // namespace dlock

@@ -1,0 +1,73 @@
+#include "engine/pair.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "engine/front.hpp"
+#include "engine/process_tree.hpp"
+#include "util/log.hpp"
+
+namespace dlock {
+namespace {
+
+int cannot_start(const char* what) {
+  util::log(util::Level::error, std::string(what) + ": " + strerror(errno));
+  return exit_status::kInternal;
+}
+
+// The end of the other process raises SIGCONT in this one: if it is stopped, it goes on.
+void wake_at_end_of(const Fd& other) {
+  fcntl(other.get(), F_SETOWN, getpid());
+  fcntl(other.get(), F_SETSIG, SIGCONT);
+  fcntl(other.get(), F_SETFL, O_ASYNC);
+}
+
+}  // namespace
+
+int run_pair(const PairSpec& pair) {
+  become_subreaper();
+  ProcessTree tree;
+  if (!tree.ready()) return cannot_start("cannot reserve file descriptors");
+  tree.spare_children();
+  auto link = make_link();
+  if (!link) return cannot_start("socketpair");
+  std::array<int, 2> pipe_ends{};
+  if (pipe2(pipe_ends.data(), O_CLOEXEC) != 0) return cannot_start("pipe");
+  Fd life_of_supervisor(pipe_ends[0]);
+  Fd held_by_supervisor(pipe_ends[1]);
+  const RunContext context{.entry = pair.entry,
+                           .target = pair.target,
+                           .spec = pair.spec,
+                           .inherited = pair.inherited,
+                           .status_file = pair.status_file,
+                           .page = *link->page,
+                           .tree = tree,
+                           .owner = pair.owner,
+                           .front = getpid(),
+                           .started = pair.started,
+                           .held_by_supervisor = held_by_supervisor,
+                           .lives_until = pair.lives_until,
+                           .hand_out = pair.hand_out};
+  const pid_t supervisor = fork();
+  if (supervisor < 0) return cannot_start("fork");
+  if (supervisor == 0) {
+    util::log_forget();
+    link->front.reset();
+    life_of_supervisor.reset();
+    tree.spare_none();
+    pair.supervise(context, SupervisorEnd(std::move(link->supervisor)));
+    _exit(exit_status::kInternal);
+  }
+  link->supervisor.reset();
+  held_by_supervisor.reset();
+  wake_at_end_of(life_of_supervisor);
+  if (!pair.hand_out) pair.inherited.drop();
+  return attend(context, FrontEnd(std::move(link->front)), supervisor, life_of_supervisor);
+}
+
+}  // namespace dlock

@@ -1,0 +1,69 @@
+#include "engine/proc.hpp"
+
+#include <fcntl.h>
+
+#include "util/poll.hpp"
+
+namespace dlock {
+namespace {
+
+constexpr int kTriesToWalkUp = 5;
+
+}  // namespace
+
+Below below_us(pid_t pid) { return proc::below(pid, getpid()); }
+Below above_us(pid_t pid) { return pid > 0 ? proc::below(getpid(), pid) : Below::unknown; }
+
+namespace proc {
+
+Fd open_to_read(const Path& path) { return Fd(open(path.data(), O_RDONLY | O_CLOEXEC)); }
+
+bool is_ours() {
+  std::array<char, 32> name{};
+  if (readlink("/proc/self", name.data(), name.size() - 1) <= 0) return false;
+  return std::string_view(name.data()) == std::to_string(getpid());
+}
+
+std::optional<pid_t> parent_of(pid_t pid) {
+  const Fd fd = open_to_read(path_of("/proc/%d/stat", pid));
+  std::array<char, 512> buffer;
+  const ssize_t got = fd ? read(fd.get(), buffer.data(), buffer.size() - 1) : 0;
+  if (got <= 0) return std::nullopt;
+  buffer[static_cast<std::size_t>(got)] = '\0';
+  // pid (name) state ppid ...: the name may hold anything, so look for the last parenthesis.
+  const char* const name_end = std::strrchr(buffer.data(), ')');
+  pid_t parent = 0;
+  if (!name_end || std::sscanf(name_end, ") %*c %d", &parent) != 1) return std::nullopt;
+  return parent;
+}
+
+bool has_children() { return access("/proc/thread-self/children", R_OK) == 0; }
+
+Below below(pid_t pid, pid_t ancestor) {
+  if (!is_ours()) return Below::unknown;
+  // An ancestor that ends during the walk gives its children another parent: walk again.
+  for (int tries = 0; tries < kTriesToWalkUp; ++tries) {
+    std::optional<pid_t> at = pid;
+    while (at && *at > 1) {
+      at = parent_of(*at);
+      if (at == ancestor) return Below::yes;
+    }
+    if (at) return Below::no;
+  }
+  return Below::unknown;
+}
+
+std::string name_of(pid_t pid) {
+  const Fd fd = open_to_read(path_of("/proc/%d/comm", pid));
+  std::array<char, 32> buffer;
+  const ssize_t got = fd ? read(fd.get(), buffer.data(), buffer.size()) : 0;
+  if (got <= 1) return "?";
+  return {buffer.data(), static_cast<std::size_t>(got) - 1};  // without the newline
+}
+
+Fd pidfd_of(pid_t pid) { return Fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))); }
+
+bool has_ended(const Fd& pidfd) { return util::wait_readable(pidfd.get(), Deadline{}); }
+
+}  // namespace proc
+}  // namespace dlock

@@ -1,0 +1,82 @@
+// Who may ask.  Whoever has the token may release the lock through the service, too.  Here it has
+//   to be of the keeper's user, or root, besides: nobody else can make the keeper wait for the rest
+//   of a question.  Who is asked has to be, too: the name of the socket is no secret, and anybody
+//   may listen there once the keeper has ended.
+
+#include "engine/release_door.hpp"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "util/local_socket.hpp"
+#include "util/poll.hpp"
+
+namespace dlock {
+namespace {
+
+constexpr std::size_t kShown = 12;  // of a token, to everybody
+constexpr int kBacklog = 8;
+constexpr Millis kQuestion{200};  // whoever has connected has sent it by then
+
+struct Answer {
+  bool released = false;
+  Errc code = Errc::unreachable;
+  std::array<char, 1'024> message{};  // a text that ends with a 0
+};
+
+std::string name_of(const std::string& token) { return "keeper-" + token.substr(0, kShown); }
+
+bool is_trusted(int socket) {
+  ucred peer{};
+  socklen_t size = sizeof(peer);
+  return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+         (peer.uid == geteuid() || peer.uid == 0);
+}
+
+}  // namespace
+
+ReleaseDoor::ReleaseDoor(std::string token)
+    : token_(std::move(token)), listener_(util::listen_locally(name_of(token_), kBacklog)) {}
+
+Fd ReleaseDoor::asked() const {
+  Fd who(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  if (!who || !is_trusted(who.get())) return {};
+  std::array<char, 128> question{};
+  if (!util::wait_readable(who.get(), after(Clock::now(), kQuestion))) return {};
+  const ssize_t got = util::receive_datagram(who.get(), question.data(), question.size());
+  const bool is_meant =
+      got > 0 && std::string_view(question.data(), static_cast<std::size_t>(got)) == token_;
+  return is_meant ? std::move(who) : Fd();
+}
+
+void ReleaseDoor::answer(const Fd& who_asked, const Result<void>& outcome) {
+  Answer answer{.released = outcome.has_value()};
+  if (!outcome) {
+    answer.code = outcome.error().code;
+    outcome.error().message.copy(answer.message.data(), answer.message.size() - 1);
+  }
+  (void)util::send_datagram(who_asked.get(), &answer, sizeof(answer));
+}
+
+std::optional<Result<void>> ask_keeper(const std::string& token, Deadline deadline) {
+  const Fd keeper = util::connect_locally(name_of(token), deadline);
+  if (!keeper || !is_trusted(keeper.get()) ||
+      !util::send_datagram(keeper.get(), token.data(), token.size())) {
+    return std::nullopt;
+  }
+  Answer answer;
+  if (!util::wait_readable(keeper.get(), deadline)) {
+    return Error{Errc::unreachable, "the process that keeps the lock has not answered in time"};
+  }
+  const ssize_t got = util::receive_datagram(keeper.get(), &answer, sizeof(answer));
+  if (got != static_cast<ssize_t>(sizeof(answer))) return std::nullopt;
+  if (answer.released) return Result<void>();
+  answer.message.back() = '\0';
+  return Error{answer.code, answer.message.data()};
+}
+
+}  // namespace dlock
