@@ -15,6 +15,7 @@
 #include <string>
 #include <thread>
 
+#include "engine/proc.hpp"
 #include "util/poll.hpp"
 
 namespace dlock {
