@@ -8,18 +8,10 @@
 #include <span>
 #include <string>
 
+#include "engine/grant.hpp"
 #include "engine/run.hpp"
 
 namespace dlock {
-
-/// One lock that was acquired, for whoever has to give it back.
-struct Grant {
-  std::string key;
-  std::string token;  // its owner id
-  std::optional<std::uint64_t> fence;
-  std::optional<unsigned> slot;
-  Deadline valid_until;  // of a lease that nobody renews; else kNever
-};
 
 struct AcquireSpec {
   /// What both commands have: keys to label, wait, ttl; kill_after and on_lost with keep_while.

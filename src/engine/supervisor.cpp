@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <exception>
@@ -18,6 +17,7 @@
 
 #include "engine/acquisition.hpp"
 #include "engine/describe.hpp"
+#include "engine/grant.hpp"
 #include "engine/job.hpp"
 #include "engine/reentry.hpp"
 #include "util/duration.hpp"
@@ -187,28 +187,16 @@ void Supervisor::look_at_clock(Deadline now) {
   }
 }
 
-// Each of the plurals has a line for each key, in the order in which they were given.
 std::vector<std::pair<std::string, std::string>> Supervisor::environment() const {
-  std::array<std::string, 3> lines;
-  const auto fence_of = [](const HeldLock& lock) {
-    return lock.fence() ? std::to_string(*lock.fence()) : std::string();
-  };
+  std::vector<Grant> grants;
   for (const std::string& key : spec_.keys) {
     const HeldLock& lock = *locks_.find(key);
-    const std::array values{key, lock.owner_id(), fence_of(lock)};
-    for (std::size_t i = 0; i < lines.size(); ++i) {
-      lines.at(i) += (&key == &spec_.keys.front() ? "" : "\n") + values.at(i);
-    }
+    grants.push_back(
+        {.key = key, .token = lock.owner_id(), .fence = lock.fence(), .slot = lock.slot()});
   }
-  const auto slot = first().slot();
-  return {{"DLOCK_KEY", first().key()},
-          {"DLOCK_KEYS", lines[0]},
-          {"DLOCK_TOKEN", first().owner_id()},
-          {"DLOCK_TOKENS", lines[1]},
-          {"DLOCK_FENCE", fence_of(first())},
-          {"DLOCK_FENCES", lines[2]},
-          {"DLOCK_SLOT", slot ? std::to_string(*slot) : ""},
-          {"DLOCK_SUPERVISORS", lender_.addresses()}};
+  auto variables = grant_variables(grants);
+  variables.emplace_back("DLOCK_SUPERVISORS", lender_.addresses());
+  return variables;
 }
 
 void Supervisor::start_command() {

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "engine/describe.hpp"
+#include "engine/grant.hpp"
 #include "engine/link.hpp"
 #include "engine/outcome.hpp"
 #include "engine/run.hpp"
@@ -31,6 +32,26 @@ TEST(Describe, NamesTheHolderAsFarAsItIsKnown) {
   EXPECT_EQ(holders_in_words(held_by({foreign})), "pid 7 (flock)");
   EXPECT_EQ(holders_in_words(held_by({LockInfo::Holder{}})), "an unknown holder");
   EXPECT_EQ(holders_in_words(held_by({})), "an unknown holder");
+}
+
+TEST(Grants, AreVariablesWithALineForEach) {
+  const Grant one{.key = "a", .token = "1f", .fence = 7, .slot = 2};
+  const Grant other{.key = "b", .token = "2f"};
+  using Variables = std::vector<std::pair<std::string, std::string>>;
+  EXPECT_EQ(grant_variables(std::vector{one, other}), (Variables{{"DLOCK_KEY", "a"},
+                                                                 {"DLOCK_KEYS", "a\nb"},
+                                                                 {"DLOCK_TOKEN", "1f"},
+                                                                 {"DLOCK_TOKENS", "1f\n2f"},
+                                                                 {"DLOCK_FENCE", "7"},
+                                                                 {"DLOCK_FENCES", "7\n"},
+                                                                 {"DLOCK_SLOT", "2"}}));
+  EXPECT_EQ(grant_variables(std::vector{other}), (Variables{{"DLOCK_KEY", "b"},
+                                                            {"DLOCK_KEYS", "b"},
+                                                            {"DLOCK_TOKEN", "2f"},
+                                                            {"DLOCK_TOKENS", "2f"},
+                                                            {"DLOCK_FENCE", ""},
+                                                            {"DLOCK_FENCES", ""},
+                                                            {"DLOCK_SLOT", ""}}));
 }
 
 TEST(Describe, NamesAFewKeys) {
