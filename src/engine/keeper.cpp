@@ -293,7 +293,7 @@ void Keeper::run() {
   (void)guard_link_.receive();
   if (guard_link_.closed())
     finish(give_back(exit_status::kInternal, "a process of dlock was killed"));
-  for (const auto& lock : locks_.all()) doors_.emplace_back(lock->owner_id());
+  for (const auto& lock : locks_.all()) doors_.emplace_back(lock->key(), lock->owner_id());
   context_.page.guarded = spec_.on_lost != OnLost::ignore;
   context_.page.kept = true;
   (void)guard_link_.send({ToFront::Kind::granted});  // wakes it, for the end of the lease

@@ -28,6 +28,13 @@ struct Answer {
   std::array<char, 1'024> message{};  // a text that ends with a 0
 };
 
+// No key is longer than 255 bytes.
+constexpr std::size_t kLongestQuestion = 512;
+
+std::string question_about(const std::string& key, const std::string& token) {
+  return token + ' ' + key;
+}
+
 std::string name_of(const std::string& token) { return "keeper-" + token.substr(0, kShown); }
 
 bool is_trusted(int socket) {
@@ -39,17 +46,20 @@ bool is_trusted(int socket) {
 
 }  // namespace
 
-ReleaseDoor::ReleaseDoor(std::string token)
-    : token_(std::move(token)), listener_(util::listen_locally(name_of(token_), kBacklog)) {}
+ReleaseDoor::ReleaseDoor(std::string key, std::string token)
+    : key_(std::move(key)),
+      token_(std::move(token)),
+      listener_(util::listen_locally(name_of(token_), kBacklog)) {}
 
 Fd ReleaseDoor::asked() const {
   Fd who(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
   if (!who || !is_trusted(who.get())) return {};
-  std::array<char, 128> question{};
+  std::array<char, kLongestQuestion> question{};
   if (!util::wait_readable(who.get(), after(Clock::now(), kQuestion))) return {};
   const ssize_t got = util::receive_datagram(who.get(), question.data(), question.size());
   const bool is_meant =
-      got > 0 && std::string_view(question.data(), static_cast<std::size_t>(got)) == token_;
+      got > 0 && std::string_view(question.data(), static_cast<std::size_t>(got)) ==
+                     question_about(key_, token_);
   return is_meant ? std::move(who) : Fd();
 }
 
@@ -62,10 +72,12 @@ void ReleaseDoor::answer(const Fd& who_asked, const Result<void>& outcome) {
   (void)util::send_datagram(who_asked.get(), &answer, sizeof(answer));
 }
 
-std::optional<Result<void>> ask_keeper(const std::string& token, Deadline deadline) {
+std::optional<Result<void>> ask_keeper(const std::string& key, const std::string& token,
+                                       Deadline deadline) {
   const Fd keeper = util::connect_locally(name_of(token), deadline);
+  const std::string question = question_about(key, token);
   if (!keeper || !is_trusted(keeper.get()) ||
-      !util::send_datagram(keeper.get(), token.data(), token.size())) {
+      !util::send_datagram(keeper.get(), question.data(), question.size())) {
     return std::nullopt;
   }
   Answer answer;

@@ -14,9 +14,9 @@ namespace dlock {
 /// The keeper's side.  Used by one thread.
 class ReleaseDoor {
  public:
-  /// Starts to listen for this token.  Where that cannot be done nobody can ask here: a release
-  /// then reaches the keeper through the service, as from another host.
-  explicit ReleaseDoor(std::string token);
+  /// Starts to listen for this lock.  Where that cannot be done nobody can ask here: a release then
+  /// reaches the keeper through the service, as from another host.
+  ReleaseDoor(std::string key, std::string token);
 
   const std::string& token() const { return token_; }
   int fd() const { return listener_.get(); }  // -1: it does not listen
@@ -27,13 +27,15 @@ class ReleaseDoor {
   static void answer(const Fd& who_asked, const Result<void>& outcome);
 
  private:
+  std::string key_;
   std::string token_;
   Fd listener_;
 };
 
-/// Asks whoever keeps the lock with this token on this machine to release it.  None: nobody does,
-/// or not for this user.  Else what became of the release; Errc::unreachable if that was not heard
-/// until the deadline.
-std::optional<Result<void>> ask_keeper(const std::string& token, Deadline deadline);
+/// Asks whoever keeps the lock `key` with this token on this machine to release it.  None: nobody
+/// does, or not for this user.  Else what became of the release; Errc::unreachable if that was not
+/// heard until the deadline.
+std::optional<Result<void>> ask_keeper(const std::string& key, const std::string& token,
+                                       Deadline deadline);
 
 }  // namespace dlock
