@@ -15,7 +15,6 @@
 #include "engine/describe.hpp"
 #include "util/duration.hpp"
 #include "util/fd.hpp"
-#include "util/host.hpp"
 #include "util/log.hpp"
 #include "util/text.hpp"
 
@@ -33,8 +32,7 @@ int no(const std::string& why) {
 
 // For the holder to read, and behind "by" in what the backends make of it.
 std::string who_and_why(const Settings& settings) {
-  std::string out =
-      util::user_name() + " on " + util::host_name() + " (pid " + std::to_string(getpid()) + ')';
+  std::string out = this_process_in_words();
   const Setting* reason = settings.find("reason");
   if (reason != nullptr && !to_note(*reason).empty()) out += ": " + reason->text();
   return out;
@@ -101,16 +99,17 @@ bool confirmed(const LockInfo& lock, const std::string& location, Traits::EndsOn
 std::string what_it_does(const LockInfo::Holder& holder, const std::string& key,
                          const LockService& service, Backend& backend) {
   if (holder.foreign) return "; that program is not told, its job may go on";
-  if (service.traits().ends_on != Traits::EndsOn::process_exit) {
-    return "; its dlock ends the command now";
-  }
+  if (holder.owner.lease) return "; its script is not told before it calls dlock renew";
+  const std::string ends = std::string("; its dlock ends the ") +
+                           (holder.owner.kind == Owner::Kind::acquire ? "script" : "command") +
+                           " now";
+  if (service.traits().ends_on != Traits::EndsOn::process_exit) return ends;
   const auto now = backend.inspect(key, service.patience());
   const bool holds = now && std::any_of(now.value().holders.begin(), now.value().holders.end(),
                                         [&](const LockInfo::Holder& one) {
                                           return one.owner.id == holder.owner.id;
                                         });
-  return holds ? "; its dlock ends the command now, and holds the lock until that has ended"
-               : "; its dlock has let go";
+  return holds ? ends + ", and holds the lock until that has ended" : "; its dlock has let go";
 }
 
 int break_all(const LockInfo& lock, const LockService& service, Backend& backend) {

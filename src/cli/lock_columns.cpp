@@ -38,6 +38,11 @@ Cell of_holder(const LockRow& row, Show show) {
 Cell id(const LockRow& row) {
   return of_holder(row, [](const auto& holder) { return text(short_id(holder.owner)); });
 }
+Cell kind(const LockRow& row) {
+  return of_holder(row, [](const auto& holder) {
+    return holder.foreign ? Cell() : text(std::string(kind_name(holder.owner.kind)));
+  });
+}
 Cell key(const LockRow& row) { return row.lock->key; }
 Cell mode(const LockRow& row) {
   return std::string(mode_name(row.waiter != nullptr ? row.waiter->mode : row.lock->mode));
@@ -137,24 +142,32 @@ constexpr std::array kColumns{
     LockColumn{
         kOfHolder,
         {.heading = "ID", .field = "id", .cell = id, .brief = "beginning of the id of this grant"}},
+    LockColumn{kOfHolder,
+               {.heading = "KIND",
+                .field = "kind",
+                .cell = kind,
+                .brief = "which command of dlock took it: run or acquire"}},
     LockColumn{kOfOwner,
                {.heading = "HOST",
                 .field = "host",
                 .cell = host,
                 .brief = "machine of the holder, or waiter",
                 .may_be_cut = true}},
-    LockColumn{kOfOwner,
-               {.heading = "PID",
-                .field = "pid",
-                .cell = pid,
-                .brief = "number of its dlock process on that machine"}},
+    LockColumn{
+        kOfOwner,
+        {.heading = "PID",
+         .field = "pid",
+         .cell = pid,
+         .brief = "number of its dlock process on that machine; with acquire, of the process "
+                  "that it is kept for, or null, or -, if there is none"}},
     LockColumn{kOfOwner,
                {.heading = "USER", .field = "user", .cell = user, .brief = "as whom it runs"}},
     LockColumn{kOfOwner,
                {.heading = "COMMAND",
                 .field = "command",
                 .cell = command,
-                .brief = "name of the command, without its arguments",
+                .brief = "name of the command, without its arguments; with acquire, of the process "
+                         "that called it or that it is kept for",
                 .may_be_cut = true}},
     LockColumn{kOfHolder,
                {.heading = "ENDED",
@@ -273,6 +286,7 @@ constexpr std::string_view kAllAgree = "all agree";
 
 constexpr std::array kListView{Shown{"key"},
                                Shown{"how", true, "exclusive"},
+                               Shown{"kind", true, "run"},
                                Shown{"nodes", true, kAllAgree},
                                Shown{"host"},
                                Shown{"pid"},
@@ -280,9 +294,16 @@ constexpr std::array kListView{Shown{"key"},
                                Shown{"expires", true},
                                Shown{"waiting", true, "0"},
                                Shown{"what"}};
-constexpr std::array kHolderView{Shown{"id"},          Shown{"host"},       Shown{"pid"},
-                                 Shown{"user", true},  Shown{"held"},       Shown{"expires", true},
-                                 Shown{"fence", true}, Shown{"slot", true}, Shown{"what"},
+constexpr std::array kHolderView{Shown{"id"},
+                                 Shown{"kind", true, "run"},
+                                 Shown{"host"},
+                                 Shown{"pid"},
+                                 Shown{"user", true},
+                                 Shown{"held"},
+                                 Shown{"expires", true},
+                                 Shown{"fence", true},
+                                 Shown{"slot", true},
+                                 Shown{"what"},
                                  Shown{"label", true}};
 constexpr std::array kWaiterView{Shown{"host"},       Shown{"pid"},
                                  Shown{"user", true}, Shown{"mode", true, "exclusive"},

@@ -1,6 +1,9 @@
 #include "cli/lock_service.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <string>
 
 #include "cli/layers.hpp"
 #include "cli/refusal.hpp"
@@ -8,6 +11,7 @@
 #include "core/key.hpp"
 #include "core/sharded_backend.hpp"
 #include "engine/outcome.hpp"
+#include "util/host.hpp"
 #include "util/log.hpp"
 
 namespace dlock::cli {
@@ -41,6 +45,10 @@ const std::string& key_operand(const Invocation& invocation) {
 int report(const Error& error, int busy) {
   util::log(util::Level::error, error.message);
   return not_acquired(error, busy).exit_status;
+}
+
+std::string this_process_in_words() {
+  return util::user_name() + " on " + util::host_name() + " (pid " + std::to_string(getpid()) + ')';
 }
 
 bool is_older(const LockInfo::Holder& holder, Millis age) {

@@ -51,6 +51,9 @@ const std::string& key_operand(const Invocation& invocation);
 /// Says what is wrong; returns the exit status, which is `busy` for Errc::busy.
 int report(const Error& error, int busy = exit_status::kNo);
 
+/// "root on ops-1 (pid 12)": for the holder whose lock this process takes.
+std::string this_process_in_words();
+
 /// True if it is known to be held for longer than that.
 bool is_older(const LockInfo::Holder& holder, Millis age);
 

@@ -28,7 +28,7 @@ import json, sys
 name, taker, mode, host, user = sys.argv[1:]
 lock = json.load(open(name))
 assert (lock['mode'], lock['slots'], lock['waiters']) == (mode, 1, []), lock
-assert lock['holders'] == [dict(id=None, host=host, pid=int(taker), user=user, command='flock',
+assert lock['holders'] == [dict(id=None, kind=None, host=host, pid=int(taker), user=user, command='flock',
                                 label=None, acquired_at=None, held_ms=None, expires_in_ms=None,
                                 expires_at=None, fence=None, slot=None,
                                 foreign='flock')], lock

@@ -56,7 +56,7 @@ def seconds_ago(value):
     return (datetime.datetime.now(datetime.timezone.utc) - then).total_seconds()
 
 LOCK = ['key', 'mode', 'slots', 'holders', 'waiters', 'nodes_agreeing', 'nodes_total', 'remarks']
-HOLDER = ['id', 'host', 'pid', 'user', 'command', 'label', 'acquired_at', 'held_ms', 'expires_in_ms',
+HOLDER = ['id', 'kind', 'host', 'pid', 'user', 'command', 'label', 'acquired_at', 'held_ms', 'expires_in_ms',
           'expires_at', 'fence', 'slot', 'foreign']
 WAITER = ['mode', 'host', 'pid', 'user', 'command', 'waiting_ms', 'waiting_since']
 
@@ -69,8 +69,8 @@ def check_holder(holder, names, ttl=30):
            f'the id is not the beginning of {token}')
     expect(holder['fence'] == int(text(name, 'fence')), 'the fence is not DLOCK_FENCE')
     expect(holder['slot'] == (1 if name == 'd' else None), 'the slot')
-    expect((holder['host'], holder['user'], holder['command'], holder['foreign']) ==
-           (host, user, './job', None), 'who holds it')
+    expect((holder['kind'], holder['host'], holder['user'], holder['command'], holder['foreign']) ==
+           ('run', host, user, './job', None), 'who holds it')
     expect(is_count(holder['held_ms']) and holder['held_ms'] < 300000, 'held_ms')
     expect(abs(seconds_ago(holder['acquired_at']) - holder['held_ms'] / 1000) < 60, 'acquired_at')
     if ends_on == 'ttl':

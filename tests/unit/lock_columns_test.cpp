@@ -91,9 +91,10 @@ TEST(LockColumns, JsonHasTheFieldsOfTheDesignInItsOrder) {
   auto& holder = json["holders"][0];
   names.clear();
   for (const auto& item : holder.items()) names.push_back(item.key());
-  EXPECT_EQ(names, (std::vector<std::string>{"id", "host", "pid", "user", "command", "label",
-                                             "acquired_at", "held_ms", "expires_in_ms",
+  EXPECT_EQ(names, (std::vector<std::string>{"id", "kind", "host", "pid", "user", "command",
+                                             "label", "acquired_at", "held_ms", "expires_in_ms",
                                              "expires_at", "fence", "slot", "foreign"}));
+  EXPECT_EQ(holder["kind"], "run");
   EXPECT_EQ(holder["id"], "0123456789ab");
   EXPECT_EQ(holder["held_ms"], 130'000);
   EXPECT_EQ(holder["fence"], 42);
@@ -124,6 +125,25 @@ TEST(LockColumns, TheNumberOfASlotIsShownWhereAHolderHasOne) {
   EXPECT_EQ(json["holders"][1]["slot"], 3);
   const auto rows = holder_rows(lock);
   EXPECT_EQ(text_of(chosen_columns(output("slot")), rows), "SLOT\n-\n3\n");
+}
+
+TEST(LockColumns, WhichCommandTookALockIsShownWhereOneIsNoRun) {
+  LockInfo lock = held_lock();
+  lock.holders.push_back(lock.holders[0]);
+  lock.holders[1].owner.kind = Owner::Kind::acquire;
+  lock.holders[1].owner.pid = 0;
+  lock.holders[1].owner.command = "deploy.sh";
+  const auto rows = holder_rows(lock);
+  EXPECT_EQ(text_of(holder_columns(rows), rows),
+            "ID            KIND     HOST   PID   USER  HELD FOR  EXPIRES  FENCE  COMMAND\n"
+            "0123456789ab  run      web-3  4121  app   2m10s     21s      42     ./cron.sh\n"
+            "0123456789ab  acquire  web-3  -     app   2m10s     21s      42     deploy.sh\n");
+  EXPECT_NE(text_of(list_columns(rows), rows).find("KIND"), std::string::npos);
+  const auto json = nlohmann::json::parse(print_json(lock_object(lock, {})));
+  EXPECT_EQ(json["holders"][1]["kind"], "acquire");
+  EXPECT_TRUE(json["holders"][1]["pid"].is_null());
+  lock.holders[1].foreign = "redlock";
+  EXPECT_EQ(text_of(chosen_columns(output("kind")), rows), "KIND\nrun\n-\n");
 }
 
 TEST(LockColumns, JsonOfAFreeLockAndOfUnknownWaiters) {
