@@ -3,17 +3,11 @@
 
 #include <span>
 
+#include "cli/lock_plan.hpp"
 #include "cli/parse.hpp"
 #include "core/backend.hpp"
-#include "engine/run.hpp"
 
 namespace dlock::cli {
-
-struct RunPlan {
-  const BackendEntry* entry = nullptr;
-  Target target;
-  RunSpec spec;
-};
 
 /// Reads environment and config file, checks everything that can be checked before anything is
 /// started, and sets the log.  Throws Refusal.

@@ -2,6 +2,7 @@
 
 #include "cli/flags.hpp"
 #include "cli/generate.hpp"
+#include "cli/print_shell.hpp"
 
 namespace dlock::cli {
 namespace {
@@ -45,15 +46,6 @@ complete -c dlock -n __dlock_in_command -a '(__dlock_complete_command)'
 complete -c dlock -n __dlock_at -l help -s h -d 'show an overview'
 complete -c dlock -n __dlock_at -l version -d 'show the version'
 )";
-
-std::string in_fish_quotes(std::string_view text) {
-  std::string out = "'";
-  for (const char c : text) {
-    if (c == '\'' || c == '\\') out += '\\';
-    out += c;
-  }
-  return out + '\'';
-}
 
 std::string flag_line(const Command& command, const Flag& flag) {
   std::string out = "complete -c dlock -n '__dlock_at " + std::string(command.name) + "' -l " +

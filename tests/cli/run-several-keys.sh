@@ -140,4 +140,4 @@ keys=()
 for ((i = 0; i < 64; ++i)); do keys+=(-k "many$i"); done
 expect_status 0 run "${keys[@]}" -- true
 message=$("$DLOCK" run "${keys[@]}" -k more -- true 2>&1) && fail "takes 65 keys"
-assert_equal 'dlock: --key is given 65 times; a run takes at most 64 locks' "$message"
+assert_equal 'dlock: --key is given 65 times; the most is 64' "$message"

@@ -1,0 +1,110 @@
+#include "cli/lock_plan.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "cli/layers.hpp"
+#include "cli/refusal.hpp"
+#include "cli/select_backend.hpp"
+#include "cli/values.hpp"
+#include "core/key.hpp"
+#include "util/duration.hpp"
+#include "util/text.hpp"
+
+namespace dlock::cli {
+namespace {
+
+// In the order of the choices in the flag table.
+constexpr std::array kOnLost{OnLost::term, OnLost::kill, OnLost::ignore};
+
+void take_mode(const Settings& settings, RunPlan& plan) {
+  const Traits& traits = plan.entry->traits;
+  const std::string backend = "the " + std::string(plan.entry->name) + " backend has no ";
+  if (const Setting* shared = effective(settings, flag("shared"))) {
+    plan.spec.mode = Mode::shared;
+    if (!traits.shared) refuse_usage(shared->where + ": " + backend + "shared locks");
+  }
+  if (const Setting* slots = effective(settings, flag("slots"))) {
+    plan.spec.mode = Mode::slots;
+    plan.spec.slots = static_cast<unsigned>(to_number(*slots, flag("slots")));
+    if (!traits.slots) refuse_usage(slots->where + ": " + backend + "slots");
+  }
+}
+
+void take_times(const Settings& settings, RunSpec& spec) {
+  if (effective(settings, flag("nonblock")) != nullptr) spec.wait = Millis{0};
+  if (const Setting* wait = effective(settings, flag("wait"))) {
+    spec.wait = to_duration(*wait, flag("wait"));
+  }
+  if (const Setting* ttl = settings.find("ttl")) spec.ttl = to_duration(*ttl, flag("ttl"));
+  spec.kill_after = default_kill_after(spec.ttl);
+}
+
+void take_kill_after(const Settings& settings, RunPlan& plan) {
+  const Setting* kill_after = settings.find("kill-after");
+  if (kill_after == nullptr) return;
+  RunSpec& spec = plan.spec;
+  spec.kill_after_by_ttl = false;
+  spec.kill_after = to_duration(*kill_after, flag("kill-after"));
+  if (spec.kill_after * 2 < spec.ttl) return;
+  if (plan.entry->traits.ends_on == Traits::EndsOn::process_exit) return;  // there is no ttl
+  const Setting* ttl = settings.find("ttl");
+  const std::string why = "must be less than half of the ttl, which is " +
+                          util::format_duration(spec.ttl) +
+                          (ttl == nullptr ? "" : " (" + ttl->where + ")");
+  const bool from_file = kill_after->from_file() && (ttl == nullptr || ttl->from_file());
+  throw Refusal(from_file ? exit_status::kConfig : exit_status::kUsage,
+                kill_after->where + ": " + why);
+}
+
+}  // namespace
+
+std::vector<std::string> take_keys(const Settings& settings, const Command& command) {
+  const std::string name(command.name);
+  const Setting* given = settings.find("key");
+  if (given == nullptr) {
+    refuse_usage("which lock? name it: dlock " + name + " --key NAME" +
+                 (command.wraps ? " -- COMMAND" : "") + "; see: dlock help " + name);
+  }
+  if (given->values.size() > kMostKeys) {
+    refuse_usage("--key is given " + std::to_string(given->values.size()) + " times; the most is " +
+                 std::to_string(kMostKeys));
+  }
+  std::vector<std::string> keys;
+  for (const std::string& key : given->values) {
+    if (auto ok = check_key(key); !ok) refuse(*given, ok.error().message);
+    if (std::find(keys.begin(), keys.end(), key) != keys.end()) {
+      refuse_usage("--key " + util::in_quotes(key) + " is given twice");
+    }
+    keys.push_back(key);
+  }
+  return keys;
+}
+
+RunPlan plan_locks(const Invocation& invocation, std::span<const BackendEntry> backends,
+                   Settings& settings) {
+  settings = given_settings(invocation);
+  set_log_from(settings);  // for what may be wrong with the config file
+  RunPlan plan;
+  plan.spec.keys = take_keys(settings, *invocation.command);
+  const auto config = load_config(settings);
+  Selection selection = select_backend(settings, config, backends);
+  plan.entry = selection.entry;
+  plan.target = std::move(selection.target);
+  take_mode(settings, plan);
+  take_times(settings, plan.spec);
+  if (const Setting* label = settings.find("label"); label != nullptr && !label->text().empty()) {
+    plan.spec.label = to_note(*label);
+  }
+  return plan;
+}
+
+void take_loss(const Settings& settings, RunPlan& plan) {
+  take_kill_after(settings, plan);
+  if (const Setting* on_lost = settings.find("on-lost")) {
+    plan.spec.on_lost = kOnLost[to_choice(*on_lost, flag("on-lost"))];
+  }
+}
+
+}  // namespace dlock::cli

@@ -1,0 +1,33 @@
+// Which locks are to be acquired, where and how: what `dlock run` and `dlock acquire` have in
+// common.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cli/parse.hpp"
+#include "core/backend.hpp"
+#include "core/settings.hpp"
+#include "engine/run.hpp"
+
+namespace dlock::cli {
+
+struct RunPlan {
+  const BackendEntry* entry = nullptr;
+  Target target;
+  RunSpec spec;
+};
+
+/// The keys that the command line names: at least one, each once.  Throws Refusal.
+std::vector<std::string> take_keys(const Settings& settings, const Command& command);
+
+/// Reads environment and config file into `settings`, sets the log, and checks the lock options but
+/// those of take_loss().  argv is left empty.  Throws Refusal.
+RunPlan plan_locks(const Invocation& invocation, std::span<const BackendEntry> backends,
+                   Settings& settings);
+
+/// --kill-after and --on-lost: what becomes of whoever needs the locks when one is lost.
+void take_loss(const Settings& settings, RunPlan& plan);
+
+}  // namespace dlock::cli
