@@ -36,7 +36,9 @@ class Cluster {
   /// See Seat.
   const std::string& list() const { return list_; }
   /// Of each server in an order that is the same for all that use these, however they list them.
-  std::vector<unsigned> ranks() const;
+  const std::vector<unsigned>& ranks() const { return ranks_; }
+  /// The server of that rank, or of the last one.
+  unsigned ranked(unsigned rank) const;
   const Address& address(unsigned node) const { return workers_[node]->node.address(); }
   Names names(std::string_view key) const { return workers_[0]->node.names(key); }
 
@@ -149,6 +151,7 @@ class Cluster {
   void ring() const;
 
   std::string list_;
+  const std::vector<unsigned> ranks_;
   std::vector<std::unique_ptr<Worker>> workers_;
   Fd bell_;
   Fd stop_;

@@ -419,8 +419,8 @@ Result<RoundResult> ask_for_lock(Cluster& cluster, const Question& question, Dea
 
 Millis node_timeout(Millis ttl) { return std::min(ttl / 20, Millis{200}); }
 
-Error twin_error(const Cluster& cluster, unsigned node, unsigned other) {
-  return {Errc::invalid, cluster.address(std::min(other, cluster.size() - 1)).shown + " and " +
+Error twin_error(const Cluster& cluster, unsigned node, unsigned twin) {
+  return {Errc::invalid, cluster.address(cluster.ranked(twin)).shown + " and " +
                              cluster.address(node).shown + " are the same server: list it once"};
 }
 
