@@ -93,6 +93,13 @@ bool Cluster::is_behind(unsigned node) const {
   return worker.busy && !worker.tasks.empty();
 }
 
+void Cluster::let_finish(Deadline deadline) const {
+  for (const auto& worker : workers_) {
+    std::unique_lock lock(worker->mutex);
+    worker->news.wait_until(lock, deadline, [&] { return !worker->busy && worker->tasks.empty(); });
+  }
+}
+
 // Whoever runs these servers must hear of it, also where a majority is there without it.
 void Cluster::note(unsigned node, const Error& error) {
   if (!is_replica(error) || workers_[node]->is_known_replica.exchange(true)) return;

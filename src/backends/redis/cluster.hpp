@@ -51,6 +51,9 @@ class Cluster {
   /// It has answered the last time, or was never asked: it is worth to wait for it.
   bool is_prompt(unsigned node) const { return !workers_[node]->silent; }
 
+  /// Waits until nothing is under way on any server, or until the deadline.
+  void let_finish(Deadline deadline) const;
+
   enum class End { enough, all_answered, deadline, cancelled };
 
   /// The answers to one question, in the order in which they come.  They may come after it has
