@@ -4,6 +4,8 @@
 // Loss of the connection.  The row outlives it, and the lease goes on over another one.  With
 //           mysql-row the lock has ended with it, and the row keeps the next holder waiting until
 //           release() removes it, when the command has ended.
+// Waiters.  Where the holder has no mark, the first waiter sleeps on its wakeup connection.  So
+//           each change that can let it in earlier ends that connection.
 // News.     While nothing is asked the connection can only be closed: by somebody who breaks the
 //           lock, or by a server that stops.
 #include "backends/mysql/lease.hpp"
@@ -72,6 +74,7 @@ class MysqlLease final : public Lease {
   Result<void> give_up_row(Deadline deadline, Cancel cancel);
   Result<void> remove_record(Deadline deadline, Cancel cancel);
   Result<void> released(const Reply& reply, bool again);
+  void wake_first(const Reply& reply);
   Error lost(const Answer& found);
   bool may_repeat(const Reply& reply, unsigned tries, Deadline deadline,
                   const Cancel& cancel) const;
@@ -267,7 +270,7 @@ Result<void> MysqlLease::end_command(Deadline until, Deadline deadline, Cancel c
   Request rest = request_;
   if (expires) rest.ttl = left;
   const std::string text =
-      statements_.end_command(row_, left, format_lock_record(rest, life_.mark), expires && slots());
+      statements_.end_command(row_, left, format_lock_record(rest, life_.mark));
   std::unique_ptr<Connection> other;
   if (!expires) {
     auto opened = Connection::open(place_, deadline, cancel);
@@ -285,7 +288,7 @@ Result<void> MysqlLease::end_command(Deadline until, Deadline deadline, Cancel c
   }
   if (reply.answers.at(0).affected != 1) return lost(reply.answers.at(1));
   if (!expires) return {};
-  if (slots()) (void)end_session(*connection_, number_in(reply.answers.back()), soon());
+  wake_first(reply);
   connection_->close();
   return {};
 }
@@ -325,7 +328,7 @@ Result<void> MysqlLease::give_up(Deadline deadline, Cancel cancel) {
     if (auto ok = connect(deadline, cancel); !ok) return ok;
     const bool again = std::exchange(releasing_, true);
     const Reply reply =
-        connection_->ask(statements_.release(row_, request_.owner.id, slots()), deadline, cancel);
+        connection_->ask(statements_.release(row_, request_.owner.id), deadline, cancel);
     if (reply.ok()) return released(reply, again);
     if (!may_repeat(reply, tries, deadline, cancel)) return not_told(*reply.error);
   }
@@ -341,7 +344,7 @@ Result<void> MysqlLease::give_up_row(Deadline deadline, Cancel cancel) {
   }
   const bool again = std::exchange(releasing_, true);
   if (!connection_->under_way()) {
-    connection_->send(statements_.release(row_, request_.owner.id, slots()));
+    connection_->send(statements_.release(row_, request_.owner.id));
   }
   const Reply reply = connection_->receive(deadline, cancel);
   if (reply.ok()) return released(reply, again);
@@ -367,8 +370,12 @@ Result<void> MysqlLease::remove_record(Deadline deadline, Cancel cancel) {
 Result<void> MysqlLease::released(const Reply& reply, bool again) {
   const Answer& found = reply.answers.at(1);
   if (reply.answers.at(0).affected != 1 && !(again && found.rows.empty())) return lost(found);
-  if (slots()) (void)end_session(*connection_, number_in(reply.answers.back()), soon());
+  wake_first(reply);
   return {};
+}
+
+void MysqlLease::wake_first(const Reply& reply) {
+  (void)end_session(*connection_, number_in(reply.answers.back()), soon());
 }
 
 }  // namespace
