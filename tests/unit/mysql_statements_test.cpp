@@ -61,6 +61,7 @@ TEST(MysqlStatements, NoUserLevelLockIsUsedOnACluster) {
                                     say.pass_over(1),
                                     say.forget_unused(),
                                     say.renew(3, Millis{5}),
+                                    say.change(3, Millis{5}, "{}"),
                                     say.resume(3, "id", Millis{5}, Millis{5}),
                                     say.end_command(3, Millis{5}, "{}"),
                                     say.release(3, "id"),

@@ -50,6 +50,11 @@ DO IF(@dlock_won > 0, RELEASE_LOCK(:waiter_mark), 0)
 UPDATE dlock_locks SET expires_at = UTC_TIMESTAMP(6) + INTERVAL 30000000 MICROSECOND, beats = beats + 1 WHERE id = 9 AND method = 1 AND name = :key AND kind = 0 AND (expires_at > UTC_TIMESTAMP(6) OR IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) = CONNECTION_ID());
 SELECT kind, why, IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) = CONNECTION_ID() FROM dlock_locks WHERE id = 9 AND method = 1 AND name = :key
 
+-- change, mysql-table
+UPDATE dlock_locks SET record = X'3a6e65775f7265636f7264', expires_at = UTC_TIMESTAMP(6) + INTERVAL 30000000 MICROSECOND, beats = beats + 1 WHERE id = 9 AND method = 1 AND name = :key AND kind = 0 AND (expires_at > UTC_TIMESTAMP(6) OR IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) = CONNECTION_ID());
+SELECT kind, why, IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) = CONNECTION_ID() FROM dlock_locks WHERE id = 9 AND method = 1 AND name = :key;
+SELECT IS_USED_LOCK(CONCAT('dlock.g.', CONVERT(LEFT(owner, 56) USING latin1))) FROM dlock_locks WHERE method = 1 AND name = :key AND kind = 1 AND id = (SELECT MIN(id) FROM dlock_locks WHERE method = 1 AND name = :key AND kind = 1 AND IS_USED_LOCK(CONCAT('dlock.g.', CONVERT(LEFT(owner, 56) USING latin1))) IS NOT NULL)
+
 -- release, mysql-table
 DELETE FROM dlock_locks WHERE id = 9 AND method = 1 AND name = :key AND kind = 0 AND (expires_at > UTC_TIMESTAMP(6) OR IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) = CONNECTION_ID());
 SELECT kind, why, IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) = CONNECTION_ID() FROM dlock_locks WHERE id = 9 AND method = 1 AND name = :key;
@@ -115,6 +120,11 @@ DO IF(@dlock_won > 0, RELEASE_LOCK(:waiter_mark), 0)
 -- renew, mysql-version
 UPDATE dlock_locks SET expires_at = UTC_TIMESTAMP(6) + INTERVAL 30000000 MICROSECOND, beats = beats + 1 WHERE id = 9 AND method = 3 AND name = :key AND kind = 0 AND (expires_at > UTC_TIMESTAMP(6) OR IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) = CONNECTION_ID());
 SELECT kind, why, IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) = CONNECTION_ID() FROM dlock_locks WHERE id = 9 AND method = 3 AND name = :key
+
+-- change, mysql-version
+UPDATE dlock_locks SET record = X'3a6e65775f7265636f7264', expires_at = UTC_TIMESTAMP(6) + INTERVAL 30000000 MICROSECOND, beats = beats + 1 WHERE id = 9 AND method = 3 AND name = :key AND kind = 0 AND (expires_at > UTC_TIMESTAMP(6) OR IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) = CONNECTION_ID());
+SELECT kind, why, IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) = CONNECTION_ID() FROM dlock_locks WHERE id = 9 AND method = 3 AND name = :key;
+SELECT IS_USED_LOCK(CONCAT('dlock.g.', CONVERT(LEFT(owner, 56) USING latin1))) FROM dlock_locks WHERE method = 3 AND name = :key AND kind = 1 AND id = (SELECT MIN(id) FROM dlock_locks WHERE method = 3 AND name = :key AND kind = 1 AND IS_USED_LOCK(CONCAT('dlock.g.', CONVERT(LEFT(owner, 56) USING latin1))) IS NOT NULL)
 
 -- release, mysql-version
 DELETE FROM dlock_locks WHERE id = 9 AND method = 3 AND name = :key AND kind = 0 AND (expires_at > UTC_TIMESTAMP(6) OR IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) = CONNECTION_ID());

@@ -364,13 +364,17 @@ std::string Statements::renew(std::uint64_t id, Millis ttl) const {
   return change_holder(id, "expires_at = " + in(ttl));
 }
 
+// The lease may now end earlier than the first waiter knows.
+std::string Statements::change(std::uint64_t id, Millis ttl, const std::string& record) const {
+  return change_holder(id, "record = " + literal(record) +
+                               (method_ == Method::row ? "" : ", expires_at = " + in(ttl))) +
+         "; " + first_wakeup();
+}
+
 // On a cluster others add kMostSkew before the lease is over for them, for renewals that may come.
 std::string Statements::end_command(std::uint64_t id, Millis left,
                                     const std::string& record) const {
-  if (marks_.on_cluster()) left -= Pulse::kMostSkew;
-  return change_holder(id, "record = " + literal(record) +
-                               (method_ == Method::row ? "" : ", expires_at = " + in(left))) +
-         "; " + first_wakeup();
+  return change(id, marks_.on_cluster() ? left - Pulse::kMostSkew : left, record);
 }
 
 std::string Statements::confirm(std::uint64_t id) const {
