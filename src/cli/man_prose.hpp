@@ -1209,7 +1209,7 @@ GRANT SELECT, INSERT, UPDATE ON app.dlock_ids TO jobs@\(aq%\(aq;
 .fi
 .PP
 Nothing else is needed: any user may end connections of its own, which is how
-slots are passed on and
+slots, and locks whose holders have no connection, are passed on, and how
 .B force\-release
 reaches a holder.
 Breaking the lock of another user of the database needs more, as told below.
@@ -1232,8 +1232,8 @@ The holder that releases the lock wakes the next waiter.
 .PP
 So there is a connection for each holder and for each waiter, and a second one
 for the first of those who wait for
-.BR \-\-slots ,
-and, for a moment, for a
+.B \-\-slots
+or for a lock whose holder has no connection, and, for a moment, for a
 .B mysql\-row
 that gets its lock.
 They count towards

@@ -79,6 +79,7 @@ struct LockInfo {
     std::optional<std::uint64_t> fence;
     std::optional<unsigned> slot;        // Lease::slot()
     std::optional<std::string> foreign;  // what other kind of program took it, e.g. "flock"
+    std::string servers;  // Redlock: a hash of the list of which it has a majority; for resume()
   };
   struct Waiter {
     Owner owner;

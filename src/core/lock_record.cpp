@@ -5,8 +5,7 @@
 namespace dlock {
 namespace {
 
-constexpr std::size_t kMostRead = 64 * 1024;   // whatever is longer was not written by us
-constexpr Millis kLongestTtl{24 * 3'600'000};  // as --ttl has it
+constexpr std::size_t kMostRead = 64 * 1024;  // whatever is longer was not written by us
 
 }  // namespace
 
@@ -26,8 +25,7 @@ std::optional<LockRecord> parse_lock_record(std::string_view text) {
   if (!object || text_of(*object, "dlock").empty()) return std::nullopt;
   LockRecord record{owner_from_json(*object), std::nullopt, text_of(*object, "life")};
   if (record.owner.id.empty()) return std::nullopt;
-  const std::int64_t ttl = number_of(*object, "ttl_ms");
-  if (ttl > 0 && Millis{ttl} <= kLongestTtl) record.ttl = Millis{ttl};
+  record.ttl = ttl_of(*object, "ttl_ms");
   return record;
 }
 

@@ -6,12 +6,6 @@ namespace dlock {
 
 using nlohmann::json;
 
-namespace {
-
-constexpr Millis kLongestTtl{24 * 3'600'000};  // as --ttl has it
-
-}  // namespace
-
 std::string cut_text(std::string_view text) {
   constexpr std::size_t kMost = 2'000;
   return std::string(text.substr(0, kMost));
@@ -25,6 +19,12 @@ std::string text_of(const json& object, const char* name) {
 std::int64_t number_of(const json& object, const char* name) {
   const auto at = object.find(name);
   return at != object.end() && at->is_number_integer() ? at->get<std::int64_t>() : 0;
+}
+
+std::optional<Millis> ttl_of(const json& object, const char* name) {
+  constexpr Millis kLongest{24 * 3'600'000};  // as --ttl has it
+  const Millis ttl{number_of(object, name)};
+  return ttl > Millis{0} && ttl <= kLongest ? std::optional(ttl) : std::nullopt;
 }
 
 std::optional<json> parse_object(std::string_view text) {
@@ -60,8 +60,7 @@ Owner owner_from_json(const json& object) {
   if (object.contains("label")) owner.label = text_of(object, "label");
   owner.ended = object.value("ended", json()) == true;
   if (text_of(object, "kind") == kind_name(Owner::Kind::acquire)) owner.kind = Owner::Kind::acquire;
-  const std::int64_t lease = number_of(object, "lease_ms");
-  if (lease > 0 && Millis{lease} <= kLongestTtl) owner.lease = Millis{lease};
+  owner.lease = ttl_of(object, "lease_ms");
   return owner;
 }
 

@@ -26,6 +26,8 @@ std::string one_line(const nlohmann::json& object);
 /// "" and 0 if there is no such member, or if it has another type.
 std::string text_of(const nlohmann::json& object, const char* name);
 std::int64_t number_of(const nlohmann::json& object, const char* name);
+/// None for what cannot be a ttl in milliseconds.
+std::optional<Millis> ttl_of(const nlohmann::json& object, const char* name);
 
 /// The first bytes of what may be long.
 std::string cut_text(std::string_view text);

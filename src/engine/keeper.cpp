@@ -227,6 +227,10 @@ void Keeper::look_at_doors() {
     const Fd who = door.asked();
     if (!who) continue;
     const std::string key = (*lock)->key();
+    if ((*lock)->is_lost()) {  // with --on-lost ignore
+      ReleaseDoor::answer(who, Error{Errc::lost, in_quotes(key) + " was lost before"});
+      continue;
+    }
     // The caller goes on without this lock, whatever becomes of it from now on.
     if (all.size() == 1) context_.page.guarded = context_.page.kept = false;
     const auto released =

@@ -63,17 +63,8 @@ struct Answer {
   Millis::rep ttl_ms = 0;
 };
 
-std::optional<ucred> peer_of(int socket) {
-  ucred out{};
-  socklen_t size = sizeof(out);
-  if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &out, &size) != 0) return std::nullopt;
-  return out;
-}
-
-bool is_of_our_user_or_root(int socket) {
-  const auto peer = peer_of(socket);
-  return peer && (peer->uid == geteuid() || peer->uid == 0);
-}
+using util::is_of_our_user_or_root;
+using util::peer_of;
 
 Below is_lender_above_us(int socket) {
   const auto peer = peer_of(socket);

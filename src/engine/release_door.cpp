@@ -6,7 +6,6 @@
 #include "engine/release_door.hpp"
 
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -18,11 +17,11 @@
 namespace dlock {
 namespace {
 
+constexpr int kMostAsking = 8;
 constexpr std::size_t kShown = 12;  // of a token, to everybody
-constexpr int kBacklog = 8;
-constexpr Millis kQuestion{200};  // whoever has connected has sent it by then
+constexpr Millis kQuestion{200};    // whoever has connected has sent it by then
 
-struct Answer {
+struct DoorAnswer {
   bool released = false;
   Errc code = Errc::unreachable;
   std::array<char, 1'024> message{};  // a text that ends with a 0
@@ -37,23 +36,16 @@ std::string question_about(const std::string& key, const std::string& token) {
 
 std::string name_of(const std::string& token) { return "keeper-" + token.substr(0, kShown); }
 
-bool is_trusted(int socket) {
-  ucred peer{};
-  socklen_t size = sizeof(peer);
-  return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
-         (peer.uid == geteuid() || peer.uid == 0);
-}
-
 }  // namespace
 
 ReleaseDoor::ReleaseDoor(std::string key, std::string token)
     : key_(std::move(key)),
       token_(std::move(token)),
-      listener_(util::listen_locally(name_of(token_), kBacklog)) {}
+      listener_(util::listen_locally(name_of(token_), kMostAsking)) {}
 
 Fd ReleaseDoor::asked() const {
   Fd who(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-  if (!who || !is_trusted(who.get())) return {};
+  if (!who || !util::is_of_our_user_or_root(who.get())) return {};
   std::array<char, kLongestQuestion> question{};
   if (!util::wait_readable(who.get(), after(Clock::now(), kQuestion))) return {};
   const ssize_t got = util::receive_datagram(who.get(), question.data(), question.size());
@@ -64,7 +56,7 @@ Fd ReleaseDoor::asked() const {
 }
 
 void ReleaseDoor::answer(const Fd& who_asked, const Result<void>& outcome) {
-  Answer answer{.released = outcome.has_value()};
+  DoorAnswer answer{.released = outcome.has_value()};
   if (!outcome) {
     answer.code = outcome.error().code;
     outcome.error().message.copy(answer.message.data(), answer.message.size() - 1);
@@ -76,11 +68,11 @@ std::optional<Result<void>> ask_keeper(const std::string& key, const std::string
                                        Deadline deadline) {
   const Fd keeper = util::connect_locally(name_of(token), deadline);
   const std::string question = question_about(key, token);
-  if (!keeper || !is_trusted(keeper.get()) ||
+  if (!keeper || !util::is_of_our_user_or_root(keeper.get()) ||
       !util::send_datagram(keeper.get(), question.data(), question.size())) {
     return std::nullopt;
   }
-  Answer answer;
+  DoorAnswer answer;
   if (!util::wait_readable(keeper.get(), deadline)) {
     return Error{Errc::unreachable, "the process that keeps the lock has not answered in time"};
   }

@@ -2,6 +2,7 @@
 
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -63,6 +64,18 @@ Fd connect_locally(std::string_view id, Deadline until) {
       out && setsockopt(out.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) == 0 &&
       connect(out.get(), reinterpret_cast<const sockaddr*>(&address.name), address.length) == 0;
   return if_ok(std::move(out), ok);
+}
+
+std::optional<ucred> peer_of(int socket) {
+  ucred out{};
+  socklen_t size = sizeof(out);
+  if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &out, &size) != 0) return std::nullopt;
+  return out;
+}
+
+bool is_of_our_user_or_root(int socket) {
+  const auto peer = peer_of(socket);
+  return peer && (peer->uid == geteuid() || peer->uid == 0);
 }
 
 bool send_datagram(int socket, const void* message, std::size_t size, std::span<const int> passed) {

@@ -4,7 +4,10 @@
 // there is nothing to remove, and a killed process leaves nothing behind.
 #pragma once
 
+#include <sys/socket.h>
+
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -21,6 +24,11 @@ Fd listen_locally(std::string_view id, int backlog);
 /// None, with errno set: ECONNREFUSED if nobody listens, EAGAIN if the backlog was full until
 /// `until`.  The socket blocks.
 Fd connect_locally(std::string_view id, Deadline until);
+
+/// Who has connected to this socket, or listens where it has connected to; none if the kernel does
+/// not say.
+std::optional<ucred> peer_of(int socket);
+bool is_of_our_user_or_root(int socket);
 
 /// So many descriptors may be passed on with one message.
 inline constexpr std::size_t kMostPassed = 4;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A campaign of faults against one backend of dlock.
 
-Clients run `dlock run` on a few keys in all modes, while their processes and the servers are killed, stopped and
+Clients lock a few keys in all modes, with `dlock run` and `dlock acquire`, while their processes and the servers are killed, stopped and
 restarted at random, and `dlock force-release` breaks locks.  oracle.py, the protected command, sees each overlap and
 each fencing token that did not grow.  An overlap is allowed only with a command whose lock was broken, until it has
 ended.  After the faults somebody must get each lock within 5 s, and no process, lock or waiter may be left.  A broken
@@ -34,11 +34,10 @@ GETS_IN_WITHIN = 5
 # Locks of holders that were killed expire, and so do sessions.
 FREE_WITHIN = 20
 GONE_WITHIN = 5
-LOST = 79
 # Statuses of dlock run that need no fault in its own processes; and those that do.
 ORDINARY = {0, 75}
-OF_SERVERS = {69, LOST}  # 69: unreachable
-OF_PROCESSES = {-signal.SIGKILL, 128 + signal.SIGKILL, 69, 70, LOST}
+OF_SERVERS = {69, clients.LOST}  # 69: unreachable
+OF_PROCESSES = {-signal.SIGKILL, 128 + signal.SIGKILL, 69, 70, clients.LOST}
 
 
 class ServersEnded(Exception):
@@ -152,7 +151,11 @@ class Campaign:
     def ended(self, run, status, err):
         allowed = ORDINARY | (OF_SERVERS if self.servers.names else set()) | (OF_PROCESSES if run.hits else set())
         if run.force_released_at:
-            allowed.add(LOST)
+            allowed.add(clients.LOST)
+        if run.way == "while" and clients.LOST in allowed:
+            allowed |= {-signal.SIGTERM, -signal.SIGKILL}
+        if run.way == "lease":
+            allowed = allowed | {128 + signal.SIGKILL}  # it has used up its time
         with self.lock:
             self.statuses[status] += 1
             if run.granted_at:
@@ -160,7 +163,7 @@ class Campaign:
                 for key, fence in run.fences.items():
                     self.floor[key] = max(self.floor[key], fence)
                 self.longest_wait = max(self.longest_wait, run.granted_at - run.begun)
-                if status == LOST:
+                if run.is_lost():
                     self.lost[run.why_lost()] += 1
         if status not in allowed and status != 99:  # 99: the oracle has said why
             self.broken(f"status {status}: {run}, {sorted(run.hits) or 'without a fault'}: {err.strip()}")

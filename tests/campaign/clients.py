@@ -1,6 +1,7 @@
-"""The clients of a campaign: each runs one `dlock run` after the other, with options that it draws."""
+"""The clients of a campaign: each takes one lock after the other, in a way and with options that it draws."""
 import math
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -11,27 +12,44 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ORACLE = os.path.join(HERE, "oracle.py")
 FORBID = os.path.join(HERE, "..", "cli", "forbid.py")
 SLOTS = 2
+LOST = 79  # what dlock run says
 # Which modes a key has.  Slots cannot be mixed with the others.
 KEYS = {"solo": ["exclusive"], "pair": ["exclusive"], "both": ["exclusive", "shared", "shared"], "slots": ["slots"]}
 # Some runs take both.
 TOGETHER = ["solo", "pair"]
 MODES = {"exclusive": [], "shared": ["--shared"], "slots": ["--slots", str(SLOTS)]}
 LONGEST_TTL = 4
+# Ways to protect the command: it is below `dlock run`; it is the process that `dlock acquire --while` keeps the
+# lock for; or it ends, at the latest, long before a lease that nobody renews, and `dlock release` follows.
+SCRIPTS = {
+    "while": 'lock=$("$DLOCK" acquire --export --while $$ %s) || exit; eval "$lock"; exec "$@"',
+    "lease": 'lock=$("$DLOCK" acquire --export --ttl 4 %s) || exit; eval "$lock"; status=0\n'
+             'timeout -s KILL 1.5 "$@" || status=$?\n'
+             'IFS=$\'\\n\'; for key in $DLOCK_KEYS; do "$DLOCK" release -q --connect-timeout 2s -k "$key"; done; '
+             'exit $status'}
+# Whose locks do not end with a process or a connection.
+LEASES = ["redis", "redlock", "mysql-table", "mysql-version"]
 # Longer than any wait, hold and stop of a run together.
 HANGS_AFTER = 120
 
 
 class Run:
-    """One `dlock run`, from its start until all its processes have ended."""
+    """One command under a lock, from its start until all its processes have ended."""
 
-    def __init__(self, campaign, keys, mode, ttl=2, wait=30, hold=0.01, habit="plain", from_afar=False):
-        self.campaign, self.keys, self.mode, self.ttl, self.wait = campaign, keys, mode, ttl, wait
+    def __init__(self, campaign, keys, mode, ttl=2, wait=30, hold=0.01, habit="plain", from_afar=False, way="run"):
+        self.campaign, self.keys, self.mode, self.ttl, self.wait, self.way = campaign, keys, mode, ttl, wait, way
         self.number = campaign.next_number()
+        options = ["-q", *(f"--key={key}" for key in keys), *MODES[mode], *(["-w", str(wait)] if wait else ["-n"]),
+                   "--connect-timeout", "2s"]
+        self.env = campaign.servers.env
         self.command = [sys.executable, FORBID, "socket:1", "EPERM"] if from_afar else []
-        self.command += [
-            campaign.servers.env["DLOCK"], "run", "-q", *(f"--key={key}" for key in keys), *MODES[mode], "--ttl", f"{ttl}s",
-            *(["-w", str(wait)] if wait else ["-n"]), "--connect-timeout", "2s",
-            "--", sys.executable, "-I", "-S", ORACLE, campaign.oracle_dir, ",".join(keys), mode, str(SLOTS)]
+        if way == "run":
+            self.command += [self.env["DLOCK"], "run", *options, "--ttl", f"{ttl}s", "--"]
+        else:
+            self.command += ["bash", "-c", SCRIPTS[way] % " ".join(options), "script"]
+        if way == "while":
+            self.env = self.env | {"DLOCK_TTL": f"{ttl}s"}
+        self.command += [sys.executable, "-I", "-S", ORACLE, campaign.oracle_dir, ",".join(keys), mode, str(SLOTS)]
         self.tail = [f"{hold:.3f}", habit]
         self.hits = set()     # (what, role) of the faults that its processes have had
         self.stopped = set()  # roles that are stopped now
@@ -41,7 +59,7 @@ class Run:
         self.force_released = self.force_released_at = self.ends_until = None
 
     def __str__(self):
-        return (f"run {self.number} ({' '.join(self.keys)}, {self.mode}, ttl {self.ttl}, wait {self.wait}, "
+        return (f"{self.way} {self.number} ({' '.join(self.keys)}, {self.mode}, ttl {self.ttl}, wait {self.wait}, "
                 f"hold {' '.join(self.tail)})")
 
     def go(self):
@@ -52,7 +70,7 @@ class Run:
         self.begun = processes.now()
         # A session of its own: Ctrl-C is for the campaign, which then ends them all.
         self.process = subprocess.Popen(
-            self.command + [floors] + self.tail, env=campaign.servers.env, stdin=subprocess.DEVNULL,
+            self.command + [floors] + self.tail, env=self.env, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True)
         campaign.log(f"{self} is pid {self.process.pid}")
         with campaign.lock:
@@ -88,6 +106,13 @@ class Run:
                 key, _, fence, _ = rest.split()
                 self.granted_at, self.fences[key] = float(time), int(fence)
 
+    def is_lost(self):
+        """The script of `acquire --while` is ended by a signal, and tells no status of its own."""
+        status = self.process.returncode
+        if self.way == "while":
+            return status in (-signal.SIGTERM, -signal.SIGKILL) and ("kill", "command") not in self.hits
+        return status == LOST
+
     def why_lost(self):
         if self.force_released_at:
             return "force-release"
@@ -96,6 +121,10 @@ class Run:
 
     def tree(self):
         """Its processes now, as (role, pid, parent)."""
+        if self.way == "lease":
+            return []  # what outlives its lease is not protected any more
+        if self.way == "while":
+            return self.tree_of_script()
         front = self.process.pid
         found = [("front", front, os.getpid())]
         for supervisor in processes.children(front)[:1]:
@@ -103,6 +132,22 @@ class Run:
             for command in processes.children(supervisor)[:1]:
                 found.append(("command", command, supervisor))
                 found += [("grandchild", pid, command) for pid in processes.children(command)[:1]]
+        return found
+
+    def tree_of_script(self):
+        """While it waits, `dlock acquire` is below the script.  When it has the lock, two processes, which have been
+        orphaned and so are ours, keep that: the one that renews is the supervisor here, the other one the front."""
+        script, us = self.process.pid, os.getpid()
+        found = [("command", script, us)]
+        titles = {f"for pid {script}": "supervisor", f"(2nd) for pid {script}": "front"}
+        for pid in processes.children(us):
+            for title, role in titles.items():
+                if processes.title(pid) == f"lock keeper {title}":
+                    found.append((role, pid, us))
+        for below in processes.children(script)[:1] if len(found) == 1 else []:
+            for acquire in processes.children(below)[:1]:  # below the subshell
+                found.append(("front", acquire, below))
+                found += [("supervisor", pid, acquire) for pid in processes.children(acquire)[:1]]
         return found
 
     def describe(self):
@@ -115,9 +160,14 @@ def draw(campaign, rng):
     if keys[0] in TOGETHER and rng.random() < 0.5:
         keys = rng.sample(TOGETHER, 2)
     ttl = rng.choice([2, 2, 3, LONGEST_TTL])
-    return Run(campaign, keys, rng.choice(KEYS[keys[0]]), ttl, wait=rng.choice([0, 0.2, 1, 3, 6]),
+    way = rng.choice(["run", "run", "while", "lease" if campaign.backend in LEASES else "run"])
+    if way == "lease":
+        return Run(campaign, keys, rng.choice(KEYS[keys[0]]), LONGEST_TTL, wait=rng.choice([0, 0.2, 1, 3, 6]),
+                   hold=rng.choice([0.01, 0.05, 0.2]), way=way)
+    return Run(campaign, keys, rng.choice(KEYS[keys[0]]), ttl, wait=rng.choice([0, 0.2, 1, 3, 6]), way=way,
                hold=rng.choice([0.01, 0.01, 0.05, 0.2, 0.5, 1, rng.uniform(0, 1.5 * ttl)]),
-               habit=rng.choice(["plain", "stays", "stubborn"]),
+               # The child of the stubborn one outlives its parent, which is the end of a script.
+               habit=rng.choice(["plain", "stays", "stubborn" if way == "run" else "deaf"]),
                # Where it is not forbidden, mysql-row sees that the processes of a dead holder on this machine are gone.
                from_afar=campaign.backend == "mysql-row" and rng.random() < 0.5)
 

@@ -7,7 +7,8 @@ kernel frees the lock exactly at death.
 A fencing token must be above the FLOOR of its key, the highest one of the commands that had ended before this dlock
 was started.  Below an exclusive lock it must also be above the last one that was seen, which the lock file contains.
 
-HABIT "stays" and "stubborn": the command lasts for HOLD, and for as long as the directory has a file "outage".
+HABIT "deaf": the command ignores SIGTERM.
+HABIT "stays", "deaf" and "stubborn": the command lasts for HOLD, and for as long as the directory has a file "outage".
 HABIT "stubborn": the command and a child of it in another session ignore SIGTERM, and both have the kernel lock.
 
 Prints a line when it begins and one when it ends, and one for a broken promise.
@@ -69,8 +70,9 @@ def stay():
 
 for key, fence in zip(keys, fences):
     say(f"in {key} {mode} {fence} {os.getpid()}")
-if habit == "stubborn":
+if habit in ("deaf", "stubborn"):
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if habit == "stubborn":
     child = os.fork()
     if child == 0:
         os.setsid()

@@ -39,12 +39,17 @@ def state(pid):
         return ""
 
 
-def describe(pid):
+def title(pid):
+    """Its command line; empty if there is no such process."""
     try:
         with open(f"/proc/{pid}/cmdline", encoding="utf-8", errors="replace") as file:
-            return f"process {pid} ({state(pid)}) {file.read().replace(chr(0), ' ').strip()[:150]}"
+            return file.read().rstrip("\0").replace("\0", " ")
     except OSError:
-        return f"process {pid}"
+        return ""
+
+
+def describe(pid):
+    return f"process {pid} ({state(pid)}) {title(pid)[:150]}"
 
 
 class Handle:

@@ -218,6 +218,34 @@ TEST_P(MysqlGalera, NobodySaysGetLock) {
   }
 }
 
+// A waiter goes by the ttl of the last renewal, not by that of the acquire.
+TEST_P(MysqlGalera, ALeaseThatWasLetGoIsRenewedAndReleasedOverTheOtherServer) {
+  for (const int holder : {0, 1}) {
+    const Request wanted = brief();
+    hold(*client(holder), wanted).reset();
+    const auto other = client(1 - holder);
+    const auto lease_for = [&](Millis ttl) -> std::unique_ptr<Lease> {
+      const LockInfo lock = inspect(*other, "job");
+      if (lock.holders.size() != 1 || lock.holders[0].owner.id != wanted.owner.id) return nullptr;
+      auto lease = other->resume(lock, lock.holders[0], ttl, soon());
+      return lease ? std::move(*lease) : nullptr;
+    };
+    Waiting waiting(client(holder), request("job"));
+    EXPECT_TRUE(waiting.blocked());
+    auto lease = lease_for(Millis{60'000});
+    ASSERT_TRUE(lease && renew(*lease));
+    EXPECT_FALSE(waiting.done(4'000)) << "an OVERLAP";
+    lease = lease_for(Millis{2'000});
+    const Deadline renewed = Clock::now();
+    ASSERT_TRUE(lease && renew(*lease));
+    auto next = waiting.lease();
+    ASSERT_TRUE(next);
+    EXPECT_GE(Clock::now() - renewed, Millis{2'000});
+    EXPECT_EQ(code_of(renew(*lease)), Errc::lost);
+    EXPECT_TRUE(release(*next));
+  }
+}
+
 // Two changes of the same row, of which the cluster refuses one.
 TEST_P(MysqlGalera, ClientsOfBothServersExcludeEachOther) {
   std::atomic<int> inside{0}, grants{0};

@@ -204,6 +204,41 @@ TEST_P(MysqlWaiting, TheFirstWaiterBehindADeadHolderSleeps) {
   EXPECT_LT(asked, 100);
 }
 
+// Its mark has gone before, so only the wakeup connection tells the first waiter.
+TEST_P(MysqlWaiting, AForceReleaseOfADeadHolderWakesAtOnce) {
+  if (is_row()) return;  // it is free at once
+  for (const Mode mode : {Mode::exclusive, Mode::shared}) {
+    auto lease = hold(*a, patient());
+    kill_session(session_of("kind = 0"));
+    for (std::size_t i = 0; i < 3; ++i) {
+      line.emplace_back(client(), patient_as(mode));
+      ASSERT_TRUE(line.back().blocked());
+      ASSERT_TRUE(waiters_are(i + 1));
+    }
+    std::this_thread::sleep_for(Millis{2'000});  // at first, a holder may be connecting again
+    const auto broken = b->force_release("job", lease->owner_id(), "a test", soon());
+    EXPECT_TRUE(broken && broken.value());
+    std::list<std::unique_ptr<Lease>> leases;
+    const auto took = time_of([&] {
+      while (!line.empty()) {
+        leases.push_back(line.front().lease());
+        ASSERT_TRUE(leases.back());
+        line.pop_front();
+        if (mode == Mode::exclusive) {
+          EXPECT_TRUE(release(*leases.back()));
+        }
+      }
+    });
+    EXPECT_LT(took, here(Millis{1'500}));
+    EXPECT_EQ(code_of(renew(*lease)), Errc::lost);
+    for (auto& held : leases) {
+      if (mode == Mode::shared) {
+        EXPECT_TRUE(release(*held));
+      }
+    }
+  }
+}
+
 // Several may be stopped at once: a machine, or a container.
 TEST_P(MysqlWaiting, FirstWaitersThatDoNotComeArePassedOver) {
   make_tables();

@@ -180,6 +180,33 @@ inline Request rival_of(const Request& held) {
   return held.mode == Mode::slots ? slots(held.key, held.slots) : request(held.key);
 }
 
+/// As `dlock acquire` takes it, for `ttl`: no process keeps it.
+inline Request unkept(Request wanted, Millis ttl = Millis{60'000}) {
+  wanted.ttl = ttl;
+  wanted.owner.pid = 0;
+  wanted.owner.kind = Owner::Kind::acquire;
+  wanted.owner.lease = ttl;
+  return wanted;
+}
+
+/// The lease of `id`, picked up from what this client sees.
+inline LeaseResult resume(Backend& backend, const std::string& id, Millis ttl = Millis{600'000}) {
+  const LockInfo lock = inspect(backend, "job");
+  for (const auto& holder : lock.holders) {
+    if (holder.owner.id == id) return backend.resume(lock, holder, ttl, soon());
+  }
+  return Error{Errc::busy, "is not shown"};
+}
+
+/// The same; null, and a test failure, if there is none.
+inline std::unique_ptr<Lease> pick_up(Backend& backend, const std::string& id,
+                                      Millis ttl = Millis{600'000}) {
+  auto lease = resume(backend, id, ttl);
+  if (lease) return std::move(*lease);
+  ADD_FAILURE() << lease.error().message;
+  return nullptr;
+}
+
 class RedisTest : public testing::Test {
  protected:
   void SetUp() override {

@@ -155,7 +155,16 @@ TEST(MysqlState, OfSeveralHoldersOneThatIsThereIsWaitedFor) {
   Party gone = holder(1, kShared);
   gone.present = false;
   EXPECT_EQ(decide({gone, holder(2, kShared)}, kExclusive), (Decided{Is::held, 2, 0}));
-  EXPECT_EQ(decide({gone}, kExclusive), (Decided{Is::held, 1, 0}));
+  EXPECT_EQ(decide({gone}, kExclusive), (Decided{Is::unmarked, 1, 0}));
+}
+
+TEST(MysqlState, AHolderThatIsNotThereWakesTheFirstReaderAndThatOneTheOthers) {
+  Party gone = holder(1, kExclusive);
+  gone.present = false;
+  const std::vector<Party> queue{gone, waiter(2, kShared), waiter(3, kShared), waiter(4, kShared)};
+  EXPECT_EQ(decide(queue, kShared, 1, 2), (Decided{Is::unmarked, 1, 0}));
+  EXPECT_EQ(decide(queue, kShared, 1, 3), (Decided{Is::behind, 2, 1}));
+  EXPECT_EQ(decide(queue, kShared, 1, 4), (Decided{Is::behind, 2, 2}));
 }
 
 TEST(MysqlState, ReadersGoInTogetherBehindNoWriter) {
@@ -175,7 +184,7 @@ TEST(MysqlState, TheFirstThatWaitsForASlotWaitsForTheHolderThatExpiresFirst) {
   auto soon = holder(2, kSlots, 2);
   soon.left = Millis{10};
   EXPECT_EQ(decide({holder(1, kSlots, 2), soon, waiter(3, kSlots, 2)}, kSlots, 2, 3),
-            (Decided{Is::full, 2, 0}));
+            (Decided{Is::unmarked, 2, 0}));
 }
 
 TEST(MysqlState, WhatHasExpiredHoldsNothingOnceItsConnectionIsGone) {

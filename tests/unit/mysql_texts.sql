@@ -50,10 +50,16 @@ DO IF(@dlock_won > 0, RELEASE_LOCK(:waiter_mark), 0)
 UPDATE dlock_locks SET expires_at = UTC_TIMESTAMP(6) + INTERVAL 30000000 MICROSECOND, beats = beats + 1 WHERE id = 9 AND method = 1 AND name = :key AND kind = 0 AND (expires_at > UTC_TIMESTAMP(6) OR IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) = CONNECTION_ID());
 SELECT kind, why, IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) = CONNECTION_ID() FROM dlock_locks WHERE id = 9 AND method = 1 AND name = :key
 
+-- change, mysql-table
+UPDATE dlock_locks SET record = X'3a6e65775f7265636f7264', expires_at = UTC_TIMESTAMP(6) + INTERVAL 30000000 MICROSECOND, beats = beats + 1 WHERE id = 9 AND method = 1 AND name = :key AND kind = 0 AND (expires_at > UTC_TIMESTAMP(6) OR IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) = CONNECTION_ID());
+SELECT kind, why, IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) = CONNECTION_ID() FROM dlock_locks WHERE id = 9 AND method = 1 AND name = :key;
+SELECT IS_USED_LOCK(CONCAT('dlock.g.', CONVERT(LEFT(owner, 56) USING latin1))) FROM dlock_locks WHERE method = 1 AND name = :key AND kind = 1 AND id = (SELECT MIN(id) FROM dlock_locks WHERE method = 1 AND name = :key AND kind = 1 AND IS_USED_LOCK(CONCAT('dlock.g.', CONVERT(LEFT(owner, 56) USING latin1))) IS NOT NULL)
+
 -- release, mysql-table
 DELETE FROM dlock_locks WHERE id = 9 AND method = 1 AND name = :key AND kind = 0 AND (expires_at > UTC_TIMESTAMP(6) OR IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) = CONNECTION_ID());
 SELECT kind, why, IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) = CONNECTION_ID() FROM dlock_locks WHERE id = 9 AND method = 1 AND name = :key;
-DO RELEASE_LOCK(:holder_mark), RELEASE_LOCK(:session_mark)
+DO RELEASE_LOCK(:holder_mark), RELEASE_LOCK(:session_mark);
+SELECT IS_USED_LOCK(CONCAT('dlock.g.', CONVERT(LEFT(owner, 56) USING latin1))) FROM dlock_locks WHERE method = 1 AND name = :key AND kind = 1 AND id = (SELECT MIN(id) FROM dlock_locks WHERE method = 1 AND name = :key AND kind = 1 AND IS_USED_LOCK(CONCAT('dlock.g.', CONVERT(LEFT(owner, 56) USING latin1))) IS NOT NULL)
 
 -- break_grant, mysql-table
 UPDATE dlock_locks SET kind = 2, sole = NULL, why = X'776879', expires_at = UTC_TIMESTAMP(6) + INTERVAL 3600000000 MICROSECOND WHERE method = 1 AND name = :key AND owner = :owner AND (kind = 0 AND (expires_at IS NULL OR NOT expires_at <= UTC_TIMESTAMP(6) OR IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) IS NOT NULL) OR kind = 2 AND why = X'776879');
@@ -115,10 +121,16 @@ DO IF(@dlock_won > 0, RELEASE_LOCK(:waiter_mark), 0)
 UPDATE dlock_locks SET expires_at = UTC_TIMESTAMP(6) + INTERVAL 30000000 MICROSECOND, beats = beats + 1 WHERE id = 9 AND method = 3 AND name = :key AND kind = 0 AND (expires_at > UTC_TIMESTAMP(6) OR IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) = CONNECTION_ID());
 SELECT kind, why, IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) = CONNECTION_ID() FROM dlock_locks WHERE id = 9 AND method = 3 AND name = :key
 
+-- change, mysql-version
+UPDATE dlock_locks SET record = X'3a6e65775f7265636f7264', expires_at = UTC_TIMESTAMP(6) + INTERVAL 30000000 MICROSECOND, beats = beats + 1 WHERE id = 9 AND method = 3 AND name = :key AND kind = 0 AND (expires_at > UTC_TIMESTAMP(6) OR IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) = CONNECTION_ID());
+SELECT kind, why, IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) = CONNECTION_ID() FROM dlock_locks WHERE id = 9 AND method = 3 AND name = :key;
+SELECT IS_USED_LOCK(CONCAT('dlock.g.', CONVERT(LEFT(owner, 56) USING latin1))) FROM dlock_locks WHERE method = 3 AND name = :key AND kind = 1 AND id = (SELECT MIN(id) FROM dlock_locks WHERE method = 3 AND name = :key AND kind = 1 AND IS_USED_LOCK(CONCAT('dlock.g.', CONVERT(LEFT(owner, 56) USING latin1))) IS NOT NULL)
+
 -- release, mysql-version
 DELETE FROM dlock_locks WHERE id = 9 AND method = 3 AND name = :key AND kind = 0 AND (expires_at > UTC_TIMESTAMP(6) OR IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) = CONNECTION_ID());
 SELECT kind, why, IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) = CONNECTION_ID() FROM dlock_locks WHERE id = 9 AND method = 3 AND name = :key;
-DO RELEASE_LOCK(:holder_mark), RELEASE_LOCK(:session_mark)
+DO RELEASE_LOCK(:holder_mark), RELEASE_LOCK(:session_mark);
+SELECT IS_USED_LOCK(CONCAT('dlock.g.', CONVERT(LEFT(owner, 56) USING latin1))) FROM dlock_locks WHERE method = 3 AND name = :key AND kind = 1 AND id = (SELECT MIN(id) FROM dlock_locks WHERE method = 3 AND name = :key AND kind = 1 AND IS_USED_LOCK(CONCAT('dlock.g.', CONVERT(LEFT(owner, 56) USING latin1))) IS NOT NULL)
 
 -- break_grant, mysql-version
 UPDATE dlock_locks SET kind = 2, sole = NULL, why = X'776879', expires_at = UTC_TIMESTAMP(6) + INTERVAL 3600000000 MICROSECOND WHERE method = 3 AND name = :key AND owner = :owner AND (kind = 0 AND (expires_at IS NULL OR NOT expires_at <= UTC_TIMESTAMP(6) OR IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) IS NOT NULL) OR kind = 2 AND why = X'776879');
@@ -196,7 +208,8 @@ SELECT kind, why, IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING 
 DELETE FROM dlock_locks WHERE id = 9 AND method = 2 AND name = :key AND kind = 0;
 SELECT kind, why, IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) = CONNECTION_ID() FROM dlock_locks WHERE id = 9 AND method = 2 AND name = :key;
 COMMIT;
-DO RELEASE_LOCK(:holder_mark), RELEASE_LOCK(:session_mark)
+DO RELEASE_LOCK(:holder_mark), RELEASE_LOCK(:session_mark);
+SELECT IS_USED_LOCK(CONCAT('dlock.g.', CONVERT(LEFT(owner, 56) USING latin1))) FROM dlock_locks WHERE method = 2 AND name = :key AND kind = 1 AND id = (SELECT MIN(id) FROM dlock_locks WHERE method = 2 AND name = :key AND kind = 1 AND IS_USED_LOCK(CONCAT('dlock.g.', CONVERT(LEFT(owner, 56) USING latin1))) IS NOT NULL)
 
 -- break_grant, mysql-row
 UPDATE dlock_locks SET kind = 2, sole = NULL, why = X'776879', expires_at = UTC_TIMESTAMP(6) + INTERVAL 3600000000 MICROSECOND WHERE method = 2 AND name = :key AND owner = :owner AND (kind = 0 OR kind = 2 AND why = X'776879');

@@ -65,7 +65,10 @@ std::string texts() {
     const Request request = request_in(Mode::exclusive);
     const std::string which = std::string(", ") + name;
     put(out, "renew" + which, say.renew(9, Millis{30'000}), request);
-    put(out, "release" + which, say.release(9, "me", false), request);
+    if (method != Method::row) {
+      put(out, "change" + which, say.change(9, Millis{30'000}, ":new_record"), request);
+    }
+    put(out, "release" + which, say.release(9, "me"), request);
     put(out, "break_grant" + which, say.break_grant("me", "why"), request);
   }
   const Statements of_rows(Method::row, "dlock_", "job");

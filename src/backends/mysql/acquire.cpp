@@ -3,8 +3,10 @@
 // Queueing. A waiter has a row in the queue, and its session has a mark (GET_LOCK).  A waiter waits
 //           for the mark of one before it: see state.cpp.  The first waiter waits for the mark of
 //           the holder.  If a row is there and its mark is free, the session of its owner has
-//           ended: the row of a waiter is deleted, and the lease of a holder is waited for.  How
-//           long a waiter trusts the others: see acquire_waiting.cpp.
+//           ended: the row of a waiter is deleted.  A holder without a mark has died, or connects
+//           again, or has let the lock go, to be released by another process: the waiter waits
+//           until the lease is over, or until the process that ends it wakes the waiter.  That,
+//           and how long a waiter trusts the others: see acquire_waiting.cpp.
 // Cluster.  On Galera a mark is known to one server only, and no server tells a client of what was
 //           committed on another.  Nobody has a mark there, the leases of holders and waiters tell
 //           who is there (see Pulse), and waiters look again and again.  No session can be found

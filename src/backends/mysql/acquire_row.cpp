@@ -123,7 +123,7 @@ Result<Acquisition::Tried> Acquisition::attempt_row() {
   using Is = Decision::Kind;
   // The row lock of such a holder is free, and its command is waited for with the row locked.
   const bool has_ended = decision.kind == Is::held && own_ != 0 && !decision.party->present;
-  if (decision.kind != Is::take && decision.kind != Is::full && !has_ended) {
+  if (decision.kind != Is::take && decision.kind != Is::unmarked && !has_ended) {
     return Tried{nullptr, std::move(state)};
   }
   const Deadline asked = Clock::now();

@@ -1,7 +1,10 @@
-// Slots.    Any of several holders may make room, but a session cannot wait for one of several
-//           marks.  So the first waiter has a second connection, the wakeup connection, which a
-//           holder ends with KILL when it leaves.  KILL QUERY would be cheaper, but it is lost if
-//           it arrives between two statements.
+// Wakeup.   Of slots, any of several holders may make room, but a session cannot wait for one of
+//           several marks.  A holder whose session has ended has no mark.  In both cases the first
+//           waiter has a second connection, the wakeup connection.  It is ended with KILL by a
+//           holder that leaves, and by any process that removes a holder or changes its lease from
+//           elsewhere.  KILL QUERY would be cheaper, but it is lost if it arrives between two
+//           statements.  The waiter also looks every few seconds: the other process may die before
+//           the KILL, or may not end the session of another user.
 // Frozen.   The first waiter may be stopped while its session is intact.  Each waiter looks after
 //           some time, the sooner the nearer it is.  If the lock stays free for a second, it
 //           removes the first waiter from the queue, even if others stand between the two: several
@@ -20,7 +23,6 @@
 #include "backends/mysql/acquisition.hpp"
 #include "backends/mysql/errors.hpp"
 #include "backends/mysql/kill.hpp"
-#include "core/lock_record.hpp"
 #include "util/jitter.hpp"
 #include "util/poll.hpp"
 
@@ -30,9 +32,8 @@ namespace {
 // How often a waiter looks although nobody has called it.
 constexpr Millis kFirstLook{5'000};  // times its rank, see State::Decision
 constexpr Millis kLastLook{300'000};
-constexpr Millis kEndedLook{10'000};
-constexpr Millis kSlotsLook{5'000};
-constexpr Millis kRowSlotsLook{1'000};  // a holder that died calls nobody
+constexpr Millis kRoomLook{5'000};
+constexpr Millis kRowRoomLook{1'000};  // a holder that died calls nobody
 constexpr Millis kPatienceWithFirst{1'000};
 constexpr Millis kAfterDeadlock{100};
 constexpr Millis kClusterLook{500};  // times its rank
@@ -178,7 +179,7 @@ Result<void> Acquisition::await_room(std::optional<Millis> soonest) {
     // If the server is full, look now and then instead.
     if (!wakeup && wakeup.error().code == Errc::unreachable && !connection_->broken()) {
       patience_.recovered();
-      return rest(kRowSlotsLook);
+      return rest(kRowRoomLook);
     }
     if (!wakeup) return wakeup.error();
     // The wakeup connection before this one may have the mark for another moment.
@@ -197,7 +198,7 @@ Result<void> Acquisition::await_room(std::optional<Millis> soonest) {
     return {};
   }
   patience_.recovered();
-  const Millis look = method_ == Method::row ? kRowSlotsLook : kSlotsLook;
+  const Millis look = method_ == Method::row ? kRowRoomLook : kRoomLook;
   const bool expires = soonest && *soonest > Millis{0};  // or it has, and its session not ended
   const Millis time = expires ? std::min(*soonest + Millis{1}, look) : look;
   const Deadline until = std::min(after(Clock::now(), time), wait_.until);
@@ -212,22 +213,18 @@ Result<void> Acquisition::await_room(std::optional<Millis> soonest) {
 
 Result<void> Acquisition::sleep(const State& state, const Decision& decision) {
   using Is = Decision::Kind;
-  if (decision.kind != Is::full) patience_.recovered();
+  if (decision.kind != Is::unmarked) patience_.recovered();
   if (decision.kind != Is::take) vain_tries_ = 0;
   switch (decision.kind) {
     case Is::behind:
       return sleep_behind(state, decision);
-    case Is::full:
+    case Is::unmarked:
       return await_room(decision.party->left);
     case Is::held: {
       const Party& holder = *decision.party;
-      const auto record = parse_lock_record(holder.record);
-      if (!holder.present && holder.left && record && record->owner.ended) {
-        return rest(std::min(*holder.left + Millis{1}, kEndedLook));  // it does not come back
-      }
       // It may have expired, and its session not ended yet.
       const Millis left = std::clamp(holder.left.value_or(kLongest), Millis{1'000}, kLongest);
-      if (!holder.present) {  // it may be connecting again; later, only its lease tells
+      if (!holder.present) {  // mysql-row: the server is about to free its row lock
         const Millis back = Millis{100} * (1U << (3 * std::min(dead_holder_++, 2U)));
         return rest(std::min({left, back, kFirstLook}) + Millis{1});
       }

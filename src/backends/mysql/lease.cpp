@@ -4,6 +4,12 @@
 // Loss of the connection.  The row outlives it, and the lease goes on over another one.  With
 //           mysql-row the lock has ended with it, and the row keeps the next holder waiting until
 //           release() removes it, when the command has ended.
+// Resumed.  The session of the process that acquired the lock has ended, and its marks with it.  A
+//           resumed lease takes no marks: the row alone keeps others out, and several processes can
+//           resume the same lease without ending the sessions of each other.  A renewal also writes
+//           the new ttl into the record: on a cluster, waiters go by it (see Pulse).
+// Waiters.  Where the holder has no mark, the first waiter sleeps on its wakeup connection.  So
+//           each change that can let it in earlier ends that connection.
 // News.     While nothing is asked the connection can only be closed: by somebody who breaks the
 //           lock, or by a server that stops.
 #include "backends/mysql/lease.hpp"
@@ -45,14 +51,16 @@ class MysqlLease final : public Lease {
         row_(grant.row),
         fence_(grant.fence),
         slot_(grant.slot),
+        is_resumed_(grant.resumed),
         life_(std::move(grant.life)),
         connection_(std::move(connection)),
-        valid_until_(trusted_until(grant.asked, request_.ttl)) {}
+        valid_until_(trusted_until(grant.asked, request_.ttl)),
+        earlier_has_ended_(!is_resumed_) {}
 
   const std::string& owner_id() const override { return request_.owner.id; }
   std::optional<std::uint64_t> fence() const override { return fence_; }
   std::optional<unsigned> slot() const override {
-    return slots() ? std::optional(slot_) : std::nullopt;
+    return slots() && slot_ > 0 ? std::optional(slot_) : std::nullopt;
   }
   Deadline valid_until() const override { return valid_until_; }
   Result<void> renew(Deadline deadline, Cancel cancel) override;
@@ -72,6 +80,7 @@ class MysqlLease final : public Lease {
   Result<void> give_up_row(Deadline deadline, Cancel cancel);
   Result<void> remove_record(Deadline deadline, Cancel cancel);
   Result<void> released(const Reply& reply, bool again);
+  void wake_first(const Reply& reply);
   Error lost(const Answer& found);
   bool may_repeat(const Reply& reply, unsigned tries, Deadline deadline,
                   const Cancel& cancel) const;
@@ -93,6 +102,7 @@ class MysqlLease final : public Lease {
   const std::uint64_t row_;
   const std::uint64_t fence_;
   const unsigned slot_;
+  const bool is_resumed_;
   const util::LifeToken life_;
   std::unique_ptr<Connection> connection_;
   std::unique_ptr<Connection> earlier_;  // given up, and open until it is known what held it up
@@ -101,9 +111,9 @@ class MysqlLease final : public Lease {
   Deadline asked_{};  // when the proof that is under way was asked for
   std::string held_up_by_;
   bool has_mark_ = true;
-  bool earlier_has_ended_ = true;  // the session of the connection before this one
-  bool releasing_ = false;         // was asked for, and perhaps done
-  Fd events_;                      // epoll: the connection
+  bool earlier_has_ended_;  // the session of the connection before this one
+  bool releasing_ = false;  // was asked for, and perhaps done
+  Fd events_;               // epoll: the connection
   int listens_to_ = -1;
 };
 
@@ -203,8 +213,10 @@ Result<void> MysqlLease::prove(Deadline deadline, Cancel cancel) {
   for (unsigned tries = 1;; ++tries) {
     if (auto ok = connect(deadline, cancel); !ok) return ok;
     // In this order: an old lease that has expired is not to become ours again by a new mark.
-    std::string text = statements_.renew(row_, request_.ttl);
-    if (!has_mark_) {
+    std::string text = is_resumed_
+                           ? statements_.change(row_, request_.ttl, format_lock_record(request_))
+                           : statements_.renew(row_, request_.ttl);
+    if (!has_mark_ && !is_resumed_) {
       // The session that was ended may have the two marks for a moment more.  The answer must be in
       // time even if each is waited for in vain, and MySQL makes a second of half a second.
       const Millis wait = std::min(kReason, remaining(deadline) / 8);
@@ -222,7 +234,11 @@ Result<void> MysqlLease::prove(Deadline deadline, Cancel cancel) {
       connection_->close();  // and its mark, which would keep others out
       return error;
     }
-    if (!has_mark_) has_mark_ = number_in(reply.answers.back()) == 1;
+    if (is_resumed_) {
+      wake_first(reply);
+    } else if (!has_mark_) {
+      has_mark_ = number_in(reply.answers.back()) == 1;
+    }
     valid_until_ = trusted_until(asked, request_.ttl);
     return {};
   }
@@ -267,7 +283,7 @@ Result<void> MysqlLease::end_command(Deadline until, Deadline deadline, Cancel c
   Request rest = request_;
   if (expires) rest.ttl = left;
   const std::string text =
-      statements_.end_command(row_, left, format_lock_record(rest, life_.mark), expires && slots());
+      statements_.end_command(row_, left, format_lock_record(rest, life_.mark));
   std::unique_ptr<Connection> other;
   if (!expires) {
     auto opened = Connection::open(place_, deadline, cancel);
@@ -285,7 +301,7 @@ Result<void> MysqlLease::end_command(Deadline until, Deadline deadline, Cancel c
   }
   if (reply.answers.at(0).affected != 1) return lost(reply.answers.at(1));
   if (!expires) return {};
-  if (slots()) (void)end_session(*connection_, number_in(reply.answers.back()), soon());
+  wake_first(reply);
   connection_->close();
   return {};
 }
@@ -325,7 +341,7 @@ Result<void> MysqlLease::give_up(Deadline deadline, Cancel cancel) {
     if (auto ok = connect(deadline, cancel); !ok) return ok;
     const bool again = std::exchange(releasing_, true);
     const Reply reply =
-        connection_->ask(statements_.release(row_, request_.owner.id, slots()), deadline, cancel);
+        connection_->ask(statements_.release(row_, request_.owner.id), deadline, cancel);
     if (reply.ok()) return released(reply, again);
     if (!may_repeat(reply, tries, deadline, cancel)) return not_told(*reply.error);
   }
@@ -341,7 +357,7 @@ Result<void> MysqlLease::give_up_row(Deadline deadline, Cancel cancel) {
   }
   const bool again = std::exchange(releasing_, true);
   if (!connection_->under_way()) {
-    connection_->send(statements_.release(row_, request_.owner.id, slots()));
+    connection_->send(statements_.release(row_, request_.owner.id));
   }
   const Reply reply = connection_->receive(deadline, cancel);
   if (reply.ok()) return released(reply, again);
@@ -367,8 +383,12 @@ Result<void> MysqlLease::remove_record(Deadline deadline, Cancel cancel) {
 Result<void> MysqlLease::released(const Reply& reply, bool again) {
   const Answer& found = reply.answers.at(1);
   if (reply.answers.at(0).affected != 1 && !(again && found.rows.empty())) return lost(found);
-  if (slots()) (void)end_session(*connection_, number_in(reply.answers.back()), soon());
+  wake_first(reply);
   return {};
+}
+
+void MysqlLease::wake_first(const Reply& reply) {
+  (void)end_session(*connection_, number_in(reply.answers.back()), soon());
 }
 
 }  // namespace

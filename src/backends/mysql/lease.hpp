@@ -19,9 +19,11 @@ struct Grant {
   unsigned slot = 0;          // in the row
   Deadline asked{};           // before the server began to count the ttl
   util::LifeToken life = {};  // with mysql-row; its mark is in the record
+  bool resumed = false;       // by a process that did not acquire the lock
 };
 
-/// `connection` is the one that has the holder's mark; with mysql-row, the row lock.
+/// `connection` is the one that has the holder's mark; with mysql-row, the row lock.  That of a
+/// lease that is resumed has neither.
 std::unique_ptr<Lease> make_lease(std::shared_ptr<const Place> place, Method method,
                                   std::unique_ptr<Connection> connection, Grant grant);
 

@@ -75,7 +75,7 @@ std::string Marks::have(const std::string& mark, Millis wait) const {
 }
 
 std::string Marks::release(const std::string& mark) const {
-  return on_cluster() ? "0" : "RELEASE_LOCK(" + literal(mark) + ")";
+  return on_cluster() || !is_name(mark) ? "0" : "RELEASE_LOCK(" + literal(mark) + ")";
 }
 
 std::string Marks::take(const std::string& mark) const { return "SELECT " + have(mark) + "; "; }

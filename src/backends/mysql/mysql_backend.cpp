@@ -8,6 +8,7 @@
 #include "backends/mysql/acquire.hpp"
 #include "backends/mysql/errors.hpp"
 #include "backends/mysql/kill.hpp"
+#include "backends/mysql/lease.hpp"
 #include "backends/mysql/numbers.hpp"
 #include "backends/mysql/pulse.hpp"
 #include "backends/mysql/state.hpp"
@@ -40,6 +41,8 @@ class MysqlBackend final : public Backend {
   Result<LockInfo> inspect(std::string_view key, Deadline deadline) override;
   Result<bool> force_release(std::string_view key, std::string_view owner_id, std::string_view why,
                              Deadline deadline) override;
+  Result<std::unique_ptr<Lease>> resume(const LockInfo& lock, const LockInfo::Holder& holder,
+                                        Millis ttl, Deadline deadline) override;
 
   Result<std::uint64_t> take_numbers(std::string_view name, std::uint64_t count,
                                      Deadline deadline) override {
@@ -164,6 +167,25 @@ Result<bool> MysqlBackend::force_release(std::string_view key, std::string_view 
   }
   (void)end_session(*connection_, number_in(answers.at(2)), deadline);
   return true;
+}
+
+// If the row is gone, the lease says so when it is used, and says why.  It takes over the
+// connection: a process that resumes a lease has nothing else to ask.
+Result<std::unique_ptr<Lease>> MysqlBackend::resume(const LockInfo& lock,
+                                                    const LockInfo::Holder& holder, Millis ttl,
+                                                    Deadline deadline) {
+  if (method_ == Method::row) return Backend::resume(lock, holder, ttl, deadline);
+  const auto found = parties(
+      lock.key, [](const Statements& say) { return say.look(false); }, deadline);
+  if (!found) return found.error();
+  Grant grant{.request = {lock.key, lock.mode, lock.slots, ttl, holder.owner},
+              .fence = holder.fence.value_or(0),
+              .slot = holder.slot.value_or(0),
+              .resumed = true};
+  for (const Party& party : found.value()) {
+    if (party.kind != Kind::waiter && party.owner == holder.owner.id) grant.row = party.id;
+  }
+  return make_lease(place_, method_, std::move(connection_), std::move(grant));
 }
 
 Result<std::unique_ptr<Backend>> open(const Target& target, Method method) {

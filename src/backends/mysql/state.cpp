@@ -11,6 +11,8 @@
 // log2(n) times.
 //
 // Of several holders, a waiter waits for one that is there: its mark wakes those that wait for it.
+// A holder that is not there wakes the first waiter only (see acquire_waiting.cpp).  Readers behind
+// that one wait for its mark: it releases the mark when it acquires the lock.
 #include "backends/mysql/state.hpp"
 
 #include <algorithm>
@@ -210,7 +212,7 @@ State::Decision State::decide(const Request& request, std::uint64_t own) const {
         std::min_element(holders_.begin(), holders_.end(), [](const Party& a, const Party& b) {
           return a.left.value_or(Millis::max()) < b.left.value_or(Millis::max());
         });
-    return {Is::full, &*soonest, ahead, 0};
+    return {Is::unmarked, &*soonest, ahead, 0};
   }
   behind.rank = turns_of({waiters_.data(), static_cast<std::size_t>(count)}) +
                 static_cast<std::size_t>(end - in_way);
@@ -220,7 +222,11 @@ State::Decision State::decide(const Request& request, std::uint64_t own) const {
     if (request.mode == Mode::shared && holder.mode == Mode::shared) continue;
     if (held == nullptr || (holder.present && !held->present)) held = &holder;
   }
-  return {held != nullptr ? Is::held : Is::take, held, ahead, 0};
+  if (held == nullptr) return {Is::take, nullptr, ahead, 0};
+  if (held->present || method_ == Method::row) return {Is::held, held, ahead, 0};
+  if (ahead == 0) return {Is::unmarked, held, ahead, 0};
+  behind.party = &waiters_.front();
+  return behind;
 }
 
 }  // namespace dlock::mysql

@@ -66,8 +66,8 @@ class State {
       take,      // nobody is in the way
       conflict,  // the holders' mode cannot be mixed with ours
       behind,    // the waiter `party` is one of those that must acquire the lock first
-      held,      // the holder `party` must go
-      full,      // any of the holders may make room
+      held,      // the holder `party` must go, which its mark tells
+      unmarked,  // any of the holders may make room; or `party` must go, which has no mark
     };
     Kind kind = Kind::take;
     const Party* party = nullptr;  // of this State; none for take

@@ -364,13 +364,17 @@ std::string Statements::renew(std::uint64_t id, Millis ttl) const {
   return change_holder(id, "expires_at = " + in(ttl));
 }
 
-// On a cluster others add kMostSkew before the lease is over for them, for renewals that may come.
-std::string Statements::end_command(std::uint64_t id, Millis left, const std::string& record,
-                                    bool slots) const {
-  if (marks_.on_cluster()) left -= Pulse::kMostSkew;
+// The lease may now end earlier than the first waiter knows.
+std::string Statements::change(std::uint64_t id, Millis ttl, const std::string& record) const {
   return change_holder(id, "record = " + literal(record) +
-                               (method_ == Method::row ? "" : ", expires_at = " + in(left))) +
-         (slots ? "; " + first_wakeup() : "");
+                               (method_ == Method::row ? "" : ", expires_at = " + in(ttl))) +
+         "; " + first_wakeup();
+}
+
+// On a cluster others add kMostSkew before the lease is over for them, for renewals that may come.
+std::string Statements::end_command(std::uint64_t id, Millis left,
+                                    const std::string& record) const {
+  return change(id, marks_.on_cluster() ? left - Pulse::kMostSkew : left, record);
 }
 
 std::string Statements::confirm(std::uint64_t id) const {
@@ -378,14 +382,12 @@ std::string Statements::confirm(std::uint64_t id) const {
          " WHERE id = " + std::to_string(id) + " AND " + of_key();
 }
 
-std::string Statements::release(std::uint64_t id, std::string_view owner, bool slots) const {
-  std::string text =
-      "DELETE FROM " + tables_.locks + " WHERE id = " + std::to_string(id) + " AND " + of_key() +
-      " AND " + kind_is(Kind::holder) + (method_ == Method::row ? "" : " AND " + is_ours()) + "; " +
-      confirm(id) + "; " + (method_ == Method::row ? "COMMIT; " : "") + "DO " +
-      marks_.release(holder_mark(owner)) + ", " + marks_.release(session_mark(owner));
-  if (slots) text += "; " + first_wakeup();
-  return text;
+std::string Statements::release(std::uint64_t id, std::string_view owner) const {
+  return "DELETE FROM " + tables_.locks + " WHERE id = " + std::to_string(id) + " AND " + of_key() +
+         " AND " + kind_is(Kind::holder) + (method_ == Method::row ? "" : " AND " + is_ours()) +
+         "; " + confirm(id) + "; " + (method_ == Method::row ? "COMMIT; " : "") + "DO " +
+         marks_.release(holder_mark(owner)) + ", " + marks_.release(session_mark(owner)) + "; " +
+         first_wakeup();
 }
 
 // The connection of the first who has one.

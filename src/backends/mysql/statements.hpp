@@ -80,16 +80,16 @@ class Statements {
   /// The first answer has affected == 1 if the lease is extended; the second, what there is of
   /// the row: kind, why.
   std::string renew(std::uint64_t id, Millis ttl) const;
-  /// The same, for a command that has ended: shortens the lease to `left`, and writes a new record.
-  /// `slots`: as with release().
-  std::string end_command(std::uint64_t id, Millis left, const std::string& record,
-                          bool slots) const;
+  /// The same, and writes a new record.  The last answer: as that of release().
+  std::string change(std::uint64_t id, Millis ttl, const std::string& record) const;
+  /// As change(), for a command that has ended: the lease is shortened to `left`.
+  std::string end_command(std::uint64_t id, Millis left, const std::string& record) const;
   /// mysql-row: the same, without extending anything; and whether this is the session that has the
   /// mark of the holder, and so the row lock.
   std::string confirm(std::uint64_t id) const;
   /// The first answer has affected == 1 if the lock was ours; the second, kind and why of what is
-  /// there instead.  `slots`: the last is the first of wakeup_mark()s.
-  std::string release(std::uint64_t id, std::string_view owner, bool slots) const;
+  /// there instead; the last, the session of the first waiter that has a wakeup_mark().
+  std::string release(std::uint64_t id, std::string_view owner) const;
   /// Removes the note of a force-release that was heard.
   std::string forget(std::uint64_t id) const;
 

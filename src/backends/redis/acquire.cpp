@@ -26,6 +26,7 @@
 
 #include "backends/redis/acquisition.hpp"
 #include "backends/redis/redis_lease.hpp"
+#include "core/lease_time.hpp"
 #include "util/host.hpp"
 #include "util/jitter.hpp"
 #include "util/log.hpp"
@@ -201,6 +202,7 @@ Result<std::unique_ptr<Lease>> Acquisition::get() {
                                    .acquired_at = acquired_at_,
                                    .agreed = round.agreed,
                                    .asked = round.asked,
+                                   .valid_until = trusted_until(round.asked, request_.ttl),
                                    .head = head_,
                                    .is_queued = is_queued,
                                    .outstanding = round.outstanding,

@@ -7,6 +7,7 @@
 #include <array>
 #include <chrono>
 #include <cstdio>
+#include <numeric>
 #include <set>
 
 #include "backends/redis/reply.hpp"
@@ -30,13 +31,25 @@ std::string hash_of(const std::vector<Address>& addresses) {
   return text.data();
 }
 
+// See Cluster::ranks().
+std::vector<unsigned> ranks_of(const std::vector<Address>& addresses) {
+  std::vector<unsigned> nodes(addresses.size());
+  std::iota(nodes.begin(), nodes.end(), 0U);
+  std::sort(nodes.begin(), nodes.end(), [&](unsigned one, unsigned other) {
+    return addresses[one].shown < addresses[other].shown;
+  });
+  std::vector<unsigned> out(nodes.size());
+  for (unsigned rank = 0; rank < nodes.size(); ++rank) out[nodes[rank]] = rank;
+  return out;
+}
+
 }  // namespace
 
 Cluster::Cluster(const std::vector<Address>& addresses, const std::string& prefix)
-    : list_(addresses.size() == 1 ? "" : hash_of(addresses)) {
+    : list_(addresses.size() == 1 ? "" : hash_of(addresses)), ranks_(ranks_of(addresses)) {
   for (const Address& address : addresses) {
     std::optional<Seat> seat;
-    if (addresses.size() > 1) seat = {static_cast<unsigned>(workers_.size()), list_};
+    if (addresses.size() > 1) seat = {ranks_[workers_.size()], list_};
     workers_.push_back(std::make_unique<Worker>(address, prefix, std::move(seat)));
   }
   if (size() == 1) return;
@@ -63,14 +76,9 @@ std::vector<unsigned> Cluster::all() const {
   return out;
 }
 
-std::vector<unsigned> Cluster::ranks() const {
-  std::vector<unsigned> nodes = all();
-  std::sort(nodes.begin(), nodes.end(), [this](unsigned one, unsigned other) {
-    return address(one).shown < address(other).shown;
-  });
-  std::vector<unsigned> out(size());
-  for (unsigned rank = 0; rank < size(); ++rank) out[nodes[rank]] = rank;
-  return out;
+unsigned Cluster::ranked(unsigned rank) const {
+  const auto it = std::find(ranks_.begin(), ranks_.end(), std::min(rank, size() - 1));
+  return static_cast<unsigned>(it - ranks_.begin());
 }
 
 bool Cluster::is_idle(unsigned node) const {
@@ -83,6 +91,13 @@ bool Cluster::is_behind(unsigned node) const {
   const Worker& worker = *workers_[node];
   const std::lock_guard lock(worker.mutex);
   return worker.busy && !worker.tasks.empty();
+}
+
+void Cluster::let_finish(Deadline deadline) const {
+  for (const auto& worker : workers_) {
+    std::unique_lock lock(worker->mutex);
+    worker->news.wait_until(lock, deadline, [&] { return !worker->busy && worker->tasks.empty(); });
+  }
 }
 
 // Whoever runs these servers must hear of it, also where a majority is there without it.

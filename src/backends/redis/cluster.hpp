@@ -36,7 +36,9 @@ class Cluster {
   /// See Seat.
   const std::string& list() const { return list_; }
   /// Of each server in an order that is the same for all that use these, however they list them.
-  std::vector<unsigned> ranks() const;
+  const std::vector<unsigned>& ranks() const { return ranks_; }
+  /// The server of that rank, or of the last one.
+  unsigned ranked(unsigned rank) const;
   const Address& address(unsigned node) const { return workers_[node]->node.address(); }
   Names names(std::string_view key) const { return workers_[0]->node.names(key); }
 
@@ -48,6 +50,9 @@ class Cluster {
   bool is_behind(unsigned node) const;
   /// It has answered the last time, or was never asked: it is worth to wait for it.
   bool is_prompt(unsigned node) const { return !workers_[node]->silent; }
+
+  /// Waits until nothing is under way on any server, or until the deadline.
+  void let_finish(Deadline deadline) const;
 
   enum class End { enough, all_answered, deadline, cancelled };
 
@@ -149,6 +154,7 @@ class Cluster {
   void ring() const;
 
   std::string list_;
+  const std::vector<unsigned> ranks_;
   std::vector<std::unique_ptr<Worker>> workers_;
   Fd bell_;
   Fd stop_;

@@ -26,6 +26,7 @@ LockInfo::Holder holder_of(const Reply& answer, const std::string& type) {
   LockInfo::Holder holder{.owner = record->owner, .acquired_at = record->acquired_at};
   holder.fence = record->fence;
   holder.slot = record->slot;
+  holder.servers = record->servers;
   add_time_left(holder, answer.at(1));
   // Each renewal writes both; a lock that somebody made endless tells nothing.
   if (holder.expires) {

@@ -48,8 +48,8 @@ struct Vote {
 
 /// Where a server stands among several.
 struct Seat {
-  unsigned number = 0;
-  std::string list;  // the same for all clients with the same servers
+  unsigned number = 0;  // Cluster::ranks()
+  std::string list;     // as the number, the same for all clients with the same servers
 };
 
 /// How to ask for the lock.

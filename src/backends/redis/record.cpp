@@ -46,6 +46,7 @@ std::optional<Record> parse_record(std::string_view text) {
   if (*mode == Mode::slots && slot >= 1 && slot <= slots) {
     record.slot = static_cast<unsigned>(slot);
   }
+  record.servers = text_of(*object, "servers");
   return record;
 }
 

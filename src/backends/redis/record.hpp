@@ -18,6 +18,7 @@ struct Record {
   Millis held{0};  // when it was written, with `ttl` to go: so no clocks need be compared
   std::optional<std::uint64_t> fence;
   std::optional<unsigned> slot;  // of slots, the number of this holder
+  std::string servers;           // Seat::list, which Node adds
 };
 
 std::string format_record(const Record& record);

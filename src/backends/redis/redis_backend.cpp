@@ -6,8 +6,10 @@
 #include "backends/redis/attempt.hpp"
 #include "backends/redis/cluster.hpp"
 #include "backends/redis/merge.hpp"
+#include "backends/redis/redis_lease.hpp"
 #include "backends/redis/round.hpp"
 #include "util/log.hpp"
+#include "util/text.hpp"
 
 namespace dlock::redis {
 namespace {
@@ -45,6 +47,9 @@ class RedisBackend final : public Backend {
 
   Result<bool> force_release(std::string_view key, std::string_view owner_id, std::string_view why,
                              Deadline deadline) override;
+
+  Result<std::unique_ptr<Lease>> resume(const LockInfo& lock, const LockInfo::Holder& holder,
+                                        Millis ttl, Deadline deadline) override;
 
   // A majority that agrees on a number today need not have it any more when it has restarted, and
   // one server that answers late would give it twice.
@@ -111,6 +116,37 @@ Result<bool> RedisBackend::force_release(std::string_view key, std::string_view 
                   std::to_string(cluster_->size()) + " servers only, so its holder may go on; " +
                   error.message;
   return error;
+}
+
+// Asks no server: inspect() has read all that a renewal or a release needs from the record.
+Result<std::unique_ptr<Lease>> RedisBackend::resume(const LockInfo& lock,
+                                                    const LockInfo::Holder& holder, Millis ttl,
+                                                    Deadline) {
+  if (holder.foreign || holder.owner.id.empty()) {
+    return Error{Errc::invalid, location_ + ": " + util::in_quotes(lock.key) +
+                                    " was taken by another program, or its record is missing"};
+  }
+  // The majority of another list does not keep the clients of this one's out, nor the reverse.
+  if (holder.servers != cluster_->list()) {
+    return Error{Errc::invalid, location_ + ": " + util::in_quotes(lock.key) +
+                                    " was taken by a client with another list of servers, or with "
+                                    "other names for them: give the same list"};
+  }
+  // The acquirer has gone.  Nobody knows which servers had not answered it, and its request may
+  // arrive there after the release.  So a release leaves the mark of release.lua on each server
+  // that does not have the lock.  A single server has answered, or there would be no lease.
+  auto outstanding = std::make_shared<Outstanding>(cluster_->size());
+  for (auto& one : *outstanding) one = cluster_->size() > 1;
+  return make_lease(cluster_,
+                    {.request = {.key = lock.key,
+                                 .mode = lock.mode,
+                                 .slots = lock.slots,
+                                 .ttl = ttl,
+                                 .owner = holder.owner},
+                     .acquired_at = holder.acquired_at,
+                     .agreed = {.token = holder.fence.value_or(0), .slot = holder.slot.value_or(0)},
+                     .asked = Clock::now() - holder.held.value_or(Millis{0}),
+                     .outstanding = std::move(outstanding)});
 }
 
 }  // namespace

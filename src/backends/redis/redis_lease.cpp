@@ -3,6 +3,8 @@
 //           rest of the lease when such a renewal has succeeded without it, unless the lock is
 //           taken there (tests/sim has that): else a job would not outlive a restart of one after
 //           another. The first answers that decide are enough; who is slow answers to nobody.
+//           But if no process keeps the lock (Owner::lease), this process is about to exit and the
+//           next renewal may be far away: then the other servers have a moment to finish.
 // News.     Once the job has run for a while we listen at every server, since a force-release may
 //           reach any majority of them.  The server also tells when the key is changed by others,
 //           as by an operator who deletes it (client-side caching, Redis 6): what a renewal reads
@@ -54,7 +56,7 @@ class RedisLease final : public Lease {
         agreed_(grant.agreed),
         asked_(grant.asked),
         needed_(quorum(cluster_->size())),
-        valid_until_(trusted_until(grant.asked, request_.ttl)),
+        valid_until_(grant.valid_until),
         ears_(std::make_shared<Ears>(cluster_->size())),
         head_(grant.head),
         is_queued_(grant.is_queued),
@@ -175,6 +177,12 @@ void RedisLease::Answers::put(unsigned node, bool ours, const std::string& its_w
 
 Result<void> RedisLease::renew(Deadline deadline, Cancel cancel) {
   ears_->drain();
+  // Only of a lease that was resumed: those that know the token were silent.  A renewal without it
+  // would take it from their records.
+  if (!single() && agreed_.token == 0) {
+    return Error{Errc::unreachable, "too few servers answered to tell the fencing token of " +
+                                        util::in_quotes(request_.key)};
+  }
   if (auto ok = extend(request_.ttl, WaitFor::majority, deadline, cancel); !ok) return ok;
   if (ears_->fd() >= 0) subscribe(deadline, cancel);
   return {};
@@ -242,7 +250,16 @@ Result<void> RedisLease::extend(Millis ttl, WaitFor servers, Deadline deadline, 
   if (servers == WaitFor::all && answers.tally.count(Tally::Answer::yes) < cluster_->size()) {
     return Error{Errc::unreachable, "not all servers have answered"};
   }
-  if (!single() && servers == WaitFor::majority) give_again();
+  if (!single() && servers == WaitFor::majority) {
+    const auto let_others_finish = [&] {
+      if (!request_.owner.lease) return;
+      cluster_->let_finish(
+          std::min(deadline, after(Clock::now(), straggler_timeout(request_.ttl))));
+    };
+    let_others_finish();
+    give_again();
+    let_others_finish();
+  }
   if (was_endless) {
     util::log(util::Level::warning, cluster_->address(0).shown + ": somebody made " +
                                         util::in_quotes(request_.key) +

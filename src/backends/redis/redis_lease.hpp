@@ -14,6 +14,7 @@ struct Grant {
   std::string acquired_at;
   Agreed agreed;           // of a single server what it has said; token 0: there is none
   Deadline asked;          // when the attempt was sent that was granted
+  Deadline valid_until;    // in the past: not known before a renewal
   unsigned head = 0;       // where the waiter was subscribed
   bool is_queued = false;  // there still
   std::shared_ptr<Outstanding> outstanding;

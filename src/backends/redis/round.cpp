@@ -380,6 +380,11 @@ Result<RoundResult> Round::run() {
   const auto why = single() ? std::nullopt : refusal();
   if (held && !why) {
     if (!single()) spread_token();
+    // No process keeps the lock: this one is about to exit.  The servers that are a moment slower
+    // than the majority get the lock too, so that it survives if one of the others loses its data.
+    if (question_.request.owner.lease) {
+      cluster_.let_finish(after(Clock::now(), straggler_timeout(question_.request.ttl)));
+    }
     RoundResult out;
     out.kind = RoundResult::Kind::held;
     out.agreed = {attempt_.token(), attempt_.slot()};
@@ -418,9 +423,10 @@ Result<RoundResult> ask_for_lock(Cluster& cluster, const Question& question, Dea
 }
 
 Millis node_timeout(Millis ttl) { return std::min(ttl / 20, Millis{200}); }
+Millis straggler_timeout(Millis ttl) { return std::min(ttl / 20, Millis{1'000}); }
 
-Error twin_error(const Cluster& cluster, unsigned node, unsigned other) {
-  return {Errc::invalid, cluster.address(std::min(other, cluster.size() - 1)).shown + " and " +
+Error twin_error(const Cluster& cluster, unsigned node, unsigned twin) {
+  return {Errc::invalid, cluster.address(cluster.ranked(twin)).shown + " and " +
                              cluster.address(node).shown + " are the same server: list it once"};
 }
 

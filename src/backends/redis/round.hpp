@@ -63,9 +63,12 @@ Result<RoundResult> ask_for_lock(Cluster& cluster, const Question& question, Dea
 
 /// For how long one of several servers is waited for.
 Millis node_timeout(Millis ttl);
+/// For how long a process that will not keep the lock waits for the servers that are slower than
+/// the majority: also for those that have to be connected.
+Millis straggler_timeout(Millis ttl);
 
-/// Of a server that answers as that other one of the list.
-Error twin_error(const Cluster& cluster, unsigned node, unsigned other);
+/// Of a server that answers as the one of rank `twin`.
+Error twin_error(const Cluster& cluster, unsigned node, unsigned twin);
 
 /// "2 of 5 servers answered, 3 are needed: ...", with the errors of those that did not.  Of a
 /// single server its error as it is.

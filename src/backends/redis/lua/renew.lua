@@ -1,7 +1,7 @@
 -- Extends the lock, or shortens it, if it is still ours.  Never takes it again.
 --   KEYS[5]  why we have lost it, if somebody said
 --   ARGV[5]  ttl, ms       ARGV[6] record, with the fence and how long it was held
---   ARGV[7]  our number in the client's list; '' where this is the only server
+--   ARGV[7]  this server's number in the client's list; '' where this is the only server
 --   ARGV[8]  our number as a slots holder, or ''
 -- Returns {1, ms}        ours; what was left of it, -1: somebody had made it endless
 --         {0, why, what} lost; why: of a force-release, or ''; what stands at the lock: its type, or

@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# ctest: every backend
+# acquire --while PID: if the lock is lost, PID and what is below it are ended, as --on-lost says.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/backends.sh"
+export DLOCK_BACKEND DLOCK_TTL=3s
+
+cat >script <<'SH'
+#!/bin/bash
+lock=$("$DLOCK" acquire -k job --while $$ "$@" --export) || exit
+eval "$lock"
+trap 'touch term; exit 9' TERM
+exec 9<> <(:)
+touch ready
+until [[ -e end ]]; do read -rt 0.02 -u 9 || :; done
+SH
+chmod +x script
+start_script() {
+  rm -f ready term end
+  ./script "$@" 2>script.err &
+  pid[script]=$!
+  wait_until 30 test -e ready
+}
+break_lock() { "$DLOCK" force-release -q --yes --reason "disk is full" job; }
+
+start_script
+break_lock
+ends 9 script
+[[ -e term ]] || fail "no SIGTERM"
+assert_contains "$(<script.err)" 'lost "job"'
+assert_contains "$(<script.err)" 'disk is full; ending script'
+
+start_script --on-lost kill
+break_lock
+ends 137 script
+[[ ! -e term ]] || fail "SIGTERM came with --on-lost kill"
+
+# It goes on; its end is its own.
+start_script --on-lost ignore
+break_lock &
+wait_until 30 grep -q 'goes on without the lock' script.err
+touch end
+ends 0 script
+wait
+assert_free job

@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# ctest: every backend
+# The lock of acquire --while PID is released by its token, also from where the process that keeps it is not to
+# be reached: then it is told through the service.  Neither is a loss: the script goes on.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/backends.sh"
+export DLOCK_BACKEND
+
+cat >script <<'SH'
+#!/bin/bash
+trap 'touch term; exit 9' TERM
+lock=$("$DLOCK" acquire -k job -k other --while $$ --export) || exit
+eval "$lock"
+echo "$DLOCK_TOKENS" >tokens
+exec 9<> <(:)
+touch ready
+until [[ -e end ]]; do read -rt 0.02 -u 9 || :; done
+SH
+chmod +x script
+start_script() {
+  rm -f ready term end
+  ./script 2>script.err &
+  pid[script]=$!
+  wait_until 30 test -e ready
+  { read -r job; read -r other; } <tokens
+}
+keepers() { pgrep -f "^lock keeper.* for pid ${pid[script]}\$"; }
+no_keepers() { ! keepers >/dev/null; }
+run_on() {
+  assert_held other
+  kill -0 "${pid[script]}"
+  [[ ! -e term ]] || fail "the script was ended"
+}
+
+# One of two; the other one is held still.
+start_script
+"$DLOCK" release -q -k job --token "$job"
+assert_free job
+run_on
+expect_status 1 "$DLOCK" release -q -k job --token "$job"
+expect_status 1 "$DLOCK" release -q -k job --token "$other"
+run_on
+# The last one: nobody is left to keep anything.
+"$DLOCK" release -q -k other --token "$other"
+assert_free other
+wait_until 10 no_keepers
+touch end
+ends 0 script
+[[ ! -e term ]] || fail "the script was ended"
+
+# A dlock that may have no local socket: as on another host, there is none to ask.
+afar() { python3 "$DLOCK_SOURCE/tests/cli/forbid.py" socket:1 EPERM "$@"; }
+start_script
+afar "$DLOCK" release -q -k job --token "$job"
+assert_free job
+run_on
+afar "$DLOCK" release -q -k other --token "$other"
+assert_free other
+wait_until 15 no_keepers
+touch end
+ends 0 script
+[[ ! -e term ]] || fail "the script was ended: $(<script.err)"
+assert_equal '' "$(<script.err)" "on stderr"
