@@ -92,7 +92,7 @@ void Guard::end_script(const std::string& what_keeper_did) {
 }  // namespace
 
 void guard(const RunContext& context, FrontEnd link, Script script, pid_t keeper) {
-  util::set_process_title(std::string(util::kKeeperName) + " (2nd) for pid " +
+  util::set_process_title(std::string(util::kKeeperName) + " 2 for pid " +
                           std::to_string(script.pid()));
   prctl(PR_SET_PDEATHSIG, SIGCONT);  // a stopped guard wakes up when the keeper is killed
   raise_descriptor_limit();
