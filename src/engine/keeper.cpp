@@ -333,12 +333,13 @@ void Keeper::run() {
   // A stopped supervisor wakes up when the front is killed, and gives up.
   prctl(PR_SET_PDEATHSIG, SIGCONT);
   if (script_) {
-    util::set_process_title(std::string(util::kKeeperName) + " for pid " +
-                            std::to_string(script_->pid()));
     if (!start_guard()) {
       util::log(Level::error, std::string("cannot start a process: ") + std::strerror(errno));
       finish(exit_status::kInternal);
     }
+    // Now: there is room for one title.
+    util::set_process_title(std::string(util::kKeeperName) + " for pid " +
+                            std::to_string(script_->pid()));
   }
   int status = acquire();
   if (status != 0) finish(status);
