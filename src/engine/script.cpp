@@ -103,7 +103,11 @@ void Script::note(pid_t pid, pid_t parent) {
   Fd pidfd = proc::pidfd_of(pid);
   const bool is_scarce = !pidfd && errno != ESRCH;
   if ((!pidfd && !is_scarce) || proc::parent_of(pid).value_or(parent) != parent) return;
-  if (pidfd) return known_.push_back({pid, std::move(pidfd)});
+  if (pidfd) {
+    // A zombie whose parent is stopped stays in the list.
+    if (!proc::has_ended(pidfd)) known_.push_back({pid, std::move(pidfd)});
+    return;
+  }
   is_blind_ = true;
   if (sends_ != 0) ::kill(pid, sends_);
 }
