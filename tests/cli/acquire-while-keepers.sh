@@ -66,10 +66,20 @@ for which in "" " 2"; do
   wait_until 10 gone "$first" "$second"
 done
 
+# Stopped, and then the other one is killed: who is stopped wakes up for that.
+for which in "" " 2"; do
+  start_script
+  kill -STOP "$(keepers "$which")"
+  [[ -n $which ]] && which="" || which=" 2"
+  kill -KILL "$(keepers "$which")"
+  next_runs --alone
+  ends 9 script
+done
+
 # Stopped: the second one goes on; without the first one the lease ends, where it can.
 start_script
 kill -STOP "$(keepers " 2")"
-if [[ ${trait[ends_on]} != process_exit ]]; then
+if [[ $backend != file ]]; then
   first=$(keepers "")
   kill -STOP "$first"
   kill -CONT "$(keepers " 2")"
