@@ -122,7 +122,7 @@ class Front {
   Fd signals_;
   std::vector<Fd> witness_;
 
-  bool waiting_ = true;
+  bool waiting_ = true;  // no command has been started; with `acquire`, to the end
   int cancelled_by_ = 0;
   Deadline cancelled_at_ = kNever;
   bool impatient_ = false;
@@ -229,14 +229,15 @@ void Front::show_waiting(Deadline now) {
 void Front::on_granted() {
   util::log_status_line("");
   read_signals();  // once more, between grant and exec
-  waiting_ = false;
+  blocked_.reset();
   if (cancelled_by_ != 0) return;
-  if (context_.hand_out && !context_.hand_out(context_.page)) {
-    handed_out_ = false;
-    tell({ToSupervisor::Kind::signal, SIGPIPE, false});
-  } else {
-    tell({ToSupervisor::Kind::go});
+  if (!context_.hand_out) {
+    waiting_ = false;
+    return tell({ToSupervisor::Kind::go});
   }
+  if (!context_.page.decide(HandOut::begun)) return;  // this process was stopped for too long
+  handed_out_ = context_.hand_out(context_.page);
+  tell({handed_out_ ? ToSupervisor::Kind::go : ToSupervisor::Kind::signal, SIGPIPE, false});
 }
 
 void Front::read_link() {
@@ -278,7 +279,7 @@ void Front::end_tree() {
 }
 
 int Front::report_take_over(std::string reason) {
-  const bool had_lock = context_.page.granted;
+  const bool had_lock = context_.page.granted && (!waiting_ || cancelled_by_ == 0);
   const Deadline lease_end = context_.page.lease_end();
   util::log_status_line("");
   Outcome out;
@@ -334,9 +335,10 @@ int Front::run() {
           (was_killed ? end_in_words(supervisor_status_) : " did not renew the lock in time"));
     }
     if (context_.page.ended && (supervisor_gone_ || context_.page.left_behind)) break;
-    std::array<pollfd, 3> fds{{{signals_.get(), POLLIN, 0},
-                               {link_.fd(), POLLIN, 0},
-                               {cancelled_by_ == 0 ? context_.lives_until : -1, POLLIN, 0}}};
+    std::array<pollfd, 3> fds{
+        {{signals_.get(), POLLIN, 0},
+         {link_.fd(), POLLIN, 0},
+         {waiting_ && cancelled_by_ == 0 ? context_.lives_until : -1, POLLIN, 0}}};
     util::poll(fds, next_deadline());
     if (fds[2].revents != 0 && waiting_) on_signal_while_waiting(SIGHUP);
     if (fds[1].revents != 0) read_link();
@@ -345,6 +347,8 @@ int Front::run() {
   util::log_status_line("");
   util::log_flush();
   const int status = handed_out_ ? context_.page.exit_status.load() : exit_status::kNo;
+  // $(dlock acquire ...) is read to its end, and its status is what the shell goes by.
+  if (context_.hand_out) return status;
   if (terminal_interrupt_ && status == exit_status::kSignalBase + SIGINT) die_of(SIGINT);
   return status;
 }

@@ -1,9 +1,12 @@
 #include "engine/guard.hpp"
 
 #include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "engine/describe.hpp"
@@ -17,6 +20,8 @@ namespace dlock {
 namespace {
 
 using util::Level;
+
+constexpr Millis kReleases{5'000};  // a keeper that goes on, after the end of the script
 
 class Guard {
  public:
@@ -39,10 +44,15 @@ class Guard {
       }
       const Deadline last = last_moment();
       if (Clock::now() >= last) {
-        kill(keeper_, SIGKILL);  // our parent, which is stopped: its own number
+        kill_keeper();
         return end_script("did not renew the lock in time");
       }
-      util::wait_readable(link_.fd(), last);
+      if (script_ended_at_ == kNever && script_.has_ended()) script_ended_at_ = Clock::now();
+      const Deadline release = after(script_ended_at_, kReleases);
+      if (context_.page.kept && Clock::now() >= release) return kill_keeper();
+      std::array<pollfd, 2> fds{
+          {{link_.fd(), POLLIN, 0}, {script_ended_at_ == kNever ? script_.fd() : -1, POLLIN, 0}}};
+      util::poll(fds, std::min(last, context_.page.kept ? release : kNever));
     }
   }
 
@@ -52,14 +62,18 @@ class Guard {
     if (!context_.page.guarded) return kNever;
     return margins().front_kills_at(context_.page.lease_end());
   }
+  void kill_keeper() const {
+    if (keepers_life_) syscall(SYS_pidfd_send_signal, keepers_life_.get(), SIGKILL, nullptr, 0);
+  }
   void end_script(const std::string& what_keeper_did);
 
   const RunContext& context_;
   FrontEnd link_;
   Script script_;
   const pid_t keeper_;
-  const Fd keepers_life_;  // so that the number stays its own
+  const Fd keepers_life_;
   std::vector<Fd> witness_;
+  Deadline script_ended_at_ = kNever;
 };
 
 // The lock may be free, or expire by itself, once all of the script has ended.
@@ -78,8 +92,10 @@ void Guard::end_script(const std::string& what_keeper_did) {
 }  // namespace
 
 void guard(const RunContext& context, FrontEnd link, Script script, pid_t keeper) {
-  util::set_process_title(std::string(util::kKeeperName) + " (2nd) for pid " +
+  util::set_process_title(std::string(util::kKeeperName) + " 2 for pid " +
                           std::to_string(script.pid()));
+  prctl(PR_SET_PDEATHSIG, SIGCONT);  // a stopped guard wakes up when the keeper is killed
+  raise_descriptor_limit();
   Guard(context, std::move(link), std::move(script), keeper).run();
   util::log_flush();
   _exit(0);

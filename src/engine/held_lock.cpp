@@ -100,8 +100,11 @@ Result<void> HeldLock::release(Cancel impatience, Deadline latest) {
   const Deadline until = std::min(latest, after_loss || may_last_ ? soon
                                           : lease_end == kNever ? after(now, spec_.network_timeout)
                                                                 : lease_end);
+  // Nobody counts on it from here on: whoever watches its end is not to act on it.
+  end_.set(kNever);
   const std::unique_ptr<Lease> lease =
       take_lease(std::max(std::min(until, soon), after(now, kStops)));
+  end_.set(kNever);  // after a last renewal
   if (loss_is_certain_ && !after_loss) return {};
   for (bool first = true; lease && Clock::now() < until; first = false) {
     const Cancel cancel = first ? Cancel() : impatience;

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -126,7 +127,8 @@ void Inherited::restore() const {
 }
 
 void Inherited::drop() {
-  const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+  int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+  if (null < 0) null = eventfd(0, EFD_CLOEXEC);  // a bare chroot: anything but the caller's pipe
   if (null >= 0) {
     dup2(null, STDIN_FILENO);
     dup2(null, STDOUT_FILENO);

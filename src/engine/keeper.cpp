@@ -15,11 +15,14 @@
 #include <cerrno>
 #include <cstring>
 #include <exception>
+#include <utility>
 #include <vector>
 
 #include "engine/acquisition.hpp"
 #include "engine/describe.hpp"
 #include "engine/guard.hpp"
+#include "engine/proc.hpp"
+#include "engine/process_tree.hpp"
 #include "engine/release_door.hpp"
 #include "util/duration.hpp"
 #include "util/log.hpp"
@@ -35,14 +38,27 @@ using util::Level;
 
 // Until the front has handed out what was granted.  It does not while it is stopped.
 constexpr Millis kFrontAnswers{5'000};
-constexpr Millis kIsStuck{2'000};  // after its SIGKILL
+// What is asked of a service meanwhile keeps this process from looking at the other locks.
+constexpr Millis kReleases{2'000};
 
-// As in $(dlock acquire ... 2>&1): the shell reads until nobody has it open any more.
-bool stderr_is_stdout() {
-  struct stat out {};
-  struct stat err {};
-  return fstat(STDOUT_FILENO, &out) == 0 && fstat(STDERR_FILENO, &err) == 0 &&
-         S_ISFIFO(out.st_mode) && out.st_dev == err.st_dev && out.st_ino == err.st_ino;
+bool is_same_file(const struct stat& one, const struct stat& other) {
+  return one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
+// Who reads it, as a shell does of $(dlock acquire ... 2>&1), waits until nobody has it open: so
+// that is left to whoever lives longer anyway.
+bool may_keep_stderr(pid_t script) {
+  struct stat ours {};
+  if (fstat(STDERR_FILENO, &ours) != 0) return false;
+  if (!S_ISFIFO(ours.st_mode) && !S_ISSOCK(ours.st_mode)) return true;
+  for (const int fd : {STDERR_FILENO, STDOUT_FILENO}) {
+    struct stat its {};
+    if (stat(proc::path_of("/proc/%d/fd/%d", script, fd).data(), &its) == 0 &&
+        is_same_file(ours, its)) {
+      return true;
+    }
+  }
+  return false;
 }
 
 class Keeper {
@@ -59,11 +75,14 @@ class Keeper {
   bool start_guard();
   int acquire();
   void put_on_page();
+  std::optional<std::pair<int, std::string>> objection(Deadline until);
   int hand_out();
   int give_back(int status, const std::string& why);
   [[noreturn]] void finish(int status);
 
   void stay();
+  Result<void> release_one(const std::string& key);
+  void count_on_no_lock();
   void lose(const HeldLocks::Loss& loss, Deadline now);
   void look_at_locks(Deadline now);
   void look_at_guard(Deadline now);
@@ -79,10 +98,11 @@ class Keeper {
   Acquisition acquisition_{context_, link_};
   HeldLocks locks_;
   Margins margins_{spec_.kill_after};
-  const bool leaves_stderr_ = stderr_is_stdout();
+  const bool leaves_stderr_ = script_ && !may_keep_stderr(script_->pid());
   pid_t guard_ = -1;
   SupervisorEnd guard_link_{Fd()};
   std::vector<ReleaseDoor> doors_;
+  std::vector<HeldLocks::Loss> early_losses_;  // before the script counted on the locks
   bool stuck_said_ = false;
 };
 
@@ -99,9 +119,11 @@ bool Keeper::start_guard() {
     link_.close();
     link->supervisor.reset();
     context_.held_by_supervisor.reset();
+    if (getppid() != self) _exit(0);
     guard(context_, FrontEnd(std::move(link->front)), std::move(*script_), self);
   }
   script_->spare(guard_);
+  wake_at_end_of(link->supervisor.get());
   guard_link_ = SupervisorEnd(std::move(link->supervisor));
   return true;
 }
@@ -145,24 +167,43 @@ int Keeper::give_back(int status, const std::string& why) {
   return status;
 }
 
+// None while the locks are to be handed out; else why not, and the exit status.
+std::optional<std::pair<int, std::string>> Keeper::objection(Deadline until) {
+  const Deadline now = Clock::now();
+  if (script_) {
+    (void)guard_link_.receive();
+    if (guard_link_.closed()) return {{exit_status::kInternal, "a process of dlock was killed"}};
+    if (script_->has_ended()) return {{exit_status::kInternal, script_->in_words() + " has ended"}};
+  }
+  for (auto& loss : locks_.look(now)) early_losses_.push_back(std::move(loss));
+  if (!early_losses_.empty()) {
+    const HeldLocks::Loss& first = early_losses_.front();
+    return {{exit_status::kUnreachable,
+             "lost " + in_quotes(first.key) + " at once: " + first.error.message}};
+  }
+  if (now < until) return std::nullopt;
+  return {{exit_status::kBusy,
+           "this dlock was suspended (Ctrl-Z, SIGSTOP) when the lock was granted, and did not "
+           "resume within " +
+               util::format_duration(kFrontAnswers)}};
+}
+
 int Keeper::hand_out() {
+  const Deadline until = after(Clock::now(), kFrontAnswers);
+  if (const auto why = objection(until)) return give_back(why->first, why->second);
   if (!locks_.pass_witnesses(guard_link_) || !link_.send({ToFront::Kind::granted})) {
     return give_back(
         exit_status::kInternal,
         std::string("cannot tell the other process of dlock: ") + std::strerror(errno));
   }
-  const Deadline until = after(Clock::now(), kFrontAnswers);
   for (;;) {
-    const Deadline now = Clock::now();
-    if (const auto losses = locks_.look(now); !losses.empty()) {
-      return give_back(exit_status::kUnreachable, "lost " + in_quotes(losses.front().key) +
-                                                      " at once: " + losses.front().error.message);
-    }
-    if (now >= until) {
-      return give_back(exit_status::kBusy,
-                       "this dlock was suspended (Ctrl-Z, SIGSTOP) when the lock was granted, and "
-                       "did not resume within " +
-                           util::format_duration(kFrontAnswers));
+    // What the front has begun to hand out is its to answer for; later, stay() acts on a loss.
+    const bool is_open = context_.page.hand_out == HandOut::open;
+    if (is_open) {
+      const auto why = objection(until);
+      if (why && context_.page.decide(HandOut::withdrawn)) {
+        return give_back(why->first, why->second);
+      }
     }
     if (const auto message = link_.receive()) {
       if (message->kind == ToSupervisor::Kind::go) return 0;
@@ -170,8 +211,12 @@ int Keeper::hand_out() {
     }
     if (link_.closed()) return give_back(exit_status::kInternal, "dlock itself was killed");
     std::vector<pollfd> fds{{link_.fd(), POLLIN, 0}};
-    locks_.add_lost_fds(fds);
-    util::poll(fds, std::min(until, locks_.next_deadline()));
+    if (is_open) {
+      locks_.add_lost_fds(fds);
+      fds.push_back({guard_link_.fd(), POLLIN, 0});
+      if (script_) fds.push_back({script_->fd(), POLLIN, 0});
+    }
+    util::poll(fds, is_open ? std::min(until, locks_.next_deadline()) : kNever);
   }
 }
 
@@ -186,15 +231,27 @@ void Keeper::finish(int status) {
   _exit(0);
 }
 
+// The caller goes on without this lock, whatever becomes of it from now on.
+Result<void> Keeper::release_one(const std::string& key) {
+  std::erase_if(doors_, [&](const ReleaseDoor& door) { return door.key() == key; });
+  if (locks_.all().size() == 1) count_on_no_lock();
+  return locks_.release_one(key, after(Clock::now(), kReleases));
+}
+
+void Keeper::count_on_no_lock() { context_.page.guarded = context_.page.kept = false; }
+
 void Keeper::lose(const HeldLocks::Loss& loss, Deadline now) {
   if (loss.error.in_order) {
     util::log(Level::detail, loss.error.message);
-    // Where only we can let go, whoever gives it back waits for that.
-    (void)locks_.release_one(loss.key, after(now, context_.target.connect_timeout));
+    (void)release_one(loss.key);  // where only we can let go, somebody waits for that
     return;
   }
   const std::string message = "lost " + in_quotes(loss.key) + ": " + loss.error.message;
   if (spec_.on_lost == OnLost::ignore) {
+    const auto& all = locks_.all();
+    if (std::all_of(all.begin(), all.end(), [](const auto& one) { return one->is_lost(); })) {
+      count_on_no_lock();
+    }
     return util::log(Level::error, message + "; " + script_->in_words() +
                                        " goes on without the lock, as --on-lost ignore asks");
   }
@@ -205,13 +262,14 @@ void Keeper::lose(const HeldLocks::Loss& loss, Deadline now) {
 }
 
 void Keeper::look_at_locks(Deadline now) {
+  for (const auto& loss : std::exchange(early_losses_, {})) lose(loss, now);
   for (const auto& loss : locks_.look(now)) lose(loss, now);
 }
 
 // The locks are renewed as long as the script needs to end.
 void Keeper::look_at_guard(Deadline now) {
   (void)guard_link_.receive();
-  if (!guard_link_.closed() || script_->is_ending()) return;
+  if (!guard_link_.closed() || script_->is_ending() || !context_.page.kept) return;
   script_->end(after(now, margins_.kill_after), now);
   util::log(Level::error, "the 2nd process that kept " + keys() + " (pid " +
                               std::to_string(guard_) + ") was killed; ending " +
@@ -219,29 +277,22 @@ void Keeper::look_at_guard(Deadline now) {
 }
 
 void Keeper::look_at_doors() {
-  for (const ReleaseDoor& door : doors_) {
-    const auto& all = locks_.all();
-    const auto lock = std::find_if(
-        all.begin(), all.end(), [&](const auto& one) { return one->owner_id() == door.token(); });
-    if (lock == all.end() || door.fd() < 0) continue;
-    const Fd who = door.asked();
+  for (ReleaseDoor& door : doors_) {
+    const Fd who = door.fd() < 0 ? Fd() : door.asked();
     if (!who) continue;
-    const std::string key = (*lock)->key();
-    if ((*lock)->is_lost()) {  // with --on-lost ignore
+    const std::string key = door.key();
+    if (locks_.find(key)->is_lost()) {  // with --on-lost ignore
       ReleaseDoor::answer(who, Error{Errc::lost, in_quotes(key) + " was lost before"});
       continue;
     }
-    // The caller goes on without this lock, whatever becomes of it from now on.
-    if (all.size() == 1) context_.page.guarded = context_.page.kept = false;
-    const auto released =
-        locks_.release_one(key, after(Clock::now(), context_.target.connect_timeout));
+    const auto released = release_one(key);
     util::log(Level::detail, "released " + in_quotes(key) + ", as was asked");
-    ReleaseDoor::answer(who, released);
+    return ReleaseDoor::answer(who, released);  // that door is gone
   }
 }
 
 void Keeper::say_stuck(Deadline now) {
-  if (stuck_said_ || now < after(script_->kill_at(), kIsStuck)) return;
+  if (stuck_said_ || now < after(script_->kill_at(), kStuckAfter)) return;
   stuck_said_ = true;
   util::log(Level::error, script_->in_words() + ", or a process below it, has survived SIGKILL; " +
                               keys() + " may be taken by another holder before it has ended");
@@ -271,22 +322,24 @@ void Keeper::stay() {
     util::poll(fds, std::min(locks_.next_deadline(), script_->next_deadline(now)));
     look_at_doors();
   }
-  context_.page.guarded = context_.page.kept = false;
+  count_on_no_lock();
   release_all();
 }
 
 void Keeper::run() {
   context_.inherited.drop();
+  raise_descriptor_limit();
   setsid();
   // A stopped supervisor wakes up when the front is killed, and gives up.
   prctl(PR_SET_PDEATHSIG, SIGCONT);
   if (script_) {
-    util::set_process_title(std::string(util::kKeeperName) + " for pid " +
-                            std::to_string(script_->pid()));
     if (!start_guard()) {
       util::log(Level::error, std::string("cannot start a process: ") + std::strerror(errno));
       finish(exit_status::kInternal);
     }
+    // Now: there is room for one title.
+    util::set_process_title(std::string(util::kKeeperName) + " for pid " +
+                            std::to_string(script_->pid()));
   }
   int status = acquire();
   if (status != 0) finish(status);
@@ -294,9 +347,6 @@ void Keeper::run() {
     locks_ = HeldLocks();  // which ends no lease
     finish(0);
   }
-  (void)guard_link_.receive();
-  if (guard_link_.closed())
-    finish(give_back(exit_status::kInternal, "a process of dlock was killed"));
   for (const auto& lock : locks_.all()) doors_.emplace_back(lock->key(), lock->owner_id());
   context_.page.guarded = spec_.on_lost != OnLost::ignore;
   context_.page.kept = true;

@@ -2,10 +2,13 @@
 
 #include "engine/link.hpp"
 
+#include <fcntl.h>
 #include <linux/sockios.h>
+#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -81,6 +84,12 @@ std::optional<Link> make_link() {
       mmap(nullptr, sizeof(SharedPage), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return std::nullopt;
   return make_link(*new (memory) SharedPage);
+}
+
+void wake_at_end_of(int other) {
+  fcntl(other, F_SETOWN, getpid());
+  fcntl(other, F_SETSIG, SIGCONT);
+  fcntl(other, F_SETFL, fcntl(other, F_GETFL) | O_ASYNC);
 }
 
 }  // namespace dlock

@@ -32,6 +32,10 @@ struct GrantOnPage {
   unsigned slot = 0;             // 0: there is none
 };
 
+/// What becomes of a grant of `acquire`: the front hands it out, or the keeper takes it back, and
+/// never both.
+enum class HandOut : int { open, begun, withdrawn };
+
 /// Written by the supervisor, read by the front even while the supervisor is stopped.
 struct SharedPage {
   std::array<LeaseEnd, kMostKeys> leases;
@@ -40,6 +44,7 @@ struct SharedPage {
   std::atomic<bool> guarded{false};
   std::atomic<Millis::rep> kill_after{0};  // of Margins, from then on
   std::atomic<bool> granted{false};
+  std::atomic<HandOut> hand_out{HandOut::open};
   std::atomic<bool> kept{false};  // of `acquire`: the script that goes on counts on its locks
   std::atomic<std::uint64_t> fence{0};
   std::atomic<Deadline::rep> granted_at{0};
@@ -48,6 +53,12 @@ struct SharedPage {
   std::atomic<bool> ended{false};
   std::atomic<int> exit_status{0};
   std::atomic<bool> left_behind{false};  // it stays to keep the lock: do not wait for it
+
+  /// Of the front and the keeper: whether it is theirs to do that.
+  bool decide(HandOut what) {
+    HandOut expected = HandOut::open;
+    return hand_out.compare_exchange_strong(expected, what);
+  }
 
   /// That of the lock that ends first.
   Deadline lease_end() const;
@@ -115,5 +126,9 @@ struct Link {
 std::optional<Link> make_link();
 /// The same with a page that there is already.
 std::optional<Link> make_link(SharedPage& page);
+
+/// The end of the process that has the other end of a pipe or a socket raises SIGCONT in this one:
+/// if it is stopped, it goes on.
+void wake_at_end_of(int other);
 
 }  // namespace dlock

@@ -1,7 +1,6 @@
 #include "engine/pair.hpp"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <array>
@@ -18,13 +17,6 @@ namespace {
 int cannot_start(const char* what) {
   util::log(util::Level::error, std::string(what) + ": " + strerror(errno));
   return exit_status::kInternal;
-}
-
-// The end of the other process raises SIGCONT in this one: if it is stopped, it goes on.
-void wake_at_end_of(const Fd& other) {
-  fcntl(other.get(), F_SETOWN, getpid());
-  fcntl(other.get(), F_SETSIG, SIGCONT);
-  fcntl(other.get(), F_SETFL, O_ASYNC);
 }
 
 }  // namespace
@@ -65,7 +57,7 @@ int run_pair(const PairSpec& pair) {
   }
   link->supervisor.reset();
   held_by_supervisor.reset();
-  wake_at_end_of(life_of_supervisor);
+  wake_at_end_of(life_of_supervisor.get());
   if (!pair.hand_out) pair.inherited.drop();
   return attend(context, FrontEnd(std::move(link->front)), supervisor, life_of_supervisor);
 }

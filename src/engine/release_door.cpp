@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <utility>
 
 #include "util/local_socket.hpp"
@@ -43,8 +44,11 @@ ReleaseDoor::ReleaseDoor(std::string key, std::string token)
       token_(std::move(token)),
       listener_(util::listen_locally(name_of(token_), kMostAsking)) {}
 
-Fd ReleaseDoor::asked() const {
+Fd ReleaseDoor::asked() {
   Fd who(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  if (!who && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
+    listener_.reset();  // no descriptor is left: the service will tell
+  }
   if (!who || !util::is_of_our_user_or_root(who.get())) return {};
   std::array<char, kLongestQuestion> question{};
   if (!util::wait_readable(who.get(), after(Clock::now(), kQuestion))) return {};

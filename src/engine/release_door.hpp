@@ -18,12 +18,12 @@ class ReleaseDoor {
   /// reaches the keeper through the service, as from another host.
   ReleaseDoor(std::string key, std::string token);
 
-  const std::string& token() const { return token_; }
+  const std::string& key() const { return key_; }
   int fd() const { return listener_.get(); }  // -1: it does not listen
 
   /// Somebody who may has asked for a release, and waits on this socket for its outcome.  None:
   /// nobody has.
-  Fd asked() const;
+  Fd asked();
   static void answer(const Fd& who_asked, const Result<void>& outcome);
 
  private:

@@ -1,13 +1,16 @@
-// Who.     A number is trusted only while a pidfd keeps it from being used again: the pidfd is
-//          opened first, and what the process is asked after that.
-// Ending.  Parents are signalled before their children, so that a shell hears of it first.  To kill
-//          all of it, it is stopped first, until no more is found: what is stopped starts nothing.
-//          Then children die before their parents: one may be a dlock, whose job must be dead
-//          before its lock is free.
+// Who.     A process is signalled by a pidfd.  That is opened after the lists of its parent had its
+//          number, and kept only if the process then has that parent, and that parent lives.
+// Ending.  All of it is stopped first, until no more is found: what is stopped starts nothing, and
+//          leaves no orphans.  Then SIGTERM goes to parents before their children, so that a shell
+//          hears of it first, and SIGKILL to children before their parents: one may be a dlock,
+//          whose job must be dead before its lock is free.
+// Too many. Where there is no descriptor left for a process, it is signalled by its number, and the
+//          script has not ended as long as there are such.
 
 #include "engine/script.hpp"
 
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -17,13 +20,16 @@
 #include <utility>
 
 #include "engine/proc.hpp"
+#include "engine/process_tree.hpp"
 #include "util/poll.hpp"
+#include "util/process_title.hpp"
 #include "util/text.hpp"
 
 namespace dlock {
 namespace {
 
-constexpr Millis kKillAgain{20};
+constexpr Millis kLookAgain{20};  // at what is being ended
+constexpr Millis kKillStuckAgain{500};
 constexpr Millis kChildrenEnd{20};  // before their parents are killed all the same
 
 bool send(const Fd& pidfd, int sig) {
@@ -57,6 +63,12 @@ Result<Script> Script::find(pid_t pid) {
                       "this process is no ancestor of dlock; use the pid of the script itself, "
                       "which is $$ in a shell");
   }
+  if (pid == 1) {
+    return not_usable(pid,
+                      "from inside a container no signal ends its first process, as must be done "
+                      "if the lock is lost; start the script below an init (docker run --init), "
+                      "or use --ttl");
+  }
   if (!send(pidfd, 0)) {
     return not_usable(pid, std::string("dlock may not end this process if the lock is lost: ") +
                                std::strerror(errno));
@@ -76,48 +88,63 @@ void Script::spare(pid_t pid) {
 }
 
 bool Script::is_spared(pid_t pid) const {
-  if (pid == getpid()) return true;
+  if (pid == getpid() || proc::name_of(pid).starts_with(util::kKeeperName)) return true;
   return std::any_of(spared_.begin(), spared_.end(), [&](const Known& one) {
     return one.pid == pid && !proc::has_ended(one.pidfd);
   });
 }
 
+// /proc may hide the parent of a process that it has just listed (hidepid).
 void Script::note(pid_t pid, pid_t parent) {
   const bool is_known = std::any_of(known_.begin(), known_.end(), [&](const Known& one) {
     return one.pid == pid && !proc::has_ended(one.pidfd);
   });
   if (is_known || is_spared(pid)) return;
   Fd pidfd = proc::pidfd_of(pid);
-  if (pidfd && proc::parent_of(pid) == parent) known_.push_back({pid, std::move(pidfd)});
+  const bool is_scarce = !pidfd && errno != ESRCH;
+  if ((!pidfd && !is_scarce) || proc::parent_of(pid).value_or(parent) != parent) return;
+  if (pidfd) {
+    // A zombie whose parent is stopped stays in the list.
+    if (!proc::has_ended(pidfd)) known_.push_back({pid, std::move(pidfd)});
+    return;
+  }
+  is_blind_ = true;
+  if (sends_ != 0) ::kill(pid, sends_);
 }
 
 // True if there were some that were not known.
 bool Script::find_more() {
+  is_blind_ = false;
   const std::size_t before = known_.size();
+  std::vector<pid_t> children;
   for (std::size_t i = 0; i < known_.size(); ++i) {
-    if (proc::has_ended(known_[i].pidfd)) continue;
     const pid_t parent = known_[i].pid;
+    children.clear();
     if (proc::has_children()) {
-      proc::read_children(parent, [&](pid_t pid) { note(pid, parent); });
+      proc::read_children(parent, [&](pid_t pid) { children.push_back(pid); });
     } else {
       proc::read_directory(proc::path_of("/proc"), [&](pid_t pid) {
-        if (proc::parent_of(pid) == parent) note(pid, parent);
+        if (proc::parent_of(pid) == parent) children.push_back(pid);
       });
     }
+    if (proc::has_ended(known_[i].pidfd)) continue;  // they may be those of another process
+    for (const pid_t pid : children) note(pid, parent);
   }
   return known_.size() > before;
 }
 
-void Script::signal(int sig) {
-  find_more();
-  for (const Known& one : known_) send(one.pidfd, sig);
-}
-
 // Twice nothing: a fork that was under way when the signal came is over by then.
-void Script::kill() {
+void Script::stop_all() {
+  sends_ = SIGSTOP;
   for (int quiet = 0; quiet < 2; quiet = find_more() ? 0 : quiet + 1) {
     for (const Known& one : known_) send(one.pidfd, SIGSTOP);
   }
+}
+
+void Script::kill_all() {
+  stop_all();
+  sends_ = SIGKILL;
+  (void)find_more();
   const Deadline until = after(Clock::now(), kChildrenEnd);
   for (auto one = known_.rbegin(); one != known_.rend(); ++one) {
     send(one->pidfd, SIGKILL);
@@ -126,31 +153,43 @@ void Script::kill() {
 }
 
 bool Script::all_have_ended() const {
-  return std::all_of(known_.begin(), known_.end(),
-                     [](const Known& one) { return proc::has_ended(one.pidfd); });
+  return !is_blind_ && std::all_of(known_.begin(), known_.end(),
+                                   [](const Known& one) { return proc::has_ended(one.pidfd); });
 }
 
 void Script::end(Deadline kill_at, Deadline now) {
-  if (!is_ending_ && kill_at > now) {
-    signal(SIGTERM);
-    signal(SIGCONT);  // a stopped process would not hear it before the SIGKILL
-  }
+  if (!is_ending_ && kill_at > now) stop_all();
   is_ending_ = true;
   kill_at_ = std::min(kill_at_, kill_at);
+  if (kill_at_ > now) (void)finished(now);  // which sends SIGTERM
 }
 
 bool Script::finished(Deadline now) {
   if (!is_ending_) return has_ended();
-  if (all_have_ended()) return true;
-  if (now < kill_at_) return false;
-  kill();
+  if (now >= kill_at_) {
+    if (!all_have_ended()) kill_all();
+    return all_have_ended();
+  }
+  sends_ = SIGTERM;
+  (void)find_more();
+  for (; notified_ < known_.size(); ++notified_) {
+    send(known_[notified_].pidfd, SIGTERM);
+    send(known_[notified_].pidfd, SIGCONT);  // what is stopped would not hear it
+  }
   return all_have_ended();
 }
 
 Deadline Script::next_deadline(Deadline now) const {
   if (!is_ending_) return kNever;
-  // Of the others nobody tells: a look now and then, not to hold the lock for longer than needed.
-  return std::min(std::max(kill_at_, after(now, kKillAgain)), after(now, kKillAgain * 5));
+  const bool is_stuck = now >= after(kill_at_, kStuckAfter);
+  return after(now, is_stuck ? kKillStuckAgain : kLookAgain);
+}
+
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 }  // namespace dlock

@@ -13,12 +13,12 @@
 
 namespace dlock {
 
-/// Its descendants are found from above, by /proc, and remembered from then on: what the end of the
-/// script makes an orphan is found if it was seen before.  Used by one thread.
+/// Its descendants are found from above, by /proc, once it is to end, and remembered from then on.
+/// What has left the tree before that, or between two looks, is not found.  Used by one thread.
 class Script {
  public:
   /// Errc::invalid, in words for whoever gave the number: there is no such process, it is none
-  /// above this one, or it may not be signalled.
+  /// above this one, it may not be signalled, or no signal ends it.
   static Result<Script> find(pid_t pid);
 
   pid_t pid() const { return pid_; }
@@ -31,13 +31,13 @@ class Script {
   /// This process is none of it, although the kernel may have made it a child of the script.
   void spare(pid_t pid);
 
-  /// SIGTERM to all of it now (not if `kill_at` has come), SIGKILL at `kill_at`, or earlier if that
-  /// was said before.
+  /// SIGTERM to all of it now (not if `kill_at` has come), and to what it starts from then on;
+  /// SIGKILL at `kill_at`, or earlier if that was said before.
   void end(Deadline kill_at, Deadline now);
   bool is_ending() const { return is_ending_; }
   Deadline kill_at() const { return kill_at_; }  // kNever: it is not being ended
 
-  /// Kills what is due.  True when nothing has to be watched any more: the script has ended by
+  /// Signals what is due.  True when nothing has to be watched any more: the script has ended by
   /// itself, or, once it is being ended, all of it has.
   bool finished(Deadline now);
   /// When finished() is to be called again at the latest.
@@ -53,16 +53,22 @@ class Script {
   bool is_spared(pid_t pid) const;
   void note(pid_t pid, pid_t parent);
   bool find_more();
-  void signal(int sig);
-  void kill();
+  void stop_all();
+  void kill_all();
   bool all_have_ended() const;
 
   pid_t pid_;
   std::string name_;
   std::vector<Known> known_;  // the script first, parents before their children
   std::vector<Known> spared_;
+  int sends_ = 0;             // to what is found and cannot be remembered
+  bool is_blind_ = false;     // there was such a process at the last look
+  std::size_t notified_ = 0;  // of those that are known, so many have had SIGTERM
   bool is_ending_ = false;
   Deadline kill_at_ = kNever;
 };
+
+/// A script takes a descriptor for each of its processes: as many as the system allows.
+void raise_descriptor_limit();
 
 }  // namespace dlock

@@ -368,7 +368,8 @@ void Supervisor::report(const Outcome& outcome) const {
 void Supervisor::name_leftovers() const {
   std::string names;
   for (const Process& process : context_.tree.alive()) {
-    // Of a nested run, which is named itself; or they end with the script that they keep a lock for.
+    // Of a nested run, which is named itself; or they end with the script that they keep a lock
+    // for.
     if (process.name.starts_with(util::kSupervisorName)) continue;
     if (process.name.starts_with(util::kKeeperName)) continue;
     if (!names.empty()) names += ", ";

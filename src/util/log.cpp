@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -234,7 +235,8 @@ void log_end() {
   const std::lock_guard lock(s.mutex);
   write_out(s);
   s.output = Output();
-  const Fd nowhere(open("/dev/null", O_WRONLY | O_CLOEXEC));
+  Fd nowhere(open("/dev/null", O_WRONLY | O_CLOEXEC));
+  if (!nowhere) nowhere.reset(eventfd(0, EFD_CLOEXEC));  // a bare chroot
   if (nowhere) dup2(nowhere.get(), STDERR_FILENO);
 }
 

@@ -139,7 +139,7 @@ class Run:
         orphaned and so are ours, keep that: the one that renews is the supervisor here, the other one the front."""
         script, us = self.process.pid, os.getpid()
         found = [("command", script, us)]
-        titles = {f"for pid {script}": "supervisor", f"(2nd) for pid {script}": "front"}
+        titles = {f"for pid {script}": "supervisor", f"2 for pid {script}": "front"}
         for pid in processes.children(us):
             for title, role in titles.items():
                 if processes.title(pid) == f"lock keeper {title}":

@@ -48,7 +48,7 @@ assert_held job
 "$DLOCK" show --json job | grep -q "\"pid\": $script"
 "$DLOCK" show --json job | grep -q '"kind": "acquire"'
 first=$(keepers "")
-second=$(keepers " (2nd)")
+second=$(keepers " 2")
 touch end
 next_runs --beside
 ends 0 script
@@ -56,7 +56,7 @@ wait_until 10 gone "$first" "$second"
 kill -KILL "$(<child.pid)"
 
 # Killed, one or the other.
-for which in "" " (2nd)"; do
+for which in "" " 2"; do
   start_script
   kill -KILL "$(keepers "$which")"
   next_runs --alone
@@ -68,16 +68,16 @@ done
 
 # Stopped: the second one goes on; without the first one the lease ends, where it can.
 start_script
-kill -STOP "$(keepers " (2nd)")"
+kill -STOP "$(keepers " 2")"
 if [[ ${trait[ends_on]} != process_exit ]]; then
   first=$(keepers "")
   kill -STOP "$first"
-  kill -CONT "$(keepers " (2nd)")"
+  kill -CONT "$(keepers " 2")"
   next_runs --alone
   ends 137 script
   wait_until 10 gone "$first"
 else
-  kill -CONT "$(keepers " (2nd)")"
+  kill -CONT "$(keepers " 2")"
   touch end
   ends 0 script
   kill -KILL "$(<child.pid)"

@@ -38,8 +38,9 @@ ends 137 script
 # It goes on; its end is its own.
 start_script --on-lost ignore
 break_lock &
+breaking=$!
 wait_until 30 grep -q 'goes on without the lock' script.err
 touch end
 ends 0 script
-wait
+wait "$breaking"
 assert_free job
