@@ -2,7 +2,7 @@
 
 _dlock()
 {
-    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} i flags=
+    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} i flags= joined=
     COMPREPLY=()
 
     # Behind "--" stands the user's own command line.
@@ -20,26 +20,36 @@ _dlock()
 
     # "--flag=value" comes as three words.
     if [[ $cur == = ]]; then
-        cur=
+        cur= joined=1
     elif [[ $prev == = ]] && ((COMP_CWORD > 2)); then
-        prev=${COMP_WORDS[COMP_CWORD - 2]}
+        prev=${COMP_WORDS[COMP_CWORD - 2]} joined=1
     fi
 
     if ((COMP_CWORD == 1)); then
-        mapfile -t COMPREPLY < <(compgen -W 'run list show force-release id backends help version --help --version' -- "$cur")
+        mapfile -t COMPREPLY < <(compgen -W 'run acquire renew release list show force-release id backends help version --help --version' -- "$cur")
         return
     fi
 
     case $prev in
-    --leftovers)
-        mapfile -t COMPREPLY < <(compgen -W 'ignore wait kill' -- "$cur")
-        return
-        ;;
     --on-lost)
         mapfile -t COMPREPLY < <(compgen -W 'term kill ignore' -- "$cur")
         return
         ;;
+    --leftovers)
+        mapfile -t COMPREPLY < <(compgen -W 'ignore wait kill' -- "$cur")
+        return
+        ;;
     --status-file)
+        _dlock_files "$cur"
+        return
+        ;;
+    --export)
+        if [[ -n $joined ]]; then
+            mapfile -t COMPREPLY < <(compgen -W 'sh fish' -- "$cur")
+            return
+        fi
+        ;;
+    --token-file)
         _dlock_files "$cur"
         return
         ;;
@@ -69,14 +79,23 @@ _dlock()
         mapfile -t COMPREPLY < <(compgen -W 'curator curator-rw kazoo' -- "$cur")
         return
         ;;
-    -k | --key | -w | --wait | --ttl | --slots | --label | -E | --conflict-exit-code | --kill-after | --max-hold | --min-hold | -o | --output | --older-than | --id | --reason | --name | --count | -S | --server | --connect-timeout | --prefix | --shard)
+    -k | --key | -w | --wait | --ttl | --slots | --label | --kill-after | -E | --conflict-exit-code | --max-hold | --min-hold | --while | --token | -o | --output | --older-than | --id | --reason | --name | --count | -S | --server | --connect-timeout | --prefix | --shard)
         return
         ;;
     esac
 
     case ${COMP_WORDS[1]} in
     run)
-        flags='--key --nonblock --wait --ttl --shared --slots --label --conflict-exit-code --leftovers --kill-after --on-lost --max-hold --min-hold --status-file --backend --server --quiet --verbose --json --config --password-file --connect-timeout --prefix --shard --zk-auth-file --zk-style --help --'
+        flags='--key --nonblock --wait --ttl --shared --slots --label --kill-after --on-lost --conflict-exit-code --leftovers --max-hold --min-hold --status-file --backend --server --quiet --verbose --json --config --password-file --connect-timeout --prefix --shard --zk-auth-file --zk-style --help --'
+        ;;
+    acquire)
+        flags='--key --nonblock --wait --ttl --shared --slots --label --kill-after --on-lost --while --export --backend --server --quiet --verbose --json --config --password-file --connect-timeout --prefix --shard --zk-auth-file --zk-style --help'
+        ;;
+    renew)
+        flags='--key --ttl --token --token-file --backend --server --quiet --verbose --json --config --password-file --connect-timeout --prefix --shard --zk-auth-file --zk-style --help'
+        ;;
+    release)
+        flags='--key --token --token-file --backend --server --quiet --verbose --json --config --password-file --connect-timeout --prefix --shard --zk-auth-file --zk-style --help'
         ;;
     list)
         flags='--output --older-than --backend --server --quiet --verbose --json --config --password-file --connect-timeout --prefix --shard --zk-auth-file --zk-style --help'
@@ -94,7 +113,7 @@ _dlock()
         flags='--schema --json --prefix --help'
         ;;
     help)
-        flags='run list show force-release id backends help version --help'
+        flags='run acquire renew release list show force-release id backends help version --help'
         ;;
     version)
         flags='--help'

@@ -8,6 +8,7 @@
 
 #include "cli/cmd_help.hpp"
 #include "cli/parse.hpp"
+#include "cli/print_shell.hpp"
 #include "cli/print_text.hpp"
 #include "cli/refusal.hpp"
 #include "util/fd.hpp"
@@ -48,12 +49,26 @@ int guarded(std::span<char* const> arguments, std::span<const BackendEntry> back
   }
 }
 
+// Whether a shell evaluates what `dlock acquire` prints, also where the rest of the command line is
+// nonsense.
+bool is_evaluated(std::span<char* const> arguments) {
+  if (arguments.empty() || arguments.front() != std::string_view("acquire")) return false;
+  const auto mark = std::find(arguments.begin(), arguments.end(), std::string_view("--"));
+  return std::any_of(arguments.begin(), mark, [](std::string_view word) {
+    return word == "--export" || word.starts_with("--export=");
+  });
+}
+
 }  // namespace
 
 int run_main(int argc, char** argv, std::span<const BackendEntry> backends) {
   util::note_arguments(argv);
   const std::span<char* const> all(argv, static_cast<std::size_t>(std::max(argc, 0)));
-  const int status = guarded(all.subspan(std::min<std::size_t>(all.size(), 1)), backends);
+  const auto arguments = all.subspan(std::min<std::size_t>(all.size(), 1));
+  const int status = guarded(arguments, backends);
+  if (status != 0 && is_evaluated(arguments)) {
+    util::write_all(STDOUT_FILENO, print_failure(status));
+  }
   util::log_flush();
   return status;
 }

@@ -14,8 +14,7 @@ constexpr std::size_t kColumn = 30;  // where the briefs of options stand
 std::string option_term(const Flag& flag) {
   std::string out = flag.letter == 0 ? "    " : std::string("-") + flag.letter + ", ";
   out += "--" + std::string(flag.name);
-  if (flag.takes_value()) out += ' ' + std::string(flag.value);
-  return out;
+  return out + value_in_help(flag);
 }
 
 std::string brief_of(const Flag& flag) {

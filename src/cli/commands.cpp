@@ -4,6 +4,7 @@
 #include <array>
 #include <string>
 
+#include "cli/cmd_acquire.hpp"
 #include "cli/cmd_backends.hpp"
 #include "cli/cmd_complete.hpp"
 #include "cli/cmd_force_release.hpp"
@@ -11,6 +12,8 @@
 #include "cli/cmd_help.hpp"
 #include "cli/cmd_id.hpp"
 #include "cli/cmd_list.hpp"
+#include "cli/cmd_release.hpp"
+#include "cli/cmd_renew.hpp"
 #include "cli/cmd_run.hpp"
 #include "cli/cmd_show.hpp"
 #include "cli/cmd_version.hpp"
@@ -45,6 +48,59 @@ constexpr std::array kCommands{
             "ended.",
         .wraps = true,
         .execute = cmd_run},
+    Command{
+        .id = kAcquire,
+        .name = "acquire",
+        .synopsis = "[OPTION]... --key KEY --ttl DURATION|--while PID",
+        .brief = "take a lock and keep it, for a script",
+        .text =
+            "Takes the lock KEY as dlock run does, prints the token of the grant, and exits. The "
+            "lock stays held. It is for scripts and CI jobs that cannot be wrapped by dlock run. "
+            "Prefer dlock run where you can: it promises more. See FOR SCRIPTS in the man page.\n"
+            "\n"
+            "With --ttl, the lock expires after DURATION unless dlock renew renews it. dlock "
+            "release gives it up before that, also from another process or host. If a script "
+            "needs longer than DURATION, nothing ends it before another holder gets the lock. "
+            "Backends whose locks end with a process, a connection or a session need --while "
+            "(\"dlock backends\": ENDS ON is not ttl).\n"
+            "\n"
+            "With --while, dlock keeps the lock renewed until the process PID has ended or dlock "
+            "release is called. If the lock is lost, dlock ends PID and its descendants.\n"
+            "\n"
+            "Standard output has the token, a line for each KEY. With --export, it has statements "
+            "for a shell to evaluate; with --json, an object for each KEY. If these cannot be "
+            "written, dlock releases the lock and exits with status 1. Exit status: 0 if the lock "
+            "is held, 75 if it was not acquired, otherwise as of dlock run.",
+        .execute = cmd_acquire},
+    Command{.id = kRenew,
+            .name = "renew",
+            .synopsis = "[OPTION]... --key KEY [--ttl DURATION]",
+            .brief = "extend a lock that acquire --ttl has taken",
+            .text =
+                "Extends the lock KEY that dlock acquire --ttl has taken: it now expires after "
+                "DURATION, by default that of acquire, counted from now. The token of the grant "
+                "comes from --token-file, from the environment that acquire --export has set, or "
+                "from --token.\n"
+                "\n"
+                "Exit status: 0 if the lock is renewed; 79 if it is lost, since it has expired or "
+                "was broken; 1 if the token is not one of acquire --ttl. The message says who "
+                "holds the lock now. A lock that has expired is never taken again. With several "
+                "keys, all are tried, and the largest status counts.",
+            .execute = cmd_renew},
+    Command{.id = kRelease,
+            .name = "release",
+            .synopsis = "[OPTION]... --key KEY",
+            .brief = "give up a lock that acquire has taken",
+            .text =
+                "Releases the lock KEY that dlock acquire has taken; the next waiter gets it. The "
+                "token of the grant comes from --token-file, from the environment that acquire "
+                "--export has set, or from --token. It can be called from another process, and "
+                "from another host if the backend can be reached from there.\n"
+                "\n"
+                "Exit status: 0 if the lock was released; 1 if it is not held with this token any "
+                "more, or if the token is one of dlock run. The message says who holds the lock "
+                "now. With several keys, all are tried, and the largest status counts.",
+            .execute = cmd_release},
     Command{.id = kList,
             .name = "list",
             .synopsis = "[OPTION]... [PREFIX]",

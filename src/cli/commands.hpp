@@ -23,6 +23,9 @@ enum CommandId : unsigned {
   kShow = 1U << 7,
   kForceRelease = 1U << 8,
   kId = 1U << 9,
+  kAcquire = 1U << 10,
+  kRenew = 1U << 11,
+  kRelease = 1U << 12,
 };
 inline constexpr unsigned kEveryCommand = ~0U;
 

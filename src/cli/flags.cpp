@@ -5,9 +5,10 @@
 namespace dlock::cli {
 namespace {
 
-constexpr unsigned kWithLock = kRun;
+constexpr unsigned kWithLock = kRun | kAcquire;
+constexpr unsigned kWithToken = kRenew | kRelease;
 constexpr unsigned kLooking = kList | kShow;
-constexpr unsigned kWithBackend = kRun | kLooking | kForceRelease | kId;
+constexpr unsigned kWithBackend = kWithLock | kWithToken | kLooking | kForceRelease | kId;
 
 constexpr std::int64_t kHoursMs = 3'600'000;
 
@@ -17,7 +18,7 @@ constexpr std::array kFlags{
          .kind = ValueKind::list,
          .value = "KEY",
          .group = Group::lock,
-         .commands = kWithLock,
+         .commands = kWithLock | kWithToken,
          .variable = false,
          .config = false,
          .section = "SEVERAL LOCKS",
@@ -25,7 +26,7 @@ constexpr std::array kFlags{
          .text =
              "It is 1 to 255 bytes of UTF-8 without control characters. All who use the same name "
              "with the same backend share one lock. Upper and lower case differ in every backend. "
-             "Repeated, COMMAND starts when all these locks are held."},
+             "Repeated, run and acquire take all these locks or none."},
     Flag{.name = "nonblock",
          .letter = 'n',
          .kind = ValueKind::boolean,
@@ -51,14 +52,16 @@ constexpr std::array kFlags{
          .kind = ValueKind::duration,
          .value = "DURATION",
          .group = Group::lock,
-         .commands = kWithLock,
+         .commands = kWithLock | kRenew,
          .range = {1'000, 24 * kHoursMs, "from 1s to 24h"},
          .fallback = "30s",
          .brief = "let the lock expire this long after its last renewal",
          .text =
              "While the command runs, dlock renews the lock at least three times in DURATION. A "
              "short DURATION frees the lock sooner after a machine has died. A long one survives "
-             "longer network outages. From 1s to 24h. The file backend ignores --ttl."},
+             "longer network outages. From 1s to 24h. The file backend ignores --ttl. acquire and "
+             "renew without --while: only dlock renew renews the lock; --ttl must then be on the "
+             "command line of acquire, and the default of renew is the DURATION of acquire."},
     Flag{.name = "shared",
          .kind = ValueKind::boolean,
          .group = Group::lock,
@@ -85,6 +88,28 @@ constexpr std::array kFlags{
          .commands = kWithLock,
          .brief = "show this text to others while the lock is held",
          .text = "For example the URL of a CI job. At most 1024 bytes without control characters."},
+    Flag{.name = "kill-after",
+         .kind = ValueKind::duration,
+         .value = "DURATION",
+         .group = Group::lock,
+         .commands = kWithLock,
+         .fallback = "5s, or a quarter of --ttl if that is less",
+         .brief = "time from SIGTERM to SIGKILL when dlock ends the command",
+         .text = "The command can clean up during this time. When the lock is about to be lost, "
+                 "dlock sends SIGTERM this long before the lock ends, so DURATION must be less "
+                 "than half of --ttl. Of acquire: with --while only; the command is PID and its "
+                 "descendants."},
+    Flag{.name = "on-lost",
+         .value = "WHAT",
+         .group = Group::lock,
+         .commands = kWithLock,
+         .choices = {"term", "kill", "ignore"},
+         .fallback = "term",
+         .brief = "what to do when the lock is lost while the command runs",
+         .text = "term: send SIGTERM to the command and all that it started, and SIGKILL after "
+                 "--kill-after. kill: send SIGKILL at once. ignore: let the command go on without "
+                 "the lock, beside the next holder; only for a command that checks its fencing "
+                 "token wherever it writes. Of acquire: with --while only."},
 
     Flag{.name = "conflict-exit-code",
          .letter = 'E',
@@ -108,27 +133,6 @@ constexpr std::array kFlags{
              "in a warning, and release the lock. wait: wait until they have ended, then "
              "release the lock. kill: send them SIGTERM, and SIGKILL after --kill-after, then "
              "release the lock."},
-    Flag{.name = "kill-after",
-         .kind = ValueKind::duration,
-         .value = "DURATION",
-         .group = Group::run,
-         .commands = kRun,
-         .fallback = "5s, or a quarter of --ttl if that is less",
-         .brief = "time from SIGTERM to SIGKILL when dlock ends the command",
-         .text = "The command can clean up during this time. When the lock is about to be lost, "
-                 "dlock sends SIGTERM this long before the lock ends, so DURATION must be less "
-                 "than half of --ttl."},
-    Flag{.name = "on-lost",
-         .value = "WHAT",
-         .group = Group::run,
-         .commands = kRun,
-         .choices = {"term", "kill", "ignore"},
-         .fallback = "term",
-         .brief = "what to do when the lock is lost while the command runs",
-         .text = "term: send SIGTERM to the command and all that it started, and SIGKILL after "
-                 "--kill-after. kill: send SIGKILL at once. ignore: let the command go on without "
-                 "the lock, beside the next holder; only for a command that checks its fencing "
-                 "token wherever it writes."},
     Flag{.name = "max-hold",
          .kind = ValueKind::duration,
          .value = "DURATION",
@@ -160,6 +164,61 @@ constexpr std::array kFlags{
          .brief = "write the outcome to FILE as JSON",
          .text = "A script can then tell dlock's own status 75 from that of a command that exits "
                  "with 75. dlock replaces FILE in one step, at the end."},
+
+    Flag{.name = "while",
+         .kind = ValueKind::number,
+         .value = "PID",
+         .group = Group::grant,
+         .commands = kAcquire,
+         .variable = false,
+         .config = false,
+         .range = {1, 4'194'304, "from 1 to 4194304"},
+         .section = "FOR SCRIPTS",
+         .brief = "keep the lock until this process has ended",
+         .text = "PID must be an ancestor of dlock that dlock may signal. In a script, it is $$ "
+                 "(fish: $fish_pid). Two processes of dlock stay in the background, renew the "
+                 "lock, and release it when PID has ended. If the lock is lost, they end PID and "
+                 "its descendants: see --on-lost. Instead of --ttl."},
+    Flag{.name = "export",
+         .value = "SHELL",
+         .alone = "sh",
+         .group = Group::grant,
+         .commands = kAcquire,
+         .variable = false,
+         .config = false,
+         .choices = {"sh", "fish"},
+         .section = "FOR SCRIPTS",
+         .brief = "print statements that set DLOCK_KEY, DLOCK_TOKEN and so on",
+         .text = "For a shell to evaluate: lock=$(dlock acquire --export ...) || exit; eval "
+                 "\"$lock\". They set the variables that the command of dlock run finds. If dlock "
+                 "fails, it prints a statement that has its exit status. SHELL is sh, which is "
+                 "the default and for all shells like it, or fish. Not together with --json."},
+    Flag{.name = "token",
+         .kind = ValueKind::list,
+         .value = "TOKEN",
+         .group = Group::grant,
+         .commands = kWithToken,
+         .variable = false,
+         .config = false,
+         .rival = "token-file",
+         .section = "FOR SCRIPTS",
+         .brief = "token that dlock acquire has printed",
+         .text = "Repeated, one for each --key, in the same order. Others can see it in ps, so "
+                 "dlock warns of it. Without --token and --token-file, the token is "
+                 "$DLOCK_TOKEN if $DLOCK_KEY is the key, or else the line of $DLOCK_TOKENS that "
+                 "belongs to the key's line in $DLOCK_KEYS."},
+    Flag{.name = "token-file",
+         .value = "FILE",
+         .group = Group::grant,
+         .commands = kWithToken,
+         .variable = false,
+         .config = false,
+         .rival = "token",
+         .completes = Completes::files,
+         .section = "FOR SCRIPTS",
+         .brief = "read the token from FILE",
+         .text = "FILE has a line for each --key, in the same order. Only the owner of FILE may "
+                 "have access to it (chmod 600)."},
 
     Flag{.name = "output",
          .letter = 'o',
@@ -298,7 +357,7 @@ constexpr std::array kFlags{
          .brief = "write JSON instead of text",
          .text = "Each message on stderr is a JSON object on a line of its own, {\"level\", "
                  "\"message\"}. The output of list, show, id and backends on stdout is one "
-                 "JSON document."},
+                 "JSON document; that of acquire and renew is one for each --key, on a line."},
     Flag{.name = "config",
          .value = "FILE",
          .commands = kWithBackend | kComplete,
@@ -440,12 +499,19 @@ std::string choice_list(const Flag& flag, std::string_view separator) {
   return out;
 }
 
+std::string value_in_help(const Flag& flag) {
+  if (flag.takes_value()) return ' ' + std::string(flag.value);
+  return flag.value.empty() ? "" : "[=" + std::string(flag.value) + ']';
+}
+
 std::string_view heading(Group group) {
   switch (group) {
     case Group::lock:
       return "Lock options";
     case Group::run:
       return "Run options";
+    case Group::grant:
+      return "Options of acquire, renew and release";
     case Group::look:
       return "Options of list, show and force-release";
     case Group::id:

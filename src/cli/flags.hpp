@@ -14,8 +14,8 @@
 
 namespace dlock::cli {
 
-enum class Group { lock, run, look, id, backends, common };
-inline constexpr std::array kGroups{Group::lock, Group::run,      Group::look,
+enum class Group { lock, run, grant, look, id, backends, common };
+inline constexpr std::array kGroups{Group::lock, Group::run,      Group::grant, Group::look,
                                     Group::id,   Group::backends, Group::common};
 
 /// What may complete a value in a shell, where it is not a choice.
@@ -33,7 +33,8 @@ struct Flag {
   char letter = 0;        // the short form; 0: there is none
   /// What its value is, on the command line too.  A boolean and a count take none there.
   ValueKind kind = ValueKind::text;
-  std::string_view value;  // how help calls it: DURATION
+  std::string_view value;       // how help calls it: DURATION
+  std::string_view alone = {};  // of --export[=SHELL]: what it means without a value
   Group group = Group::common;
   unsigned commands = 0;  // which take it: CommandIds
   bool variable = true;   // can be said in the environment
@@ -50,7 +51,10 @@ struct Flag {
   std::string_view brief;          // a phrase without full stop
   std::string_view text;           // sentences that go behind the brief
 
-  bool takes_value() const { return kind != ValueKind::boolean && kind != ValueKind::count; }
+  /// Whether a value must follow.
+  bool takes_value() const {
+    return kind != ValueKind::boolean && kind != ValueKind::count && alone.empty();
+  }
   bool repeats() const { return kind == ValueKind::list || kind == ValueKind::count; }
 };
 
@@ -73,6 +77,9 @@ std::optional<ValueKind> config_kind(std::string_view key, bool in_profile);
 
 /// What the value may be, as one text; empty if it may be anything.
 std::string choice_list(const Flag& flag, std::string_view separator);
+
+/// How help writes what follows the name: " DURATION", "[=SHELL]" or nothing.
+std::string value_in_help(const Flag& flag);
 
 /// "Lock options"
 std::string_view heading(Group group);

@@ -12,7 +12,7 @@ constexpr std::string_view kScript =
 
 _dlock()
 {
-    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} i flags=
+    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} i flags= joined=
     COMPREPLY=()
 
     # Behind "--" stands the user's own command line.
@@ -30,9 +30,9 @@ _dlock()
 
     # "--flag=value" comes as three words.
     if [[ $cur == = ]]; then
-        cur=
+        cur= joined=1
     elif [[ $prev == = ]] && ((COMP_CWORD > 2)); then
-        prev=${COMP_WORDS[COMP_CWORD - 2]}
+        prev=${COMP_WORDS[COMP_CWORD - 2]} joined=1
     fi
 
     if ((COMP_CWORD == 1)); then
@@ -66,22 +66,31 @@ std::string pattern(const Flag& flag) {
          std::string(flag.name);
 }
 
+// Where a value must stand behind "=", anything else may follow the flag.
+std::string value_case(const Flag& flag, const std::string& command) {
+  std::string out = "    " + pattern(flag) + ")\n";
+  if (flag.takes_value()) {
+    out += "        " + command + "\n        return\n";
+  } else {
+    out += "        if [[ -n $joined ]]; then\n            " + command +
+           "\n            return\n        fi\n";
+  }
+  return out + "        ;;\n";
+}
+
 std::string value_cases() {
   std::string out;
   std::string free;  // those whose values nobody can guess
   for (const Flag& flag : flags()) {
-    if (!flag.takes_value()) continue;
-    const std::string begin = "    " + pattern(flag) + ")\n        ";
-    const std::string end = "\n        return\n        ;;\n";
+    if (flag.value.empty()) continue;
     if (const std::string choices = choice_list(flag, " "); !choices.empty()) {
-      out += begin + "mapfile -t COMPREPLY < <(compgen -W '" + choices + "' -- \"$cur\")" + end;
+      out += value_case(flag, "mapfile -t COMPREPLY < <(compgen -W '" + choices + "' -- \"$cur\")");
     } else if (flag.completes == Completes::files) {
-      out += begin + "_dlock_files \"$cur\"" + end;
+      out += value_case(flag, "_dlock_files \"$cur\"");
     } else if (flag.completes == Completes::backends) {
-      out += begin +
-             "mapfile -t COMPREPLY < <(compgen -W \"$(\"$1\" complete backends 2> /dev/null |\n"
-             "            cut -f 1)\" -- \"$cur\")" +
-             end;
+      out += value_case(flag,
+                        "mapfile -t COMPREPLY < <(compgen -W \"$(\"$1\" complete backends 2> "
+                        "/dev/null |\n            cut -f 1)\" -- \"$cur\")");
     } else {
       free += (free.empty() ? "" : " | ") + pattern(flag);
     }

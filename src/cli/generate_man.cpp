@@ -113,6 +113,7 @@ std::string option(const Flag& flag) {
   if (flag.letter != 0) out += bold(std::string("-") + flag.letter) + ", ";
   out += bold("--" + std::string(flag.name));
   if (flag.takes_value()) out += "\\fR \\fI" + roff(flag.value, false) + "\\fR";
+  if (!flag.alone.empty()) out += "[=\\fI" + roff(flag.value, false) + "\\fR]";
   out += '\n' + paragraphs(sentence(flag.brief) + ' ' + std::string(flag.text));
   if (flag.repeats() && flag.takes_value()) out += "Can be repeated.\n";
   if (!flag.rival.empty())
@@ -269,6 +270,7 @@ std::string generate_man(std::span<const BackendEntry> backends) {
   out += man::kSignals;
   out += replaced(man::kSeveral, "%MOST_KEYS%", std::to_string(kMostKeys));
   out += man::kNested;
+  out += man::kScripts;
   out += man::kOutages;
   out += man::kNumbers;
   out += man::kFile;

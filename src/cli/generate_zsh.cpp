@@ -75,7 +75,7 @@ std::string action(const Flag& flag) {
 std::string spec(const Flag& flag) {
   const std::string name = "--" + std::string(flag.name);
   const std::string letter = flag.letter == 0 ? "" : std::string("-") + flag.letter;
-  const std::string long_form = name + (flag.takes_value() ? "=" : "");
+  const std::string long_form = name + (flag.takes_value() ? "=" : flag.alone.empty() ? "" : "=-");
   const std::string rival = flag.rival.empty() ? "" : " --" + std::string(flag.rival);
   std::string out;
   if (flag.repeats()) {
@@ -86,7 +86,9 @@ std::string spec(const Flag& flag) {
   out += letter.empty() ? long_form
                         : '{' + letter + (flag.takes_value() ? "+" : "") + ',' + long_form + '}';
   out += "'[" + escaped(flag.brief) + ']';
-  if (flag.takes_value()) out += ':' + escaped(flag.value) + ':' + action(flag);
+  if (!flag.value.empty()) {
+    out += (flag.takes_value() ? ":" : "::") + escaped(flag.value) + ':' + action(flag);
+  }
   return out + '\'';
 }
 

@@ -209,8 +209,14 @@ Options without a value take 1, true or yes, and 0, false or no.
 .PP
 %NO_VARIABLE%
 have none: they belong to one lock.
-The command finds these variables in its environment; dlock does not take them
-for options:
+The command finds these variables in its environment, and
+.B "dlock acquire \-\-export"
+sets them.
+Only
+.B "dlock renew"
+and
+.B "dlock release"
+read them:
 .TP
 .B DLOCK_KEY
 the name of the lock that it holds;
@@ -363,6 +369,9 @@ which, and none is held.
 If one of the locks is lost while the command runs,
 .B \-\-on\-lost
 counts as for a single lock, and the exit status is 79.
+.PP
+.B "dlock acquire"
+takes several locks in the same way.
 .PP
 Each lock has a connection of its own.
 If the server has no room for one more, dlock does not wait for that while it holds
@@ -709,6 +718,192 @@ process, too, and the lock with it.
 Where a lock has a ttl, the server alone keeps it for
 .BR \-\-min\-hold .
 )";
+
+inline constexpr std::string_view kScripts = R"roff(.SH FOR SCRIPTS
+.B "dlock run"
+promises the most: wrap the command if you can.
+For a script that cannot be wrapped, and for a CI job of several steps,
+.B "dlock acquire"
+takes a lock that stays held after dlock has exited.
+It prints the token of the grant; whoever has the token can release the lock.
+.PP
+.nf
+.in +4n
+lock=$(dlock acquire \-\-export \-k deploy \-\-while $$) || exit
+eval "$lock"
+\&./deploy.sh
+.in -4n
+.fi
+.SS "With \-\-while"
+Two processes of dlock stay in the background until PID has ended.
+They renew the lock, and release it then.
+PID is usually
+.BR $$ ,
+the script itself.
+It must be an ancestor of dlock, in the same pid namespace.
+.PP
+If the lock is lost, dlock sends SIGTERM to PID and its descendants, and SIGKILL after
+.BR \-\-kill\-after ,
+before another holder can get the lock.
+The same happens if one of the two processes is killed.
+This is less than what
+.B "dlock run"
+promises:
+.IP \(bu 2
+A process that has left the tree of PID, such as a daemon, is not found.
+It goes on without the lock; it also goes on when PID has ended and the lock is free.
+.IP \(bu 2
+If both processes of dlock are killed at the same time, nothing ends the script.
+.PP
+In a subshell,
+.B $$
+is still the main shell.
+The lock is then held until that has ended.
+For the subshell alone, take its pid before the command substitution, which is a process of
+its own:
+.PP
+.nf
+.in +4n
+(
+  self=$BASHPID                  # bash
+  lock=$(dlock acquire \-\-export \-k deploy \-\-while "$self") || exit
+  eval "$lock"
+  \&./deploy.sh
+)
+.in -4n
+.fi
+.SS "With \-\-ttl"
+The lock is a lease of fixed length: no process keeps it, and it expires when the
+DURATION is over.
+This suits steps of a CI job, which have no process in common.
+Only some backends have such leases:
+.B "dlock backends"
+shows
+.I ttl
+under ENDS ON; the others need
+.BR \-\-while .
+.PP
+.nf
+.in +4n
+lock=$(dlock acquire \-\-export \-k deploy \-\-ttl 10m) || exit
+eval "$lock"
+trap "dlock release \-k deploy" EXIT
+\&./build.sh
+dlock renew \-k deploy || exit    # 10 minutes from now
+\&./deploy.sh
+.in -4n
+.fi
+.PP
+If the script takes longer than the DURATION, nothing ends it, and another holder gets the
+lock while it runs.
+Choose a DURATION that is longer than the longest time between two renewals, and stop if
+.B "dlock renew"
+exits with 79.
+A script that is suspended can still go on after the lease has expired.
+So give DLOCK_FENCE to what the script writes to, as described under ENVIRONMENT.
+.SS "The token"
+.B "dlock renew"
+and
+.B "dlock release"
+take the token from
+.B DLOCK_TOKEN
+if
+.B DLOCK_KEY
+is the key, or else from the line of
+.B DLOCK_TOKENS
+that belongs to the key's line in
+.BR DLOCK_KEYS .
+.B "dlock acquire \-\-export"
+sets these variables.
+Otherwise name a file with
+.BR \-\-token\-file .
+A token on the command line works, too, but others can see it in
+.BR ps (1).
+.PP
+They can run in another process, and on another host that reaches the backend.
+A lock that is kept with
+.B \-\-while
+can be released in the same way; that is no loss, and the script goes on.
+.SS "When dlock acquire fails"
+Its exit status is that of
+.BR "lock=$(dlock acquire ...)" ,
+so
+.B "|| exit"
+or
+.B "set \-e"
+ends the script.
+.B "export lock=$(...)"
+and
+.B "local lock=$(...)"
+hide the status.
+With
+.B \-\-export
+a failure also prints a statement that has its exit status, such as
+.BR "sh \-c \(aqexit 75\(aq" ,
+so that this works as well under
+.BR "set \-e" :
+.PP
+.nf
+.in +4n
+eval "$(dlock acquire \-\-export \-k deploy \-\-ttl 10m)"
+.in -4n
+.fi
+.PP
+But if dlock is not installed, or killed with SIGKILL, it prints nothing, and the script goes
+on without the lock.
+.SS "dlock run inside the script"
+A
+.B "dlock run"
+inside the script does not borrow the lock, as it would inside another run.
+With the same key, it waits for its own script.
+The script has the lock already: call the command without
+.BR "dlock run" ,
+or take another key.
+.SS fish
+.nf
+.in +4n
+set lock (dlock acquire \-\-export=fish \-k deploy \-\-while $fish_pid); or exit
+eval $lock
+.in -4n
+.fi
+.SS "GitHub Actions"
+.nf
+.in +4n
+\- run: |
+    token=$(dlock acquire \-k deploy \-\-ttl 30m \-\-wait 1h)
+    echo "::add\-mask::$token"
+    echo "DLOCK_KEY=deploy" >>"$GITHUB_ENV"
+    echo "DLOCK_TOKEN=$token" >>"$GITHUB_ENV"
+\- run: ./deploy.sh
+\- if: always()
+  run: dlock release \-k deploy
+.in -4n
+.fi
+.SS "GitLab CI"
+.nf
+.in +4n
+script:
+  \- (umask 077; dlock acquire \-k deploy \-\-ttl 30m \-\-wait 1h >.lock\-token)
+  \- ./deploy.sh
+after_script:
+  \- dlock release \-k deploy \-\-token\-file .lock\-token
+.in -4n
+.fi
+.SS Jenkins
+.nf
+.in +4n
+environment { DLOCK_KEY = \(aqdeploy\(aq }
+stages { stage(\(aqdeploy\(aq) { steps {
+  script {
+    env.DLOCK_TOKEN = sh(returnStdout: true,
+      script: \(aqdlock acquire \-k deploy \-\-ttl 30m \-\-wait 1h\(aq).trim()
+  }
+  sh \(aq./deploy.sh\(aq
+} } }
+post { always { sh \(aqdlock release \-k deploy\(aq } }
+.in -4n
+.fi
+)roff";
 
 inline constexpr std::string_view kOutages = R"(.SH OUTAGES
 When dlock starts, it tries to reach the backend until

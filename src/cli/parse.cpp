@@ -171,7 +171,11 @@ Invocation parse(std::span<char* const> arguments) {
   app.parse(words);
 
   for (const auto& [flag, option] : options) {
-    if (option->count() > 0) invocation.flags.push_back({flag, option->results()});
+    if (option->count() == 0) continue;
+    invocation.flags.push_back({flag, option->results()});
+    if (flag->alone.empty()) continue;
+    auto& values = invocation.flags.back().values;
+    std::replace(values.begin(), values.end(), std::string("true"), std::string(flag->alone));
   }
   if (invocation.has("help")) return invocation;
   take_operands(app.remaining(), has_mark, invocation);

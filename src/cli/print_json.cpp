@@ -53,16 +53,19 @@ std::string without_controls(std::string_view json) {
   return out;
 }
 
+constexpr int kOneLine = -1;
+
 template <class What>
-std::string print(const What& what) {
+std::string print(const What& what, int indent = 2) {
   return without_controls(
-             ToJson()(what).dump(2, ' ', false, ordered_json::error_handler_t::replace)) +
+             ToJson()(what).dump(indent, ' ', false, ordered_json::error_handler_t::replace)) +
          '\n';
 }
 
 }  // namespace
 
 std::string print_json(const Object& object) { return print(object); }
+std::string print_json_line(const Object& object) { return print(object, kOneLine); }
 std::string print_json(const std::vector<Object>& list) { return print(list); }
 
 }  // namespace dlock::cli

@@ -8,6 +8,7 @@
 namespace dlock::cli {
 
 std::string print_json(const Object& object);
+std::string print_json_line(const Object& object);  // on one line
 std::string print_json(const std::vector<Object>& list);
 
 }  // namespace dlock::cli

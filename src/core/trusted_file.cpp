@@ -63,10 +63,11 @@ Result<std::optional<TrustedFile>> read_trusted(const std::string& path, std::si
   }
 }
 
-Result<void> check_private(const std::string& path, mode_t mode) {
+Result<void> check_private(const std::string& path, mode_t mode, std::string_view what) {
   if ((mode & (S_IRWXG | S_IRWXO)) == 0) return {};
-  return Error{Errc::denied, path + ": holds a password, and others can read it (mode " +
-                                 octal(mode) + "); run: chmod go-rwx " + path};
+  return Error{Errc::denied, path + ": holds " + std::string(what) +
+                                 ", and others can read it (mode " + octal(mode) +
+                                 "); run: chmod go-rwx " + path};
 }
 
 Result<std::string> read_password(const std::string& path) {

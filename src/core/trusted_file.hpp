@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "core/result.hpp"
 
@@ -21,8 +22,10 @@ struct TrustedFile {
 /// what to do, for anything else.  Never blocks.
 Result<std::optional<TrustedFile>> read_trusted(const std::string& path, std::size_t most);
 
-/// Errc::denied, naming the chmod to do, if group or others can read a file of this mode.
-Result<void> check_private(const std::string& path, mode_t mode);
+/// Errc::denied, naming the chmod to do, if group or others can read a file of this mode, which
+/// holds `what`.
+Result<void> check_private(const std::string& path, mode_t mode,
+                           std::string_view what = "a password");
 
 /// The password in a private file: its text without one newline at the end.
 Result<std::string> read_password(const std::string& path);

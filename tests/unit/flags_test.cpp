@@ -32,7 +32,7 @@ TEST(Flags, BriefsArePhrasesAndTextsAreSentences) {
     EXPECT_FALSE(flag.brief.empty() || flag.brief.ends_with('.')) << flag.name;
     EXPECT_TRUE(flag.brief[0] >= 'a' && flag.brief[0] <= 'z') << flag.name;
     EXPECT_TRUE(flag.text.ends_with('.')) << flag.name;
-    EXPECT_EQ(flag.takes_value(), !flag.value.empty()) << flag.name;
+    EXPECT_EQ(flag.takes_value() || !flag.alone.empty(), !flag.value.empty()) << flag.name;
     EXPECT_NE(flag.commands, 0U) << flag.name;
   }
   for (const Command& command : commands()) {
@@ -60,7 +60,8 @@ TEST(Flags, VariablesAndConfigKeysAreNamedAfterThem) {
 }
 
 TEST(Flags, ThoseThatNameOneGrantHaveNoVariable) {
-  for (const char* name : {"key", "status-file", "help"}) {
+  for (const char* name :
+       {"key", "status-file", "while", "export", "token", "token-file", "help"}) {
     EXPECT_EQ(variable_of(flag(name)), "") << name;
     EXPECT_EQ(config_key_of(flag(name)), "") << name;
   }

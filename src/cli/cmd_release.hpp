@@ -1,0 +1,13 @@
+// dlock release: gives up what dlock acquire has taken.
+#pragma once
+
+#include <span>
+
+#include "cli/parse.hpp"
+#include "core/backend.hpp"
+
+namespace dlock::cli {
+
+int cmd_release(const Invocation& invocation, std::span<const BackendEntry> backends);
+
+}  // namespace dlock::cli

@@ -1,0 +1,13 @@
+// dlock renew: extends a lease that nobody else renews.
+#pragma once
+
+#include <span>
+
+#include "cli/parse.hpp"
+#include "core/backend.hpp"
+
+namespace dlock::cli {
+
+int cmd_renew(const Invocation& invocation, std::span<const BackendEntry> backends);
+
+}  // namespace dlock::cli

@@ -1,0 +1,17 @@
+// Grants on stdout, for scripts.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "engine/grant.hpp"
+
+namespace dlock::cli {
+
+/// The token of each, on a line of its own.
+std::string print_tokens(std::span<const Grant> grants);
+
+/// A JSON object for each, on a line of its own.
+std::string print_grants_json(std::span<const Grant> grants);
+
+}  // namespace dlock::cli

@@ -1,0 +1,147 @@
+#include "cli/tokens.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+
+#include "cli/lock_plan.hpp"
+#include "cli/refusal.hpp"
+#include "cli/values.hpp"
+#include "core/trusted_file.hpp"
+#include "engine/describe.hpp"
+#include "util/log.hpp"
+#include "util/text.hpp"
+
+namespace dlock::cli {
+namespace {
+
+constexpr std::size_t kTokenSize = 32;
+constexpr std::size_t kLongestFile = 65'536;
+
+std::vector<std::string> lines_of(std::string text) {
+  if (text.ends_with('\n')) text.pop_back();
+  std::vector<std::string> lines;
+  for (std::size_t at = 0; at != std::string::npos;) {
+    const auto end = text.find('\n', at);
+    lines.push_back(text.substr(at, end - at));
+    at = end == std::string::npos ? end : end + 1;
+  }
+  return lines;
+}
+
+std::vector<std::string> read_file(const Setting& setting) {
+  const std::string& path = to_text(setting);
+  const auto file = read_trusted(path, kLongestFile);
+  if (!file) refuse(setting, file.error().message);
+  if (!file.value()) refuse(setting, path + ": no such file");
+  const auto is_private = check_private(path, file.value()->mode, "tokens");
+  if (!is_private) refuse(setting, is_private.error().message);
+  return lines_of(file.value()->text);
+}
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// As `acquire --export` and `run` set it.
+std::optional<std::string> token_in_environment(const std::string& key) {
+  std::string token = variable("DLOCK_TOKEN");
+  if (variable("DLOCK_KEY") == key && !token.empty()) return token;
+  const auto keys = lines_of(variable("DLOCK_KEYS"));
+  const auto tokens = lines_of(variable("DLOCK_TOKENS"));
+  const auto at = static_cast<std::size_t>(std::find(keys.begin(), keys.end(), key) - keys.begin());
+  if (at >= std::min(keys.size(), tokens.size()) || tokens[at].empty()) return std::nullopt;
+  return tokens[at];
+}
+
+std::vector<std::string> tokens_in_environment(const std::vector<std::string>& keys) {
+  std::vector<std::string> out;
+  for (const std::string& key : keys) {
+    auto token = token_in_environment(key);
+    if (!token) {
+      refuse_usage("the token of " + util::in_quotes(key) +
+                   " is missing: give it with --token-file, or set DLOCK_KEY and DLOCK_TOKEN, as "
+                   "dlock acquire --export does");
+    }
+    out.push_back(std::move(*token));
+  }
+  return out;
+}
+
+void check_count(const Setting& setting, std::size_t tokens, std::size_t keys) {
+  if (tokens == keys) return;
+  const auto counted = [](std::size_t count, const std::string& what) {
+    return std::to_string(count) + ' ' + what + (count == 1 ? "" : "s");
+  };
+  refuse(setting, "there must be a token for each --key, but there are " +
+                      counted(tokens, "token") + " for " + counted(keys, "key"));
+}
+
+std::vector<std::string> take_tokens(const Settings& settings,
+                                     const std::vector<std::string>& keys) {
+  const Setting* file = effective(settings, flag("token-file"));
+  const Setting* given = effective(settings, flag("token"));
+  if (file == nullptr && given == nullptr) return tokens_in_environment(keys);
+  std::vector<std::string> tokens = file != nullptr ? read_file(*file) : given->values;
+  const Setting& setting = file != nullptr ? *file : *given;
+  check_count(setting, tokens.size(), keys.size());
+  const bool lacks_one = std::any_of(tokens.begin(), tokens.end(),
+                                     [](const std::string& token) { return token.empty(); });
+  if (lacks_one) refuse(setting, "a token is empty");
+  if (given != nullptr) {
+    util::log(util::Level::warning,
+              "anybody on this machine can read the token in --token with ps; DLOCK_TOKEN (with "
+              "DLOCK_KEY) or --token-file would hide it");
+  }
+  return tokens;
+}
+
+std::string who_has(const LockInfo& lock, const Backend& backend) {
+  if (lock.holders.empty()) return "is free in " + backend.location_of(lock.key);
+  return "is " + held_in_words(holders_in_words(lock), lock.holders.front().held, std::nullopt);
+}
+
+}  // namespace
+
+bool is_token(std::string_view text) {
+  return text.size() == kTokenSize &&
+         text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+std::vector<Claim> take_claims(const Settings& settings, const Command& command) {
+  const std::vector<std::string> keys = take_keys(settings, command);
+  std::vector<std::string> tokens = take_tokens(settings, keys);
+  std::vector<Claim> out;
+  for (std::size_t i = 0; i < keys.size(); ++i) out.push_back({keys[i], std::move(tokens[i])});
+  return out;
+}
+
+Result<Claimed> find_claimed(Backend& backend, const Claim& claim, Deadline deadline) {
+  auto lock = backend.inspect(claim.key, deadline);
+  if (!lock) return lock.error();
+  const std::string key = util::in_quotes(claim.key);
+  if (!is_token(claim.token)) {
+    return Error{Errc::busy, key + ' ' + who_has(lock.value(), backend) +
+                                 "; what was given as its token is none: a token has 32 "
+                                 "hexadecimal digits"};
+  }
+  const auto& holders = lock.value().holders;
+  const auto holder = std::find_if(holders.begin(), holders.end(),
+                                   [&](const auto& one) { return one.owner.id == claim.token; });
+  if (holder == holders.end()) {
+    return Error{Errc::lost, "it is not held with this token, perhaps since it has expired; it " +
+                                 who_has(lock.value(), backend)};
+  }
+  if (holder->foreign || holder->owner.kind != Owner::Kind::acquire) {
+    return Error{Errc::busy, "the token of " + key + " is that of " +
+                                 (holder->foreign ? "another program, "
+                                                  : "a dlock run, which renews and releases "
+                                                    "the lock itself: ") +
+                                 holder_in_words(*holder)};
+  }
+  const LockInfo::Holder found = *holder;
+  return Claimed{std::move(lock.value()), found};
+}
+
+}  // namespace dlock::cli
