@@ -158,24 +158,21 @@ bool Script::all_have_ended() const {
 }
 
 void Script::end(Deadline kill_at, Deadline now) {
-  if (!is_ending_ && kill_at > now) stop_all();
+  if (!is_ending_ && kill_at > now) {
+    stop_all();
+    for (const Known& one : known_) send(one.pidfd, SIGTERM);
+    for (const Known& one : known_) send(one.pidfd, SIGCONT);
+  }
   is_ending_ = true;
   kill_at_ = std::min(kill_at_, kill_at);
-  if (kill_at_ > now) (void)finished(now);  // which sends SIGTERM
 }
 
+// What cleans up after a SIGTERM may start others to do it: these are left alone until the end.
 bool Script::finished(Deadline now) {
   if (!is_ending_) return has_ended();
-  if (now >= kill_at_) {
-    if (!all_have_ended()) kill_all();
-    return all_have_ended();
-  }
-  sends_ = SIGTERM;
+  sends_ = 0;
   (void)find_more();
-  for (; notified_ < known_.size(); ++notified_) {
-    send(known_[notified_].pidfd, SIGTERM);
-    send(known_[notified_].pidfd, SIGCONT);  // what is stopped would not hear it
-  }
+  if (now >= kill_at_ && !all_have_ended()) kill_all();
   return all_have_ended();
 }
 

@@ -31,8 +31,8 @@ class Script {
   /// This process is none of it, although the kernel may have made it a child of the script.
   void spare(pid_t pid);
 
-  /// SIGTERM to all of it now (not if `kill_at` has come), and to what it starts from then on;
-  /// SIGKILL at `kill_at`, or earlier if that was said before.
+  /// SIGTERM to all of it now (not if `kill_at` has come), SIGKILL at `kill_at`, or earlier if that
+  /// was said before.
   void end(Deadline kill_at, Deadline now);
   bool is_ending() const { return is_ending_; }
   Deadline kill_at() const { return kill_at_; }  // kNever: it is not being ended
@@ -61,9 +61,8 @@ class Script {
   std::string name_;
   std::vector<Known> known_;  // the script first, parents before their children
   std::vector<Known> spared_;
-  int sends_ = 0;             // to what is found and cannot be remembered
-  bool is_blind_ = false;     // there was such a process at the last look
-  std::size_t notified_ = 0;  // of those that are known, so many have had SIGTERM
+  int sends_ = 0;          // to what is found and cannot be remembered
+  bool is_blind_ = false;  // there was such a process at the last look
   bool is_ending_ = false;
   Deadline kill_at_ = kNever;
 };
