@@ -42,6 +42,10 @@ expect 'prod' run --backend pro
 expect 'prod' run --backend = pro
 expect '' run --key ''
 expect '--json' backends --j
+expect 'sh fish' acquire --export = ''
+expect 'fish' acquire --export = 'fi'
+expect '--while' acquire --export --wh
+expect '--token --token-file' release --tok
 expect 'version' help ver
 touch some-file
 expect 'some-file' run --status-file some

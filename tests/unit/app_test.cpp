@@ -206,6 +206,23 @@ TEST_F(App, ValuesMayLookLikeOptions) {
   EXPECT_EQ(exact_refusal({"run", "--key=", "-n", "--", "x"}), "64 --key: the key is empty");
 }
 
+TEST_F(App, AValueThatIsOptionalStandsBehindAnEqualsSign) {
+  const auto given = [](std::vector<std::string> words) {
+    std::vector<char*> pointers;
+    for (std::string& word : words) pointers.push_back(word.data());
+    return parse(pointers).flags.back().values;
+  };
+  using Values = std::vector<std::string>;
+  EXPECT_EQ(given({"acquire", "--export"}), Values{"sh"});
+  EXPECT_EQ(given({"acquire", "--export=fish"}), Values{"fish"});
+  EXPECT_EQ(given({"acquire", "--export=no"}), Values{"no"});
+  EXPECT_EQ(given({"acquire", "--export=sh", "--export=fish"}), (Values{"sh", "fish"}));
+  EXPECT_EQ(exact_refusal({"acquire", "--export", "fish"}),
+            "64 unexpected \"fish\"; see: dlock help acquire");
+  EXPECT_EQ(exact_refusal({"acquire", "--export="}),
+            "64 --export= has an empty value; write --export");
+}
+
 TEST_F(App, AMisusedCommandLineIsToldWhatToDo) {
   EXPECT_EQ(exact_refusal({}),
             "64 say what to do: dlock run --key NAME -- COMMAND; see: dlock help");
