@@ -740,7 +740,9 @@ They renew the lock, and release it then.
 PID is usually
 .BR $$ ,
 the script itself.
-It must be an ancestor of dlock, in the same pid namespace.
+It must be an ancestor of dlock, in the same pid namespace, and not process 1 of a container, which no
+signal from inside ends: start the container with an init
+.RB ( "docker run \-\-init" ).
 .PP
 If the lock is lost, dlock sends SIGTERM to PID and its descendants, and SIGKILL after
 .BR \-\-kill\-after ,

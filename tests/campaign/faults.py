@@ -55,6 +55,8 @@ class ProcessFaults(Faults):
             return
         # Those whose command runs are fewer than those that wait.
         run, tree = max(((run, run.tree()) for run in self.rng.choices(runs, k=2)), key=lambda pair: len(pair[1]))
+        if not tree:
+            return
         role, pid, parent = self.rng.choice(tree)
         try:
             handle = processes.Handle(pid, parent)
