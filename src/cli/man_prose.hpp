@@ -1490,7 +1490,9 @@ It hears of a
 .B force\-release
 then.
 .IP \(bu 2
-When a holder dies, a waiter gets the lock after it has seen no renewal for a whole ttl.
+When a holder dies, or a lease of
+.B "dlock acquire \-\-ttl"
+is over, a waiter gets the lock after it has seen no renewal for a whole ttl.
 .IP \(bu 2
 A run that does not wait for so long
 .RB ( \-\-nonblock ,
