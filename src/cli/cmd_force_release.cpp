@@ -100,7 +100,7 @@ std::string what_it_does(const LockInfo::Holder& holder, const std::string& key,
                          const LockService& service, Backend& backend) {
   if (holder.foreign) return "; that program is not told, its job may go on";
   if (holder.owner.lease) return "; its script is not told before it calls dlock renew";
-  const std::string ends = std::string("; its dlock ends the ") +
+  std::string ends = std::string("; its dlock ends the ") +
                            (holder.owner.kind == Owner::Kind::acquire ? "script" : "command") +
                            " now";
   if (service.traits().ends_on != Traits::EndsOn::process_exit) return ends;

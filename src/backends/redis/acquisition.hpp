@@ -40,7 +40,7 @@ class Acquisition {
   };
 
   static unsigned first_of(const Cluster& cluster) {
-    const auto ranks = cluster.ranks();
+    const auto& ranks = cluster.ranks();
     return static_cast<unsigned>(std::min_element(ranks.begin(), ranks.end()) - ranks.begin());
   }
   Result<std::unique_ptr<Lease>> get();
