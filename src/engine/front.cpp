@@ -250,8 +250,9 @@ void Front::read_link() {
   }
 }
 
+// What `acquire` has handed out is the guard's to watch over.
 bool Front::must_take_over(Deadline now) const {
-  if (context_.page.ended) return false;
+  if (context_.page.ended || context_.page.kept) return false;
   if (supervisor_gone_ || impatient_) return true;
   if (cancelled_by_ != 0 && waiting_) {
     return now >= after(cancelled_at_, context_.target.connect_timeout + Millis{1'000});
@@ -261,7 +262,7 @@ bool Front::must_take_over(Deadline now) const {
 
 Deadline Front::next_deadline() const {
   Deadline next = show_at_;
-  if (context_.page.ended) return next;
+  if (context_.page.ended || context_.page.kept) return next;
   if (cancelled_by_ != 0 && waiting_) {
     next = std::min(next, after(cancelled_at_, context_.target.connect_timeout + Millis{1'000}));
   }
@@ -335,6 +336,7 @@ int Front::run() {
           (was_killed ? end_in_words(supervisor_status_) : " did not renew the lock in time"));
     }
     if (context_.page.ended && (supervisor_gone_ || context_.page.left_behind)) break;
+    if (context_.page.kept && supervisor_gone_) return exit_status::kLost;  // the guard says so
     std::array<pollfd, 3> fds{
         {{signals_.get(), POLLIN, 0},
          {link_.fd(), POLLIN, 0},

@@ -47,12 +47,16 @@ class Guard {
         kill_keeper();
         return end_script("did not renew the lock in time");
       }
-      if (script_ended_at_ == kNever && script_.has_ended()) script_ended_at_ = Clock::now();
-      const Deadline release = after(script_ended_at_, kReleases);
-      if (context_.page.kept && Clock::now() >= release) return kill_keeper();
+      const bool kept = context_.page.kept;
+      if (kept && script_ended_at_ == kNever && script_.has_ended()) {
+        script_ended_at_ = Clock::now();
+      }
+      const Deadline release = kept ? after(script_ended_at_, kReleases) : kNever;
+      if (Clock::now() >= release) return kill_keeper();
+      const bool is_watched = kept && script_ended_at_ == kNever;
       std::array<pollfd, 2> fds{
-          {{link_.fd(), POLLIN, 0}, {script_ended_at_ == kNever ? script_.fd() : -1, POLLIN, 0}}};
-      util::poll(fds, std::min(last, context_.page.kept ? release : kNever));
+          {{link_.fd(), POLLIN, 0}, {is_watched ? script_.fd() : -1, POLLIN, 0}}};
+      util::poll(fds, std::min(last, release));
     }
   }
 
@@ -84,7 +88,11 @@ void Guard::end_script(const std::string& what_keeper_did) {
   util::log(Level::error, "lost " + keys_in_words(context_.spec.keys) +
                               ": the process that kept it (pid " + std::to_string(keeper_) + ") " +
                               what_keeper_did + "; ending " + script_.in_words());
+  bool stuck_said = false;
   for (Deadline at = now; !script_.finished(at); at = Clock::now()) {
+    if (!std::exchange(stuck_said, stuck_said || script_.is_stuck(at)) && stuck_said) {
+      util::log(Level::error, script_.why_stuck());
+    }
     util::poll({}, script_.next_deadline(at));
   }
 }

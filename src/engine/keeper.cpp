@@ -197,26 +197,29 @@ int Keeper::hand_out() {
         std::string("cannot tell the other process of dlock: ") + std::strerror(errno));
   }
   for (;;) {
-    // What the front has begun to hand out is its to answer for; later, stay() acts on a loss.
+    // What the front has begun to hand out is its to answer for; the leases are kept meanwhile.
+    const auto why = objection(until);
     const bool is_open = context_.page.hand_out == HandOut::open;
-    if (is_open) {
-      const auto why = objection(until);
-      if (why && context_.page.decide(HandOut::withdrawn)) {
-        return give_back(why->first, why->second);
-      }
+    if (why && is_open && context_.page.decide(HandOut::withdrawn)) {
+      return give_back(why->first, why->second);
     }
     if (const auto message = link_.receive()) {
-      if (message->kind == ToSupervisor::Kind::go) return 0;
-      return give_back(exit_status::kSignalBase + message->signal, "");
+      if (message->kind != ToSupervisor::Kind::go) {
+        return give_back(exit_status::kSignalBase + message->signal, "");
+      }
+      // The front has not returned yet.  If the script is to be ended, stay() does that.
+      const bool goes_on = !script_ || spec_.on_lost == OnLost::ignore;
+      if (early_losses_.empty() || !goes_on) return 0;
+      return give_back(exit_status::kUnreachable,
+                       "lost " + in_quotes(early_losses_.front().key) +
+                           " before its token was read: " + early_losses_.front().error.message);
     }
     if (link_.closed()) return give_back(exit_status::kInternal, "dlock itself was killed");
-    std::vector<pollfd> fds{{link_.fd(), POLLIN, 0}};
-    if (is_open) {
-      locks_.add_lost_fds(fds);
-      fds.push_back({guard_link_.fd(), POLLIN, 0});
-      if (script_) fds.push_back({script_->fd(), POLLIN, 0});
-    }
-    util::poll(fds, is_open ? std::min(until, locks_.next_deadline()) : kNever);
+    std::vector<pollfd> fds{{link_.fd(), POLLIN, 0},
+                            {is_open ? guard_link_.fd() : -1, POLLIN, 0},
+                            {is_open && script_ ? script_->fd() : -1, POLLIN, 0}};
+    locks_.add_lost_fds(fds);
+    util::poll(fds, std::min(is_open ? until : kNever, locks_.next_deadline()));
   }
 }
 
@@ -292,10 +295,9 @@ void Keeper::look_at_doors() {
 }
 
 void Keeper::say_stuck(Deadline now) {
-  if (stuck_said_ || now < after(script_->kill_at(), kStuckAfter)) return;
+  if (stuck_said_ || !script_->is_stuck(now)) return;
   stuck_said_ = true;
-  util::log(Level::error, script_->in_words() + ", or a process below it, has survived SIGKILL; " +
-                              keys() + " may be taken by another holder before it has ended");
+  util::log(Level::error, script_->why_stuck());
 }
 
 void Keeper::release_all() {

@@ -30,6 +30,7 @@ namespace {
 
 constexpr Millis kLookAgain{20};  // at what is being ended
 constexpr Millis kKillStuckAgain{500};
+constexpr Millis kAllStop{200};
 constexpr Millis kChildrenEnd{20};  // before their parents are killed all the same
 
 bool send(const Fd& pidfd, int sig) {
@@ -115,6 +116,9 @@ void Script::note(pid_t pid, pid_t parent) {
 // True if there were some that were not known.
 bool Script::find_more() {
   is_blind_ = false;
+  known_.erase(std::remove_if(known_.begin() + 1, known_.end(),
+                              [](const Known& one) { return proc::has_ended(one.pidfd); }),
+               known_.end());
   const std::size_t before = known_.size();
   std::vector<pid_t> children;
   for (std::size_t i = 0; i < known_.size(); ++i) {
@@ -133,10 +137,12 @@ bool Script::find_more() {
   return known_.size() > before;
 }
 
-// Twice nothing: a fork that was under way when the signal came is over by then.
+// Twice nothing: a fork that was under way when the signal came is over by then.  A process that
+// may not be signalled can go on to start others.
 void Script::stop_all() {
   sends_ = SIGSTOP;
-  for (int quiet = 0; quiet < 2; quiet = find_more() ? 0 : quiet + 1) {
+  const Deadline until = after(Clock::now(), kAllStop);
+  for (int quiet = 0; quiet < 2 && Clock::now() < until; quiet = find_more() ? 0 : quiet + 1) {
     for (const Known& one : known_) send(one.pidfd, SIGSTOP);
   }
 }
@@ -162,6 +168,10 @@ void Script::end(Deadline kill_at, Deadline now) {
     stop_all();
     for (const Known& one : known_) send(one.pidfd, SIGTERM);
     for (const Known& one : known_) send(one.pidfd, SIGCONT);
+    for (const int sig : {SIGTERM, SIGCONT}) {  // the others
+      sends_ = sig;
+      if (is_blind_) (void)find_more();
+    }
   }
   is_ending_ = true;
   kill_at_ = std::min(kill_at_, kill_at);
@@ -176,10 +186,17 @@ bool Script::finished(Deadline now) {
   return all_have_ended();
 }
 
+bool Script::is_stuck(Deadline now) const { return now >= after(kill_at_, kStuckAfter); }
+
+std::string Script::why_stuck() const {
+  return in_words() +
+         ", or a process below it, has survived SIGKILL, or may not be killed by this "
+         "user; another holder can have the lock before it has ended";
+}
+
 Deadline Script::next_deadline(Deadline now) const {
   if (!is_ending_) return kNever;
-  const bool is_stuck = now >= after(kill_at_, kStuckAfter);
-  return after(now, is_stuck ? kKillStuckAgain : kLookAgain);
+  return after(now, is_stuck(now) ? kKillStuckAgain : kLookAgain);
 }
 
 void raise_descriptor_limit() {

@@ -35,7 +35,9 @@ class Script {
   /// was said before.
   void end(Deadline kill_at, Deadline now);
   bool is_ending() const { return is_ending_; }
-  Deadline kill_at() const { return kill_at_; }  // kNever: it is not being ended
+  /// It has not died of the SIGKILL; in words.
+  bool is_stuck(Deadline now) const;
+  std::string why_stuck() const;
 
   /// Signals what is due.  True when nothing has to be watched any more: the script has ended by
   /// itself, or, once it is being ended, all of it has.
