@@ -42,19 +42,17 @@ std::string_view what_ends(Traits::EndsOn ends_on) {
 // A ttl from elsewhere was meant for runs, which renew the lock and release it.
 void check_ttl(const Setting* ttl, const BackendEntry& entry) {
   if (entry.traits.ends_on != Traits::EndsOn::ttl) {
-    refuse_usage("the " + std::string(entry.name) +
-                 " backend needs --while PID: its locks end with a " +
+    refuse_usage("the " + std::string(entry.name) + " backend cannot keep a lock without a " +
                  std::string(what_ends(entry.traits.ends_on)) +
-                 ", so that one must stay (in a script: --while $$)");
+                 ": use --while PID (in a script: --while $$), or for --ttl another backend (see: "
+                 "dlock backends)");
   }
   if (ttl != nullptr && ttl->layer == Layer::flag) return;
   refuse_usage(
       "for how long? add --ttl DURATION, after which the lock expires, or --while PID, to keep it "
       "until that process has ended (in a script: --while $$)" +
       (ttl == nullptr ? std::string()
-                      : "; " + ttl->where +
-                            " does not count: only the ttl frees a lock that nobody releases, so "
-                            "it must be on the command line"));
+                      : "; " + ttl->where + " is not used here: say --ttl on the command line"));
 }
 
 void refuse_flag(const Settings& settings, std::string_view name, const std::string& why) {

@@ -101,8 +101,7 @@ std::string what_it_does(const LockInfo::Holder& holder, const std::string& key,
   if (holder.foreign) return "; that program is not told, its job may go on";
   if (holder.owner.lease) return "; its script is not told before it calls dlock renew";
   std::string ends = std::string("; its dlock ends the ") +
-                           (holder.owner.kind == Owner::Kind::acquire ? "script" : "command") +
-                           " now";
+                     (holder.owner.kind == Owner::Kind::acquire ? "script" : "command") + " now";
   if (service.traits().ends_on != Traits::EndsOn::process_exit) return ends;
   const auto now = backend.inspect(key, service.patience());
   const bool holds = now && std::any_of(now.value().holders.begin(), now.value().holders.end(),

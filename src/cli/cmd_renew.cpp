@@ -30,8 +30,9 @@ Result<Grant> renew(const Claim& claim, std::optional<Millis> ttl, Backend& back
   const auto& [lock, holder] = found.value();
   if (!holder.owner.lease) {
     return Error{Errc::busy, util::in_quotes(claim.key) +
-                                 " was acquired with --while and is renewed by itself, as long "
-                                 "as its script runs"};
+                                 " was acquired with --while: dlock renews it until process " +
+                                 std::to_string(holder.owner.pid) +
+                                 " has ended, so there is nothing to renew"};
   }
   auto lease = backend.resume(lock, holder, ttl.value_or(*holder.owner.lease), service.patience());
   if (!lease) return lease.error();

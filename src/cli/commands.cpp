@@ -54,8 +54,9 @@ constexpr std::array kCommands{
         .synopsis = "[OPTION]... --key KEY --ttl DURATION|--while PID",
         .brief = "take a lock and keep it, for a script",
         .text =
-            "Takes the lock KEY as dlock run does, prints the token of the grant, and exits. The "
-            "lock stays held. It is for scripts and CI jobs that cannot be wrapped by dlock run. "
+            "Takes the lock KEY as dlock run does, prints a token, which dlock renew and dlock "
+            "release need, and exits. The lock stays held. It is for scripts and CI jobs that "
+            "cannot be wrapped by dlock run. "
             "Prefer dlock run where you can: it promises more. See FOR SCRIPTS in the man page.\n"
             "\n"
             "With --ttl, the lock expires after DURATION unless dlock renew renews it. dlock "
@@ -70,7 +71,7 @@ constexpr std::array kCommands{
             "Standard output has the token, a line for each KEY. With --export, it has statements "
             "for a shell to evaluate; with --json, an object for each KEY. If these cannot be "
             "written, dlock releases the lock and exits with status 1. Exit status: 0 if the lock "
-            "is held, 75 if it was not acquired, otherwise as of dlock run.",
+            "is held, 75 if it was not acquired, otherwise see EXIT STATUS.",
         .execute = cmd_acquire},
     Command{.id = kRenew,
             .name = "renew",
@@ -78,12 +79,13 @@ constexpr std::array kCommands{
             .brief = "extend a lock that acquire --ttl has taken",
             .text =
                 "Extends the lock KEY that dlock acquire --ttl has taken: it now expires after "
-                "DURATION, by default that of acquire, counted from now. The token of the grant "
+                "DURATION, by default that of acquire, counted from now. The token "
                 "comes from --token-file, from the environment that acquire --export has set, or "
                 "from --token.\n"
                 "\n"
-                "Exit status: 0 if the lock is renewed; 79 if it is lost, since it has expired or "
-                "was broken; 1 if the token is not one of acquire --ttl. The message says who "
+                "Exit status: 0 if the lock is renewed; 79 if it is lost, because it has expired "
+                "or was broken; 69 if the backend did not answer, so that the lock may be held "
+                "still; 1 if the token is not one of acquire --ttl. The message says who "
                 "holds the lock now. A lock that has expired is never taken again. With several "
                 "keys, all are tried, and the largest status counts.",
             .execute = cmd_renew},
@@ -93,7 +95,7 @@ constexpr std::array kCommands{
             .brief = "give up a lock that acquire has taken",
             .text =
                 "Releases the lock KEY that dlock acquire has taken; the next waiter gets it. The "
-                "token of the grant comes from --token-file, from the environment that acquire "
+                "token comes from --token-file, from the environment that acquire "
                 "--export has set, or from --token. It can be called from another process, and "
                 "from another host if the backend can be reached from there.\n"
                 "\n"

@@ -34,8 +34,9 @@ constexpr std::array kFlags{
          .commands = kWithLock,
          .rival = "wait",
          .brief = "do not wait: give up at once if the lock is held",
-         .text = "dlock tries once, and exits with status 75 (see --conflict-exit-code) if the "
-                 "lock is held. The same as --wait 0."},
+         .text =
+             "dlock tries once, and exits with status 75 (run: see --conflict-exit-code) if the "
+             "lock is held. The same as --wait 0."},
     Flag{.name = "wait",
          .letter = 'w',
          .kind = ValueKind::duration,
@@ -45,23 +46,25 @@ constexpr std::array kFlags{
          .rival = "nonblock",
          .fallback = "for ever",
          .brief = "wait for the lock at most this long",
-         .text = "If the lock is not acquired within DURATION, dlock exits with status 75 (see "
-                 "--conflict-exit-code), or with 69 if the backend does not answer at that time. "
-                 "With 0, dlock tries once. See OUTAGES."},
-    Flag{.name = "ttl",
-         .kind = ValueKind::duration,
-         .value = "DURATION",
-         .group = Group::lock,
-         .commands = kWithLock | kRenew,
-         .range = {1'000, 24 * kHoursMs, "from 1s to 24h"},
-         .fallback = "30s",
-         .brief = "let the lock expire this long after its last renewal",
          .text =
-             "While the command runs, dlock renews the lock at least three times in DURATION. A "
-             "short DURATION frees the lock sooner after a machine has died. A long one survives "
-             "longer network outages. From 1s to 24h. The file backend ignores --ttl. acquire and "
-             "renew without --while: only dlock renew renews the lock; --ttl must then be on the "
-             "command line of acquire, and the default of renew is the DURATION of acquire."},
+             "If the lock is not acquired within DURATION, dlock exits with status 75 (run: see "
+             "--conflict-exit-code), or with 69 if the backend does not answer at that time. "
+             "With 0, dlock tries once. See OUTAGES."},
+    Flag{
+        .name = "ttl",
+        .kind = ValueKind::duration,
+        .value = "DURATION",
+        .group = Group::lock,
+        .commands = kWithLock | kRenew,
+        .range = {1'000, 24 * kHoursMs, "from 1s to 24h"},
+        .fallback = "30s; acquire has none, and renew that of acquire",
+        .brief = "let the lock expire this long after its last renewal",
+        .text =
+            "While the command runs, or the PID of --while, dlock renews the lock at least three "
+            "times in DURATION. A short DURATION frees the lock sooner after a machine has died. A "
+            "long one survives longer network outages. From 1s to 24h. The file backend ignores "
+            "--ttl. acquire without --while, and renew: the lock expires after DURATION unless "
+            "dlock renew is called again, and only --ttl on the command line counts."},
     Flag{.name = "shared",
          .kind = ValueKind::boolean,
          .group = Group::lock,
@@ -189,10 +192,11 @@ constexpr std::array kFlags{
          .choices = {"sh", "fish"},
          .section = "FOR SCRIPTS",
          .brief = "print statements that set DLOCK_KEY, DLOCK_TOKEN and so on",
-         .text = "For a shell to evaluate: lock=$(dlock acquire --export ...) || exit; eval "
-                 "\"$lock\". They set the variables that the command of dlock run finds. If dlock "
-                 "fails, it prints a statement that has its exit status. SHELL is sh, which is "
-                 "the default and for all shells like it, or fish. Not together with --json."},
+         .text =
+             "For a shell to evaluate: lock=$(dlock acquire --export ...) || exit; eval "
+             "\"$lock\". They set the variables that the command of dlock run finds. If dlock "
+             "fails, it prints a statement that fails with the same status. SHELL is sh, which is "
+             "the default and for all shells like it, or fish. Not together with --json."},
     Flag{.name = "token",
          .kind = ValueKind::list,
          .value = "TOKEN",

@@ -20,7 +20,9 @@ no server.
 With Redis, ZooKeeper or MySQL behind it, the same command line locks across
 machines.
 .PP
-Three things hold for every backend.
+With
+.BR "dlock run" ,
+three things hold for every backend.
 .IP \(bu 2
 If the lock is lost, because the network or the lock service failed for too
 long, the command and all that it started are dead before somebody else can get
@@ -725,7 +727,11 @@ promises the most: wrap the command if you can.
 For a script that cannot be wrapped, and for a CI job of several steps,
 .B "dlock acquire"
 takes a lock that stays held after dlock has exited.
-It prints the token of the grant; whoever has the token can release the lock.
+It prints a token, the secret that
+.B "dlock renew"
+and
+.B "dlock release"
+need (not the fencing token, which is a number).
 .PP
 .nf
 .in +4n
@@ -740,20 +746,36 @@ They renew the lock, and release it then.
 PID is usually
 .BR $$ ,
 the script itself.
-It must be an ancestor of dlock, in the same pid namespace, and not process 1 of a container, which no
-signal from inside ends: start the container with an init
+It must be an ancestor of dlock, in the same pid namespace.
+dlock could not end process 1 of a container: start that with an init
 .RB ( "docker run \-\-init" ).
 .PP
 If the lock is lost, dlock sends SIGTERM to PID and its descendants, and SIGKILL after
 .BR \-\-kill\-after ,
 before another holder can get the lock.
 The same happens if one of the two processes is killed.
-This is less than what
+The script dies of the signal (its status is 143, not 79);
+.B "trap ... TERM"
+can clean up.
+dlock writes the reason to standard error.
+.PP
+Do not use
+.B "\-\-while $$"
+at a prompt: if the lock is lost or force\-released, dlock ends your login shell and all that it
+started.
+.PP
 .B "dlock run"
-promises:
+promises more:
 .IP \(bu 2
-A process that has left the tree of PID, such as a daemon, is not found.
-It goes on without the lock; it also goes on when PID has ended and the lock is free.
+Processes that outlive PID, such as jobs in the background, run on after the lock is released.
+The same holds for a command in the foreground if a signal kills the script alone.
+End the script with
+.BR wait ,
+or with
+.B exec
+and the last command.
+.IP \(bu 2
+A daemon (a process whose parent has ended) is not found, and not ended if the lock is lost.
 .IP \(bu 2
 If both processes of dlock are killed at the same time, nothing ends the script.
 .PP
@@ -782,8 +804,12 @@ Only some backends have such leases:
 .B "dlock backends"
 shows
 .I ttl
-under ENDS ON; the others need
-.BR \-\-while .
+under ENDS ON: redis, redlock, mysql\-table and mysql\-version.
+The others need
+.BR \-\-while ,
+the default one, file, among them.
+So here, and in the recipes for CI services, DLOCK_BACKEND is set, for example to
+redis://redis\-1/0.
 .PP
 .nf
 .in +4n
@@ -801,6 +827,7 @@ lock while it runs.
 Choose a DURATION that is longer than the longest time between two renewals, and stop if
 .B "dlock renew"
 exits with 79.
+69 means that the backend did not answer: the lock is held until it expires, so try again.
 A script that is suspended can still go on after the lease has expired.
 So give DLOCK_FENCE to what the script writes to, as described under ENVIRONMENT.
 .SS "The token"
@@ -825,7 +852,7 @@ A token on the command line works, too, but others can see it in
 They can run in another process, and on another host that reaches the backend.
 A lock that is kept with
 .B \-\-while
-can be released in the same way; that is no loss, and the script goes on.
+can be released in the same way; the script is not ended then.
 .SS "When dlock acquire fails"
 Its exit status is that of
 .BR "lock=$(dlock acquire ...)" ,
@@ -840,10 +867,11 @@ and
 hide the status.
 With
 .B \-\-export
-a failure also prints a statement that has its exit status, such as
-.BR "sh \-c \(aqexit 75\(aq" ,
-so that this works as well under
-.BR "set \-e" :
+a failure also prints a statement that fails with the same status, such as
+.BR "sh \-c \(aqexit 75\(aq" .
+So under
+.BR "set \-e" ,
+and only there, this works, too:
 .PP
 .nf
 .in +4n
@@ -853,11 +881,12 @@ eval "$(dlock acquire \-\-export \-k deploy \-\-ttl 10m)"
 .PP
 But if dlock is not installed, or killed with SIGKILL, it prints nothing, and the script goes
 on without the lock.
-.SS "dlock run inside the script"
+.SS "dlock inside the script"
 A
 .B "dlock run"
 inside the script does not borrow the lock, as it would inside another run.
-With the same key, it waits for its own script.
+With the same key, it waits for its own script, for ever; so does a second
+.BR "dlock acquire" .
 The script has the lock already: call the command without
 .BR "dlock run" ,
 or take another key.
@@ -877,7 +906,7 @@ eval $lock
     echo "DLOCK_KEY=deploy" >>"$GITHUB_ENV"
     echo "DLOCK_TOKEN=$token" >>"$GITHUB_ENV"
 \- run: ./deploy.sh
-\- if: always()
+\- if: always() && env.DLOCK_TOKEN != \(aq\(aq
   run: dlock release \-k deploy
 .in -4n
 .fi
@@ -888,7 +917,7 @@ script:
   \- (umask 077; dlock acquire \-k deploy \-\-ttl 30m \-\-wait 1h >.lock\-token)
   \- ./deploy.sh
 after_script:
-  \- dlock release \-k deploy \-\-token\-file .lock\-token
+  \- test ! \-s .lock\-token || dlock release \-k deploy \-\-token\-file .lock\-token
 .in -4n
 .fi
 .SS Jenkins
@@ -902,7 +931,9 @@ stages { stage(\(aqdeploy\(aq) { steps {
   }
   sh \(aq./deploy.sh\(aq
 } } }
-post { always { sh \(aqdlock release \-k deploy\(aq } }
+post { always { script {
+  if (env.DLOCK_TOKEN) { sh \(aqdlock release \-k deploy\(aq }
+} } }
 .in -4n
 .fi
 )roff";

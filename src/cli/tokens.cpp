@@ -74,7 +74,7 @@ void check_count(const Setting& setting, std::size_t tokens, std::size_t keys) {
   const auto counted = [](std::size_t count, const std::string& what) {
     return std::to_string(count) + ' ' + what + (count == 1 ? "" : "s");
   };
-  refuse(setting, "there must be a token for each --key, but there are " +
+  refuse(setting, "give one token for each --key, in the same order; here are " +
                       counted(tokens, "token") + " for " + counted(keys, "key"));
 }
 
@@ -85,14 +85,16 @@ std::vector<std::string> take_tokens(const Settings& settings,
   if (file == nullptr && given == nullptr) return tokens_in_environment(keys);
   std::vector<std::string> tokens = file != nullptr ? read_file(*file) : given->values;
   const Setting& setting = file != nullptr ? *file : *given;
+  if (file != nullptr && tokens.size() == 1 && tokens.front().empty()) {
+    refuse(*file, to_text(*file) + " is empty; did dlock acquire fail?");
+  }
   check_count(setting, tokens.size(), keys.size());
   const bool lacks_one = std::any_of(tokens.begin(), tokens.end(),
                                      [](const std::string& token) { return token.empty(); });
   if (lacks_one) refuse(setting, "a token is empty");
   if (given != nullptr) {
     util::log(util::Level::warning,
-              "anybody on this machine can read the token in --token with ps; DLOCK_TOKEN (with "
-              "DLOCK_KEY) or --token-file would hide it");
+              "others can see --token in ps; use --token-file, or DLOCK_TOKEN with DLOCK_KEY");
   }
   return tokens;
 }
@@ -122,16 +124,18 @@ Result<Claimed> find_claimed(Backend& backend, const Claim& claim, Deadline dead
   if (!lock) return lock.error();
   const std::string key = util::in_quotes(claim.key);
   if (!is_token(claim.token)) {
-    return Error{Errc::busy, key + ' ' + who_has(lock.value(), backend) +
-                                 "; what was given as its token is none: a token has 32 "
-                                 "hexadecimal digits"};
+    return Error{Errc::busy, "the token given for " + key +
+                                 " is not a token, which has 32 hexadecimal digits; " + key + ' ' +
+                                 who_has(lock.value(), backend)};
   }
   const auto& holders = lock.value().holders;
   const auto holder = std::find_if(holders.begin(), holders.end(),
                                    [&](const auto& one) { return one.owner.id == claim.token; });
   if (holder == holders.end()) {
-    return Error{Errc::lost, "it is not held with this token, perhaps since it has expired; it " +
-                                 who_has(lock.value(), backend)};
+    return Error{Errc::lost,
+                 "this token does not hold it any more (released, expired or broken); "
+                 "it " +
+                     who_has(lock.value(), backend)};
   }
   if (holder->foreign || holder->owner.kind != Owner::Kind::acquire) {
     return Error{Errc::busy, "the token of " + key + " is that of " +
@@ -140,8 +144,8 @@ Result<Claimed> find_claimed(Backend& backend, const Claim& claim, Deadline dead
                                                     "the lock itself: ") +
                                  holder_in_words(*holder)};
   }
-  const LockInfo::Holder found = *holder;
-  return Claimed{std::move(lock.value()), found};
+  LockInfo::Holder found = *holder;
+  return Claimed{std::move(lock.value()), std::move(found)};
 }
 
 }  // namespace dlock::cli

@@ -189,8 +189,8 @@ Result<std::unique_ptr<HeldLock>> Acquisition::get(std::size_t key, Cancel cance
   if (!borrowed) return borrowed.error();
   if (*borrowed && context_.owner.kind == Owner::Kind::acquire) {
     return Error{Errc::conflict, in_quotes(spec_.keys[key]) +
-                                     " is held by the dlock run that this command is in: it has "
-                                     "the lock, and to wait for it would be for ever"};
+                                     " is held by the dlock run around this script: leave acquire "
+                                     "out, which would wait for ever, or take another key"};
   }
   if (*borrowed) return take(key, std::move(*borrowed), true);
   auto lease = backend.acquire(request, wait);

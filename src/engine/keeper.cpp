@@ -289,7 +289,6 @@ void Keeper::look_at_doors() {
       continue;
     }
     const auto released = release_one(key);
-    util::log(Level::detail, "released " + in_quotes(key) + ", as was asked");
     return ReleaseDoor::answer(who, released);  // that door is gone
   }
 }

@@ -60,15 +60,16 @@ Result<Script> Script::find(pid_t pid) {
     return not_usable(pid, "/proc does not show whether this is an ancestor of dlock");
   }
   if (above == Below::no || pid == getpid()) {
-    return not_usable(pid,
-                      "this process is no ancestor of dlock; use the pid of the script itself, "
-                      "which is $$ in a shell");
+    return not_usable(
+        pid,
+        "dlock was not started below this process; use the pid of the script, $$; in a "
+        "subshell, self=$BASHPID before $( ) (man page: FOR SCRIPTS)");
   }
   if (pid == 1) {
-    return not_usable(pid,
-                      "from inside a container no signal ends its first process, as must be done "
-                      "if the lock is lost; start the script below an init (docker run --init), "
-                      "or use --ttl");
+    return not_usable(
+        pid,
+        "dlock could not end process 1 if the lock is lost; start the container with an "
+        "init (docker run --init), or use --ttl");
   }
   if (!send(pidfd, 0)) {
     return not_usable(pid, std::string("dlock may not end this process if the lock is lost: ") +

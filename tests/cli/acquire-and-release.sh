@@ -53,14 +53,14 @@ printf '%s\n' \"\$DLOCK_TOKENS\" >one.tokens"
 chmod 600 one.tokens
 waiter two job
 expect_status 1 "$DLOCK" renew -k job -k other --token-file one.tokens 2>err
-assert_contains "$(<err)" '"job" was acquired with --while and is renewed by itself' "a renewal"
+assert_contains "$(<err)" '"job" was acquired with --while: dlock renews it until process ' "a renewal"
 expect_status 0 "$DLOCK" release -k job -k other --token-file one.tokens
 runs two
 assert_free other
 wait_until 30 no_keepers
 ! gone "${pid[one]}" || fail "a script that gives its lock back is ended"
 expect_status 1 "$DLOCK" release -k other --token "$(tail -n 1 one.tokens)" 2>err
-assert_contains "$(<err)" '"other" was not released: it is not held with this token' "a second release"
+assert_contains "$(<err)" '"other" was not released: this token does not hold it any more' "a second release"
 touch one.go
 ends 0 one
 finish two
@@ -71,7 +71,7 @@ wait_until 30 none_left
 if [[ ${trait[ends_on]} != ttl ]]; then
   expect_status 64 "$DLOCK" acquire -k job --ttl 5m >out 2>err
   assert_equal '' "$(<out)"
-  assert_contains "$(<err)" "the $backend backend needs --while PID" "a lease on $backend"
+  assert_contains "$(<err)" "the $backend backend cannot keep a lock without a " "a lease on $backend"
   exit 0
 fi
 MARK=$mark "$DLOCK" acquire -k job -k other --ttl 5m --label build-7 >tokens
@@ -95,7 +95,7 @@ expect_status 0 "$DLOCK" release -k job -k other --token-file tokens
 runs two
 runs three
 expect_status 1 "$DLOCK" release -k job -k other --token-file tokens 2>err
-assert_contains "$(<err)" "\"job\" was not released: it is not held with this token, perhaps since it has expired; it is \
+assert_contains "$(<err)" "\"job\" was not released: this token does not hold it any more (released, expired or broken); it is \
 held by $(uname -n) pid ${pid[two]} (./job) for " "a second release"
 finish two three
 

@@ -33,10 +33,10 @@ done
 
 # For how long.
 refuses 64 'for how long? add --ttl DURATION' acquire -k job
-DLOCK_TTL=1m refuses 64 'DLOCK_TTL does not count: only the ttl frees a lock' acquire -k job
+DLOCK_TTL=1m refuses 64 'DLOCK_TTL is not used here: say --ttl on the command line' acquire -k job
 echo '{"ttl": "1m"}' >config.json
 chmod 600 config.json
-refuses 64 'config.json:1: ttl does not count' acquire -k job --config config.json
+refuses 64 'config.json:1: ttl is not used here' acquire -k job --config config.json
 refuses 64 '--ttl: cannot be combined with --while' acquire -k job --ttl 1m --while $$
 refuses 64 '--ttl: "0" is out of range; it must be from 1s to 24h' acquire -k job --ttl 0
 refuses 64 '--ttl: "soon"' acquire -k job --ttl soon
@@ -45,8 +45,8 @@ for flag in --kill-after=1 --on-lost=kill; do
 done
 refuses 64 '--kill-after: must be less than half of the ttl, which is 30s' acquire -k job --while $$ --kill-after 15
 for backend in file zookeeper://h mysql-row://h/db; do
-  refuses 64 "the ${backend%%:*} backend needs --while PID" acquire -k job --ttl 1m --backend "$backend"
-  refuses 64 "the ${backend%%:*} backend needs --while PID" acquire -k job --backend "$backend"
+  refuses 64 "the ${backend%%:*} backend cannot keep a lock without a " acquire -k job --ttl 1m --backend "$backend"
+  refuses 64 "the ${backend%%:*} backend cannot keep a lock without a " acquire -k job --backend "$backend"
 done
 # What is set for runs does no harm.
 DLOCK_KILL_AFTER=9h DLOCK_ON_LOST=kill DLOCK_MAX_HOLD=1 DLOCK_CONFLICT_EXIT_CODE=9 "$DLOCK" acquire -k other --ttl 1m >out
@@ -57,7 +57,7 @@ for pid in 0 -1 4194305 x '' 1.5 '$$'; do
 done
 sleep 600 &
 other=$!
-refuses 64 "--while $other: this process is no ancestor of dlock" acquire -k job --while $other
+refuses 64 "--while $other: dlock was not started below this process" acquire -k job --while $other
 kill -KILL $other
 wait $other 2>/dev/null || true
 refuses 64 "--while $other: there is no such process" acquire -k job --while $other

@@ -36,10 +36,10 @@ both_refuse() { # STATUS-OF-RENEW STATUS-OF-RELEASE TEXT ARGUMENTS...
 # Wrong tokens.
 for token in x "${job^^}" "${job}0" "${job:1}" " $job" "$holder"; do
   both_refuse 1 1 "\"job\" is $holder" -q -k job --token "$token"
-  assert_contains "$(<err)" 'what was given as its token is none: a token has 32 hexadecimal digits'
+  assert_contains "$(<err)" 'the token given for "job" is not a token, which has 32 hexadecimal digits'
 done
-both_refuse 79 1 "it is not held with this token, perhaps since it has expired; it is $holder" -q -k job --token $zeros
-both_refuse 79 1 "it is not held with this token, perhaps since it has expired; it is $holder" -q -k job --token "$other"
+both_refuse 79 1 "this token does not hold it any more (released, expired or broken); it is $holder" -q -k job --token $zeros
+both_refuse 79 1 "this token does not hold it any more (released, expired or broken); it is $holder" -q -k job --token "$other"
 both_refuse 79 1 "it is free in ${redis_url[a]}/0" -q -k free --token "$job"
 assert_contains "$(<err)" '"free" was not released: '
 refuses 79 'lost "free": ' renew -q -k free --token "$job"
@@ -57,9 +57,9 @@ both_refuse 1 1 'the token of "foreign" is that of another program' -q -k foreig
 : >empty.token
 chmod 600 empty.token
 both_refuse 64 64 '--token-file: missing: no such file' -k job --token-file missing
-both_refuse 64 64 '--token-file: a token is empty' -k job --token-file empty.token
-both_refuse 64 64 '--token-file: there must be a token for each --key, but there are 2 tokens for 1 key' -k a --token-file both.tokens
-both_refuse 64 64 '--token-file: there must be a token for each --key, but there are 1 token for 2 keys' -k job -k other --token-file job.token
+both_refuse 64 64 '--token-file: empty.token is empty; did dlock acquire fail?' -k job --token-file empty.token
+both_refuse 64 64 '--token-file: give one token for each --key, in the same order; here are 2 tokens for 1 key' -k a --token-file both.tokens
+both_refuse 64 64 '--token-file: give one token for each --key, in the same order; here are 1 token for 2 keys' -k job -k other --token-file job.token
 both_refuse 64 64 '--token-file: .: is not a regular file' -k job --token-file .
 for mode in 640 604 660; do
   chmod $mode job.token
@@ -77,17 +77,17 @@ DLOCK_KEYS=$'other\nJob' DLOCK_TOKENS=$other$'\n'$job both_refuse 64 64 'the tok
 DLOCK_KEYS=$'other\njob' DLOCK_TOKENS=$other both_refuse 64 64 'the token of "job" is missing' -k job
 DLOCK_KEY=job expect_status 0 "$DLOCK" renew -k job
 DLOCK_KEY=other DLOCK_KEYS=$'other\njob' DLOCK_TOKENS=$other$'\n'$job expect_status 0 "$DLOCK" renew -k job
-DLOCK_KEY=job both_refuse 79 1 'it is not held with this token' -k job --token-file other.token
+DLOCK_KEY=job both_refuse 79 1 'this token does not hold it any more' -k job --token-file other.token
 unset DLOCK_TOKEN
 
 # The command line: the warning can be silenced.
 expect_status 0 "$DLOCK" renew -k job --token "$job" 2>err
-assert_equal 'dlock: anybody on this machine can read the token in --token with ps; DLOCK_TOKEN (with DLOCK_KEY) or --token-file would hide it' "$(<err)"
+assert_equal 'dlock: others can see --token in ps; use --token-file, or DLOCK_TOKEN with DLOCK_KEY' "$(<err)"
 expect_status 0 "$DLOCK" renew -q -k job --token "$job" 2>err
 assert_equal '' "$(<err)"
 
 # Several: in pairs, in their order; all are tried.
-both_refuse 64 64 '--token: there must be a token for each --key, but there are 1 token for 2 keys' -k job -k other --token "$job"
+both_refuse 64 64 '--token: give one token for each --key, in the same order; here are 1 token for 2 keys' -k job -k other --token "$job"
 expect_status 79 "$DLOCK" renew -q -k job -k other --token "$other" --token "$job" 2>err
 assert_equal 2 "$(wc -l <err)"
 expect_status 79 "$DLOCK" renew -q --json -k free -k other -k job --token $zeros --token "$other" --token x >out 2>err
