@@ -48,7 +48,7 @@ Result<void> take_back(const Claim& claim, Backend& backend, Deadline deadline) 
       claim.key, claim.token, std::string(kGivenBack) + this_process_in_words(), deadline);
   if (!taken) return taken.error();
   if (taken.value()) return {};
-  return Error{Errc::lost, "it is not held with this token any more"};
+  return Error{Errc::lost, "this token does not hold it any more"};
 }
 
 int release(const Claim& claim, Backend& backend, const LockService& service) {

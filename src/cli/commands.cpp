@@ -99,7 +99,7 @@ constexpr std::array kCommands{
                 "--export has set, or from --token. It can be called from another process, and "
                 "from another host if the backend can be reached from there.\n"
                 "\n"
-                "Exit status: 0 if the lock was released; 1 if it is not held with this token any "
+                "Exit status: 0 if the lock was released; 1 if this token does not hold it any "
                 "more, or if the token is one of dlock run. The message says who holds the lock "
                 "now. With several keys, all are tried, and the largest status counts.",
             .execute = cmd_release},

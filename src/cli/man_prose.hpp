@@ -890,6 +890,11 @@ With the same key, it waits for its own script, for ever; so does a second
 The script has the lock already: call the command without
 .BR "dlock run" ,
 or take another key.
+The other way round, a
+.B "dlock acquire"
+inside a
+.B "dlock run"
+with the same key is refused with status 64.
 .SS fish
 .nf
 .in +4n
