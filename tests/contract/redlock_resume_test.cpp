@@ -139,7 +139,9 @@ TEST_F(RedlockResume, OneMayBeDownWhenItIsRenewedOrReleased) {
       EXPECT_TRUE(released) << released.error().message;
       EXPECT_TRUE(is_free_for(*backend, rival_of(wanted)));
       heal(0b100, death);
-      EXPECT_TRUE(only_counters_are_left(kAll));
+      // What was stopped for longer than the client had patience with it has not heard of the
+      // release: there the lock ends with its ttl.
+      EXPECT_TRUE(only_counters_are_left(death == Death::stopped ? 0b011 : kAll));
       flush(kAll);
     }
   }
