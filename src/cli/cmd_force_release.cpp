@@ -25,11 +25,6 @@ using util::in_quotes;
 using util::Level;
 using util::log;
 
-int no(const std::string& why) {
-  log(Level::error, why);
-  return exit_status::kNo;
-}
-
 // For the holder to read, and behind "by" in what the backends make of it.
 std::string who_and_why(const Settings& settings) {
   std::string out = this_process_in_words();

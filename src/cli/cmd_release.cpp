@@ -19,11 +19,6 @@ using util::in_quotes;
 using util::Level;
 using util::log;
 
-int no(const std::string& why) {
-  log(Level::error, why);
-  return exit_status::kNo;
-}
-
 int outcome(const std::string& key, const Result<void>& released) {
   if (!released) {
     const Error& error = released.error();

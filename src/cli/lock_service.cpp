@@ -47,6 +47,11 @@ int report(const Error& error, int busy) {
   return not_acquired(error, busy).exit_status;
 }
 
+int no(const std::string& why) {
+  util::log(util::Level::error, why);
+  return exit_status::kNo;
+}
+
 std::string this_process_in_words() {
   return util::user_name() + " on " + util::host_name() + " (pid " + std::to_string(getpid()) + ')';
 }

@@ -51,6 +51,9 @@ const std::string& key_operand(const Invocation& invocation);
 /// Says what is wrong; returns the exit status, which is `busy` for Errc::busy.
 int report(const Error& error, int busy = exit_status::kNo);
 
+/// Says why the answer is no, and returns that status.
+int no(const std::string& why);
+
 /// "root on ops-1 (pid 12)": for the holder whose lock this process takes.
 std::string this_process_in_words();
 

@@ -6,10 +6,7 @@
 namespace dlock {
 namespace {
 
-std::string clipped(const std::string& text) {
-  const std::string quoted = util::in_quotes(text, 80);
-  return quoted.substr(1, quoted.size() - 2);
-}
+std::string clipped(const std::string& text) { return util::clipped(text, 80); }
 
 }  // namespace
 

@@ -79,8 +79,7 @@ Result<Script> Script::find(pid_t pid) {
 }
 
 std::string Script::in_words() const {
-  const std::string quoted = util::in_quotes(name_);
-  return quoted.substr(1, quoted.size() - 2) + " (pid " + std::to_string(pid_) + ')';
+  return util::clipped(name_, 80) + " (pid " + std::to_string(pid_) + ')';
 }
 
 bool Script::has_ended() const { return proc::has_ended(known_.front().pidfd); }
@@ -121,11 +120,12 @@ bool Script::find_more() {
                               [](const Known& one) { return proc::has_ended(one.pidfd); }),
                known_.end());
   const std::size_t before = known_.size();
+  const bool has_lists = proc::has_children();
   std::vector<pid_t> children;
   for (std::size_t i = 0; i < known_.size(); ++i) {
     const pid_t parent = known_[i].pid;
     children.clear();
-    if (proc::has_children()) {
+    if (has_lists) {
       proc::read_children(parent, [&](pid_t pid) { children.push_back(pid); });
     } else {
       proc::read_directory(proc::path_of("/proc"), [&](pid_t pid) {

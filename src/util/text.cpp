@@ -108,6 +108,11 @@ std::string in_quotes(std::string_view text, std::size_t most) {
   return '"' + printable(shown) + (shown.size() < text.size() ? "...\"" : "\"");
 }
 
+std::string clipped(std::string_view text, std::size_t most) {
+  const std::string quoted = in_quotes(text, most);
+  return quoted.substr(1, quoted.size() - 2);
+}
+
 std::string percent_encode(std::string_view text) {
   std::string out;
   out.reserve(text.size());

@@ -19,6 +19,9 @@ std::string printable(std::string_view text);
 /// printable(), in double quotes, cut to `most` bytes with a `...`.
 std::string in_quotes(std::string_view text, std::size_t most = 300);
 
+/// The same without the quotes.
+std::string clipped(std::string_view text, std::size_t most);
+
 /// Every byte but A-Z a-z 0-9 `-` `_` and (unless it comes first) `.` becomes %XX.
 std::string percent_encode(std::string_view text);
 

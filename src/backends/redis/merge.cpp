@@ -185,10 +185,7 @@ std::optional<std::vector<Waiter>> merged_waiters(Looks looks, const std::set<Na
 
 // web-4 pid 17, or what else there is.
 std::string in_words(const Holder& holder) {
-  const auto clipped = [](const std::string& text) {
-    const std::string quoted = util::in_quotes(text, 60);
-    return quoted.substr(1, quoted.size() - 2);
-  };
+  const auto clipped = [](const std::string& text) { return util::clipped(text, 60); };
   const Owner& owner = holder.owner;
   std::string out = clipped(owner.host);
   if (owner.pid > 0) out += (out.empty() ? "pid " : " pid ") + std::to_string(owner.pid);
