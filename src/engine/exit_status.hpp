@@ -32,9 +32,8 @@ inline constexpr std::array kTable{
         "it was granted"},
     Row{"79",
         "the lock was lost while the command ran, and the command was ended; wins over the "
-        "command's own status; in a nested run also: --max-hold of the outer run is over; dlock "
-        "renew: the lock was lost "
-        "before"},
+        "command's own status; in a nested run also: --max-hold of the outer run is over; "
+        "dlock renew: the lock was lost before"},
     Row{"124", "--max-hold ended the command"},
     Row{"69",
         "the backend did not answer at the start, or when the wait was over (-E does not change "

@@ -90,7 +90,8 @@ void Guard::end_script(const std::string& what_keeper_did) {
                               what_keeper_did + "; ending " + script_.in_words());
   bool stuck_said = false;
   for (Deadline at = now; !script_.finished(at); at = Clock::now()) {
-    if (!std::exchange(stuck_said, stuck_said || script_.is_stuck(at)) && stuck_said) {
+    if (!stuck_said && script_.is_stuck(at)) {
+      stuck_said = true;
       util::log(Level::error, script_.why_stuck());
     }
     util::poll({}, script_.next_deadline(at));

@@ -25,11 +25,12 @@ class LeaseEnd {
   std::atomic<Deadline::rep> instant_{kNever.time_since_epoch().count()};
 };
 
-/// What `acquire` hands out of a lock, besides the end of its lease.
+/// What `acquire` hands out of a lock, besides the end of its lease.  Not initialised: a run does
+/// not touch these pages.
 struct GrantOnPage {
-  std::array<char, 65> token{};  // a text that ends with a 0
-  std::uint64_t fence = 0;       // 0: there is none
-  unsigned slot = 0;             // 0: there is none
+  std::array<char, 65> token;  // a text that ends with a 0
+  std::uint64_t fence;         // 0: there is none
+  unsigned slot;               // 0: there is none
 };
 
 /// What becomes of a grant of `acquire`: the front hands it out, or the keeper takes it back, and

@@ -32,19 +32,7 @@ int run_pair(const PairSpec& pair) {
   if (pipe2(pipe_ends.data(), O_CLOEXEC) != 0) return cannot_start("pipe");
   Fd life_of_supervisor(pipe_ends[0]);
   Fd held_by_supervisor(pipe_ends[1]);
-  const RunContext context{.entry = pair.entry,
-                           .target = pair.target,
-                           .spec = pair.spec,
-                           .inherited = pair.inherited,
-                           .status_file = pair.status_file,
-                           .page = *link->page,
-                           .tree = tree,
-                           .owner = pair.owner,
-                           .front = getpid(),
-                           .started = pair.started,
-                           .held_by_supervisor = held_by_supervisor,
-                           .lives_until = pair.lives_until,
-                           .hand_out = pair.hand_out};
+  const RunContext context{pair, *link->page, tree, getpid(), held_by_supervisor};
   const pid_t supervisor = fork();
   if (supervisor < 0) return cannot_start("fork");
   if (supervisor == 0) {

@@ -13,21 +13,30 @@
 
 namespace dlock {
 
-struct RunContext {
+struct RunContext;
+
+/// What a command that waits for locks asks for.
+struct PairSpec {
   const BackendEntry& entry;
   const Target& target;
   const RunSpec& spec;
-  Inherited& inherited;
   const StatusFile& status_file;
-  SharedPage& page;
-  ProcessTree& tree;       // of the process that uses it
-  const Owner& owner;      // what is the same for each lock: whom others are shown
-  pid_t front = 0;         // the process that the user started
-  Deadline started;        // when dlock was
-  Fd& held_by_supervisor;  // what else has it keeps the front from seeing the supervisor's end
-  int lives_until = -1;    // readable: whoever waits for this dlock is gone; -1: nobody says
+  Inherited& inherited;
+  Owner owner;           // what is the same for each lock: whom others are shown
+  Deadline started;      // when dlock was
+  int lives_until = -1;  // readable: whoever waits for this dlock is gone; -1: nobody says
   /// Of `acquire`, in the front: hands out what was granted; false: give it back.
   std::function<bool(const SharedPage&)> hand_out = {};
+  /// What the supervisor does; does not return.
+  std::function<void(const RunContext& context, SupervisorEnd link)> supervise;
+};
+
+/// The same, and what both processes have for it.
+struct RunContext : PairSpec {
+  SharedPage& page;
+  ProcessTree& tree;       // of the process that uses it
+  pid_t front;             // the process that the user started
+  Fd& held_by_supervisor;  // what else has it keeps the front from seeing the supervisor's end
 };
 
 }  // namespace dlock
