@@ -30,12 +30,10 @@ SH
 chmod +x script next
 
 keepers() { pgrep -f "^lock keeper$1 for pid $(<script.pid)\$"; }
-start_script() {
-  rm -f ready term end next.ran overlap
-  ./script 2>script.err &
-  script=$!
-  wait_until 30 test -e ready
-  pid[script]=$script
+begin() {
+  rm -f next.ran overlap
+  start_script ./script
+  script=${pid[script]}
 }
 next_runs() {
   "$DLOCK" run -q -k job -- ./next "$1"
@@ -43,7 +41,7 @@ next_runs() {
 }
 
 # Its end ends the lock; what it leaves behind is its own affair.
-start_script
+begin
 assert_held job
 "$DLOCK" show --json job | grep -q "\"pid\": $script"
 "$DLOCK" show --json job | grep -q '"kind": "acquire"'
@@ -57,7 +55,7 @@ kill -KILL "$(<child.pid)"
 
 # Killed, one or the other.
 for which in "" " 2"; do
-  start_script
+  begin
   kill -KILL "$(keepers "$which")"
   next_runs --alone
   ends 9 script
@@ -68,7 +66,7 @@ done
 
 # Stopped, and then the other one is killed: who is stopped wakes up for that.
 for which in "" " 2"; do
-  start_script
+  begin
   kill -STOP "$(keepers "$which")"
   [[ -n $which ]] && which="" || which=" 2"
   kill -KILL "$(keepers "$which")"
@@ -77,7 +75,7 @@ for which in "" " 2"; do
 done
 
 # Stopped: the second one goes on; without the first one the lease ends, where it can.
-start_script
+begin
 kill -STOP "$(keepers " 2")"
 if [[ $backend != file ]]; then
   first=$(keepers "")

@@ -15,28 +15,22 @@ touch ready
 until [[ -e end ]]; do read -rt 0.02 -u 9 || :; done
 SH
 chmod +x script
-start_script() {
-  rm -f ready term end
-  ./script "$@" 2>script.err &
-  pid[script]=$!
-  wait_until 30 test -e ready
-}
 break_lock() { "$DLOCK" force-release -q --yes --reason "disk is full" job; }
 
-start_script
+start_script ./script
 break_lock
 ends 9 script
 [[ -e term ]] || fail "no SIGTERM"
 assert_contains "$(<script.err)" 'lost "job"'
 assert_contains "$(<script.err)" 'disk is full; ending script'
 
-start_script --on-lost kill
+start_script ./script --on-lost kill
 break_lock
 ends 137 script
 [[ ! -e term ]] || fail "SIGTERM came with --on-lost kill"
 
 # It goes on; its end is its own.
-start_script --on-lost ignore
+start_script ./script --on-lost ignore
 break_lock &
 breaking=$!
 wait_until 30 grep -q 'goes on without the lock' script.err

@@ -17,11 +17,8 @@ touch ready
 until [[ -e end ]]; do read -rt 0.02 -u 9 || :; done
 SH
 chmod +x script
-start_script() {
-  rm -f ready term end
-  ./script 2>script.err &
-  pid[script]=$!
-  wait_until 30 test -e ready
+begin() {
+  start_script ./script
   { read -r job; read -r other; } <tokens
 }
 keepers() { pgrep -f "^lock keeper.* for pid ${pid[script]}\$"; }
@@ -33,7 +30,7 @@ run_on() {
 }
 
 # One of two; the other one is held still.
-start_script
+begin
 "$DLOCK" release -q -k job --token "$job"
 assert_free job
 run_on
@@ -50,7 +47,7 @@ ends 0 script
 
 # A dlock that may have no local socket: as on another host, there is none to ask.
 afar() { python3 "$DLOCK_SOURCE/tests/cli/forbid.py" socket:1 EPERM "$@"; }
-start_script
+begin
 afar "$DLOCK" release -q -k job --token "$job"
 assert_free job
 run_on

@@ -97,7 +97,16 @@ start() {
   pid[$name]=$!
 }
 
-# holder NAME ARGUMENTS...: the same, and it has the lock.
+# start_script ./SCRIPT ARGUMENTS...: a script of the test in the background; it is ready when this returns,
+# and has touched ./ready.  It is pid[script], and says what it has to say to script.err.
+start_script() {
+  rm -f ready term end
+  "$@" 2>script.err &
+  pid[script]=$!
+  wait_until 30 test -e ready
+}
+
+# holder NAME ARGUMENTS...: the same as start, and it has the lock.
 holder() {
   start "$@"
   runs "$1"
