@@ -35,10 +35,6 @@ std::optional<Mode> parse_mode(std::string_view name) {
   return std::nullopt;
 }
 
-std::string_view kind_name(Owner::Kind kind) {
-  return kind == Owner::Kind::acquire ? "acquire" : "run";
-}
-
 Error taken_away(std::string_view where, std::string_view key, std::string_view why) {
   const bool in_order = why.starts_with(kGivenBack);
   if (in_order) why.remove_prefix(kGivenBack.size());
@@ -70,6 +66,22 @@ Result<std::uint64_t> Backend::take_numbers(std::string_view, std::uint64_t, Dea
 
 Result<IdWindow> Backend::lease_window(Millis, Deadline) {
   return Error{Errc::unsupported, location() + ": this backend has no snowflake ids"};
+}
+
+Result<void> Lease::complete(const Completion&, Deadline, Cancel) {
+  return Error{Errc::unsupported, "this backend remembers no jobs"};
+}
+
+Result<std::optional<Mark>> Backend::find_mark(const MarkName&, Deadline) { return no_marks(); }
+
+Result<void> Backend::prepare_marks(std::string_view, Deadline) { return no_marks(); }
+
+Result<std::vector<Mark>> Backend::list_marks(std::string_view, Deadline) { return no_marks(); }
+
+Result<bool> Backend::forget_mark(const MarkName&, Deadline) { return no_marks(); }
+
+Error Backend::no_marks() const {
+  return {Errc::unsupported, location() + ": this backend remembers no jobs"};
 }
 
 }  // namespace dlock

@@ -14,7 +14,9 @@
 #include <vector>
 
 #include "core/cancel.hpp"
+#include "core/mark.hpp"
 #include "core/numbers.hpp"
+#include "core/owner.hpp"
 #include "core/result.hpp"
 #include "core/url.hpp"
 #include "util/clock.hpp"
@@ -26,25 +28,6 @@ enum class Mode { exclusive, shared, slots };
 /// "exclusive", "shared", "slots": as written in records, JSON and messages.
 std::string_view mode_name(Mode mode);
 std::optional<Mode> parse_mode(std::string_view name);
-
-/// Who holds or wants a lock, as `dlock show` prints it on another machine.
-struct Owner {
-  /// Which command of dlock took it.  What `acquire` took is given back by its token.
-  enum class Kind { run, acquire };
-
-  std::string id;  // 128 random bits in hex, new for every acquire; see Lease::owner_id()
-  std::string host;
-  std::int64_t pid = 0;  // of the process that the user started; 0: no process keeps the lock
-  std::string user;
-  std::string command;               // argv[0] only: the arguments may hold secrets
-  std::optional<std::string> label;  // --label
-  bool ended = false;                // the command has ended: the lock is kept for --min-hold
-  Kind kind = Kind::run;
-  std::optional<Millis> lease;  // nobody keeps it: for so long it was taken, and is renewed
-};
-
-/// "run", "acquire": as written in records and JSON.
-std::string_view kind_name(Owner::Kind kind);
 
 struct Request {
   std::string key;  // passed check_key(); a backend maps it into its namespace
@@ -186,6 +169,15 @@ class Lease {
   /// see there.  Errc::unreachable if that cannot be told: may be called again, until
   /// valid_until(). Otherwise only destroy afterwards.
   virtual Result<void> release(Deadline deadline, Cancel cancel) = 0;
+
+  /// As release(), of an exclusive lock; and in the same step it is remembered that the job of this
+  /// key is done: whoever gets the lock next finds that by Backend::find_mark(), also if nobody
+  /// hears of the success.  An earlier mark of that name is replaced.  It is remembered either
+  /// under the lock or not at all: after Errc::lost there is no mark by this lease.
+  /// Errc::unreachable if that cannot be told: may be called again, until valid_until(), and
+  /// succeeds if an earlier call has done it.  Other errors say why the service does not remember
+  /// it: the lock is still ours, and to be released.  Not for a lease that resume() has made.
+  virtual Result<void> complete(const Completion& completion, Deadline deadline, Cancel cancel);
 };
 
 /// What a backend can and cannot do, as data: the CLI refuses impossible requests by it, `dlock
@@ -281,6 +273,29 @@ class Backend {
   /// this returns; no two windows of a worker ever overlap.  All clients with the same location and
   /// prefix draw from the same workers.  Errors as those of take_window(); otherwise as above.
   virtual Result<IdWindow> lease_window(Millis length, Deadline deadline);
+
+  // What Lease::complete() has remembered.  Marks are no locks: list() and inspect() do not show
+  // them, and they outlive a restart of the service if its data do.  A mark whose time is over is
+  // as one that is not there, and is removed some time after that.
+
+  /// None if nothing is remembered under this name.  Sees what was completed, or forgotten, before
+  /// it was called, by whomever; and what one call has seen, each later call sees.
+  virtual Result<std::optional<Mark>> find_mark(const MarkName& name, Deadline deadline);
+
+  /// Makes what complete() needs and is missing, as a table or a directory, so that no job is run
+  /// whose end could not be remembered.  Warns if what is remembered may not outlive a restart of
+  /// the service, once.  To be called by who holds the lock.
+  virtual Result<void> prepare_marks(std::string_view key, Deadline deadline);
+
+  /// All marks whose keys start with `prefix`, sorted by name.
+  virtual Result<std::vector<Mark>> list_marks(std::string_view prefix, Deadline deadline);
+
+  /// Forgets one, whoever holds the lock: a job that runs at this time is remembered all the same.
+  /// False: there was none.
+  virtual Result<bool> forget_mark(const MarkName& name, Deadline deadline);
+
+ private:
+  Error no_marks() const;
 };
 
 /// Where a lock service is and how to get in, resolved from flags, environment and config file.

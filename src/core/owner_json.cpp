@@ -59,7 +59,7 @@ Owner owner_from_json(const json& object) {
   owner.command = text_of(object, "command");
   if (object.contains("label")) owner.label = text_of(object, "label");
   owner.ended = object.value("ended", json()) == true;
-  if (text_of(object, "kind") == kind_name(Owner::Kind::acquire)) owner.kind = Owner::Kind::acquire;
+  owner.kind = parse_kind(text_of(object, "kind")).value_or(Owner::Kind::run);
   owner.lease = ttl_of(object, "lease_ms");
   return owner;
 }

@@ -65,6 +65,19 @@ class ShardedBackend final : public Backend {
     return need_one_database();
   }
   Result<IdWindow> lease_window(Millis, Deadline) override { return need_one_database(); }
+  Result<std::optional<Mark>> find_mark(const MarkName& name, Deadline deadline) override {
+    return ask(name.key, deadline, Cancel(),
+               [&](Backend& shard) { return shard.find_mark(name, deadline); });
+  }
+  Result<void> prepare_marks(std::string_view key, Deadline deadline) override {
+    return ask(key, deadline, Cancel(),
+               [&](Backend& shard) { return shard.prepare_marks(key, deadline); });
+  }
+  Result<std::vector<Mark>> list_marks(std::string_view prefix, Deadline deadline) override;
+  Result<bool> forget_mark(const MarkName& name, Deadline deadline) override {
+    return ask(name.key, deadline, Cancel(),
+               [&](Backend& shard) { return shard.forget_mark(name, deadline); });
+  }
 
  private:
   struct Shard {
@@ -182,6 +195,19 @@ Result<std::vector<LockInfo>> ShardedBackend::list(std::string_view prefix, Dead
   if (!all) return all.error();
   if (!all->missing.empty()) return all_of(all->missing);
   return std::move(all->locks);
+}
+
+Result<std::vector<Mark>> ShardedBackend::list_marks(std::string_view prefix, Deadline deadline) {
+  std::vector<Mark> all;
+  for (Shard& shard : shards_) {
+    if (auto ok = open(shard, deadline, Cancel()); !ok) return ok.error();
+    auto found = shard.backend->list_marks(prefix, deadline);
+    if (!found) return found.error();
+    std::move(found->begin(), found->end(), std::back_inserter(all));
+  }
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Mark& one, const Mark& two) { return one.name < two.name; });
+  return all;
 }
 
 }  // namespace

@@ -128,6 +128,16 @@ class FaultyLease final : public Lease {
     return wrapped_->release(deadline, cancel);
   }
 
+  Result<void> complete(const Completion& completion, Deadline deadline, Cancel cancel) override {
+    const auto fault = control_->next("complete");
+    if (fault) {
+      if (auto error = fail(*fault, deadline, cancel)) return *error;
+    }
+    auto done = wrapped_->complete(completion, deadline, cancel);
+    if (fault) return Error{Errc::unreachable, "faulty: late"};
+    return done;
+  }
+
  private:
   std::unique_ptr<Lease> wrapped_;
   std::shared_ptr<Control> control_;
@@ -175,6 +185,24 @@ class FaultyBackend final : public Backend {
     auto lease = wrapped_->resume(lock, holder, ttl, deadline);
     if (!lease) return lease.error();
     return std::make_unique<FaultyLease>(std::move(*lease), control_);
+  }
+
+  Result<std::optional<Mark>> find_mark(const MarkName& name, Deadline deadline) override {
+    if (auto error = fault_of("find_mark", deadline)) return *error;
+    return wrapped_->find_mark(name, deadline);
+  }
+
+  Result<void> prepare_marks(std::string_view key, Deadline deadline) override {
+    if (auto error = fault_of("prepare_marks", deadline)) return *error;
+    return wrapped_->prepare_marks(key, deadline);
+  }
+
+  Result<std::vector<Mark>> list_marks(std::string_view prefix, Deadline deadline) override {
+    return wrapped_->list_marks(prefix, deadline);
+  }
+
+  Result<bool> forget_mark(const MarkName& name, Deadline deadline) override {
+    return wrapped_->forget_mark(name, deadline);
   }
 
  private:

@@ -11,12 +11,13 @@ namespace dlock::test {
 /// `faulty:///path/of/control?wrap=memory:///dev/shm/dir/store`.  Before each call the control file
 /// is read; a line is
 ///     CALL FAULT [DURATION] [COUNT]
-/// CALL: open acquire renew release list inspect force_release.  FAULT:
+/// CALL: open acquire renew release complete list inspect force_release find_mark prepare_marks.
+/// FAULT:
 ///     unreachable denied lost    fails so, without asking the wrapped backend
 ///     hang                       until the deadline (unreachable) or Cancel (cancelled)
 ///     ignore-deadline DURATION   blocks for that long, whatever the deadline, then is unreachable
 ///     late                       asks, and returns the answer once the old valid_until has passed
-///                                (of a grant: its own)
+///                                (of a grant: its own); of complete: loses it (unreachable)
 /// COUNT: for the first so many calls of this backend only.  No file, no faults.  Each call adds a
 /// line `CALL MILLISECONDS` (CLOCK_BOOTTIME) to `<control>.log`.
 BackendEntry faulty_entry();

@@ -156,6 +156,15 @@ LockInfo info_of(const std::string& key, const json& lock) {
   return info;
 }
 
+std::optional<Mark> mark_of(const MarkName& name, const json& entry) {
+  const Millis left = remaining(instant(entry["expires"]));
+  auto record = parse_mark(entry["record"].get<std::string>());
+  if (left <= Millis{0} || !record) return std::nullopt;
+  return Mark{
+      name, std::move(record->owner), record->fence, record->done_at, millis_since(entry["done"]),
+      left};
+}
+
 Error unreachable(const std::string& path) {
   return {Errc::unreachable, "memory " + path + ": " + std::strerror(errno)};
 }
@@ -220,6 +229,22 @@ class MemoryLease final : public Lease {
     if (!Transaction::erase(holders, [&](const json& h) { return h["id"] == request_.owner.id; })) {
       return lost(transaction);
     }
+    transaction.save();
+    return {};
+  }
+
+  Result<void> complete(const Completion& completion, Deadline, Cancel) override {
+    Transaction transaction(path_);
+    if (!transaction.ok()) return unreachable(path_);
+    json& holders = transaction.lock(request_.key)["holders"];
+    if (!Transaction::erase(holders, [&](const json& h) { return h["id"] == request_.owner.id; })) {
+      return lost(transaction);
+    }
+    const std::int64_t now = now_ns();
+    transaction.state["marks"][request_.key][completion.period] = {
+        {"record", format_mark(request_.owner, fence_, completion.remember)},
+        {"done", now},
+        {"expires", now + std::chrono::nanoseconds(completion.remember).count()}};
     transaction.save();
     return {};
   }
@@ -314,6 +339,40 @@ class MemoryBackend final : public Backend {
     request.owner = holder.owner;
     return std::make_unique<MemoryLease>(path_, std::move(request), holder.fence.value_or(0),
                                          holder.slot.value_or(0), Deadline{});
+  }
+
+  Result<std::optional<Mark>> find_mark(const MarkName& name, Deadline) override {
+    Transaction transaction(path_);
+    if (!transaction.ok()) return unreachable(path_);
+    json& marks = transaction.state["marks"][name.key];
+    if (!marks.contains(name.period)) return std::optional<Mark>();
+    return mark_of(name, marks[name.period]);
+  }
+
+  Result<void> prepare_marks(std::string_view, Deadline) override { return {}; }
+
+  Result<std::vector<Mark>> list_marks(std::string_view prefix, Deadline) override {
+    Transaction transaction(path_);
+    if (!transaction.ok()) return unreachable(path_);
+    std::vector<Mark> out;
+    for (const auto& [key, marks] : transaction.state["marks"].items()) {
+      if (!key.starts_with(prefix)) continue;
+      for (const auto& [period, entry] : marks.items()) {
+        if (auto mark = mark_of({key, period}, entry)) out.push_back(std::move(*mark));
+      }
+    }
+    return out;
+  }
+
+  Result<bool> forget_mark(const MarkName& name, Deadline) override {
+    Transaction transaction(path_);
+    if (!transaction.ok()) return unreachable(path_);
+    json& marks = transaction.state["marks"][name.key];
+    const bool was = marks.contains(name.period) && mark_of(name, marks[name.period]);
+    if (!was) return false;
+    marks.erase(name.period);
+    transaction.save();
+    return true;
   }
 
  private:

@@ -1,0 +1,54 @@
+// What `dlock once` remembers: that the job of a key is done.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/owner.hpp"
+#include "util/clock.hpp"
+
+namespace dlock {
+
+/// Marks of one key and different periods have nothing to do with each other.
+struct MarkName {
+  std::string key;     // of the lock under which it was done; passed check_key()
+  std::string period;  // in which it is done once, as "2026-11-22": at most kMaxPeriodLength
+                       // letters, digits and '-'; "" where it is done once for all
+  auto operator<=>(const MarkName&) const = default;
+};
+
+inline constexpr std::size_t kMaxPeriodLength = 16;
+
+/// What Lease::complete() is to remember, and for how long.
+struct Completion {
+  std::string period;  // of the MarkName; its key is that of the lock
+  Millis remember{0};  // 1 or more
+};
+
+struct Mark {
+  MarkName name;
+  Owner owner;                         // who has done it
+  std::optional<std::uint64_t> fence;  // of the grant under which it was done
+  std::string done_at;                 // RFC 3339 in UTC, by the clock of who has done it
+  Millis age{0};                       // by the service's own reckoning, as what follows
+  Millis left{0};                      // until it is forgotten
+};
+
+/// What a service keeps of a mark, where it is no more than that: one JSON object of at most
+/// kLongestMark bytes.  It does not say when the mark ends, unless `remember` is all that is known.
+std::string format_mark(const Owner& owner, std::optional<std::uint64_t> fence, Millis remember);
+inline constexpr std::size_t kLongestMark = 8'000;
+
+struct MarkRecord {
+  Owner owner;
+  std::optional<std::uint64_t> fence;
+  std::string done_at;
+  Millis remember{0};
+};
+/// None for anything that format_mark() did not write.
+std::optional<MarkRecord> parse_mark(std::string_view text);
+
+}  // namespace dlock
