@@ -22,8 +22,8 @@ using util::Level;
 
 int dispatch(std::span<char* const> arguments, std::span<const BackendEntry> backends) {
   const Invocation invocation = parse(arguments);
-  // What wraps a command leaves that world to it as it is.
-  if (!invocation.command->wraps) util::occupy_standard_descriptors();
+  // Who runs a command leaves the world to it as it is.
+  if (invocation.wrapped.empty()) util::occupy_standard_descriptors();
   if (invocation.has("help")) return write_stdout(short_help(*invocation.command));
   return invocation.command->execute(invocation, backends);
 }

@@ -4,9 +4,12 @@
 
 #include <string>
 
+#include "cli/layers.hpp"
 #include "cli/lock_service.hpp"
+#include "cli/mark_columns.hpp"
 #include "cli/print_json.hpp"
 #include "cli/print_text.hpp"
+#include "cli/values.hpp"
 #include "util/log.hpp"
 #include "util/text.hpp"
 
@@ -33,25 +36,51 @@ int print_as_text(const LockService& service, const std::vector<LockInfo>& locks
   return write_stdout(print_text(table, terminal_width(STDOUT_FILENO)));
 }
 
+std::string that_begin_with(const std::string& prefix) {
+  return prefix.empty() ? "" : " that begin with " + util::in_quotes(prefix);
+}
+
 int print(const LockService& service, const Backend& backend, const Listing& found,
           const std::string& prefix) {
   if (service.json()) return print_as_json(service, backend, found);
   if (!found.locks.empty()) return print_as_text(service, found.locks);
   if (!found.missing.empty()) return 0;
   // Whoever asked the wrong place should see which it was.
-  util::log(util::Level::note,
-            "no locks" + (prefix.empty() ? "" : " that begin with " + util::in_quotes(prefix)) +
-                (service.older_than() ? " as old as that" : "") + " in " + backend.location());
+  util::log(util::Level::note, "no locks" + that_begin_with(prefix) +
+                                   (service.older_than() ? " as old as that" : "") + " in " +
+                                   backend.location());
   return 0;
+}
+
+int list_done(const LockService& service, Backend& backend, const std::string& prefix) {
+  auto found = backend.list_marks(prefix, kNever);
+  if (!found) return report(found.error());
+  std::vector<Mark>& marks = found.value();
+  if (const auto age = service.older_than()) {
+    std::erase_if(marks, [&](const Mark& mark) { return mark.age <= *age; });
+  }
+  if (service.json()) {
+    return write_stdout(
+        print_json(Object{{{"backend", backend.location()}, {"done", {}, mark_objects(marks)}}}));
+  }
+  if (marks.empty()) {
+    util::log(util::Level::note, "no keys" + that_begin_with(prefix) +
+                                     " are remembered as done in " + backend.location());
+    return 0;
+  }
+  return write_stdout(
+      print_text(mark_table(MarksOf::all_keys, marks), terminal_width(STDOUT_FILENO)));
 }
 
 }  // namespace
 
 int cmd_list(const Invocation& invocation, std::span<const BackendEntry> backends) {
   const LockService service(invocation, backends);
+  const Setting* done = effective(service.settings(), flag("done"));
   const std::string prefix = invocation.operands.empty() ? "" : invocation.operands.front();
   const auto backend = service.open();
   if (!backend) return report(backend.error());
+  if (done != nullptr) return list_done(service, *backend.value(), prefix);
   auto found = backend.value()->list_reachable(prefix, kNever);
   if (!found) return report(found.error());
   if (const auto age = service.older_than()) {

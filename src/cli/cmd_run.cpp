@@ -22,8 +22,8 @@ void take_hold(const Settings& settings, RunSpec& spec) {
 
 }  // namespace
 
-RunPlan plan_run(const Invocation& invocation, std::span<const BackendEntry> backends) {
-  Settings settings;
+RunPlan plan_run(const Invocation& invocation, std::span<const BackendEntry> backends,
+                 Settings& settings) {
   RunPlan plan = plan_locks(invocation, backends, settings);
   RunSpec& spec = plan.spec;
   spec.argv = invocation.wrapped;
@@ -42,7 +42,8 @@ RunPlan plan_run(const Invocation& invocation, std::span<const BackendEntry> bac
 }
 
 int cmd_run(const Invocation& invocation, std::span<const BackendEntry> backends) {
-  const RunPlan plan = plan_run(invocation, backends);
+  Settings settings;
+  const RunPlan plan = plan_run(invocation, backends, settings);
   return run(*plan.entry, plan.target, plan.spec);
 }
 

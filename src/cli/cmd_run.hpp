@@ -9,9 +9,10 @@
 
 namespace dlock::cli {
 
-/// Reads environment and config file, checks everything that can be checked before anything is
-/// started, and sets the log.  Throws Refusal.
-RunPlan plan_run(const Invocation& invocation, std::span<const BackendEntry> backends);
+/// Reads environment and config file into `settings`, checks everything that can be checked before
+/// anything is started, and sets the log.  Throws Refusal.
+RunPlan plan_run(const Invocation& invocation, std::span<const BackendEntry> backends,
+                 Settings& settings);
 
 int cmd_run(const Invocation& invocation, std::span<const BackendEntry> backends);
 

@@ -12,6 +12,7 @@
 #include "cli/cmd_help.hpp"
 #include "cli/cmd_id.hpp"
 #include "cli/cmd_list.hpp"
+#include "cli/cmd_once.hpp"
 #include "cli/cmd_release.hpp"
 #include "cli/cmd_renew.hpp"
 #include "cli/cmd_run.hpp"
@@ -48,6 +49,32 @@ constexpr std::array kCommands{
             "ended.",
         .wraps = true,
         .execute = cmd_run},
+    Command{
+        .id = kOnce,
+        .name = "once",
+        .synopsis =
+            "[OPTION]... --key KEY --remember DURATION|--every 1h|1d|1w -- COMMAND [ARG]...",
+        .brief = "run a command that is to be done once for all machines",
+        .text =
+            "Runs COMMAND under the lock KEY, as dlock run does. If COMMAND exits with status 0, "
+            "the backend remembers that KEY is done, for the DURATION of --remember, or for this "
+            "hour, day or week. Whoever comes later with the same KEY does not run COMMAND: dlock "
+            "says when and by whom it was done, and exits with status 0.\n"
+            "\n"
+            "Whoever comes while COMMAND runs waits for it, unless --wait or --nonblock says "
+            "otherwise. If COMMAND fails, is killed, loses the lock or is ended by --max-hold, it "
+            "is not done, and the next who waits or comes runs it.\n"
+            "\n"
+            "A COMMAND that is killed after it has had its effect runs again, so it must be able "
+            "to stand that. It can store $DLOCK_ONCE, which is KEY, or KEY@PERIOD with --every, as "
+            "a unique key in its own database. See DOING A JOB ONCE in the man page.\n"
+            "\n"
+            "The lock is exclusive, and it must not be held by a dlock run around this one. Exit "
+            "status: as that of dlock run; 69 also if COMMAND succeeded and the backend could not "
+            "remember it.",
+        .wraps = true,
+        .alone = "reset",
+        .execute = cmd_once},
     Command{
         .id = kAcquire,
         .name = "acquire",

@@ -26,6 +26,7 @@ enum CommandId : unsigned {
   kAcquire = 1U << 10,
   kRenew = 1U << 11,
   kRelease = 1U << 12,
+  kOnce = 1U << 13,
 };
 inline constexpr unsigned kEveryCommand = ~0U;
 
@@ -37,8 +38,9 @@ struct Command {
   std::string_view text;  // sentences that a stranger understands; a blank line parts paragraphs
   std::string_view operands;  // what the operands are, one word each; a choice of words: "a|b"
   std::size_t fewest_operands = 0;
-  bool wraps = false;   // takes a command of the user's behind "--"
-  bool hidden = false;  // for our own scripts: not shown anywhere
+  bool wraps = false;           // takes a command of the user's behind "--"
+  std::string_view alone = {};  // the flag with which it takes none
+  bool hidden = false;          // for our own scripts: not shown anywhere
   /// Does it; returns the exit status.  Throws Refusal.
   int (*execute)(const Invocation& invocation, std::span<const BackendEntry> backends) = nullptr;
 

@@ -5,7 +5,8 @@
 namespace dlock::cli {
 namespace {
 
-constexpr unsigned kWithLock = kRun | kAcquire;
+constexpr unsigned kWithCommand = kRun | kOnce;
+constexpr unsigned kWithLock = kWithCommand | kAcquire;
 constexpr unsigned kWithToken = kRenew | kRelease;
 constexpr unsigned kLooking = kList | kShow;
 constexpr unsigned kWithBackend = kWithLock | kWithToken | kLooking | kForceRelease | kId;
@@ -68,7 +69,7 @@ constexpr std::array kFlags{
     Flag{.name = "shared",
          .kind = ValueKind::boolean,
          .group = Group::lock,
-         .commands = kWithLock,
+         .commands = kRun | kAcquire,
          .rival = "slots",
          .brief = "share the lock with other --shared holders (a read lock)",
          .text = "Any number of holders can share the lock. A holder without --shared excludes all "
@@ -78,7 +79,7 @@ constexpr std::array kFlags{
         .kind = ValueKind::number,
         .value = "N",
         .group = Group::lock,
-        .commands = kWithLock,
+        .commands = kRun | kAcquire,
         .rival = "shared",
         .range = {1, 1'024, "from 1 to 1024"},
         .brief = "let up to N hold the lock at once (a semaphore)",
@@ -119,7 +120,7 @@ constexpr std::array kFlags{
          .kind = ValueKind::number,
          .value = "N",
          .group = Group::run,
-         .commands = kRun,
+         .commands = kWithCommand,
          .range = {0, 255, "from 0 to 255"},
          .fallback = "75",
          .brief = "exit with N instead of 75 if the lock is held",
@@ -127,7 +128,7 @@ constexpr std::array kFlags{
     Flag{.name = "leftovers",
          .value = "WHAT",
          .group = Group::run,
-         .commands = kRun,
+         .commands = kWithCommand,
          .choices = {"ignore", "wait", "kill"},
          .fallback = "ignore",
          .brief = "what to do with processes that the command leaves behind",
@@ -140,7 +141,7 @@ constexpr std::array kFlags{
          .kind = ValueKind::duration,
          .value = "DURATION",
          .group = Group::run,
-         .commands = kRun,
+         .commands = kWithCommand,
          .brief = "end the command if it runs longer than this",
          .text = "dlock sends SIGTERM, and SIGKILL after --kill-after, releases the lock, and "
                  "exits with status 124, as timeout(1) does. 0 means no limit."},
@@ -159,7 +160,7 @@ constexpr std::array kFlags{
     Flag{.name = "status-file",
          .value = "FILE",
          .group = Group::run,
-         .commands = kRun,
+         .commands = kWithCommand,
          .variable = false,
          .config = false,
          .completes = Completes::files,
@@ -167,6 +168,55 @@ constexpr std::array kFlags{
          .brief = "write the outcome to FILE as JSON",
          .text = "A script can then tell dlock's own status 75 from that of a command that exits "
                  "with 75. dlock replaces FILE in one step, at the end."},
+
+    Flag{.name = "remember",
+         .kind = ValueKind::duration,
+         .value = "DURATION",
+         .group = Group::once,
+         .commands = kOnce,
+         .variable = false,
+         .config = false,
+         .rival = "every",
+         .range = {1'000, 3'650 * 24 * kHoursMs, "from 1s to 3650d"},
+         .section = "DOING A JOB ONCE",
+         .brief = "remember for so long that the job is done",
+         .text = "Counted from the end of COMMAND. For a KEY that names one job, as "
+                 "import-2026-11-22."},
+    Flag{.name = "every",
+         .value = "PERIOD",
+         .group = Group::once,
+         .commands = kOnce,
+         .variable = false,
+         .config = false,
+         .rival = "remember",
+         .choices = {"1h", "1d", "1w"},
+         .section = "DOING A JOB ONCE",
+         .brief = "do the job once in each hour, day or week",
+         .text = "Hours, days and weeks are those of UTC, and weeks begin on Monday. dlock takes "
+                 "the period from the clock of this machine when it starts, however long it waits "
+                 "then. It is remembered for a week longer than the period lasts."},
+    Flag{.name = "done-exit-code",
+         .kind = ValueKind::number,
+         .value = "N",
+         .group = Group::once,
+         .commands = kOnce,
+         .variable = false,
+         .config = false,
+         .range = {0, 255, "from 0 to 255"},
+         .fallback = "0",
+         .brief = "exit with N if the job was done before",
+         .text = "N is from 0 to 255."},
+    Flag{.name = "reset",
+         .kind = ValueKind::boolean,
+         .group = Group::once,
+         .commands = kOnce,
+         .variable = false,
+         .config = false,
+         .section = "DOING A JOB ONCE",
+         .brief = "forget that the job is done; without COMMAND",
+         .text = "With --every, that of the present period is forgotten; with --remember, that "
+                 "without a period; with neither, all of KEY. A COMMAND that runs at this time is "
+                 "remembered all the same. Exits with status 1 if there was nothing to forget."},
 
     Flag{.name = "while",
          .kind = ValueKind::number,
@@ -235,6 +285,17 @@ constexpr std::array kFlags{
          .brief = "print these columns, separated by commas",
          .text = "The table has a line for each holder. With --json, the objects have only these "
                  "fields. An unknown name is refused with a list of the columns."},
+    Flag{.name = "done",
+         .kind = ValueKind::boolean,
+         .group = Group::look,
+         .commands = kList,
+         .variable = false,
+         .config = false,
+         .rival = "output",
+         .section = "DOING A JOB ONCE",
+         .brief = "list what dlock once remembers instead of locks",
+         .text = "The table has a line for each key, or for each of its periods, that is "
+                 "remembered as done. Not together with --output."},
     Flag{.name = "older-than",
          .kind = ValueKind::duration,
          .value = "DURATION",
@@ -514,6 +575,8 @@ std::string_view heading(Group group) {
       return "Lock options";
     case Group::run:
       return "Run options";
+    case Group::once:
+      return "Options of once";
     case Group::grant:
       return "Options of acquire, renew and release";
     case Group::look:

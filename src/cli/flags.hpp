@@ -14,9 +14,9 @@
 
 namespace dlock::cli {
 
-enum class Group { lock, run, grant, look, id, backends, common };
-inline constexpr std::array kGroups{Group::lock, Group::run,      Group::grant, Group::look,
-                                    Group::id,   Group::backends, Group::common};
+enum class Group { lock, run, once, grant, look, id, backends, common };
+inline constexpr std::array kGroups{Group::lock, Group::run, Group::once,     Group::grant,
+                                    Group::look, Group::id,  Group::backends, Group::common};
 
 /// What may complete a value in a shell, where it is not a choice.
 enum class Completes { nothing, files, backends };

@@ -72,11 +72,16 @@ void check_values(const ConfigFile& config) {
 
 }  // namespace
 
-std::optional<ConfigFile> load_config(const Settings& settings) {
+std::optional<ConfigFile> load_config(const Settings& settings, const Command& command) {
   if (const Setting* named = settings.find("config")) to_text(*named);
   auto file = find_config(settings);
   if (!file) refuse_config(file.error().message);
-  if (*file) check_values(**file);
+  if (!*file) return std::nullopt;
+  check_values(**file);
+  std::erase_if((*file)->entries, [&](const ConfigEntry& entry) {
+    const Flag* flag = find_config_key(entry.key);
+    return flag != nullptr && (flag->commands & command.id) == 0;
+  });
   return std::move(*file);
 }
 

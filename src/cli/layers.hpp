@@ -18,8 +18,9 @@ Settings given_settings(const Invocation& invocation);
 /// is no file.  Errc::invalid for one that is bad, and for a named one that is missing.
 Result<std::optional<ConfigFile>> find_config(const Settings& settings);
 
-/// find_config(), and refuses what it does not like.
-std::optional<ConfigFile> load_config(const Settings& settings);
+/// find_config(), and refuses what it does not like.  Without the entries that are flags of other
+/// commands only.
+std::optional<ConfigFile> load_config(const Settings& settings, const Command& command);
 
 /// Adds what stands in `profile`, or at the top level if that is empty.
 void add_config(Settings& settings, const ConfigFile& config, std::string_view profile);

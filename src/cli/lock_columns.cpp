@@ -146,7 +146,7 @@ constexpr std::array kColumns{
                {.heading = "KIND",
                 .field = "kind",
                 .cell = kind,
-                .brief = "which command of dlock took it: run or acquire"}},
+                .brief = "which command of dlock took it: run, once or acquire"}},
     LockColumn{kOfOwner,
                {.heading = "HOST",
                 .field = "host",

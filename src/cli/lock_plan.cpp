@@ -88,7 +88,7 @@ RunPlan plan_locks(const Invocation& invocation, std::span<const BackendEntry> b
   set_log_from(settings);  // for what may be wrong with the config file
   RunPlan plan;
   plan.spec.keys = take_keys(settings, *invocation.command);
-  const auto config = load_config(settings);
+  const auto config = load_config(settings, *invocation.command);
   Selection selection = select_backend(settings, config, backends);
   plan.entry = selection.entry;
   plan.target = std::move(selection.target);

@@ -19,7 +19,7 @@ namespace dlock::cli {
 LockService::LockService(const Invocation& invocation, std::span<const BackendEntry> backends)
     : settings_(given_settings(invocation)) {
   set_log_from(settings_);
-  const auto config = load_config(settings_);
+  const auto config = load_config(settings_, *invocation.command);
   selection_ = select_backend(settings_, config, backends);
   json_ = effective(settings_, flag("json")) != nullptr;
   if (const Setting* output = settings_.find("output")) columns_ = chosen_columns(*output);

@@ -179,6 +179,11 @@ Invocation parse(std::span<char* const> arguments) {
   }
   if (invocation.has("help")) return invocation;
   take_operands(app.remaining(), has_mark, invocation);
+  if (!command.alone.empty() && invocation.has(command.alone)) {
+    if (!has_mark) return invocation;
+    refuse_usage("--" + std::string(command.alone) + " runs nothing: leave \"-- COMMAND\" out" +
+                 see_help(command));
+  }
   if (!command.wraps && has_mark) take_all_as_operands(invocation);
   if (invocation.operands.size() < command.fewest_operands) {
     refuse_usage("dlock " + std::string(command.name) + " needs " + std::string(command.operands));

@@ -138,11 +138,13 @@ Result<Claimed> find_claimed(Backend& backend, const Claim& claim, Deadline dead
                      who_has(lock.value(), backend)};
   }
   if (holder->foreign || holder->owner.kind != Owner::Kind::acquire) {
-    return Error{Errc::busy, "the token of " + key + " is that of " +
-                                 (holder->foreign ? "another program, "
-                                                  : "a dlock run, which renews and releases "
-                                                    "the lock itself: ") +
-                                 holder_in_words(*holder)};
+    return Error{Errc::busy,
+                 "the token of " + key + " is that of " +
+                     (holder->foreign ? std::string("another program, ")
+                                      : "a dlock " + std::string(kind_name(holder->owner.kind)) +
+                                            ", which renews and releases "
+                                            "the lock itself: ") +
+                     holder_in_words(*holder)};
   }
   LockInfo::Holder found = *holder;
   return Claimed{std::move(lock.value()), std::move(found)};

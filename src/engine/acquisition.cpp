@@ -4,6 +4,9 @@
 // Loss while waiting.  The keepers tell of it (LeaseKeeper::lost_fd), which ends the wait.  A lease
 //   that silently runs out, because its server does not answer, is seen when all others are there,
 //   at the latest: look() goes by the clock.
+// Once.  Whether the job is done is asked twice.  The first time, before the lock is asked for, so
+//   that most who come later cost the service one request.  The second time under the lock, and
+//   that answer counts: nobody else can complete the job until the lock is given up.
 
 #include "engine/acquisition.hpp"
 
@@ -185,6 +188,11 @@ Result<std::unique_ptr<HeldLock>> Acquisition::get(std::size_t key, Cancel cance
   wait.holds = key != order_.front();
   wait.once = !util::log_shows(Level::note);
   blocker_.reset();
+  if (spec_.once) {
+    if (auto ok = look_if_done(backend, wait); !ok) return ok.error();
+    if (done_) return std::unique_ptr<HeldLock>();
+    wait.reached = reached_[key] = true;
+  }
   auto borrowed = borrow_lease(backend, request, wait, context_.target.connect_timeout);
   if (!borrowed) return borrowed.error();
   if (*borrowed && context_.owner.kind == Owner::Kind::acquire) {
@@ -192,10 +200,39 @@ Result<std::unique_ptr<HeldLock>> Acquisition::get(std::size_t key, Cancel cance
                                      " is held by the dlock run around this script: leave acquire "
                                      "out, which would wait for ever, or take another key"};
   }
+  if (*borrowed && spec_.once) {
+    return Error{Errc::conflict, in_quotes(spec_.keys[key]) +
+                                     " is held by the dlock run around this dlock once, which "
+                                     "needs the lock for itself; take another key"};
+  }
   if (*borrowed) return take(key, std::move(*borrowed), true);
   auto lease = backend.acquire(request, wait);
   if (!lease) return lease.error();
   return take(key, std::move(*lease), false);
+}
+
+Result<void> Acquisition::look_if_done(Backend& backend, const Wait& wait) {
+  const MarkName name{spec_.keys.front(), spec_.once->completion.period};
+  Patience patience(wait, context_.target.connect_timeout, name.key);
+  for (;;) {
+    auto found = backend.find_mark(name, patience.call_until());
+    if (found) {
+      done_ = std::move(*found);
+      return {};
+    }
+    if (const auto again = patience.pause(found.error()); !again) return again.error();
+  }
+}
+
+Result<void> Acquisition::look_under_lock() {
+  Backend& backend = *backends_.front();
+  const Deadline deadline = after(Clock::now(), context_.target.connect_timeout);
+  const MarkName name{spec_.keys.front(), spec_.once->completion.period};
+  auto found = backend.find_mark(name, deadline);
+  if (!found) return found.error();
+  done_ = std::move(*found);
+  if (done_) return {};
+  return backend.prepare_marks(name.key, deadline);
 }
 
 // One after the other.  `stop`: readable when the link is, or when one that is held is lost.
@@ -205,6 +242,7 @@ Result<void> Acquisition::get_all(HeldLocks& held, const Fd& stop) {
     wanted_ = key;
     auto lock = get(key, Cancel(stop ? stop.get() : link_.fd()));
     if (!lock) return lock.error();
+    if (done_) return {};
     held.add(std::move(*lock));
     if (key == order_.back()) return {};
     if (auto why = held.all().back()->keep()) return *why;
@@ -224,12 +262,25 @@ Result<HeldLocks> Acquisition::run() {
       if (!add_to(stop, link_.fd())) return cannot_watch();
     }
     auto got = get_all(held, stop);
+    bool was_in_doubt = false;  // whether the job is done
+    if (got && spec_.once && !done_) {
+      if (const auto why = held.all().front()->keep()) {
+        got = *why;
+      } else {
+        got = look_under_lock();
+        was_in_doubt = !got && got.error().code == Errc::unreachable;
+      }
+    }
+    if (done_) {
+      (void)held.release(Cancel(link_.fd()));
+      return HeldLocks();
+    }
     if (got && order_.size() == 1) return held;
     const auto losses = held.look(Clock::now());
     if (got && losses.empty()) return held;
     const bool is_stopped = util::wait_readable(link_.fd(), Deadline{});
     const bool was_lost = !losses.empty() && (got || got.error().code == Errc::cancelled);
-    const bool again = was_lost && !is_stopped && !time_is_up();
+    const bool again = (was_lost || was_in_doubt) && !is_stopped && !time_is_up();
     const Error why = is_stopped ? Error{Errc::cancelled, "stopped"}
                       : was_lost ? lost_while_waiting(losses.front(), again)
                                  : explain(got.error());

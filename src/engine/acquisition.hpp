@@ -18,8 +18,11 @@ class Acquisition {
   Acquisition(const RunContext& context, SupervisorEnd& link);
 
   /// Waits, by RunSpec::wait for all together, until every key is ours.  Errc::cancelled when the
-  /// link is readable.  On failure nothing is held.
+  /// link is readable.  On failure nothing is held, nor if done().
   Result<HeldLocks> run();
+
+  /// With RunSpec::once: the job was done before, by whom and when.
+  const std::optional<Mark>& done() const { return done_; }
 
   /// From SIGTERM to SIGKILL: what was asked for, or less if a lease is too short for that.
   Millis kill_after() const { return kill_after_.value_or(context_.spec.kill_after); }
@@ -37,6 +40,8 @@ class Acquisition {
   Request request_for(const std::string& key) const;
   std::optional<Error> adapt_to(std::size_t key, Millis ttl, bool borrowed);
   Result<void> get_all(HeldLocks& held, const Fd& stop);
+  Result<void> look_if_done(Backend& backend, const Wait& wait);
+  Result<void> look_under_lock();
   bool time_is_up() const;
   void tell_blocked(std::size_t key, const LockInfo& info);
   Error explain(Error error) const;
@@ -52,6 +57,7 @@ class Acquisition {
   std::vector<std::unique_ptr<Backend>> backends_;
   std::vector<bool> reached_;  // the service has answered a request for this key
   std::optional<Millis> kill_after_;
+  std::optional<Mark> done_;
 
   std::optional<ToFront> blocker_;  // the last message about who holds the key
   Deadline blocker_seen_ = kNever;

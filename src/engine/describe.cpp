@@ -53,6 +53,12 @@ std::string held_in_words(const std::string& holder, std::optional<Millis> held,
   return out;
 }
 
+std::string done_in_words(const Mark& mark) {
+  return util::in_quotes(mark.name.key) +
+         (mark.name.period.empty() ? "" : " of " + mark.name.period) + " was done " +
+         util::format_duration(mark.age) + " ago by " + holder_in_words({.owner = mark.owner});
+}
+
 std::optional<unsigned> count_waiters(const LockInfo& info) {
   if (info.waiter_count) return info.waiter_count;
   if (!info.waiters) return std::nullopt;

@@ -89,22 +89,32 @@ std::unique_ptr<Lease> HeldLock::take_lease(Deadline until) {
   return keeper_ ? keeper_->stop(until) : std::move(lease_);
 }
 
+// To give the lock up: nobody counts on it from here on, so whoever watches its end is not to act
+// on it.
+std::unique_ptr<Lease> HeldLock::take_last(Deadline until) {
+  end_.set(kNever);
+  const Deadline now = Clock::now();
+  auto lease = take_lease(std::max(std::min(until, after(now, kSoon)), after(now, kStops)));
+  end_.set(kNever);  // after a last renewal
+  return lease;
+}
+
+// The record of a lock that ends with its connection is to be removed, and one that is kept by this
+// machine is free only when it is released.
+bool HeldLock::is_kept_after_loss() const {
+  return spec_.ends_on == Traits::EndsOn::disconnect ||
+         spec_.ends_on == Traits::EndsOn::process_exit;
+}
+
 Result<void> HeldLock::release(Cancel impatience, Deadline latest) {
-  // Also after a loss: the record of a lock that ends with its connection is to be removed, and one
-  // that is kept by this machine is free only then.
-  const bool after_loss = loss_ && (spec_.ends_on == Traits::EndsOn::disconnect ||
-                                    spec_.ends_on == Traits::EndsOn::process_exit);
+  const bool after_loss = loss_ && is_kept_after_loss();
   const Deadline lease_end = end_.get();
   const Deadline now = Clock::now();
   const Deadline soon = after(now, kSoon);
   const Deadline until = std::min(latest, after_loss || may_last_ ? soon
                                           : lease_end == kNever ? after(now, spec_.network_timeout)
                                                                 : lease_end);
-  // Nobody counts on it from here on: whoever watches its end is not to act on it.
-  end_.set(kNever);
-  const std::unique_ptr<Lease> lease =
-      take_lease(std::max(std::min(until, soon), after(now, kStops)));
-  end_.set(kNever);  // after a last renewal
+  const std::unique_ptr<Lease> lease = take_last(until);
   if (loss_is_certain_ && !after_loss) return {};
   for (bool first = true; lease && Clock::now() < until; first = false) {
     const Cancel cancel = first ? Cancel() : impatience;
@@ -128,6 +138,33 @@ Result<void> HeldLock::release(Cancel impatience, Deadline latest) {
       (left > Millis{0} ? " in " + util::format_duration(left) : std::string());
   if (!loss_) util::log(Level::warning, message);
   return Error{Errc::unreachable, message};
+}
+
+// A service that does not answer is asked until the lease is over.  One that says why it cannot
+// remember it may be able to release it.
+Result<void> HeldLock::complete(const Completion& completion, Cancel impatience) {
+  const Deadline lease_end = end_.get();
+  const Deadline until =
+      lease_end == kNever ? after(Clock::now(), spec_.network_timeout) : lease_end;
+  const std::unique_ptr<Lease> lease = take_last(until);
+  Error why{Errc::unreachable, "the lease ended meanwhile"};
+  for (bool first = true; lease && Clock::now() < until; first = false) {
+    const auto done =
+        lease->complete(completion, answered_by(until), first ? Cancel() : impatience);
+    if (done) return {};
+    if (done.error().code != Errc::cancelled) why = done.error();
+    if (why.code != Errc::unreachable || (!first && impatience.requested())) break;
+    if (first) {
+      util::log(Level::warning,
+                "cannot remember yet that " + in_quotes(spec_.key) + " is done: " + why.message);
+    }
+    util::wait_readable(first ? -1 : impatience.fd(),
+                        std::min(until, after(Clock::now(), kReleaseAgain)));
+  }
+  if (lease && (Clock::now() < until || is_kept_after_loss())) {
+    (void)lease->release(after(Clock::now(), kSoon), impatience);
+  }
+  return why;
 }
 
 Result<void> HeldLock::end_command(Deadline until) {

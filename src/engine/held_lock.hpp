@@ -57,6 +57,10 @@ class HeldLock {
   /// then.
   Result<void> release(Cancel impatience, Deadline latest = kNever);
 
+  /// As release(), and has it remembered that the job is done.  Errc::lost if it is not, since the
+  /// lock was not ours any more; other errors say why it is not, or perhaps not.
+  Result<void> complete(const Completion& completion, Cancel impatience);
+
   /// The command has ended, and the lock is to be kept until `until` (--min-hold).  Ok: it expires
   /// then by itself, and there is nothing more to do.  An error: it is to be kept, and released.
   Result<void> end_command(Deadline until);
@@ -66,7 +70,9 @@ class HeldLock {
   Deadline keeper_starts_at() const;
   Deadline answered_by(Deadline latest) const;
   bool has_news() const;
+  bool is_kept_after_loss() const;
   std::unique_ptr<Lease> take_lease(Deadline until);
+  std::unique_ptr<Lease> take_last(Deadline until);
 
   const Spec spec_;
   const Deadline granted_at_ = Clock::now();

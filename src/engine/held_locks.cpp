@@ -105,6 +105,12 @@ Result<void> HeldLocks::release_one(const std::string& key, Deadline latest) {
   return lock->release(Cancel(), latest);
 }
 
+Result<void> HeldLocks::complete(const Completion& completion, Cancel impatience) {
+  const std::unique_ptr<HeldLock> lock = std::move(locks_.front());
+  locks_.clear();
+  return lock->complete(completion, impatience);
+}
+
 void HeldLocks::release_at(Deadline until) {
   if (Clock::now() < until) {
     const auto errors = at_once([&](HeldLock& lock) { return lock.end_command(until); });

@@ -45,6 +45,9 @@ class HeldLocks {
   /// Releases one of them, which must be held, and forgets it.
   Result<void> release_one(const std::string& key, Deadline latest);
 
+  /// HeldLock::complete() of the only one, and forgets it.
+  Result<void> complete(const Completion& completion, Cancel impatience);
+
   /// The command has ended: keeps all until `until` (--min-hold) and releases them.  Returns at
   /// once if they can be made to expire then by themselves.
   void release_at(Deadline until);

@@ -12,7 +12,7 @@
 namespace dlock {
 
 struct Outcome {
-  std::string_view name;  // of the status file: completed, busy, lost, unreachable, denied,
+  std::string_view name;  // of the status file: completed, done, busy, lost, unreachable, denied,
                           // max-hold, signalled, not-started, error
   int exit_status = 0;
   std::string reason;  // empty: nothing to explain

@@ -22,6 +22,7 @@ int run(const BackendEntry& entry, const Target& target, const RunSpec& spec) {
   }
   Owner owner;
   owner.pid = getpid();
+  if (spec.once) owner.kind = Owner::Kind::once;
   return run_pair({.entry = entry,
                    .target = target,
                    .spec = spec,

@@ -20,6 +20,12 @@ constexpr Millis default_kill_after(Millis ttl) { return std::min(Millis{5'000},
 /// So many locks can a run have.
 inline constexpr std::size_t kMostKeys = 64;
 
+/// `dlock once`: what is remembered if the command succeeds.
+struct OnceSpec {
+  Completion completion;
+  int done_status = 0;  // of dlock, if it is remembered already
+};
+
 /// What `dlock run` was asked for.
 struct RunSpec {
   std::vector<std::string> argv;  // the command: at least one element, passed on byte by byte
@@ -37,7 +43,8 @@ struct RunSpec {
   OnLost on_lost = OnLost::term;
   std::optional<Millis> max_hold;
   Millis min_hold{0};
-  std::string status_file;  // empty: none
+  std::optional<OnceSpec> once;  // then there is one key, in exclusive mode, and no min_hold
+  std::string status_file;       // empty: none
 };
 
 /// Runs the command under the locks and returns dlock's exit status.  To be called from a process

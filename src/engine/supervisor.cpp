@@ -113,6 +113,7 @@ class Supervisor {
   void say_stuck();
   void name_leftovers() const;
   void release(Outcome& outcome);
+  void complete(Outcome& outcome);
   void leave_front();
   [[noreturn]] void stay_behind();
 
@@ -139,6 +140,7 @@ class Supervisor {
 std::optional<Error> Supervisor::acquire() {
   auto held = acquisition_.run();
   if (!held) return held.error();
+  if (acquisition_.done()) return std::nullopt;
   locks_ = std::move(*held);
   granted_at_ = locks_.granted_at();
   margins_.kill_after = acquisition_.kill_after();
@@ -196,6 +198,10 @@ std::vector<std::pair<std::string, std::string>> Supervisor::environment() const
   }
   auto variables = grant_variables(grants);
   variables.emplace_back("DLOCK_SUPERVISORS", lender_.addresses());
+  if (spec_.once) {
+    const std::string& period = spec_.once->completion.period;
+    variables.emplace_back("DLOCK_ONCE", spec_.keys.front() + (period.empty() ? "" : '@' + period));
+  }
   return variables;
 }
 
@@ -267,7 +273,9 @@ void Supervisor::lend() {
 }
 
 bool Supervisor::finished(Deadline now) {
-  if (job_.started()) return job_.finished(now) && (!staying_ || !lender_.has_borrowers());
+  if (job_.started()) {
+    return job_.finished(now) && ((!staying_ && !spec_.once) || !lender_.has_borrowers());
+  }
   return refused_by_ != 0 || loss_ || max_hold_over_ || front_gone_ || failure_ ||
          job_.start_error() != 0;
 }
@@ -354,7 +362,9 @@ Outcome Supervisor::outcome() const {
 
 // What was not said when it happened.
 void Supervisor::report(const Outcome& outcome) const {
-  if (outcome.name == "busy") {
+  if (outcome.name == "done") {
+    util::log(Level::note, outcome.reason);
+  } else if (outcome.name == "busy") {
     util::log(Level::warning, outcome.reason);  // -q: the exit status says it
   } else if (front_gone_) {
     util::log(Level::error, "dlock (pid " + std::to_string(context_.front) + ") was killed" +
@@ -396,7 +406,7 @@ Outcome Supervisor::run_under_lock() {
   out.held = since(granted_at_);
   out.fence = fence;
   if (!job_.stuck().empty()) out.reason += (out.reason.empty() ? "" : "; ") + job_.stuck();
-  if (lender_.fd() >= 0) lend();  // a run may have asked since the last look
+  if (lender_.fd() >= 0 && !spec_.once) lend();  // a run may have asked since the last look
   if (job_.started() && !job_.tree_is_gone()) name_leftovers();
   return out;
 }
@@ -412,6 +422,20 @@ void Supervisor::release(Outcome& outcome) {
     outcome.exit_status = exit_status::kLost;
     outcome.reason = error.message;
   }
+}
+
+// The lock goes in the same step.
+void Supervisor::complete(Outcome& outcome) {
+  lender_ = Lender();
+  const auto done = locks_.complete(spec_.once->completion, Cancel(link_.fd()));
+  if (done) return;
+  const std::string& message = done.error().message;
+  const bool was_lost = done.error().code == Errc::lost;
+  util::log(Level::error, spec_.argv.front() + " succeeded, but it could not be remembered that " +
+                              keys() + " is done, so the command may run again: " + message);
+  outcome.name = was_lost ? "lost" : "unreachable";
+  outcome.exit_status = was_lost ? exit_status::kLost : exit_status::kUnreachable;
+  outcome.reason = message;
 }
 
 // A SIGTERM that was on its way to the front, or back, is for this process now.
@@ -454,7 +478,11 @@ void Supervisor::run() {
   const Millis waited = since(context_.started);
   if (acquisition_.has_told()) util::log_after_status_line();
   Outcome result;
-  if (!error) {
+  if (const auto& done = acquisition_.done()) {
+    result.name = "done";
+    result.exit_status = spec_.once->done_status;
+    result.reason = done_in_words(*done);
+  } else if (!error) {
     result = run_under_lock();
   } else if (error->code == Errc::cancelled) {
     read_link();
@@ -464,10 +492,14 @@ void Supervisor::run() {
   }
   report(result);
   const bool too_early = !loss_ && Clock::now() < after(granted_at_, spec_.min_hold);
-  const bool stays = !locks_.empty() && job_.status() && job_.start_error() == 0 &&
+  const bool stays = !spec_.once && !locks_.empty() && job_.status() && job_.start_error() == 0 &&
                      (too_early || lender_.has_borrowers());
   if (stays) leave_front();
-  if (!locks_.empty() && !stays) release(result);
+  if (spec_.once && result.name == "completed" && result.exit_status == 0) {
+    complete(result);
+  } else if (!locks_.empty() && !stays) {
+    release(result);
+  }
 
   result.backend = acquisition_.location_of(spec_.keys.front());
   result.waited = waited;

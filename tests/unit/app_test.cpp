@@ -101,7 +101,8 @@ class App : public testing::Test {
   static RunPlan exact_plan(std::vector<std::string> words) {
     std::vector<char*> pointers;
     for (std::string& word : words) pointers.push_back(word.data());
-    return plan_run(parse(pointers), kRows);
+    Settings settings;
+    return plan_run(parse(pointers), kRows, settings);
   }
   // dlock run --key job WORDS... -- true
   static RunPlan plan(std::vector<std::string> words) {

@@ -1,0 +1,105 @@
+#include "cli/cmd_once.hpp"
+
+#include <array>
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "cli/cmd_run.hpp"
+#include "cli/lock_plan.hpp"
+#include "cli/lock_service.hpp"
+#include "cli/period.hpp"
+#include "cli/refusal.hpp"
+#include "cli/values.hpp"
+#include "engine/describe.hpp"
+#include "util/log.hpp"
+#include "util/text.hpp"
+
+namespace dlock::cli {
+namespace {
+
+// In the order of the choices in the flag table.
+constexpr std::array kEvery{Every::hour, Every::day, Every::week};
+
+// Whoever has waited since a period that is over must find its mark, however long others took.
+constexpr Millis kLongestWait = std::chrono::weeks{1};
+
+struct Which {
+  std::optional<Completion> completion;  // --remember or --every
+};
+
+Which take_which(const Settings& settings) {
+  if (const Setting* every = effective(settings, flag("every"))) {
+    const Every unit = kEvery[to_choice(*every, flag("every"))];
+    return {Completion{period_of(unit, std::chrono::system_clock::now()),
+                       length_of(unit) + kLongestWait}};
+  }
+  if (const Setting* remember = effective(settings, flag("remember"))) {
+    return {Completion{"", to_duration(*remember, flag("remember"))}};
+  }
+  return {};
+}
+
+std::string only_key(const std::vector<std::string>& keys) {
+  if (keys.size() > 1)
+    refuse_usage("dlock once takes one --key; here are " + std::to_string(keys.size()));
+  return keys.front();
+}
+
+// Those that the command line means: with --every or --remember one, otherwise all of the key.
+Result<std::vector<Mark>> find(Backend& backend, const std::string& key, const Which& which,
+                               Deadline deadline) {
+  if (!which.completion) {
+    auto found = backend.list_marks(key, deadline);
+    if (found) std::erase_if(*found, [&](const Mark& mark) { return mark.name.key != key; });
+    return found;
+  }
+  auto found = backend.find_mark({key, which.completion->period}, deadline);
+  if (!found) return found.error();
+  if (!*found) return std::vector<Mark>();
+  return std::vector<Mark>{std::move(**found)};
+}
+
+int reset(const Invocation& invocation, std::span<const BackendEntry> backends) {
+  const LockService service(invocation, backends);
+  const std::string key = only_key(take_keys(service.settings(), *invocation.command));
+  const Which which = take_which(service.settings());
+  const auto backend = service.open();
+  if (!backend) return report(backend.error());
+  const auto marks = find(*backend.value(), key, which, service.patience());
+  if (!marks) return report(marks.error());
+  bool forgot = false;
+  for (const Mark& mark : marks.value()) {
+    const auto gone = backend.value()->forget_mark(mark.name, service.patience());
+    if (!gone) return report(gone.error());
+    forgot = forgot || gone.value();
+    if (gone.value()) util::log(util::Level::note, "forgot that " + done_in_words(mark));
+  }
+  if (forgot) return 0;
+  const bool of_period = which.completion && !which.completion->period.empty();
+  return no("nothing to forget: " + util::in_quotes(key) +
+            (of_period ? " of " + which.completion->period : "") +
+            " is not remembered as done in " + backend.value()->location_of(key));
+}
+
+}  // namespace
+
+int cmd_once(const Invocation& invocation, std::span<const BackendEntry> backends) {
+  if (invocation.has("reset")) return reset(invocation, backends);
+  Settings settings;
+  RunPlan plan = plan_run(invocation, backends, settings);
+  only_key(plan.spec.keys);
+  const Which which = take_which(settings);
+  if (!which.completion) {
+    refuse_usage(
+        "for how long is it to be remembered? add --remember DURATION, or --every 1h, 1d or 1w for "
+        "a job that is to be done once in each hour, day or week");
+  }
+  plan.spec.once = OnceSpec{.completion = *which.completion};
+  if (const Setting* status = settings.find("done-exit-code")) {
+    plan.spec.once->done_status = to_number(*status, flag("done-exit-code"));
+  }
+  return run(*plan.entry, plan.target, plan.spec);
+}
+
+}  // namespace dlock::cli
