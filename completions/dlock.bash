@@ -26,7 +26,7 @@ _dlock()
     fi
 
     if ((COMP_CWORD == 1)); then
-        mapfile -t COMPREPLY < <(compgen -W 'run acquire renew release list show force-release id backends help version --help --version' -- "$cur")
+        mapfile -t COMPREPLY < <(compgen -W 'run once acquire renew release list show force-release id backends help version --help --version' -- "$cur")
         return
     fi
 
@@ -41,6 +41,10 @@ _dlock()
         ;;
     --status-file)
         _dlock_files "$cur"
+        return
+        ;;
+    --every)
+        mapfile -t COMPREPLY < <(compgen -W '1h 1d 1w' -- "$cur")
         return
         ;;
     --export)
@@ -79,7 +83,7 @@ _dlock()
         mapfile -t COMPREPLY < <(compgen -W 'curator curator-rw kazoo' -- "$cur")
         return
         ;;
-    -k | --key | -w | --wait | --ttl | --slots | --label | --kill-after | -E | --conflict-exit-code | --max-hold | --min-hold | --while | --token | -o | --output | --older-than | --id | --reason | --name | --count | -S | --server | --connect-timeout | --prefix | --shard)
+    -k | --key | -w | --wait | --ttl | --slots | --label | --kill-after | -E | --conflict-exit-code | --max-hold | --min-hold | --remember | --done-exit-code | --while | --token | -o | --output | --older-than | --id | --reason | --name | --count | -S | --server | --connect-timeout | --prefix | --shard)
         return
         ;;
     esac
@@ -87,6 +91,9 @@ _dlock()
     case ${COMP_WORDS[1]} in
     run)
         flags='--key --nonblock --wait --ttl --shared --slots --label --kill-after --on-lost --conflict-exit-code --leftovers --max-hold --min-hold --status-file --backend --server --quiet --verbose --json --config --password-file --connect-timeout --prefix --shard --zk-auth-file --zk-style --help --'
+        ;;
+    once)
+        flags='--key --nonblock --wait --ttl --label --kill-after --on-lost --conflict-exit-code --leftovers --max-hold --status-file --remember --every --done-exit-code --reset --backend --server --quiet --verbose --json --config --password-file --connect-timeout --prefix --shard --zk-auth-file --zk-style --help --'
         ;;
     acquire)
         flags='--key --nonblock --wait --ttl --shared --slots --label --kill-after --on-lost --while --export --backend --server --quiet --verbose --json --config --password-file --connect-timeout --prefix --shard --zk-auth-file --zk-style --help'
@@ -98,7 +105,7 @@ _dlock()
         flags='--key --token --token-file --backend --server --quiet --verbose --json --config --password-file --connect-timeout --prefix --shard --zk-auth-file --zk-style --help'
         ;;
     list)
-        flags='--output --older-than --backend --server --quiet --verbose --json --config --password-file --connect-timeout --prefix --shard --zk-auth-file --zk-style --help'
+        flags='--output --done --older-than --backend --server --quiet --verbose --json --config --password-file --connect-timeout --prefix --shard --zk-auth-file --zk-style --help'
         ;;
     show)
         flags='--output --backend --server --quiet --verbose --json --config --password-file --connect-timeout --prefix --shard --zk-auth-file --zk-style --help'
@@ -113,7 +120,7 @@ _dlock()
         flags='--schema --json --prefix --help'
         ;;
     help)
-        flags='run acquire renew release list show force-release id backends help version --help'
+        flags='run once acquire renew release list show force-release id backends help version --help'
         ;;
     version)
         flags='--help'

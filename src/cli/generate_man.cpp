@@ -7,6 +7,7 @@
 #include "cli/generate.hpp"
 #include "cli/lock_columns.hpp"
 #include "cli/man_prose.hpp"
+#include "cli/mark_columns.hpp"
 #include "cli/print_text.hpp"
 #include "cli/version.hpp"
 #include "engine/exit_status.hpp"
@@ -165,6 +166,15 @@ std::string column_section() {
   return replaced(man::kColumns, "%COLUMNS%", columns);
 }
 
+std::string once_section() {
+  std::string fields;
+  for (const Column<Mark>& column : mark_columns()) {
+    fields += ".TP\n" + bold(column.field) + " (" + roff(column.heading, false) + ")\n" +
+              roff(column.brief, true) + '\n';
+  }
+  return replaced(man::kOnce, "%MARKS%", fields);
+}
+
 std::string choosing_section(std::span<const BackendEntry> backends) {
   std::string urls;
   for (const BackendEntry& entry : backends) urls += roff(entry.url_example, false) + '\n';
@@ -270,6 +280,7 @@ std::string generate_man(std::span<const BackendEntry> backends) {
   out += man::kSignals;
   out += replaced(man::kSeveral, "%MOST_KEYS%", std::to_string(kMostKeys));
   out += man::kNested;
+  out += once_section();
   out += man::kScripts;
   out += man::kOutages;
   out += man::kNumbers;

@@ -264,6 +264,14 @@ and
 .B DLOCK_SLOT
 are those of line 1;
 .TP
+.B DLOCK_ONCE
+of
+.BR "dlock once" :
+the key or, with
+.BR \-\-every ,
+the key, an @ and the period: see
+.BR "DOING A JOB ONCE" ;
+.TP
 .B DLOCK_SUPERVISORS
 the addresses at which nested runs find the holder: see
 .BR "NESTED RUNS" .
@@ -276,6 +284,10 @@ dlock writes one JSON object when all is over:
 .TP
 .B outcome
 .BR completed ,
+.B done
+(before, by whom
+.B reason
+says),
 .BR busy ,
 .BR lost ,
 .BR unreachable ,
@@ -942,6 +954,114 @@ post { always { script {
 .in -4n
 .fi
 )roff";
+
+inline constexpr std::string_view kOnce = R"(.SH DOING A JOB ONCE
+.B "dlock once"
+is for a job that all machines start, and that one of them is to do: a nightly
+import, a mail to all customers, a migration.
+.PP
+.nf
+.in +4n
+# crontab of every machine: the report once a day
+0 3 * * * /usr/local/bin/dlock once \-q \-b redis://db/0 \-k report \-\-every 1d \-\- ./report.sh
+# in a deployment: this migration once for all machines
+dlock once \-b redis://db/0 \-k migrate\-42 \-\-remember 365d \-\- ./migrate.sh 42
+.in -4n
+.fi
+.PP
+The first to come gets the lock and runs the command.
+If the command exits with status 0, the backend remembers that the key is done, in the
+same step in which the lock is released.
+All others exit with status 0
+.RB ( \-\-done\-exit\-code )
+without running it, at once if the job is done, or else when it is.
+So status 0 means that it is done, whoever did it.
+.PP
+Otherwise it is not done: the command failed, was ended by a signal or by
+.BR \-\-max\-hold ,
+the lock was lost, or the machine died.
+Then the next who waits runs the command, and so on, one at a time, until one succeeds.
+With
+.B \-\-nonblock
+or
+.B \-\-wait
+somebody who gives up exits with status 75: at that time, the job was not done.
+.TP
+.B At least once.
+If the command is killed, or the machine dies, after the command has had its effect, it
+is not done, and runs again.
+So it does if the command succeeds and the backend cannot be reached any more: then dlock
+says so and exits with status 69.
+A fencing token cannot prevent that, as the first run was over.
+Let the command find out itself what it has done already, or have it store
+.B DLOCK_ONCE
+as a unique key in the transaction that has the effect.
+.TP
+.B Periods.
+.B \-\-every
+takes the period from the clock of this machine, in UTC, when dlock starts.
+A cron job that fires at the beginning of a period on a machine whose clock is a second
+behind does the job of the period before, if that is not done.
+So let it fire some minutes later.
+Jobs of different periods have one lock: they do not run at the same time.
+What is done is remembered for a week longer than the period lasts, so that somebody who
+has waited since an earlier period finds it.
+.TP
+.B Seeing and forgetting.
+.B "dlock list \-\-done"
+lists what is remembered.
+.B "dlock show KEY"
+shows what is remembered of KEY without a period and of the present hour, day and week.
+.B \-\-reset
+forgets, so that the next who comes runs the command:
+.B "dlock once \-k report \-\-every 1d \-\-reset"
+today's,
+.B "dlock once \-k report \-\-reset"
+everything of this key.
+.TP
+.B What is stored.
+.BR file :
+a file for each in
+.IR \(tidone ,
+beside the counters (see NUMBERS).
+By default it is remembered for this user on this machine alone.
+.BR redis :
+.I {dlock:KEY}:done
+or
+.IR {dlock:KEY}:done:PERIOD .
+.BR redlock :
+the same on a majority of the servers.
+.BR zookeeper :
+persistent nodes below
+.IR /dlock/%done .
+.BR mysql :
+the table
+.IR dlock_done ;
+each of the three backends has rows of its own.
+.TP
+.B Loss of data.
+A backend that loses data forgets what was done, and the job is done again.
+.B dlock once
+warns if a Redis server keeps nothing on a disk, and if the directory of
+.B file
+is in memory.
+With
+.B \-\-shard
+a key that is in another shard once the list has changed is not remembered there.
+.PP
+Without
+.BR \-\-json ,
+.B "list \-\-done"
+leaves out what is of no use to people.
+With it, it prints an object with the URL of the
+.B backend
+and the array
+.BR done ;
+the JSON of
+.B show
+has that array, too, and null if the backend did not tell.
+Its elements have these fields:
+%MARKS%)";
 
 inline constexpr std::string_view kOutages = R"(.SH OUTAGES
 When dlock starts, it tries to reach the backend until
@@ -1740,6 +1860,14 @@ Many readers, or one writer:
 .in +4n
 dlock run \-k catalogue \-\-shared \-\- ./query.sh
 dlock run \-k catalogue \-\- ./rebuild.sh
+.in -4n
+.fi
+.PP
+A job that all machines start, done once a day:
+.PP
+.nf
+.in +4n
+dlock once \-b redis://redis\-1:6379/0 \-k import \-\-every 1d \-\- ./import.sh
 .in -4n
 .fi
 .PP

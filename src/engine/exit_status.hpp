@@ -37,7 +37,8 @@ inline constexpr std::array kTable{
     Row{"124", "--max-hold ended the command"},
     Row{"69",
         "the backend did not answer at the start, or when the wait was over (-E does not change "
-        "that); too few of its servers answer; or the outer run does not answer a nested one"},
+        "that); too few of its servers answer; the outer run does not answer a nested one; or "
+        "dlock once: the command succeeded, and that could not be remembered"},
     Row{"77", "the backend refused us: credentials, ACL, grants, file permissions"},
     Row{"64",
         "bad command line; the key is in use in another mode; or the server cannot do what is "
