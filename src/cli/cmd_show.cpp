@@ -56,6 +56,7 @@ std::optional<std::vector<Mark>> marks_of(Backend& backend, const std::string& k
   for (const std::string& period : periods) {
     auto mark = backend.find_mark({key, period}, deadline);
     if (!mark) {
+      if (mark.error().code == Errc::unsupported) return std::nullopt;
       util::log(util::Level::warning, "cannot tell whether it is done: " + mark.error().message);
       return std::nullopt;
     }

@@ -52,14 +52,14 @@ constexpr std::array kCommands{
     Command{
         .id = kOnce,
         .name = "once",
-        .synopsis =
-            "[OPTION]... --key KEY --remember DURATION|--every 1h|1d|1w -- COMMAND [ARG]...",
+        .synopsis = "[OPTION]... --key KEY -- COMMAND [ARG]...",
         .brief = "run a command that is to be done once for all machines",
         .text =
             "Runs COMMAND under the lock KEY, as dlock run does. If COMMAND exits with status 0, "
-            "the backend remembers that KEY is done, for the DURATION of --remember, or for this "
-            "hour, day or week. Whoever comes later with the same KEY does not run COMMAND: dlock "
-            "says when and by whom it was done, and exits with status 0.\n"
+            "the backend remembers that KEY is done, for as long as --remember says, or for one "
+            "hour, "
+            "day or week (--every). Whoever comes later with the same KEY does not run COMMAND: "
+            "dlock says when and by whom it was done, and exits with status 0.\n"
             "\n"
             "Whoever comes while COMMAND runs waits for it, unless --wait or --nonblock says "
             "otherwise. If COMMAND fails, is killed, loses the lock or is ended by --max-hold, it "

@@ -35,7 +35,8 @@ constexpr std::array kFlags{
          .commands = kWithLock,
          .rival = "wait",
          .brief = "do not wait: give up at once if the lock is held",
-         .text = "dlock tries once, and exits with status 75 (see --conflict-exit-code) if the "
+         .text = "dlock tries once, and exits with status 75 (run, once: see --conflict-exit-code) "
+                 "if the "
                  "lock is held. The same as --wait 0."},
     Flag{.name = "wait",
          .letter = 'w',
@@ -279,6 +280,7 @@ constexpr std::array kFlags{
          .group = Group::look,
          .commands = kLooking,
          .config = false,
+         .rival = "done",
          .section = "LOCKS AS A TABLE AND AS JSON",
          .brief = "print these columns, separated by commas",
          .text = "The table has a line for each holder. With --json, the objects have only these "
@@ -293,7 +295,7 @@ constexpr std::array kFlags{
          .section = "DOING A JOB ONCE",
          .brief = "list what dlock once remembers instead of locks",
          .text = "The table has a line for each key, or for each of its periods, that is "
-                 "remembered as done. Not together with --output."},
+                 "remembered as done."},
     Flag{.name = "older-than",
          .kind = ValueKind::duration,
          .value = "DURATION",

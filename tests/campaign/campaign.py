@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """A campaign of faults against one backend of dlock.
 
-Clients lock a few keys in all modes, with `dlock run` and `dlock acquire`, while their processes and the servers are killed, stopped and
-restarted at random, and `dlock force-release` breaks locks.  oracle.py, the protected command, sees each overlap and
-each fencing token that did not grow.  An overlap is allowed only with a command whose lock was broken, until it has
-ended.  After the faults somebody must get each lock within 5 s, and no process, lock or waiter may be left.  A broken
-promise is a line with OVERLAP, STALE, NOBODY GOT IN or LEFT BEHIND, and status 1.  125: the servers are not installed.
+Clients lock a few keys in all modes, with `dlock run` and `dlock acquire`, and do jobs with `dlock once`, while their
+processes and the servers are killed, stopped and restarted at random, and `dlock force-release` breaks locks.
+oracle.py, the protected command, sees each overlap and each fencing token that did not grow.  An overlap is allowed
+only with a command whose lock was broken, until it has ended.  A job that was done before a `dlock once` started must
+not run, and one that is said to be done must have run.  After the faults somebody must get each lock within 5 s, and no
+process, lock or waiter may be left.  A broken promise is a line with OVERLAP, STALE, TWICE, NEVER DONE, NOBODY GOT IN
+or LEFT BEHIND, and status 1.  125: the servers are not installed.
 
 The seed decides what is drawn, not what happens at which instant: a failure need not come back with its seed.
 """
@@ -99,6 +101,7 @@ class Campaign:
         self.floor = collections.Counter()  # key -> the highest fencing token of a run that has ended
         self.grants, self.statuses, self.fault_counts, self.lost = (collections.Counter() for _ in range(4))
         self.number, self.longest_wait = 0, 0.0
+        self.job, self.done_at, self.succeeded, self.found_done = 0, {}, set(), set()  # of dlock once: keys
         self.lines, self.problems = [], []  # (time, text)
 
     def log(self, text, when=None):
@@ -120,6 +123,28 @@ class Campaign:
         with self.lock:
             self.number += 1
             return self.number
+
+    def present_job(self):
+        return f"{clients.ONCE}{self.job}"
+
+    def done_jobs(self):
+        with self.lock:
+            return sorted(self.done_at)
+
+    def once_ended(self, run, status):
+        """What was done stays done, and was done by somebody."""
+        key = run.keys[0]
+        with self.lock:
+            done_before = self.done_at.get(key, run.begun) < run.begun
+            if status == 0:
+                self.done_at.setdefault(key, run.ended_at)
+                (self.succeeded if run.granted_at else self.found_done).add(key)
+                if key == self.present_job():
+                    self.job += 1
+            elif run.granted_at and run.is_out and run.tail[1] != "fails":
+                self.succeeded.add(key)  # and may be remembered
+        if run.granted_at and done_before:
+            self.broken(f"TWICE: {run} after it was done", run.granted_at)
 
     def count_fault(self, what):
         with self.lock:
@@ -154,6 +179,10 @@ class Campaign:
             allowed.add(clients.LOST)
         if run.way == "while" and clients.LOST in allowed:
             allowed |= {-signal.SIGTERM, -signal.SIGKILL}
+        if run.way == "once":
+            self.once_ended(run, status)
+            if run.tail[1] == "fails":
+                allowed = allowed | {1}
         if run.way == "lease":
             allowed = allowed | {128 + signal.SIGKILL}  # it has used up its time
         with self.lock:
@@ -194,6 +223,11 @@ def run_campaign(campaign, seed, seconds, client_count):
         thread.join()
     for run in probes:
         check_got_in(campaign, run, calm_since)
+    again = [clients.Run(campaign, [key], "exclusive", way="once") for key in campaign.done_jobs()[-5:]]
+    for thread in clients.run_at_once(again):
+        thread.join()
+    for key in campaign.found_done - campaign.succeeded:
+        campaign.broken(f"NEVER DONE: {key}")
 
     # At once: the pipes of all runs have ended.
     expect_nothing(campaign, GONE_WITHIN, processes_left)
@@ -250,6 +284,7 @@ def report(campaign, seconds):
     print(f"exit statuses: {counts(campaign.statuses)}")
     print(f"faults: {counts(campaign.fault_counts)}")
     print(f"leases that ended under a command: {campaign.lost.total()} ({counts(campaign.lost)})")
+    print(f"jobs done once: {len(campaign.done_at)}, found done by others: {len(campaign.found_done)}")
     print(f"longest wait of a run that got its lock: {campaign.longest_wait:.1f} s")
     print(f"overlaps: {sum('OVERLAP' in text for _, text in problems)}, "
           f"stale fencing tokens: {sum('STALE' in text for _, text in problems)}")
@@ -268,7 +303,7 @@ def report(campaign, seconds):
 
 
 # What mutant.sh does, and what a campaign must say of it.
-MUTANTS = {"takes no lock": ["OVERLAP"], "repeats a token": ["STALE"], "locks up": ["NOBODY GOT IN"],
+MUTANTS = {"takes no lock": ["OVERLAP"], "remembers nothing": ["TWICE"], "repeats a token": ["STALE"], "locks up": ["NOBODY GOT IN"],
            "leaves a holder": ["LEFT BEHIND: process", "LEFT BEHIND: dlock list"]}
 
 

@@ -15,6 +15,8 @@ SLOTS = 2
 LOST = 79  # what dlock run says
 # Which modes a key has.  Slots cannot be mixed with the others.
 KEYS = {"solo": ["exclusive"], "pair": ["exclusive"], "both": ["exclusive", "shared", "shared"], "slots": ["slots"]}
+# The jobs of `dlock once` have keys of their own: once0, once1 and so on, a new one when one is done.
+ONCE = "once"
 # Some runs take both.
 TOGETHER = ["solo", "pair"]
 MODES = {"exclusive": [], "shared": ["--shared"], "slots": ["--slots", str(SLOTS)]}
@@ -43,8 +45,9 @@ class Run:
                    "--connect-timeout", "2s"]
         self.env = campaign.servers.env
         self.command = [sys.executable, FORBID, "socket:1", "EPERM"] if from_afar else []
-        if way == "run":
-            self.command += [self.env["DLOCK"], "run", *options, "--ttl", f"{ttl}s", "--"]
+        if way in ("run", "once"):
+            remember = ["--remember=1h"] if way == "once" else []
+            self.command += [self.env["DLOCK"], way, *options, *remember, "--ttl", f"{ttl}s", "--"]
         else:
             self.command += ["bash", "-c", SCRIPTS[way] % " ".join(options), "script"]
         if way == "while":
@@ -53,7 +56,7 @@ class Run:
         self.tail = [f"{hold:.3f}", habit]
         self.hits = set()     # (what, role) of the faults that its processes have had
         self.stopped = set()  # roles that are stopped now
-        self.granted_at, self.fences = None, {}
+        self.granted_at, self.fences, self.is_out = None, {}, False
         self.ended_at, self.over = math.inf, threading.Event()
         # The key, when a force-release of its lock began, and when its command must have ended after that.
         self.force_released = self.force_released_at = self.ends_until = None
@@ -102,6 +105,8 @@ class Run:
                 self.campaign.broken(f"{word} {rest}: {self}", float(time))
                 continue
             self.campaign.log(f"run {self.number} {word} {rest}", float(time))
+            if word == "out":
+                self.is_out = True
             if word == "in":
                 key, _, fence, _ = rest.split()
                 self.granted_at, self.fences[key] = float(time), int(fence)
@@ -154,8 +159,17 @@ class Run:
         return "; ".join(processes.describe(pid) for _, pid, _ in self.tree())
 
 
+def draw_once(campaign, rng):
+    """A job that is to be done, or that was done before."""
+    key = campaign.present_job() if rng.random() < 0.7 else rng.choice(campaign.done_jobs() or [campaign.present_job()])
+    return Run(campaign, [key], "exclusive", rng.choice([2, 3]), wait=rng.choice([0, 0.2, 1, 3, 6]), way="once",
+               hold=rng.choice([0.01, 0.01, 0.05, 0.5, 2]), habit=rng.choice(["plain", "stays", "stubborn", "fails"]))
+
+
 def draw(campaign, rng):
     """A run with options at random."""
+    if rng.random() < 0.25:
+        return draw_once(campaign, rng)
     keys = [rng.choice(list(KEYS))]
     if keys[0] in TOGETHER and rng.random() < 0.5:
         keys = rng.sample(TOGETHER, 2)

@@ -4,6 +4,10 @@ words=("$@")
 for ((i = 0; i < $#; ++i)); do [[ ${words[i]} != -- ]] || break; done
 options=("${words[@]:0:i}") command=("${words[@]:i+1}")
 
+if [[ $1 == once && $MUTANT == "remembers nothing" ]]; then
+  words=("${options[@]:1}")
+  exec "$REAL_DLOCK" run "${words[@]/#--remember=*/-q}" -- "${command[@]}"
+fi
 if [[ $1 == run ]]; then
   case $MUTANT in
     "takes no lock") DLOCK_FENCES=$(date +%s%N) exec "${command[@]}" ;;

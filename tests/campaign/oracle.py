@@ -7,7 +7,7 @@ kernel frees the lock exactly at death.
 A fencing token must be above the FLOOR of its key, the highest one of the commands that had ended before this dlock
 was started.  Below an exclusive lock it must also be above the last one that was seen, which the lock file contains.
 
-HABIT "deaf": the command ignores SIGTERM.
+HABIT "deaf": the command ignores SIGTERM.  HABIT "fails": its status is 1.
 HABIT "stays", "deaf" and "stubborn": the command lasts for HOLD, and for as long as the directory has a file "outage".
 HABIT "stubborn": the command and a child of it in another session ignore SIGTERM, and both have the kernel lock.
 
@@ -64,7 +64,7 @@ for key, floor, fence in zip(keys, floors, map(int, fences), strict=True):
 
 def stay():
     time.sleep(float(hold))
-    while habit != "plain" and os.path.exists(f"{directory}/outage"):
+    while habit not in ("plain", "fails") and os.path.exists(f"{directory}/outage"):
         time.sleep(0.05)
 
 
@@ -83,3 +83,4 @@ else:
     stay()
 for key in keys:
     say(f"out {key}")
+sys.exit(1 if habit == "fails" else 0)

@@ -72,7 +72,7 @@ left_redis() {
   for name in "${names[@]}"; do
     rcli "$name" --scan | while read -r key; do
       case $key in
-        *:fence) ;;
+        *:fence | *}:done) ;;
         *:revoked:* | *:waiter:*) (($(rcli "$name" pttl "$key") != -1)) || echo "redis $name: $key, which does not expire" ;;
         *) echo "redis $name: $key" ;;
       esac

@@ -79,8 +79,9 @@ TEST(Generate, HiddenCommandsAreShownNowhere) {
   const auto backends = builtin_backends();
   EXPECT_EQ(generate_man(backends).find("dlock generate\\fR"), std::string::npos);
   EXPECT_EQ(generate_zsh(backends).find("'generate:"), std::string::npos);
-  EXPECT_EQ(command_names(),
-            "run, acquire, renew, release, list, show, force-release, id, backends, help, version");
+  EXPECT_EQ(
+      command_names(),
+      "run, once, acquire, renew, release, list, show, force-release, id, backends, help, version");
 }
 
 TEST(Generate, HelpFitsIntoEightyColumns) {
