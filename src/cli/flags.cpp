@@ -36,8 +36,7 @@ constexpr std::array kFlags{
          .rival = "wait",
          .brief = "do not wait: give up at once if the lock is held",
          .text = "dlock tries once, and exits with status 75 (run, once: see --conflict-exit-code) "
-                 "if the "
-                 "lock is held. The same as --wait 0."},
+                 "if the lock is held. The same as --wait 0."},
     Flag{.name = "wait",
          .letter = 'w',
          .kind = ValueKind::duration,
@@ -47,8 +46,9 @@ constexpr std::array kFlags{
          .rival = "nonblock",
          .fallback = "for ever",
          .brief = "wait for the lock at most this long",
-         .text = "If the lock is not acquired within DURATION, dlock exits with status 75 (see "
-                 "--conflict-exit-code), or with 69 if the backend does not answer at that time. "
+         .text = "If the lock is not acquired within DURATION, dlock exits with status 75 (run, "
+                 "once: see --conflict-exit-code), or with 69 if the backend does not answer at "
+                 "that time. "
                  "With 0, dlock tries once. See OUTAGES."},
     Flag{
         .name = "ttl",
