@@ -980,12 +980,17 @@ So status 0 means that it is done, whoever did it.
 Otherwise it is not done: the command failed, was ended by a signal or by
 .BR \-\-max\-hold ,
 the lock was lost, or the machine died.
+A command that dlock has passed a SIGTERM, SIGINT, SIGHUP or SIGQUIT to counts as ended
+by it, also if its own status is 0.
 Then the next who waits runs the command, and so on, one at a time, until one succeeds.
 With
 .B \-\-nonblock
 or
 .B \-\-wait
-somebody who gives up exits with status 75: at that time, the job was not done.
+somebody who gives up exits with status 75, or that of
+.BR \-\-conflict\-exit\-code :
+at that time, the job was not done.
+Runs that the command has started with the same key are waited for.
 .TP
 .B At least once.
 If the command is killed, or the machine dies, after the command has had its effect, it
@@ -996,6 +1001,10 @@ A fencing token cannot prevent that, as the first run was over.
 Let the command find out itself what it has done already, or have it store
 .B DLOCK_ONCE
 as a unique key in the transaction that has the effect.
+It is the key, or with
+.B \-\-every
+the key, an @ and the period, so use no key that ends like that with
+.BR \-\-remember .
 .TP
 .B Periods.
 .B \-\-every
@@ -1006,6 +1015,9 @@ So let it fire some minutes later.
 Jobs of different periods have one lock: they do not run at the same time.
 What is done is remembered for a week longer than the period lasts, so that somebody who
 has waited since an earlier period finds it.
+Whoever waits for longer than that, or than
+.BR \-\-remember ,
+does it again.
 .TP
 .B Seeing and forgetting.
 .B "dlock list \-\-done"

@@ -6,7 +6,8 @@
 //   at the latest: look() goes by the clock.
 // Once.  Whether the job is done is asked twice.  The first time, before the lock is asked for, so
 //   that most who come later cost the service one request.  The second time under the lock, and
-//   that answer counts: nobody else can complete the job until the lock is given up.
+//   that answer counts: nobody else can complete the job until the lock is given up.  The lease is
+//   not renewed meanwhile: it and the backend may share a connection, which is one thread's.
 
 #include "engine/acquisition.hpp"
 
@@ -16,6 +17,7 @@
 #include <cerrno>
 #include <cstring>
 #include <numeric>
+#include <utility>
 
 #include "core/patience.hpp"
 #include "core/sharded_backend.hpp"
@@ -99,6 +101,11 @@ void Acquisition::tell_blocked(std::size_t key, const LockInfo& info) {
 
 // One of those that were held already.
 Error Acquisition::lost_while_waiting(const HeldLocks::Loss& loss, bool again) const {
+  if (spec_.once) {
+    return {Errc::unreachable, "lost " + in_quotes(loss.key) + " before " + spec_.argv.front() +
+                                   " was started" + (again ? "; taking it again: " : ": ") +
+                                   loss.error.message};
+  }
   return {Errc::unreachable, "lost " + in_quotes(loss.key) + " while waiting for " +
                                  in_quotes(spec_.keys[wanted_]) +
                                  (again ? "; taking all again: " : ": ") + loss.error.message};
@@ -207,6 +214,8 @@ Result<std::unique_ptr<HeldLock>> Acquisition::get(std::size_t key, Cancel cance
   }
   if (*borrowed) return take(key, std::move(*borrowed), true);
   auto lease = backend.acquire(request, wait);
+  if (!lease && spec_.once) look_again_if_busy(backend, lease.error());
+  if (done_) return std::unique_ptr<HeldLock>();
   if (!lease) return lease.error();
   return take(key, std::move(*lease), false);
 }
@@ -218,21 +227,39 @@ Result<void> Acquisition::look_if_done(Backend& backend, const Wait& wait) {
     auto found = backend.find_mark(name, patience.call_until());
     if (found) {
       done_ = std::move(*found);
+      patience.recovered();
       return {};
     }
     if (const auto again = patience.pause(found.error()); !again) return again.error();
   }
 }
 
-Result<void> Acquisition::look_under_lock() {
+// Who has the lock perhaps only looks whether it is done, as this one would.
+void Acquisition::look_again_if_busy(Backend& backend, const Error& error) {
+  if (error.code != Errc::busy) return;
+  const MarkName name{spec_.keys.front(), spec_.once->completion.period};
+  auto found = backend.find_mark(name, after(Clock::now(), kFarewell));
+  if (found) done_ = std::move(*found);
+}
+
+Result<void> Acquisition::look_under_lock(const HeldLock& lock) {
   Backend& backend = *backends_.front();
-  const Deadline deadline = after(Clock::now(), context_.target.connect_timeout);
+  const Deadline deadline = std::min(after(Clock::now(), context_.target.connect_timeout),
+                                     Margins{kill_after()}.term_at(lock.lease_end()));
   const MarkName name{spec_.keys.front(), spec_.once->completion.period};
   auto found = backend.find_mark(name, deadline);
   if (!found) return found.error();
   done_ = std::move(*found);
   if (done_) return {};
   return backend.prepare_marks(name.key, deadline);
+}
+
+// One line when it begins, and one when it ends, however often it is tried.
+void Acquisition::tell_doubt(const Error& why) {
+  if (!std::exchange(doubts_, true)) {
+    util::log(Level::warning, "cannot tell whether " + in_quotes(spec_.keys.front()) +
+                                  " is done, or remember it; asking again: " + why.message);
+  }
 }
 
 // One after the other.  `stop`: readable when the link is, or when one that is held is lost.
@@ -264,18 +291,15 @@ Result<HeldLocks> Acquisition::run() {
     auto got = get_all(held, stop);
     bool was_in_doubt = false;  // whether the job is done
     if (got && spec_.once && !done_) {
-      if (const auto why = held.all().front()->keep()) {
-        got = *why;
-      } else {
-        got = look_under_lock();
-        was_in_doubt = !got && got.error().code == Errc::unreachable;
-      }
+      got = look_under_lock(*held.all().front());
+      was_in_doubt = !got && got.error().code == Errc::unreachable;
+      if (got && doubts_) util::log(Level::note, "it can be told again");
     }
     if (done_) {
       (void)held.release(Cancel(link_.fd()));
       return HeldLocks();
     }
-    if (got && order_.size() == 1) return held;
+    if (got && order_.size() == 1 && !spec_.once) return held;
     const auto losses = held.look(Clock::now());
     if (got && losses.empty()) return held;
     const bool is_stopped = util::wait_readable(link_.fd(), Deadline{});
@@ -286,8 +310,12 @@ Result<HeldLocks> Acquisition::run() {
                                  : explain(got.error());
     (void)held.release(Cancel(link_.fd()), after(Clock::now(), kFarewell));
     if (!again) return why;
-    for (auto& backend : backends_) backend.reset();  // a renewal that hangs may still use its
-    util::log(Level::warning, why.message);
+    if (was_in_doubt) {
+      tell_doubt(why);
+    } else {
+      for (auto& backend : backends_) backend.reset();  // a renewal that hangs may still use its
+      util::log(Level::warning, why.message);
+    }
     util::wait_readable(link_.fd(), after(Clock::now(), util::jitter(kBeforeStartingAgain)));
   }
 }

@@ -41,11 +41,13 @@ class Acquisition {
   std::optional<Error> adapt_to(std::size_t key, Millis ttl, bool borrowed);
   Result<void> get_all(HeldLocks& held, const Fd& stop);
   Result<void> look_if_done(Backend& backend, const Wait& wait);
-  Result<void> look_under_lock();
+  Result<void> look_under_lock(const HeldLock& lock);
+  void look_again_if_busy(Backend& backend, const Error& error);
   bool time_is_up() const;
   void tell_blocked(std::size_t key, const LockInfo& info);
   Error explain(Error error) const;
   Error lost_while_waiting(const HeldLocks::Loss& loss, bool again) const;
+  void tell_doubt(const Error& why);
 
   const RunContext& context_;
   const RunSpec& spec_;
@@ -58,6 +60,7 @@ class Acquisition {
   std::vector<bool> reached_;  // the service has answered a request for this key
   std::optional<Millis> kill_after_;
   std::optional<Mark> done_;
+  bool doubts_ = false;  // has said that it cannot tell whether the job is done
 
   std::optional<ToFront> blocker_;  // the last message about who holds the key
   Deadline blocker_seen_ = kNever;

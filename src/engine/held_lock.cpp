@@ -90,13 +90,19 @@ std::unique_ptr<Lease> HeldLock::take_lease(Deadline until) {
 }
 
 // To give the lock up: nobody counts on it from here on, so whoever watches its end is not to act
-// on it.
-std::unique_ptr<Lease> HeldLock::take_last(Deadline until) {
+// on it.  lease_ is ours again, or null if a renewal hangs until then.
+void HeldLock::stop_keeping(Deadline until) {
+  if (last_end_) return;
+  last_end_ = end_.get();
   end_.set(kNever);
-  const Deadline now = Clock::now();
-  auto lease = take_lease(std::max(std::min(until, after(now, kSoon)), after(now, kStops)));
+  lease_ = take_lease(std::max(until, after(Clock::now(), kStops)));
   end_.set(kNever);  // after a last renewal
-  return lease;
+}
+
+// Of a lock that is given up.
+Deadline HeldLock::gives_up_at() const {
+  const Deadline end = last_end_.value_or(end_.get());
+  return end == kNever ? after(Clock::now(), spec_.network_timeout) : end;
 }
 
 // The record of a lock that ends with its connection is to be removed, and one that is kept by this
@@ -108,17 +114,13 @@ bool HeldLock::is_kept_after_loss() const {
 
 Result<void> HeldLock::release(Cancel impatience, Deadline latest) {
   const bool after_loss = loss_ && is_kept_after_loss();
-  const Deadline lease_end = end_.get();
-  const Deadline now = Clock::now();
-  const Deadline soon = after(now, kSoon);
-  const Deadline until = std::min(latest, after_loss || may_last_ ? soon
-                                          : lease_end == kNever ? after(now, spec_.network_timeout)
-                                                                : lease_end);
-  const std::unique_ptr<Lease> lease = take_last(until);
+  const Deadline soon = after(Clock::now(), kSoon);
+  const Deadline until = std::min(latest, after_loss || may_last_ ? soon : gives_up_at());
+  stop_keeping(std::min(until, soon));
   if (loss_is_certain_ && !after_loss) return {};
-  for (bool first = true; lease && Clock::now() < until; first = false) {
+  for (bool first = true; lease_ && Clock::now() < until; first = false) {
     const Cancel cancel = first ? Cancel() : impatience;
-    const auto released = lease->release(answered_by(until), cancel);
+    const auto released = lease_->release(answered_by(until), cancel);
     if (released) return {};
     if (released.error().code == Errc::lost) {
       // Not found after a try whose answer got lost: that try did it.
@@ -132,7 +134,7 @@ Result<void> HeldLock::release(Cancel impatience, Deadline latest) {
     util::wait_readable(first ? -1 : impatience.fd(),
                         std::min(until, after(Clock::now(), kReleaseAgain)));
   }
-  const Millis left = lease_end == kNever ? Millis{0} : remaining(lease_end);
+  const Millis left = last_end_ == kNever ? Millis{0} : remaining(*last_end_);
   const std::string message =
       in_quotes(spec_.key) + " was not released; it ends by itself" +
       (left > Millis{0} ? " in " + util::format_duration(left) : std::string());
@@ -140,29 +142,26 @@ Result<void> HeldLock::release(Cancel impatience, Deadline latest) {
   return Error{Errc::unreachable, message};
 }
 
-// A service that does not answer is asked until the lease is over.  One that says why it cannot
-// remember it may be able to release it.
-Result<void> HeldLock::complete(const Completion& completion, Cancel impatience) {
-  const Deadline lease_end = end_.get();
-  const Deadline until =
-      lease_end == kNever ? after(Clock::now(), spec_.network_timeout) : lease_end;
-  const std::unique_ptr<Lease> lease = take_last(until);
-  Error why{Errc::unreachable, "the lease ended meanwhile"};
-  for (bool first = true; lease && Clock::now() < until; first = false) {
-    const auto done =
-        lease->complete(completion, answered_by(until), first ? Cancel() : impatience);
-    if (done) return {};
-    if (done.error().code != Errc::cancelled) why = done.error();
-    if (why.code != Errc::unreachable || (!first && impatience.requested())) break;
+// A service that does not answer is asked until the lease is over.
+Result<void> HeldLock::complete(const Completion& completion, Cancel cancel) {
+  const Deadline until = gives_up_at();
+  stop_keeping(until);
+  Error why{Errc::unreachable, "a renewal of the lock hangs"};
+  for (bool first = true; lease_ && Clock::now() < until; first = false) {
+    const auto done = lease_->complete(completion, answered_by(until), first ? Cancel() : cancel);
+    if (done || done.error().code == Errc::cancelled) return done;
+    why = done.error();
+    if (why.code == Errc::lost) {
+      loss_ = why;
+      loss_is_certain_ = true;
+    }
+    if (why.code != Errc::unreachable) return why;
     if (first) {
       util::log(Level::warning,
                 "cannot remember yet that " + in_quotes(spec_.key) + " is done: " + why.message);
     }
-    util::wait_readable(first ? -1 : impatience.fd(),
-                        std::min(until, after(Clock::now(), kReleaseAgain)));
-  }
-  if (lease && (Clock::now() < until || is_kept_after_loss())) {
-    (void)lease->release(after(Clock::now(), kSoon), impatience);
+    util::wait_readable(cancel.fd(), std::min(until, after(Clock::now(), kReleaseAgain)));
+    if (cancel.requested()) return Error{Errc::cancelled, why.message};
   }
   return why;
 }

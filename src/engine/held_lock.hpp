@@ -57,9 +57,11 @@ class HeldLock {
   /// then.
   Result<void> release(Cancel impatience, Deadline latest = kNever);
 
-  /// As release(), and has it remembered that the job is done.  Errc::lost if it is not, since the
-  /// lock was not ours any more; other errors say why it is not, or perhaps not.
-  Result<void> complete(const Completion& completion, Cancel impatience);
+  /// As release(), and has it remembered that the job is done.  Errc::cancelled: not yet, although
+  /// it was tried; it may be called again.  Errc::lost if it is not, since the lock was not ours
+  /// any more; other errors say why it is not, or perhaps not.  After an error, the lock is to be
+  /// released.
+  Result<void> complete(const Completion& completion, Cancel cancel);
 
   /// The command has ended, and the lock is to be kept until `until` (--min-hold).  Ok: it expires
   /// then by itself, and there is nothing more to do.  An error: it is to be kept, and released.
@@ -71,8 +73,9 @@ class HeldLock {
   Deadline answered_by(Deadline latest) const;
   bool has_news() const;
   bool is_kept_after_loss() const;
+  Deadline gives_up_at() const;
   std::unique_ptr<Lease> take_lease(Deadline until);
-  std::unique_ptr<Lease> take_last(Deadline until);
+  void stop_keeping(Deadline until);
 
   const Spec spec_;
   const Deadline granted_at_ = Clock::now();
@@ -83,6 +86,7 @@ class HeldLock {
   LeaseEnd& end_;
   std::unique_ptr<Lease> lease_;  // the keeper's once there is one
   std::unique_ptr<LeaseKeeper> keeper_;
+  std::optional<Deadline> last_end_;  // of the lease, which nobody keeps any more
   std::optional<Error> loss_;
   bool loss_is_certain_ = false;  // the service says so
   bool may_last_ = false;         // it may have renewed it, but its answer came too late for us

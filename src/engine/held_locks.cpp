@@ -105,10 +105,10 @@ Result<void> HeldLocks::release_one(const std::string& key, Deadline latest) {
   return lock->release(Cancel(), latest);
 }
 
-Result<void> HeldLocks::complete(const Completion& completion, Cancel impatience) {
-  const std::unique_ptr<HeldLock> lock = std::move(locks_.front());
-  locks_.clear();
-  return lock->complete(completion, impatience);
+Result<void> HeldLocks::complete(const Completion& completion, Cancel cancel) {
+  auto done = locks_.front()->complete(completion, cancel);
+  if (done) locks_.clear();
+  return done;
 }
 
 void HeldLocks::release_at(Deadline until) {

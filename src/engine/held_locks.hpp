@@ -45,8 +45,8 @@ class HeldLocks {
   /// Releases one of them, which must be held, and forgets it.
   Result<void> release_one(const std::string& key, Deadline latest);
 
-  /// HeldLock::complete() of the only one, and forgets it.
-  Result<void> complete(const Completion& completion, Cancel impatience);
+  /// HeldLock::complete() of the only one, and forgets it if that succeeds.
+  Result<void> complete(const Completion& completion, Cancel cancel);
 
   /// The command has ended: keeps all until `until` (--min-hold) and releases them.  Returns at
   /// once if they can be made to expire then by themselves.

@@ -25,7 +25,7 @@ void Job::start(const CommandSpec& spec, const Inherited& inherited) {
 }
 
 void Job::signal(int sig, bool from_terminal) {
-  if (asks_to_end(sig)) asked_to_end_ = true;
+  if (asks_to_end(sig)) asked_to_end_by_ = sig;
   if (from_terminal) return;
   if (asks_to_end(sig) || status_) {
     tree_.signal(sig);
@@ -53,7 +53,7 @@ bool Job::finished(Deadline now) {
   gone_ = reaped.none_left;
   if (gone_) return true;
   if (!status_ || ending_) return false;
-  if (WIFSIGNALED(*status_) || asked_to_end_ || leftovers_ == Leftovers::kill) {
+  if (WIFSIGNALED(*status_) || asked_to_end_by_ != 0 || leftovers_ == Leftovers::kill) {
     end(after(now, kill_after_), now);
     return false;
   }

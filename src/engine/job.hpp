@@ -47,6 +47,8 @@ class Job {
   bool tree_is_gone() const { return gone_; }
   /// Why the tree is still there kStuckAfter its SIGKILL; empty if it was not there so long.
   const std::string& stuck() const { return stuck_; }
+  /// The last signal by which it was asked to end; 0: there was none.
+  int asked_to_end_by() const { return asked_to_end_by_; }
   /// The command's wait status; none while it runs.
   std::optional<int> status() const { return status_; }
 
@@ -57,7 +59,7 @@ class Job {
   pid_t pid_ = -1;
   int start_error_ = 0;
   std::optional<int> status_;
-  bool asked_to_end_ = false;
+  int asked_to_end_by_ = 0;
   bool ending_ = false;
   Deadline kill_at_ = kNever;
   std::string stuck_;

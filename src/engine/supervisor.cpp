@@ -14,6 +14,7 @@
 #include <cstring>
 #include <exception>
 #include <new>
+#include <utility>
 
 #include "engine/acquisition.hpp"
 #include "engine/describe.hpp"
@@ -125,10 +126,11 @@ class Supervisor {
 
   Acquisition acquisition_{context_, link_};
   HeldLocks locks_;               // none yet, or all
-  Deadline granted_at_ = kNever;  // the last of them
+  Deadline granted_at_ = kNever;  // the last of them, and the front was told
   Lender lender_;                 // to runs below this one
   Job job_{spec_.leftovers, spec_.kill_after, context_.tree};
   bool stuck_said_ = false;
+  bool leftovers_named_ = false;
   int refused_by_ = 0;              // a signal that came before the command was started
   std::optional<Outcome> failure_;  // why else the command was not started
   std::optional<HeldLocks::Loss> loss_;
@@ -142,7 +144,7 @@ std::optional<Error> Supervisor::acquire() {
   if (!held) return held.error();
   if (acquisition_.done()) return std::nullopt;
   locks_ = std::move(*held);
-  granted_at_ = locks_.granted_at();
+  granted_at_ = Clock::now();
   margins_.kill_after = acquisition_.kill_after();
   job_.set_kill_after(margins_.kill_after);
   context_.page.fence = first().fence().value_or(0);
@@ -274,7 +276,10 @@ void Supervisor::lend() {
 
 bool Supervisor::finished(Deadline now) {
   if (job_.started()) {
-    return job_.finished(now) && ((!staying_ && !spec_.once) || !lender_.has_borrowers());
+    if (!job_.finished(now)) return false;
+    if (!(staying_ || spec_.once) || !lender_.has_borrowers()) return true;
+    if (!staying_ && !std::exchange(leftovers_named_, true)) name_leftovers();
+    return false;
   }
   return refused_by_ != 0 || loss_ || max_hold_over_ || front_gone_ || failure_ ||
          job_.start_error() != 0;
@@ -353,6 +358,12 @@ Outcome Supervisor::outcome() const {
   }
   if (!job_.status()) return make("error", exit_status::kInternal, "the command was not started");
   const int status = *job_.status();
+  const int asked_by = job_.asked_to_end_by();
+  if (spec_.once && status == 0 && asked_by != 0) {
+    return make("signalled", exit_status::kSignalBase + asked_by,
+                spec_.argv.front() + " was asked to end by signal " + std::to_string(asked_by) +
+                    ", so it does not count as done although its status is 0");
+  }
   if (WIFSIGNALED(status)) {
     return make("signalled", exit_status::kSignalBase + WTERMSIG(status),
                 "the command died of signal " + std::to_string(WTERMSIG(status)));
@@ -366,6 +377,8 @@ void Supervisor::report(const Outcome& outcome) const {
     util::log(Level::note, outcome.reason);
   } else if (outcome.name == "busy") {
     util::log(Level::warning, outcome.reason);  // -q: the exit status says it
+  } else if (outcome.name == "signalled" && spec_.once && job_.status() == 0) {
+    util::log(Level::error, outcome.reason);
   } else if (front_gone_) {
     util::log(Level::error, "dlock (pid " + std::to_string(context_.front) + ") was killed" +
                                 (job_.started() ? "; ended " + spec_.argv.front() : std::string()));
@@ -407,7 +420,7 @@ Outcome Supervisor::run_under_lock() {
   out.fence = fence;
   if (!job_.stuck().empty()) out.reason += (out.reason.empty() ? "" : "; ") + job_.stuck();
   if (lender_.fd() >= 0 && !spec_.once) lend();  // a run may have asked since the last look
-  if (job_.started() && !job_.tree_is_gone()) name_leftovers();
+  if (job_.started() && !job_.tree_is_gone() && !leftovers_named_) name_leftovers();
   return out;
 }
 
@@ -424,10 +437,19 @@ void Supervisor::release(Outcome& outcome) {
   }
 }
 
-// The lock goes in the same step.
+// The lock goes in the same step.  Only a signal that asks to end makes it give up before the lease
+// is over, and not the end of the front: the command has succeeded.
 void Supervisor::complete(Outcome& outcome) {
   lender_ = Lender();
-  const auto done = locks_.complete(spec_.once->completion, Cancel(link_.fd()));
+  bool impatient = false;
+  auto done = locks_.complete(spec_.once->completion, Cancel(link_.fd()));
+  while (!done && done.error().code == Errc::cancelled && !impatient) {
+    while (const auto message = link_.receive()) {
+      impatient = impatient ||
+                  (message->kind == ToSupervisor::Kind::signal && asks_to_end(message->signal));
+    }
+    if (!impatient) done = locks_.complete(spec_.once->completion, Cancel(link_.fd()));
+  }
   if (done) return;
   const std::string& message = done.error().message;
   const bool was_lost = done.error().code == Errc::lost;
@@ -436,6 +458,8 @@ void Supervisor::complete(Outcome& outcome) {
   outcome.name = was_lost ? "lost" : "unreachable";
   outcome.exit_status = was_lost ? exit_status::kLost : exit_status::kUnreachable;
   outcome.reason = message;
+  // If that was in doubt, it may be gone.
+  (void)locks_.release(front_gone_ ? Cancel() : Cancel(link_.fd()));
 }
 
 // A SIGTERM that was on its way to the front, or back, is for this process now.

@@ -17,6 +17,22 @@ not_done "--max-hold"
 expect_status 127 once -- ./missing 2>err
 not_done "a command that is not there"
 
+# What dlock was told to end is not done, whatever the command says, or left behind for --leftovers and nested runs.
+ended_by_term() {
+  rm -f started work
+  "${once[@]}" "$@" 2>err &
+  local pid=$! status=0
+  wait_until 30 test -e started
+  kill "$pid"
+  wait "$pid" || status=$?
+  assert_equal 143 "$status" "the status of a job that was told to end ($(<err))"
+  [[ ! -e work ]] || fail "the job was not ended"
+  not_done "a SIGTERM: $*"
+}
+ended_by_term -- bash -c 'trap "exit 0" TERM; touch started; sleep 100 & wait'
+ended_by_term --leftovers wait -- sh -c '(sleep 100; touch work) & touch started'
+ended_by_term -- bash -c '"$DLOCK" run -k job -- sh -c "touch started; sleep 100; touch work" & until [[ -e started ]]; do sleep 0.02; done'
+
 # Who waits runs it when the one before was killed, command and all.
 rm -f held.*
 cat >wait-for-it <<'SH'

@@ -60,3 +60,22 @@ expect_status 0 once --reset 2>/dev/null
 echo 'find_mark unreachable' >control
 expect_status 69 once --wait 0.5 -- true 2>err
 expect_status 69 once -n -- true 2>err
+
+# What comes between the command's end and the answer of the service: only a signal that asks to end makes it give up.
+signalled_while_remembering() {
+  rm -f err control.log
+  echo 'complete unreachable 4' >control
+  DLOCK_TTL=20s once -- true 2>err &
+  local pid=$!
+  wait_until 20 grep -q 'cannot remember yet' err
+  kill "$1" "$pid"
+  status=0
+  wait "$pid" || status=$?
+}
+for signal in -CONT -WINCH -USR1; do
+  signalled_while_remembering "$signal"
+  assert_equal "0 1" "$status $(marks)" "status and marks after $signal"
+  expect_status 0 once --reset 2>/dev/null
+done
+signalled_while_remembering -TERM
+assert_equal "69 0" "$status $(marks)" "status and marks after a SIGTERM"
