@@ -97,6 +97,41 @@ int mode_of(NodeKind kind) {
   return ZOO_PERSISTENT;
 }
 
+const ACL_vector* acl_of(bool auth) { return auth ? &ZOO_CREATOR_ALL_ACL : &ZOO_OPEN_ACL_UNSAFE; }
+
+// With no copy of the texts of `step`.
+zoo_op_t op_of(const Step& step, bool auth) {
+  zoo_op_t op;
+  const char* const path = step.path.c_str();
+  const int size = static_cast<int>(step.data.size());
+  switch (step.kind) {
+    case Step::Kind::check:
+      zoo_check_op_init(&op, path, step.version);
+      break;
+    case Step::Kind::create:
+      zoo_create_op_init(&op, path, step.data.data(), size, acl_of(auth),
+                         mode_of(NodeKind::persistent), nullptr, 0);
+      break;
+    case Step::Kind::remove:
+      zoo_delete_op_init(&op, path, step.version);
+      break;
+    case Step::Kind::set:
+      zoo_set_op_init(&op, path, step.data.data(), size, step.version, nullptr);
+      break;
+  }
+  return op;
+}
+
+std::string shown(const std::vector<Step>& steps) {
+  constexpr std::array<const char*, 4> kWords{"check ", "create ", "delete ", "set "};
+  std::string out;
+  for (const Step& step : steps) {
+    if (!out.empty()) out += ", ";
+    out += kWords.at(static_cast<std::size_t>(step.kind)) + step.path;
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string current_server(zhandle_t* handle) {
@@ -108,8 +143,7 @@ Call create(zhandle_t* handle, const std::string& path, const std::string& data,
             bool auth) {
   Box box(handle, "create", path);
   return box.taken(zoo_acreate2(handle, path.c_str(), data.data(), static_cast<int>(data.size()),
-                                auth ? &ZOO_CREATOR_ALL_ACL : &ZOO_OPEN_ACL_UNSAFE, mode_of(kind),
-                                done_create, box.data()));
+                                acl_of(auth), mode_of(kind), done_create, box.data()));
 }
 
 Call get(zhandle_t* handle, const std::string& path, Watch watch) {
@@ -141,13 +175,16 @@ Call remove(zhandle_t* handle, const std::string& path, int version) {
   return box.taken(zoo_adelete(handle, path.c_str(), version, done_void, box.data()));
 }
 
+Call all_or_none(zhandle_t* handle, const std::vector<Step>& steps, bool auth) {
+  std::vector<zoo_op_t> ops;
+  for (const Step& step : steps) ops.push_back(op_of(step, auth));
+  Box box(handle, "at once:", util::exchanges_shown() ? shown(steps) : "");
+  return box.taken(zoo_amulti(handle, static_cast<int>(ops.size()), ops.data(),
+                              box.parts(ops.size()), done_void, box.data()));
+}
+
 Call remove_both(zhandle_t* handle, const std::string& one, const std::string& other) {
-  std::array<zoo_op_t, 2> parts;
-  zoo_delete_op_init(&parts[0], one.c_str(), -1);
-  zoo_delete_op_init(&parts[1], other.c_str(), -1);
-  Box box(handle, "delete", one + " and " + other);
-  return box.taken(zoo_amulti(handle, parts.size(), parts.data(), box.parts(parts.size()),
-                              done_void, box.data()));
+  return all_or_none(handle, {{Step::Kind::remove, one}, {Step::Kind::remove, other}}, false);
 }
 
 Call sync(zhandle_t* handle, const std::string& path) {

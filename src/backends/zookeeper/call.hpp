@@ -18,10 +18,14 @@ struct Reply {
   std::string text;                    // the path of a node that was created, the data of one
   std::vector<std::string> names;      // of children
   Stat stat{};                         // of create, get, exists and set
-  std::vector<zoo_op_result_t> parts;  // what the library writes while it reads the answer
+  std::vector<zoo_op_result_t> parts;  // of all_or_none(); written by the library
   std::string server, asked;           // for -vv; empty without
 
   bool ok() const { return code == ZOK; }
+  /// Whether all_or_none() did nothing because this step, counted from 0, failed with `error`.
+  bool failed_at(std::size_t step, int error) const {
+    return code == error && step < parts.size() && parts[step].err == error;
+  }
   /// Whether it was done nobody knows.
   bool in_doubt() const {
     // The last one is what the library says of an answer that it does not expect any more, after a
@@ -50,9 +54,18 @@ Call exists(zhandle_t* handle, const std::string& path, Watch watch);
 /// -1, here and below: whatever its version is.
 Call set(zhandle_t* handle, const std::string& path, const std::string& data, int version = -1);
 Call remove(zhandle_t* handle, const std::string& path, int version);
-/// Both, or neither if one of them is not there.
-Call remove_both(zhandle_t* handle, const std::string& one, const std::string& other);
 /// Answered by the leader.
 Call sync(zhandle_t* handle, const std::string& path);
+
+struct Step {
+  enum class Kind { check, create, remove, set };
+  Kind kind;  // check: fails if the node has another version; create: a persistent node
+  std::string path;
+  std::string data = {};
+  int version = -1;
+};
+/// Does all of the steps at once, or nothing if one of them fails.
+Call all_or_none(zhandle_t* handle, const std::vector<Step>& steps, bool auth);
+Call remove_both(zhandle_t* handle, const std::string& one, const std::string& other);
 
 }  // namespace dlock::zookeeper

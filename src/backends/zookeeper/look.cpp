@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <functional>
 #include <iterator>
 #include <map>
 
@@ -41,11 +40,11 @@ LockInfo::Waiter waiter_of(const NodeName& node, const Reply* data) {
   return waiter;
 }
 
-// Hands over what each of these children of `path` says, in their order; of one that is gone or
-// that we may not read, that code.
-Result<void> read(Session& session, const std::string& path,
-                  const std::vector<std::string>& children, Deadline deadline, Cancel cancel,
-                  const std::function<void(std::size_t index, const Reply&)>& take) {
+}  // namespace
+
+Result<void> read_each(Session& session, const std::string& path,
+                       const std::vector<std::string>& children, Deadline deadline, Cancel cancel,
+                       const std::function<void(std::size_t index, const Reply&)>& take) {
   for (std::size_t from = 0; from < children.size(); from += kAtOnce) {
     const std::size_t to = std::min(from + kAtOnce, children.size());
     const auto answers = session.persist(
@@ -68,8 +67,6 @@ Result<void> read(Session& session, const std::string& path,
   }
   return {};
 }
-
-}  // namespace
 
 // Ours writes its record when it has the lock, unless it had it from the start; of others nobody
 // knows how long they waited.
@@ -135,7 +132,7 @@ Result<LockInfo> look_at(Session& session, const std::string& path, std::string_
       info.holders.back().slot = found->second;
     }
   };
-  if (auto ok = read(session, path, asked, deadline, cancel, take); !ok) return ok.error();
+  if (auto ok = read_each(session, path, asked, deadline, cancel, take); !ok) return ok.error();
   for (std::size_t i = std::max(asked_of, holders); i < queue.size(); ++i) {
     info.waiters->push_back(waiter_of(queue[i], nullptr));
   }

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <array>
 
+#include "backends/zookeeper/parents.hpp"
 #include "util/text.hpp"
 
 namespace dlock::zookeeper {
@@ -50,7 +51,9 @@ class Node {
  private:
   bool auth() const { return !place_.auth.empty(); }
   Result<std::optional<std::string>> take(const Call& got);
-  Result<void> make_folder();
+  Result<void> make_folder() {
+    return make_persistent(session_, place_, folder_of(place_), deadline_, Cancel());
+  }
 
   Session& session_;
   const Place& place_;
@@ -76,31 +79,6 @@ Result<std::optional<std::string>> Node::read() {
       deadline_, Cancel());
   if (!answers) return answers.error();
   return take(answers.value()[1]);
-}
-
-// The node of the folder and those above it, but not the chroot.
-Result<void> Node::make_folder() {
-  const std::string folder = folder_of(place_);
-  std::vector<std::string> paths;
-  for (auto at = place_.chroot.size() + 1; at <= folder.size(); ++at) {
-    if (at == folder.size() || folder[at] == '/') paths.push_back(folder.substr(0, at));
-  }
-  const auto answers = session_.persist(
-      [&] {
-        std::vector<Call> calls;
-        for (const std::string& path : paths) {
-          calls.push_back(create(session_.handle(), path, "", NodeKind::persistent, auth()));
-        }
-        return calls;
-      },
-      deadline_, Cancel());
-  if (!answers) return answers.error();
-  const auto& calls = answers.value();
-  if (calls.front()->code == ZNONODE && !place_.chroot.empty()) return no_chroot(place_);
-  // Those above may exist where we have no right to create them.
-  const Call& last = calls.back();
-  if (last->ok() || last->code == ZNODEEXISTS || last->code == ZNONODE) return {};
-  return session_.refused(last, "create " + folder);
 }
 
 Result<bool> Node::write(const std::string& text) {

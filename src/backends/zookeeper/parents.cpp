@@ -4,36 +4,54 @@
 #include <vector>
 
 namespace dlock::zookeeper {
+namespace {
+
+// False: the server has no nodes of this kind.
+Result<bool> make(Session& session, const Place& place, const std::string& path, NodeKind kind,
+                  Deadline deadline, Cancel cancel) {
+  std::vector<std::string> paths;
+  for (auto at = place.chroot.size() + 1; at <= path.size(); ++at) {
+    if (at == path.size() || path[at] == '/') paths.push_back(path.substr(0, at));
+  }
+  const auto answers = session.persist(
+      [&] {
+        std::vector<Call> calls;
+        for (const std::string& each : paths) {
+          calls.push_back(create(session.handle(), each, "", kind, !place.auth.empty()));
+        }
+        return calls;
+      },
+      deadline, cancel);
+  if (!answers) return answers.error();
+  const auto& calls = answers.value();
+  if (calls.front()->code == ZNONODE && !place.chroot.empty()) return no_chroot(place);
+  // Those above may exist where we have no right to create them.
+  const int last = calls.back()->code;
+  if (last == ZOK || last == ZNODEEXISTS) return true;
+  const auto bad = std::find_if(calls.begin(), calls.end(), [](const Call& call) {
+    return !call->ok() && call->code != ZNODEEXISTS;
+  });
+  if ((*bad)->code == ZNONODE) return true;  // one was deleted meanwhile: the caller tries again
+  if ((*bad)->code == ZUNIMPLEMENTED) return false;
+  return session.refused(*bad, "create " + paths[static_cast<std::size_t>(bad - calls.begin())]);
+}
+
+}  // namespace
 
 Result<void> make_parents(Session& session, const Place& place, const std::string& lock,
                           Deadline deadline, Cancel cancel) {
-  std::vector<std::string> paths;
-  for (auto at = place.chroot.size() + 1; at <= lock.size(); ++at) {
-    if (at == lock.size() || lock[at] == '/') paths.push_back(lock.substr(0, at));
-  }
-  for (const NodeKind kind : {NodeKind::container, NodeKind::persistent}) {
-    const auto answers = session.persist(
-        [&] {
-          std::vector<Call> calls;
-          for (const std::string& path : paths) {
-            calls.push_back(create(session.handle(), path, "", kind, !place.auth.empty()));
-          }
-          return calls;
-        },
-        deadline, cancel);
-    if (!answers) return answers.error();
-    const auto& calls = answers.value();
-    if (calls.front()->code == ZNONODE && !place.chroot.empty()) return no_chroot(place);
-    // Those above may exist where we have no right to create them.
-    const int last = calls.back()->code;
-    if (last == ZOK || last == ZNODEEXISTS || last == ZNONODE) return {};
-    const auto bad = std::find_if(calls.begin(), calls.end(), [](const Call& call) {
-      return !call->ok() && call->code != ZNODEEXISTS;
-    });
-    if ((*bad)->code == ZUNIMPLEMENTED) continue;  // a server that has no containers (3.4)
-    return session.refused(*bad, "create " + paths[static_cast<std::size_t>(bad - calls.begin())]);
-  }
-  return Error{Errc::unreachable, place.shown + ": cannot create " + lock};
+  const auto made = make(session, place, lock, NodeKind::container, deadline, cancel);
+  if (!made) return made.error();
+  if (made.value()) return {};
+  return make_persistent(session, place, lock, deadline, cancel);  // a server of 3.4
+}
+
+Result<void> make_persistent(Session& session, const Place& place, const std::string& path,
+                             Deadline deadline, Cancel cancel) {
+  const auto made = make(session, place, path, NodeKind::persistent, deadline, cancel);
+  if (!made) return made.error();
+  if (made.value()) return {};
+  return Error{Errc::unreachable, place.shown + ": cannot create " + path};
 }
 
 }  // namespace dlock::zookeeper

@@ -13,4 +13,8 @@ namespace dlock::zookeeper {
 Result<void> make_parents(Session& session, const Place& place, const std::string& lock,
                           Deadline deadline, Cancel cancel);
 
+/// The same for any node, which stays there when it is empty, as do those that are made above it.
+Result<void> make_persistent(Session& session, const Place& place, const std::string& path,
+                             Deadline deadline, Cancel cancel);
+
 }  // namespace dlock::zookeeper
