@@ -1,6 +1,7 @@
 // Which servers, how to get in, and below which node the locks are.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,11 @@ struct Place {
   std::string shown;       // for messages: "zookeeper z1:2181,z2:2181"
   std::string location;    // as a URL without secrets
 
+  /// Until when one answer is waited for: the whole may take longer, if the servers go on
+  /// answering.
+  Deadline answer_by(Deadline deadline) const {
+    return std::min(deadline, after(Clock::now(), patience));
+  }
   std::string base() const { return chroot + root; }
   std::string path_of(std::string_view key) const { return base() + '/' + node_of(key); }
 };

@@ -39,12 +39,13 @@ class ZookeeperBackend final : public Backend {
 
   Result<std::uint64_t> take_numbers(std::string_view name, std::uint64_t count,
                                      Deadline deadline) override {
-    if (auto ok = open(deadline); !ok) return ok.error();
-    return zookeeper::take_numbers(*session_, *place_, name, count, deadline);
+    return in_session(deadline, [&] {
+      return zookeeper::take_numbers(*session_, *place_, name, count, deadline);
+    });
   }
   Result<IdWindow> lease_window(Millis length, Deadline deadline) override {
-    if (auto ok = open(deadline); !ok) return ok.error();
-    return zookeeper::lease_window(*session_, *place_, length, deadline);
+    return in_session(
+        deadline, [&] { return zookeeper::lease_window(*session_, *place_, length, deadline); });
   }
 
  private:
@@ -54,10 +55,16 @@ class ZookeeperBackend final : public Backend {
     return Error{Errc::invalid, "key \"zookeeper\" belongs to the servers; choose a --prefix"};
   }
   Result<void> open(Deadline deadline);
-  // Until when one answer is waited for: the whole may take longer, if the servers go on answering.
-  Deadline answer_by(Deadline deadline) const {
-    return std::min(deadline, after(Clock::now(), place_->patience));
+  // A session that was not used for long may have ended, which only the answer to a request tells.
+  template <class Ask>
+  std::invoke_result_t<Ask> in_session(Deadline deadline, Ask ask) {
+    for (;;) {
+      if (auto ok = open(deadline); !ok) return ok.error();
+      auto result = ask();
+      if (result || result.error().code != Errc::lost || Clock::now() >= deadline) return result;
+    }
   }
+  Deadline answer_by(Deadline deadline) const { return place_->answer_by(deadline); }
   template <class Ask>
   auto ask(Ask ask, Deadline deadline) {
     return session_->persist(ask, answer_by(deadline), Cancel());
