@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <set>
+#include <vector>
+
 #include "backends/zookeeper/names.hpp"
 
 namespace dlock::zookeeper {
@@ -123,6 +126,25 @@ TEST(ZookeeperNames, AnyKeyIsOneComponentAndComesBack) {
   for (const char* node : {"", "%broken", "my job", "%6a", "%6A", "a%2fb"}) {
     EXPECT_FALSE(key_of(node)) << node;
   }
+}
+
+TEST(ZookeeperNames, AMarkIsOneComponentAndComesBack) {
+  const std::vector<MarkName> names{{"job", ""},      {"job", "2026-11-22"}, {"job~2026", ""},
+                                    {"job", "2026"},  {"a/b~", "2026-W47"},  {"%clock", ""},
+                                    {"job-2026", ""}, {"j", "20"},           {"j%20", ""}};
+  std::set<std::string> nodes;
+  for (const MarkName& name : names) {
+    const std::string node = mark_node(name);
+    EXPECT_EQ(node.find('/'), std::string::npos);
+    EXPECT_EQ(mark_of(node), name) << node;
+    nodes.insert(node);
+  }
+  EXPECT_EQ(nodes.size(), names.size());
+  for (const char* node : {"", "~", "~2026", "%clock", "job~", "job~a~b", "job~2026 1", "my job~1",
+                           "job~12345678901234567"}) {
+    EXPECT_FALSE(mark_of(node)) << node;
+  }
+  EXPECT_FALSE(key_of(kDone));
 }
 
 }  // namespace

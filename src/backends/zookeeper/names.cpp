@@ -142,4 +142,23 @@ std::optional<std::string> key_of(std::string_view node) {
   return key;
 }
 
+// node_of() encodes a ~.
+std::string mark_node(const MarkName& name) {
+  return node_of(name.key) + (name.period.empty() ? "" : '~' + name.period);
+}
+
+std::optional<MarkName> mark_of(std::string_view node) {
+  const auto key = key_of(node.substr(0, node.find('~')));
+  if (!key) return std::nullopt;
+  MarkName name{*key, std::string(node.substr(std::min(node.find('~'), node.size())))};
+  if (!name.period.empty()) name.period.erase(0, 1);
+  const bool fits = std::all_of(name.period.begin(), name.period.end(), [](char c) {
+    return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-';
+  });
+  if (!fits || name.period.size() > kMaxPeriodLength || mark_node(name) != node) {
+    return std::nullopt;
+  }
+  return name;
+}
+
 }  // namespace dlock::zookeeper

@@ -45,4 +45,12 @@ inline constexpr std::string_view kBroken = "%broken";
 /// The same, with the numbers of `dlock id`.
 inline constexpr std::string_view kNumbers = "%ids";
 
+/// The same, with what `dlock once` remembers.
+inline constexpr std::string_view kDone = "%done";
+
+/// The node of a mark, below kDone: "job" or "job~2026-11-22".
+std::string mark_node(const MarkName& name);
+/// None for a node that is no mark.
+std::optional<MarkName> mark_of(std::string_view node);
+
 }  // namespace dlock::zookeeper

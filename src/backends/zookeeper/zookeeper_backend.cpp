@@ -8,6 +8,7 @@
 #include "backends/zookeeper/acquire.hpp"
 #include "backends/zookeeper/look.hpp"
 #include "backends/zookeeper/numbers.hpp"
+#include "backends/zookeeper/once.hpp"
 #include "util/log.hpp"
 
 namespace dlock::zookeeper {
@@ -46,6 +47,23 @@ class ZookeeperBackend final : public Backend {
   Result<IdWindow> lease_window(Millis length, Deadline deadline) override {
     return in_session(
         deadline, [&] { return zookeeper::lease_window(*session_, *place_, length, deadline); });
+  }
+
+  Result<std::optional<Mark>> find_mark(const MarkName& name, Deadline deadline) override {
+    return in_session(deadline,
+                      [&] { return zookeeper::find_mark(*session_, *place_, name, deadline); });
+  }
+  Result<void> prepare_marks(std::string_view, Deadline deadline) override {
+    return in_session(deadline,
+                      [&] { return zookeeper::prepare_marks(*session_, *place_, deadline); });
+  }
+  Result<std::vector<Mark>> list_marks(std::string_view prefix, Deadline deadline) override {
+    return in_session(deadline,
+                      [&] { return zookeeper::list_marks(*session_, *place_, prefix, deadline); });
+  }
+  Result<bool> forget_mark(const MarkName& name, Deadline deadline) override {
+    return in_session(deadline,
+                      [&] { return zookeeper::forget_mark(*session_, *place_, name, deadline); });
   }
 
  private:

@@ -10,6 +10,7 @@
 
 #include <array>
 
+#include "backends/zookeeper/once.hpp"
 #include "core/lock_record.hpp"
 #include "util/poll.hpp"
 #include "util/text.hpp"
@@ -48,6 +49,7 @@ class ZookeeperLease final : public Lease {
   int event_fd() override;
   bool has_news() override;
   Result<void> release(Deadline deadline, Cancel cancel) override;
+  Result<void> complete(const Completion& completion, Deadline deadline, Cancel cancel) override;
 
  private:
   Result<void> prove(Deadline deadline, Cancel cancel);
@@ -57,6 +59,7 @@ class ZookeeperLease final : public Lease {
     return error;
   }
   Error lose_node(Deadline deadline, Cancel cancel);
+  Result<void> find_out(const Completing& completing, Deadline deadline, Cancel cancel);
 
   const std::shared_ptr<const Place> place_;
   const std::unique_ptr<Session> session_;
@@ -67,7 +70,7 @@ class ZookeeperLease final : public Lease {
   const std::uint64_t fence_;
   Call announced_;
   std::optional<Error> loss_;
-  bool deleting_ = false;  // a release was asked for, and perhaps done
+  bool deleting_ = false;  // release() or complete() was asked for, and perhaps done
 
   Fd events_;  // epoll: the connection and the timer
   Fd timer_;
@@ -211,6 +214,55 @@ Result<void> ZookeeperLease::release(Deadline deadline, Cancel cancel) {
     }
     if (Clock::now() >= deadline) return session_->silent();
   }
+}
+
+// The request is repeated until it is known whether it was carried out; see once.cpp.
+Result<void> ZookeeperLease::complete(const Completion& completion, Deadline deadline,
+                                      Cancel cancel) {
+  if (loss_) {
+    session_->close();
+    return *loss_;
+  }
+  Completing completing(place_, {request_.key, completion.period},
+                        format_mark(request_.owner, fence_, completion.remember), path_);
+  for (;;) {
+    const Call done = completing.ask(*session_);
+    const auto waited = session_->wait({done}, deadline, cancel);
+    deleting_ = deleting_ || !waited || done->in_doubt();
+    if (waited && done->ok()) {
+      session_->close();
+      return {};
+    }
+    if (session_->expired() || Completing::lock_is_gone(*done)) {
+      return find_out(completing, deadline, cancel);
+    }
+    if (!waited) return waited.error();
+    if (!done->in_doubt()) {
+      auto ok = completing.adapt(*session_, done, deadline, cancel);
+      if (!ok && !session_->expired()) return ok.error();
+    }
+    if (Clock::now() >= deadline) return session_->silent();
+  }
+}
+
+// After the lock has ended.  If a request of complete() ended it, there is a mark by this owner.
+Result<void> ZookeeperLease::find_out(const Completing& completing, Deadline deadline,
+                                      Cancel cancel) {
+  if (deleting_) {
+    const auto ours = completing.is_done_by(owner_id(), request_.ttl, deadline, cancel);
+    if (!ours) {  // whatever the error is: it is not known whether the lock was lost
+      Error error = ours.error();
+      if (error.code != Errc::cancelled) error.code = Errc::unreachable;
+      return error;
+    }
+    if (ours.value()) {
+      session_->close();
+      return {};
+    }
+  }
+  Error error = session_->expired() ? lose(session_->silent()) : lose_node(deadline, cancel);
+  session_->close();
+  return error;
 }
 
 }  // namespace
