@@ -1,11 +1,11 @@
 // What `dlock once` remembers: that the job of a key is done.
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 
 #include "core/owner.hpp"
 #include "util/clock.hpp"
@@ -17,7 +17,10 @@ struct MarkName {
   std::string key;     // of the lock under which it was done; passed check_key()
   std::string period;  // in which it is done once, as "2026-11-22": at most kMaxPeriodLength
                        // letters, digits and '-'; "" where it is done once for all
-  auto operator<=>(const MarkName&) const = default;
+  bool operator==(const MarkName&) const = default;
+  bool operator<(const MarkName& other) const {
+    return std::tie(key, period) < std::tie(other.key, other.period);
+  }
 };
 
 inline constexpr std::size_t kMaxPeriodLength = 16;
