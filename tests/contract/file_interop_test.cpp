@@ -23,6 +23,7 @@
 #include "backends/file/record.hpp"
 #include "client.hpp"
 #include "fixtures.hpp"
+#include "small_disk.hpp"
 #include "util/host.hpp"
 #include "util/poll.hpp"
 
@@ -458,33 +459,6 @@ TEST_F(FileBackend, TheFenceGrowsWhenTheClockIsSetBack) {
 }
 
 // --- disks
-
-class SmallDisk {
- public:
-  explicit SmallDisk(const std::string& path) : path_(path) {
-    ::mkdir(path.c_str(), 0700);
-    mounted_ = ::mount("none", path.c_str(), "tmpfs", 0, "size=64k,mode=0700") == 0;
-  }
-  ~SmallDisk() {
-    if (mounted_) ::umount2(path_.c_str(), MNT_DETACH);
-  }
-  SmallDisk(const SmallDisk&) = delete;
-  SmallDisk& operator=(const SmallDisk&) = delete;
-  bool mounted() const { return mounted_; }
-  void fill() {
-    const Fd fd(::open((path_ + "/~filler").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
-    const std::string block(4'096, 'x');
-    while (::write(fd.get(), block.data(), block.size()) > 0) {
-    }
-  }
-  bool read_only() {
-    return ::mount("none", path_.c_str(), "tmpfs", MS_REMOUNT | MS_RDONLY, nullptr) == 0;
-  }
-
- private:
-  std::string path_;
-  bool mounted_ = false;
-};
 
 TEST_F(FileBackend, AFullDiskIsAnErrorAndNothingIsHeld) {
   SmallDisk disk(path("disk"));
