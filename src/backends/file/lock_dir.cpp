@@ -107,12 +107,10 @@ Error errno_error(std::string_view path, std::string_view doing, int error) {
           std::string(doing) + " " + printable(path) + ": " + std::strerror(error)};
 }
 
-Result<std::shared_ptr<const LockDir>> LockDir::open(const std::string& given) {
-  const bool by_default = given.empty();
+Result<std::shared_ptr<LockDir>> LockDir::open_checked(const std::string& path, bool by_default) {
   auto dir = std::make_shared<LockDir>();
-  dir->path_ = by_default ? default_path() : given;
+  dir->path_ = path;
   dir->by_default_ = by_default;
-  const std::string& path = dir->path_;
   dir->fd_.reset(::open(path.c_str(), kOpenFlags));
   if (!dir->fd_ && errno == ENOENT && by_default) {
     if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
@@ -128,9 +126,21 @@ Result<std::shared_ptr<const LockDir>> LockDir::open(const std::string& given) {
   dir->sharing_ = *sharing;
   dir->device_ = st.st_dev;
   dir->inode_ = st.st_ino;
-  if (auto ok = check_writable(dir->fd(), path); !ok) return ok.error();
-  warn_of_network(dir->fd(), path);
-  return std::shared_ptr<const LockDir>(std::move(dir));
+  return dir;
+}
+
+Result<std::shared_ptr<const LockDir>> LockDir::open(const std::string& given) {
+  auto dir = open_checked(given.empty() ? default_path() : given, given.empty());
+  if (!dir) return dir.error();
+  if (auto ok = check_writable((*dir)->fd(), (*dir)->path()); !ok) return ok.error();
+  warn_of_network((*dir)->fd(), (*dir)->path());
+  return std::shared_ptr<const LockDir>(std::move(*dir));
+}
+
+Result<std::shared_ptr<const LockDir>> LockDir::open_for_records(const std::string& path) {
+  auto dir = open_checked(path, false);
+  if (!dir) return dir.error();
+  return std::shared_ptr<const LockDir>(std::move(*dir));
 }
 
 Result<std::shared_ptr<const LockDir>> LockDir::open_again() const {
@@ -159,27 +169,34 @@ Result<std::optional<Place>> place_of(std::shared_ptr<const LockDir> dir, std::s
                                       Missing missing) {
   Name name = name_of(key);
   Place place{.dir = std::move(dir), .folder = {}, .leaf = std::move(name.leaf), .shown = {}};
-  const Sharing& sharing = place.dir->sharing();
   place.shown = place.dir->path();
   for (const std::string& folder : name.folders) {
     place.shown += '/' + folder;
-    Fd next(::openat(place.fd(), folder.c_str(), kOpenFlags));
-    if (!next && errno == ENOENT && missing == Missing::leave) return std::optional<Place>();
-    if (!next && errno == ENOENT) {
-      if (!create(place.fd(), folder, Kind::folder, sharing).done && errno != EEXIST) {
-        return errno_error(place.shown, "cannot create", errno);
-      }
-      next.reset(::openat(place.fd(), folder.c_str(), kOpenFlags));
-    }
-    struct stat st {};
-    if (!next || ::fstat(next.get(), &st) != 0) return open_error(place.shown, errno);
-    if (!sharing.shared) {
-      if (auto ok = check_owner(place.shown, st, false); !ok) return ok.error();
-    }
-    place.folder = std::move(next);
+    auto next = open_folder(place.fd(), folder, place.shown, place.dir->sharing(), missing);
+    if (!next) return next.error();
+    if (!*next) return std::optional<Place>();
+    place.folder = std::move(**next);
   }
   place.shown += '/' + place.leaf;
   return std::optional<Place>(std::move(place));
+}
+
+Result<std::optional<Fd>> open_folder(int at, const std::string& name, const std::string& shown,
+                                      const Sharing& sharing, Missing missing) {
+  Fd folder(::openat(at, name.c_str(), kOpenFlags));
+  if (!folder && errno == ENOENT && missing == Missing::leave) return std::optional<Fd>();
+  if (!folder && errno == ENOENT) {
+    if (!create(at, name, Kind::folder, sharing).done && errno != EEXIST) {
+      return errno_error(shown, "cannot create", errno);
+    }
+    folder.reset(::openat(at, name.c_str(), kOpenFlags));
+  }
+  struct stat st {};
+  if (!folder || ::fstat(folder.get(), &st) != 0) return open_error(shown, errno);
+  if (!sharing.shared) {
+    if (auto ok = check_owner(shown, st, false); !ok) return ok.error();
+  }
+  return std::optional(std::move(folder));
 }
 
 Created create(int at, const std::string& name, Kind kind, const Sharing& sharing) {

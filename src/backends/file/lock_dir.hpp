@@ -30,12 +30,15 @@ class LockDir {
   /// Errc::denied for one in which people whom nobody has asked in could let two holders in.
   static Result<std::shared_ptr<const LockDir>> open(const std::string& path);
 
+  /// Opens `path` for what is no lock: it need not be writable, and nothing is said of locks on
+  /// network file systems.
+  static Result<std::shared_ptr<const LockDir>> open_for_records(const std::string& path);
+
   /// What the same path leads to by now.
   Result<std::shared_ptr<const LockDir>> open_again() const;
 
   int fd() const { return fd_.get(); }
   const std::string& path() const { return path_; }
-  /// No directory was named.
   /// Whether it is the one that is used if none is named, also if it was named.
   bool is_usual() const;
   const Sharing& sharing() const { return sharing_; }
@@ -45,6 +48,8 @@ class LockDir {
   Result<void> still_there() const;
 
  private:
+  static Result<std::shared_ptr<LockDir>> open_checked(const std::string& path, bool by_default);
+
   Fd fd_;
   std::string path_;
   bool by_default_ = false;
@@ -68,6 +73,12 @@ enum class Missing { create, leave };
 /// None (without an error) if a folder of a long name is missing, and is to be left so.
 Result<std::optional<Place>> place_of(std::shared_ptr<const LockDir> dir, std::string_view key,
                                       Missing missing);
+
+/// The folder `name` in the folder `at`, which is created when missing; none if it is missing and
+/// to be left so.  `shown`: its path.  Errc::denied for one that is not as safe as LockDir::open()
+/// wants it.
+Result<std::optional<Fd>> open_folder(int at, const std::string& name, const std::string& shown,
+                                      const Sharing& sharing, Missing missing);
 
 /// What can be created in a lock directory.
 enum class Kind { file, folder, fifo };

@@ -3,18 +3,25 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "backends/file/lock_dir.hpp"
 
 namespace dlock::file {
 
-/// The folder of the counters, which is created when missing: below the lock directory if that was
-/// named, else below /var/lib/dlock for root and ~/.local/state/dlock for others.  The home is that
-/// of passwd(5), since cron and sudo set another $HOME.
+// Its folders are below the lock directory if that was named, else below /var/lib/dlock for root
+// and ~/.local/state/dlock for others.  The home is that of passwd(5), since cron and sudo set
+// another $HOME.
+
+/// The folder of the counters, which is created when missing.
 Result<std::shared_ptr<const LockDir>> open_counter_dir(const LockDir& locks);
 
-/// Warns if what is written to `dir` does not outlive a boot.
-void warn_of_memory(const LockDir& dir);
+/// The folder of the marks; null if it is missing and to be left so.
+Result<std::shared_ptr<const LockDir>> open_mark_dir(const LockDir& locks, Missing missing);
+
+/// If what is written to `dir` does not outlive a boot, warns that it is in memory, and of the
+/// consequence.
+void warn_of_memory(const LockDir& dir, std::string_view consequence);
 
 /// Makes the names in the directory `path`, and in all above it, durable.
 Result<void> sync_with_parents(std::string path);
