@@ -530,17 +530,8 @@ cannot be written to standard output.
 .B What is stored.
 .BR file :
 a file for each counter in
-.IR \(tiids ,
-below the directory that is named.
-Without one, it is below
-.I /var/lib/dlock
-for root and
-.I \(ti/.local/state/dlock
-for others, since
-.I /run
-and
-.I /tmp
-are emptied at boot.
+.I \(tiids
+(see FILE).
 .BR redis :
 .I {dlock:NAME}:number
 (NAME has %25 for %, %7B for { and %7D for }) and
@@ -641,6 +632,26 @@ or
 removes what a process that was killed has left, and empty folders (in a directory with mode 1777,
 only if its owner or root runs it).
 The other files stay, since others may be about to lock them.
+.PP
+The counters of
+.B dlock id
+and the marks of
+.B dlock once
+(a mark says that the job of a key is done) are kept over a boot.
+They are in the folders
+.I \(tiids
+and
+.I \(tidone
+of the directory that is named; without one, of
+.I /var/lib/dlock
+for root, and of
+.I \(ti/.local/state/dlock
+for another user.
+.B dlock once
+removes some of the marks that have expired, and of the empty folders, before it runs its command.
+Marks expire by the wall clock: if it is set forward, they expire earlier.
+In a directory with mode 1777 a mark can be removed only by its owner, the owner of its folder, and
+root.
 .PP
 .B dlock force\-release
 asks the holder to end its command.
@@ -1035,7 +1046,7 @@ everything of this key.
 .BR file :
 a file for each in
 .IR \(tidone ,
-beside the counters (see NUMBERS).
+beside the counters (see FILE).
 By default it is remembered for this user on this machine alone.
 .BR redis :
 .I {dlock:KEY}:done

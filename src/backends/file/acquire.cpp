@@ -168,7 +168,7 @@ Acquisition::MaybeLease Acquisition::grant(std::vector<LockFile> locks,
   registration_->hold(granted, locks.front().locked_by);
   return std::optional(make_lease({.place = place_,
                                    .key = request_.key,
-                                   .owner_id = request_.owner.id,
+                                   .owner = request_.owner,
                                    .fence = *fence,
                                    .slot = slot,
                                    .locks = std::move(locks),

@@ -5,6 +5,7 @@
 #include "backends/file/inspect.hpp"
 #include "backends/file/lock_dir.hpp"
 #include "backends/file/numbers.hpp"
+#include "backends/file/once.hpp"
 #include "util/text.hpp"
 
 namespace dlock::file {
@@ -54,6 +55,22 @@ class FileBackend final : public Backend {
 
   Result<IdWindow> lease_window(Millis length, Deadline deadline) override {
     return file::lease_window(*dir_, length, deadline);
+  }
+
+  Result<std::optional<Mark>> find_mark(const MarkName& name, Deadline) override {
+    return file::find_mark(*dir_, name);
+  }
+
+  Result<void> prepare_marks(std::string_view key, Deadline) override {
+    return file::prepare_marks(*dir_, key);
+  }
+
+  Result<std::vector<Mark>> list_marks(std::string_view prefix, Deadline) override {
+    return file::list_marks(*dir_, prefix);
+  }
+
+  Result<bool> forget_mark(const MarkName& name, Deadline) override {
+    return file::forget_mark(*dir_, name);
   }
 
  private:

@@ -11,20 +11,20 @@
 #include <cerrno>
 
 #include "backends/file/name.hpp"
+#include "backends/file/once.hpp"
 #include "backends/file/slots.hpp"
 #include "util/text.hpp"
 
 namespace dlock::file {
 namespace {
 
-using util::in_quotes;
 using util::printable;
 
 class FileLease final : public Lease {
  public:
   explicit FileLease(Held held) : held_(std::move(held)) {}
 
-  const std::string& owner_id() const override { return held_.owner_id; }
+  const std::string& owner_id() const override { return held_.owner.id; }
   std::optional<std::uint64_t> fence() const override { return held_.fence; }
   std::optional<unsigned> slot() const override { return held_.slot; }
   Deadline valid_until() const override { return kNever; }
@@ -76,6 +76,22 @@ class FileLease final : public Lease {
     return ours;
   }
 
+  Result<void> complete(const Completion& completion, Deadline deadline, Cancel cancel) override {
+    if (!mark_) {
+      if (auto ours = check(); !ours) return ours;
+      auto mark =
+          NewMark::write(*held_.place->dir, held_.key, completion, held_.owner, held_.fence);
+      if (!mark) return mark.error();
+      if (auto ours = check(); !ours) return ours;
+      if (auto ok = (*mark)->publish(); !ok) return ok;
+      mark_ = std::move(*mark);
+    }
+    if (auto ok = mark_->settle(); !ok) return ok;
+    // It was ours when the mark began to count, and that was the moment of its release.
+    (void)release(deadline, cancel);
+    return {};
+  }
+
  private:
   bool watch_registration() {
     const int fd = held_.registration->fd();
@@ -122,7 +138,8 @@ class FileLease final : public Lease {
 
   Held held_;
   bool subscribed_ = false;
-  std::optional<Error> loss_;  // of a lock that was force-released
+  std::optional<Error> loss_;      // of a lock that was force-released
+  std::unique_ptr<NewMark> mark_;  // that counts, although complete() has not succeeded yet
 };
 
 }  // namespace

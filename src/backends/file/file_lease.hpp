@@ -17,7 +17,7 @@ namespace dlock::file {
 struct Held {
   std::shared_ptr<const Place> place;
   std::string key;
-  std::string owner_id;
+  Owner owner;
   std::optional<std::uint64_t> fence;
   std::optional<unsigned> slot;
   std::vector<LockFile> locks;  // in the order in which they were taken
