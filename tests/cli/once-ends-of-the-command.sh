@@ -21,10 +21,10 @@ not_done "a command that is not there"
 ended_by_term() {
   rm -f started work
   "${once[@]}" "$@" 2>err &
-  local pid=$! status=0
+  local dlock=$! status=0
   wait_until 30 test -e started
-  kill "$pid"
-  wait "$pid" || status=$?
+  kill "$dlock"
+  wait "$dlock" || status=$?
   assert_equal 143 "$status" "the status of a job that was told to end ($(<err))"
   [[ ! -e work ]] || fail "the job was not ended"
   not_done "a SIGTERM: $*"

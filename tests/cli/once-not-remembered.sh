@@ -4,7 +4,12 @@
 . "$(dirname "$0")/lib.sh"
 cd "$tmp"
 export DLOCK_BACKEND="faulty://$tmp/control?wrap=memory://$tmp/store" DLOCK_TTL=3s DLOCK_KILL_AFTER=0.2
-once() { "$DLOCK_TEST" once -k job --remember 1h --status-file status "$@"; }
+once=("$DLOCK_TEST" once -k job --remember 1h --status-file status)
+once() { "${once[@]}" "$@"; }
+forget() {
+  rm -f control
+  once --reset 2>/dev/null || fail "nothing was remembered"
+}
 marks() { "$DLOCK_TEST" list --done 2>/dev/null | sed 1d | wc -l; }
 
 # Not for a while.
@@ -13,7 +18,7 @@ expect_status 0 once -- true 2>err
 assert_equal 1 "$(wc -l <err)" "lines on stderr ($(<err))"
 assert_contains "$(<err)" 'cannot remember yet that "job" is done: faulty: unreachable' "stderr"
 assert_equal 1 "$(marks)" "marks"
-expect_status 0 once --reset 2>/dev/null
+forget
 
 # Not until the lease is over.
 echo 'complete unreachable' >control
@@ -24,7 +29,7 @@ assert_contains "$(<status)" '"exit_status":69' "status file"
 rm control
 expect_status 0 once --wait 10 -- touch again 2>err  # the lease ends by itself
 [[ -e again ]] || fail "the next one did not run it"
-expect_status 0 once --reset 2>/dev/null
+forget
 
 # The service says no: at once, and the lock is free.
 echo 'complete denied' >control
@@ -52,11 +57,11 @@ echo 'find_mark unreachable 3' >control
 expect_status 0 once --wait 20 -- touch ran 2>err
 [[ -e ran ]] || fail "not run"
 rm ran
-expect_status 0 once --reset 2>/dev/null
+forget
 echo 'prepare_marks unreachable 2' >control
 expect_status 0 once --wait 20 -- touch ran 2>err
 [[ -e ran ]] || fail "not run"
-expect_status 0 once --reset 2>/dev/null
+forget
 echo 'find_mark unreachable' >control
 expect_status 69 once --wait 0.5 -- true 2>err
 expect_status 69 once -n -- true 2>err
@@ -65,7 +70,7 @@ expect_status 69 once -n -- true 2>err
 signalled_while_remembering() {
   rm -f err control.log
   echo 'complete unreachable 4' >control
-  DLOCK_TTL=20s once -- true 2>err &
+  DLOCK_TTL=20s "${once[@]}" -- true 2>err &
   local pid=$!
   wait_until 20 grep -q 'cannot remember yet' err
   kill "$1" "$pid"
@@ -75,7 +80,7 @@ signalled_while_remembering() {
 for signal in -CONT -WINCH -USR1; do
   signalled_while_remembering "$signal"
   assert_equal "0 1" "$status $(marks)" "status and marks after $signal"
-  expect_status 0 once --reset 2>/dev/null
+  forget
 done
 signalled_while_remembering -TERM
 assert_equal "69 0" "$status $(marks)" "status and marks after a SIGTERM"
