@@ -148,7 +148,7 @@ Result<void> HeldLock::complete(const Completion& completion, Cancel cancel) {
   stop_keeping(until);
   Error why{Errc::unreachable, "a renewal of the lock hangs"};
   for (bool first = true; lease_ && Clock::now() < until; first = false) {
-    const auto done = lease_->complete(completion, answered_by(until), first ? Cancel() : cancel);
+    auto done = lease_->complete(completion, answered_by(until), first ? Cancel() : cancel);
     if (done || done.error().code == Errc::cancelled) return done;
     why = done.error();
     if (why.code == Errc::lost) {

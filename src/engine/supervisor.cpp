@@ -373,17 +373,16 @@ Outcome Supervisor::outcome() const {
 
 // What was not said when it happened.
 void Supervisor::report(const Outcome& outcome) const {
+  const bool looks_done = outcome.name == "signalled" && spec_.once && job_.status() == 0;
   if (outcome.name == "done") {
     util::log(Level::note, outcome.reason);
   } else if (outcome.name == "busy") {
     util::log(Level::warning, outcome.reason);  // -q: the exit status says it
-  } else if (outcome.name == "signalled" && spec_.once && job_.status() == 0) {
-    util::log(Level::error, outcome.reason);
   } else if (front_gone_) {
     util::log(Level::error, "dlock (pid " + std::to_string(context_.front) + ") was killed" +
                                 (job_.started() ? "; ended " + spec_.argv.front() : std::string()));
   } else if (outcome.name == "not-started" || outcome.name == "unreachable" ||
-             outcome.name == "denied" || outcome.name == "error") {
+             outcome.name == "denied" || outcome.name == "error" || looks_done) {
     util::log(Level::error, outcome.reason);
   }
 }
