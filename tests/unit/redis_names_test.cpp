@@ -103,6 +103,34 @@ TEST(RedisNames, CountersAreNoLocksAndHaveNamesOfTheirOwn) {
   }
 }
 
+TEST(RedisNames, MarksAreNoLocksAndHaveEntriesOfTheirOwn) {
+  EXPECT_EQ(entry_of("dlock:", {"job", ""}), "{dlock:job}:done:");
+  EXPECT_EQ(entry_of("dlock:", {"job", "2026-11-22"}), "{dlock:job}:done:2026-11-22");
+  EXPECT_EQ(entry_of("dlock:", {"a{b}", "2026-W47"}), "{b}:done:dlock:a{b}:2026-W47");
+  for (const std::string prefix : {"", "dlock:", "{app}:", "{app}"}) {
+    std::set<std::string> seen;
+    for (const std::string key :
+         {"job", "job:2026-11-22", "a{b}", "a{b}:2026-11-22", "a{b}:", "2026-11-22:a{b}", "b",
+          "a}b", "{}", "done", "x}:done:", "x}:done:y", "{x}:done:", "{x}:done:y", "{a}:done:a:"}) {
+      EXPECT_TRUE(seen.insert(names_of(prefix, key).lock).second) << key;
+      for (const std::string period : {"", "2026-11-22", "2026-W47", "a", "-"}) {
+        const MarkName mark{key, period};
+        const std::string entry = entry_of(prefix, mark);
+        EXPECT_TRUE(mark_of_entry(entry, prefix) == mark) << entry;
+        EXPECT_TRUE(belongs_to_a_lock(entry, prefix)) << entry;
+        // Below a prefix of "" anything may be a key.
+        EXPECT_TRUE(seen.insert(entry).second || prefix.empty()) << entry;
+      }
+    }
+  }
+  for (const char* name :
+       {"", "{", "{}:done:", "{dlock:}:done:", "{dlock:job}:done", "{dlock:job}:done:a_b",
+        "{dlock:job}:done:12345678901234567", "{other:job}:done:", "{x}:done:dlock:job:",
+        "{dlock:job}:done:dlock:job:", "x{dlock:job}:done:", "{dlock:job}:owner"}) {
+    EXPECT_FALSE(mark_of_entry(name, "dlock:")) << name;
+  }
+}
+
 TEST(RedisNames, AQueueNamesItsLock) {
   for (const std::string key : {"job", "a{b}c", "{}", "{}job", "a}:queue", "{x}:queue:y"}) {
     const Names names = names_of("dlock:", key);

@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <array>
 
+#include "core/key.hpp"
+
 namespace dlock::redis {
 namespace {
 
-constexpr std::array<std::string_view, 8> kParts{"fence",   "owner", "queue",  "waiter",
-                                                 "revoked", "to",    "number", "workers"};
+constexpr std::array<std::string_view, 9> kParts{"fence", "owner", "queue",  "waiter", "revoked",
+                                                 "to",    "done",  "number", "workers"};
 
 // As the server finds it: from the first { to the first } behind it, unless nothing is between.
 std::string_view hash_tag(std::string_view name) {
@@ -25,6 +27,12 @@ std::string part_of(std::string_view lock, std::string_view part) {
   const std::string_view tag = hash_tag(lock);
   if (tag.empty()) return '{' + std::string(lock) + "}:" + std::string(part);
   return '{' + std::string(tag) + "}:" + std::string(part) + ':' + std::string(lock);
+}
+
+bool is_period(std::string_view text) {
+  return text.size() <= kMaxPeriodLength && std::all_of(text.begin(), text.end(), [](char c) {
+           return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || c == '-';
+         });
 }
 
 }  // namespace
@@ -50,6 +58,27 @@ std::string counter_of(std::string_view prefix, std::string_view name) {
 }
 
 std::string workers_of(std::string_view prefix) { return part_of(prefix, "workers"); }
+
+// The period comes last, after a colon also where it is "": so no two marks have the same entry.
+std::string entry_of(std::string_view prefix, const MarkName& name) {
+  return part_of(std::string(prefix) + name.key, "done") + ':' + name.period;
+}
+
+std::optional<MarkName> mark_of_entry(std::string_view name, std::string_view prefix) {
+  constexpr std::string_view kDone = "}:done:";
+  if (!name.starts_with('{')) return std::nullopt;
+  for (auto at = name.find(kDone); at != std::string_view::npos; at = name.find(kDone, at + 1)) {
+    const std::string_view rest = name.substr(at + kDone.size());
+    const auto colon = rest.rfind(':');
+    const bool has_tag = colon != std::string_view::npos;
+    const std::string_view lock = has_tag ? rest.substr(0, colon) : name.substr(1, at - 1);
+    const std::string_view period = has_tag ? rest.substr(colon + 1) : rest;
+    if (!lock.starts_with(prefix) || !is_period(period)) continue;
+    const MarkName mark{std::string(lock.substr(prefix.size())), std::string(period)};
+    if (check_key(mark.key) && entry_of(prefix, mark) == name) return mark;
+  }
+  return std::nullopt;
+}
 
 bool belongs_to_a_lock(std::string_view name, std::string_view prefix) {
   if (!name.starts_with('{')) return false;

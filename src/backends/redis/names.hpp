@@ -1,9 +1,12 @@
 // What a lock and what belongs to it are called on a Redis server.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "core/mark.hpp"
 
 namespace dlock::redis {
 
@@ -25,6 +28,11 @@ Names names_of(std::string_view prefix, std::string_view key);
 /// is free, of all snowflake ids.
 std::string counter_of(std::string_view prefix, std::string_view name);
 std::string workers_of(std::string_view prefix);
+
+/// Of `dlock once`: where a mark is.
+std::string entry_of(std::string_view prefix, const MarkName& name);
+/// The mark whose entry has this name; none if it is no such name, or has another prefix.
+std::optional<MarkName> mark_of_entry(std::string_view name, std::string_view prefix);
 
 /// The lock whose queue has this name; "" if it is no queue.
 std::string lock_of_queue(std::string_view name);

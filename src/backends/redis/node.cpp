@@ -243,32 +243,28 @@ Deadline Node::patience(Deadline deadline) const {
   return std::min(deadline, after(Clock::now(), address().patience));
 }
 
-// The locks, and the queues of those that may only be waited for.
-Result<std::vector<std::string>> Node::scan(std::string_view key_prefix, Deadline deadline,
-                                            Cancel cancel) {
+// The names there that fit each of the patterns, each once.
+Result<std::vector<std::vector<std::string>>> Node::scan(const std::vector<std::string>& patterns,
+                                                         Deadline deadline, Cancel cancel) {
   struct Scan {
-    std::string pattern;
     std::string cursor = "0";
     std::set<std::string> seen = {};
     bool done = false;
   };
-  const std::string start = prefix_ + std::string(key_prefix);
-  std::array<Scan, 2> scans{{{.pattern = glob_escape(start) + '*'}, {.pattern = "{*}:queue*"}}};
-  std::vector<std::string> keys;
-  const auto add = [&](std::string_view lock) {
-    if (!lock.starts_with(start) || belongs_to_a_lock(lock, prefix_)) return;
-    keys.emplace_back(lock.substr(prefix_.size()));
-  };
-  while (!scans[0].done || !scans[1].done) {
+  std::vector<Scan> scans(patterns.size());
+  std::vector<std::vector<std::string>> names(patterns.size());
+  const auto is_done = [](const Scan& scan) { return scan.done; };
+  while (!std::all_of(scans.begin(), scans.end(), is_done)) {
     std::vector<Command> commands;
-    for (const Scan& scan : scans) {
-      if (scan.done) continue;
-      commands.push_back({"SCAN", scan.cursor, "MATCH", scan.pattern, "COUNT", "1000"});
+    for (std::size_t i = 0; i < scans.size(); ++i) {
+      if (scans[i].done) continue;
+      commands.push_back({"SCAN", scans[i].cursor, "MATCH", patterns[i], "COUNT", "1000"});
     }
     const auto replies = connection_.ask(commands, patience(deadline), cancel);
     if (!replies) return replies.error();
     std::size_t number = 0;
-    for (Scan& scan : scans) {
+    for (std::size_t i = 0; i < scans.size(); ++i) {
+      Scan& scan = scans[i];
       if (scan.done) continue;
       const Reply& reply = replies.value()[number++];
       if (reply.is_error()) return server_error(address().shown, reply.text);
@@ -277,13 +273,32 @@ Result<std::vector<std::string>> Node::scan(std::string_view key_prefix, Deadlin
       scan.done = scan.cursor == "0";
       // No server gives a cursor twice in one scan. If we followed one again, we might never end.
       if (!scan.seen.insert(scan.cursor).second) return connection_.unexpected_reply();
-      for (const Reply& name : reply.at(1).items) {
-        const bool is_lock = &scan == &scans[0];
-        if (is_lock && !name.text.starts_with(prefix_)) return connection_.unexpected_reply();
-        add(is_lock ? name.text : lock_of_queue(name.text));
-      }
+      for (const Reply& name : reply.at(1).items) names[i].push_back(name.text);
     }
   }
+  for (auto& its : names) {
+    std::sort(its.begin(), its.end());
+    its.erase(std::unique(its.begin(), its.end()), its.end());
+  }
+  return names;
+}
+
+// The keys that are locked, and those that may only be waited for.
+Result<std::vector<std::string>> Node::locks(std::string_view key_prefix, Deadline deadline,
+                                             Cancel cancel) {
+  const std::string start = prefix_ + std::string(key_prefix);
+  const auto names = scan({glob_escape(start) + '*', "{*}:queue*"}, deadline, cancel);
+  if (!names) return names.error();
+  std::vector<std::string> keys;
+  const auto add = [&](std::string_view lock) {
+    if (!lock.starts_with(start) || belongs_to_a_lock(lock, prefix_)) return;
+    keys.emplace_back(lock.substr(prefix_.size()));
+  };
+  for (const std::string& name : names.value()[0]) {
+    if (!name.starts_with(prefix_)) return connection_.unexpected_reply();
+    add(name);
+  }
+  for (const std::string& name : names.value()[1]) add(lock_of_queue(name));
   std::sort(keys.begin(), keys.end());
   keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
   return keys;
@@ -291,7 +306,7 @@ Result<std::vector<std::string>> Node::scan(std::string_view key_prefix, Deadlin
 
 Result<std::vector<LockInfo>> Node::list(std::string_view key_prefix, Deadline deadline,
                                          Cancel cancel) {
-  const auto keys = scan(key_prefix, deadline, cancel);
+  const auto keys = locks(key_prefix, deadline, cancel);
   if (!keys) return keys.error();
   std::vector<LockInfo> out;
   for (std::size_t from = 0; from < keys.value().size(); from += kPortion) {

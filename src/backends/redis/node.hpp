@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "backends/redis/connection.hpp"
+#include "backends/redis/mark_entry.hpp"
 #include "backends/redis/names.hpp"
 #include "backends/redis/scripts.hpp"
 #include "backends/redis/slots.hpp"
@@ -100,6 +101,21 @@ struct Removing {
   bool unheard = false;   // nobody may be there to send it again if the script is not known
 };
 
+/// What one server answered to a holder that wants its job to be remembered.
+struct Completed {
+  bool done = false;
+  std::string why;    // not done, since not ours: what a force-release said
+  std::string found;  // the same: the type of what is there; "none"
+};
+
+struct NamedEntry {
+  MarkName name;
+  Entry entry;
+};
+
+/// What a server saves to a disk.
+enum class Persistence { none, some_or_unknown };
+
 class Node {
  public:
   Node(Address address, std::string prefix, std::optional<Seat> seat = {});
@@ -144,6 +160,23 @@ class Node {
                                      Cancel cancel);
   Result<IdWindow> lease_window(Millis length, Deadline deadline, Cancel cancel);
 
+  // Of `dlock once`.  Errc::conflict if something stands at the entry that dlock did not write.
+
+  /// None if nothing is there.
+  Result<std::optional<Entry>> find_entry(const MarkName& name, Deadline deadline, Cancel cancel);
+  /// In no order.
+  Result<std::vector<NamedEntry>> list_entries(std::string_view key_prefix, Deadline deadline,
+                                               Cancel cancel);
+  /// If the lock is ours here, writes the entry, unless a higher one is there; the only server
+  /// releases the lock in the same step.  Done also if an earlier call has done it.
+  Result<Completed> complete(const Request& request, const std::string& period, const Entry& entry,
+                             Deadline deadline, Cancel cancel);
+  /// True when this entry is there, or a higher one.
+  Result<bool> keep_entry(const MarkName& name, const Entry& entry, Deadline deadline,
+                          Cancel cancel);
+  /// Whether this user may write entries there; changes nothing.
+  Result<Persistence> prepare_marks(std::string_view key, Deadline deadline, Cancel cancel);
+
   /// Readable when the connection has ended; -1 while there is none.
   int fd() const { return connection_.fd(); }
   /// Tells one connection from the next; 0 while there is none.
@@ -162,8 +195,10 @@ class Node {
                     bool by_text = false);
   std::string seated(std::string record, std::uint64_t token = 0) const;
   Deadline patience(Deadline deadline) const;
-  Result<std::vector<std::string>> scan(std::string_view key_prefix, Deadline deadline,
-                                        Cancel cancel);
+  Result<std::vector<std::vector<std::string>>> scan(const std::vector<std::string>& patterns,
+                                                     Deadline deadline, Cancel cancel);
+  Result<std::vector<std::string>> locks(std::string_view key_prefix, Deadline deadline,
+                                         Cancel cancel);
 
   Connection connection_;
   const std::string prefix_;

@@ -6,6 +6,7 @@
 #include "backends/redis/attempt.hpp"
 #include "backends/redis/cluster.hpp"
 #include "backends/redis/merge.hpp"
+#include "backends/redis/once.hpp"
 #include "backends/redis/redis_lease.hpp"
 #include "backends/redis/round.hpp"
 #include "util/log.hpp"
@@ -61,6 +62,19 @@ class RedisBackend final : public Backend {
   Result<IdWindow> lease_window(Millis length, Deadline deadline) override {
     if (cluster_->size() > 1) return Backend::lease_window(length, deadline);
     return cluster_->node(0).lease_window(length, deadline, Cancel());
+  }
+
+  Result<std::optional<Mark>> find_mark(const MarkName& name, Deadline deadline) override {
+    return redis::find_mark(*cluster_, name, deadline);
+  }
+  Result<void> prepare_marks(std::string_view key, Deadline deadline) override {
+    return redis::prepare_marks(*cluster_, key, deadline);
+  }
+  Result<std::vector<Mark>> list_marks(std::string_view prefix, Deadline deadline) override {
+    return redis::list_marks(*cluster_, prefix, deadline);
+  }
+  Result<bool> forget_mark(const MarkName& name, Deadline deadline) override {
+    return redis::forget_mark(*cluster_, name, deadline);
   }
 
  private:

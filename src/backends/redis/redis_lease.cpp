@@ -11,6 +11,7 @@
 //           it watches.  Not of a lock that is shared: there each that comes or goes would be news
 //           for all.  Subscriptions are opened by the servers' own threads: one that cannot be
 //           reached must not hold up the renewals.
+// The end.  A job that is to be remembered: see once.cpp.
 #include "backends/redis/redis_lease.hpp"
 
 #include <algorithm>
@@ -62,6 +63,7 @@ class RedisLease final : public Lease {
         is_queued_(grant.is_queued),
         outstanding_(std::move(grant.outstanding)),
         forgetful_(std::make_shared<Outstanding>(cluster_->size())),
+        marked_(std::make_shared<Outstanding>(cluster_->size())),
         waiters_subscription_(std::move(grant.subscription)) {}
 
   const std::string& owner_id() const override { return request_.owner.id; }
@@ -79,6 +81,7 @@ class RedisLease final : public Lease {
     if (event_fd() >= 0) subscribe(kNever, Cancel());
   }
   Result<void> release(Deadline deadline, Cancel cancel) override;
+  Result<void> complete(const Completion& completion, Deadline deadline, Cancel cancel) override;
 
  private:
   // What the servers said to a renewal or a release.
@@ -100,6 +103,8 @@ class RedisLease final : public Lease {
   Result<void> extend(Millis ttl, WaitFor servers, Deadline deadline, Cancel cancel);
   void subscribe(Deadline deadline, Cancel cancel);
   Result<void> verdict(const Answers& answers) const;
+  Error no_majority(const Answers& answers) const;
+  Error no_token() const;
   void warn_of_bad_list(const Answers& answers);
   void give_again();
 
@@ -116,6 +121,7 @@ class RedisLease final : public Lease {
   const bool is_queued_;
   const std::shared_ptr<Outstanding> outstanding_;
   const std::shared_ptr<Outstanding> forgetful_;  // servers that did not have it any more
+  const std::shared_ptr<Outstanding> marked_;     // those that remember the job as done, or may
   std::unique_ptr<Subscription> waiters_subscription_;
 };
 
@@ -137,15 +143,7 @@ Result<void> RedisLease::verdict(const Answers& answers) const {
   if (answers.end == Cluster::End::cancelled) {
     return Error{Errc::cancelled, "stopped waiting for " + cluster_->address(0).shown};
   }
-  if (!answers.tally.denied()) {
-    auto errors = answers.errors;
-    for (const unsigned node : cluster_->all()) {
-      if (answers.tally.at(node) != Tally::Answer::open) continue;
-      errors[node] =
-          Error{Errc::unreachable, cluster_->address(node).shown + ": no answer in time"};
-    }
-    return not_told(too_few(needed_, errors));
-  }
+  if (!answers.tally.denied()) return not_told(no_majority(answers));
   const std::string at = single() ? cluster_->address(0).shown + ": " : "";
   if (!answers.why.empty())
     return taken_away(single() ? cluster_->address(0).shown : "", request_.key, answers.why);
@@ -160,6 +158,21 @@ Result<void> RedisLease::verdict(const Answers& answers) const {
                                   "server lost its data"};
   }
   return Error{Errc::lost, at + "somebody else holds it now"};
+}
+
+Error RedisLease::no_majority(const Answers& answers) const {
+  auto errors = answers.errors;
+  for (const unsigned node : cluster_->all()) {
+    if (answers.tally.at(node) != Tally::Answer::open) continue;
+    errors[node] = Error{Errc::unreachable, cluster_->address(node).shown + ": no answer in time"};
+  }
+  return too_few(needed_, errors);
+}
+
+// Only of a lease that was resumed: those that know the token were silent.
+Error RedisLease::no_token() const {
+  return {Errc::unreachable,
+          "too few servers answered to tell the fencing token of " + util::in_quotes(request_.key)};
 }
 
 void RedisLease::Answers::put(unsigned node, const Error& error) {
@@ -177,12 +190,8 @@ void RedisLease::Answers::put(unsigned node, bool ours, const std::string& its_w
 
 Result<void> RedisLease::renew(Deadline deadline, Cancel cancel) {
   ears_->drain();
-  // Only of a lease that was resumed: those that know the token were silent.  A renewal without it
-  // would take it from their records.
-  if (!single() && agreed_.token == 0) {
-    return Error{Errc::unreachable, "too few servers answered to tell the fencing token of " +
-                                        util::in_quotes(request_.key)};
-  }
+  // A renewal without it would take it from the records.
+  if (!single() && agreed_.token == 0) return no_token();
   if (auto ok = extend(request_.ttl, WaitFor::majority, deadline, cancel); !ok) return ok;
   if (ears_->fd() >= 0) subscribe(deadline, cancel);
   return {};
@@ -371,6 +380,55 @@ Result<void> RedisLease::release(Deadline deadline, Cancel cancel) {
       },
       cancel);
   return verdict(answers);
+}
+
+// Several servers release it when a majority remembers; that this is so does not depend on how the
+// release ends: where it is not heard, the lock ends with its ttl.
+Result<void> RedisLease::complete(const Completion& completion, Deadline deadline, Cancel cancel) {
+  if (!single() && agreed_.token == 0) return no_token();
+  const Millis remember = std::min(completion.remember, kLongestKept);
+  const Entry entry{.fence = agreed_.token,
+                    .left = remember,
+                    .record = format_mark(request_.owner, fence(), remember)};
+  const Deadline until = single() ? deadline : std::min(deadline, after(Clock::now(), kReleasing));
+  Answers answers(cluster_->size(), needed_);
+  answers.end = cluster_->gather<Completed>(
+      cluster_->all(),
+      [request = request_, period = completion.period, entry, until, marked = marked_](
+          Node& node, unsigned number, Cancel stop) -> Result<Completed> {
+        if (auto ok = node.connect(until, stop); !ok) return ok.error();
+        (*marked)[number] = true;
+        auto answer = node.complete(request, period, entry, until, stop);
+        // An error that was answered leaves the connection.
+        if (answer || node.connection() != 0) (*marked)[number] = answer && answer->done;
+        return answer;
+      },
+      [&](unsigned node, const Result<Completed>& answer) {
+        if (answer) {
+          answers.put(node, answer.value().done, answer.value().why, answer.value().found);
+        } else {
+          answers.put(node, answer.error());
+        }
+        return answers.tally.reached();
+      },
+      [&] { return until; }, cancel);
+  if (!answers.tally.reached()) {
+    if (answers.end != Cluster::End::cancelled && !answers.tally.denied()) {
+      return no_majority(answers);
+    }
+    auto no = verdict(answers).error();
+    // Of one that has not answered, an earlier request may still be on its way, too.
+    const bool may_be_marked =
+        answers.tally.count(Tally::Answer::open) > 0 ||
+        std::any_of(marked_->begin(), marked_->end(), [](const auto& one) { return one.load(); });
+    return no.code == Errc::lost && may_be_marked ? not_told(no) : no;
+  }
+  if (single()) return {};
+  if (Clock::now() >= valid_until_) {
+    return Error{Errc::unreachable, "a majority of the servers answered, but too late"};
+  }
+  (void)release(deadline, cancel);
+  return {};
 }
 
 }  // namespace

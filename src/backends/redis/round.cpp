@@ -436,19 +436,22 @@ Error too_few(unsigned needed, const std::vector<std::optional<Error>>& errors) 
   std::size_t failed = 0;
   std::size_t denied = 0;
   std::size_t invalid = 0;
+  std::size_t conflict = 0;
   std::size_t full = 0;
   for (const auto& error : errors) {
     if (!error) continue;
     ++failed;
     if (error->code == Errc::denied) ++denied;
     if (error->code == Errc::invalid) ++invalid;
+    if (error->code == Errc::conflict) ++conflict;
     if (error->is_full) ++full;
     why += (why.empty() ? ": " : "; ") + error->message;
   }
-  const bool will_last = errors.size() - denied - invalid < needed;
-  return {!will_last   ? Errc::unreachable
-          : denied > 0 ? Errc::denied
-                       : Errc::invalid,
+  const bool will_last = errors.size() - denied - invalid - conflict < needed;
+  return {!will_last     ? Errc::unreachable
+          : denied > 0   ? Errc::denied
+          : conflict > 0 ? Errc::conflict
+                         : Errc::invalid,
           std::to_string(errors.size() - failed) + " of " + std::to_string(errors.size()) +
               " servers answered, " + std::to_string(needed) + " are needed" + why,
           errors.size() - failed + full >= needed};

@@ -1,11 +1,16 @@
 # dlock_redis_scripts(OUT): writes scripts.cpp from lua/, each script behind common.lua (but for window.lua,
-# which is not about a lock), with the SHA1 that the server will give it.  Runs when configuring; a changed script configures again.
+# which is not about a lock), some behind entry.lua, too, with the SHA1 that the server will give it.  Runs
+# when configuring; a changed script configures again.
 function(dlock_redis_scripts out)
   set(folder ${CMAKE_CURRENT_SOURCE_DIR}/lua)
   file(READ ${folder}/common.lua common)
+  file(READ ${folder}/entry.lua entry)
   set(code "#include \"backends/redis/scripts.hpp\"\n\nnamespace dlock::redis {\n")
-  foreach(name acquire again break fence look release renew window)
+  foreach(name acquire again break complete fence keep look release renew window)
     file(READ ${folder}/${name}.lua text)
+    if(name MATCHES "^(complete|keep)$")
+      set(text "${entry}${text}")
+    endif()
     if(NOT name STREQUAL "window")
       set(text "${common}${text}")
     endif()
@@ -20,7 +25,8 @@ function(dlock_redis_scripts out)
     string(APPEND code "\nconst Script k${first}${rest}{\"${sha1}\", R\"lua(${text})lua\", \"${name}\"};\n")
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${folder}/${name}.lua)
   endforeach()
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${folder}/common.lua)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
+    ${folder}/common.lua ${folder}/entry.lua)
   string(APPEND code "\n}  // namespace dlock::redis\n")
   file(GENERATE OUTPUT ${out} CONTENT "${code}")
 endfunction()

@@ -14,7 +14,9 @@ struct Script {
 extern const Script kAcquire;
 extern const Script kAgain;
 extern const Script kBreak;
+extern const Script kComplete;
 extern const Script kFence;
+extern const Script kKeep;
 extern const Script kLook;
 extern const Script kRelease;
 extern const Script kRenew;

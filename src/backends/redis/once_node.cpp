@@ -1,0 +1,147 @@
+// What one server is asked of the marks of `dlock once`.
+//
+// They are read by plain commands that write nothing, so that a user who may only read can look.
+// The server's clock is asked in the same breath: it may be read a moment later than the entry,
+// which costs the mark as much of its time.
+#include <algorithm>
+
+#include "backends/redis/node.hpp"
+#include "util/text.hpp"
+
+namespace dlock::redis {
+namespace {
+
+constexpr std::size_t kEntriesAtOnce = 100;  // a reply has no more than as many records
+
+Command to_read(const std::string& key) {
+  return {"GETRANGE", key, "0", std::to_string(kLongestEntry)};
+}
+
+Error not_an_entry(const std::string& shown, const std::string& key) {
+  return {Errc::conflict, shown + ": key " + util::in_quotes(key) +
+                              " was not written by dlock once; delete it, or choose another --key "
+                              "or --prefix"};
+}
+
+// Of the server's TIME, in ms.
+std::optional<std::int64_t> clock_in(const Reply& time) {
+  if (!time.is("*$$")) return std::nullopt;
+  const auto seconds = util::parse_int(time.at(0).text, 0, INT64_MAX / 2'000);
+  const auto micros = util::parse_int(time.at(1).text, 0, 999'999);
+  if (!seconds || !micros) return std::nullopt;
+  return *seconds * 1'000 + *micros / 1'000;
+}
+
+// None if nothing is there.
+Result<std::optional<Entry>> entry_in(const Reply& reply, std::int64_t now,
+                                      const std::string& shown, const std::string& key) {
+  const bool is_other = reply.is_error() && reply.text.starts_with("WRONGTYPE");
+  if (reply.is_error() && !is_other) return server_error(shown, reply.text);
+  if (!is_other && reply.text.empty()) return std::optional<Entry>();
+  auto entry = is_other ? std::nullopt : parse_entry(reply.text, now);
+  if (!entry) return not_an_entry(shown, key);
+  return entry;
+}
+
+}  // namespace
+
+Result<std::optional<Entry>> Node::find_entry(const MarkName& name, Deadline deadline,
+                                              Cancel cancel) {
+  const std::string key = entry_of(prefix_, name);
+  const std::vector<Command> commands{to_read(key), {"TIME"}};
+  const auto replies = connection_.ask(commands, patience(deadline), cancel);
+  if (!replies) return replies.error();
+  const Reply& text = replies.value()[0];
+  const Reply& time = replies.value()[1];
+  for (const Reply* reply : {&text, &time}) {
+    const bool is_other = reply == &text && reply->text.starts_with("WRONGTYPE");
+    if (reply->is_error() && !is_other) return server_error(address().shown, reply->text);
+  }
+  const auto now = clock_in(time);
+  if (!now || !(text.is("$") || text.is_error())) return connection_.unexpected_reply();
+  return entry_in(text, *now, address().shown, key);
+}
+
+// What is no entry is nothing here: it must not hide the others.
+Result<std::vector<NamedEntry>> Node::list_entries(std::string_view key_prefix, Deadline deadline,
+                                                   Cancel cancel) {
+  const auto found = scan({"{*}:done:*"}, deadline, cancel);
+  if (!found) return found.error();
+  std::vector<MarkName> names;
+  for (const std::string& key : found.value()[0]) {
+    auto name = mark_of_entry(key, prefix_);
+    if (name && name->key.starts_with(key_prefix)) names.push_back(std::move(*name));
+  }
+  std::vector<NamedEntry> out;
+  for (std::size_t from = 0; from < names.size(); from += kEntriesAtOnce) {
+    const std::size_t to = std::min(from + kEntriesAtOnce, names.size());
+    std::vector<Command> commands{{"TIME"}};
+    for (std::size_t i = from; i < to; ++i) {
+      commands.push_back(to_read(entry_of(prefix_, names[i])));
+    }
+    const auto replies = connection_.ask(commands, patience(deadline), cancel);
+    if (!replies) return replies.error();
+    const Reply& time = replies.value()[0];
+    if (time.is_error()) return server_error(address().shown, time.text);
+    const auto now = clock_in(time);
+    if (!now) return connection_.unexpected_reply();
+    for (std::size_t i = from; i < to; ++i) {
+      const Reply& reply = replies.value()[i - from + 1];
+      auto entry = entry_in(reply, *now, address().shown, "");
+      if (!entry && entry.error().code != Errc::conflict) return entry.error();
+      if (entry && *entry) out.push_back({names[i], std::move(**entry)});
+    }
+  }
+  return out;
+}
+
+Result<Completed> Node::complete(const Request& request, const std::string& period,
+                                 const Entry& entry, Deadline deadline, Cancel cancel) {
+  const Names its = names(request.key);
+  const std::string key = entry_of(prefix_, {request.key, period});
+  const auto reply = run(kComplete, "*:", its,
+                         {its.waiter + request.owner.id, its.revoked + request.owner.id, key},
+                         {request.owner.id, "x", rank_of(entry), std::to_string(entry.left.count()),
+                          entry.record, seat_ ? "" : "1"},
+                         deadline, cancel);
+  if (!reply) return reply.error();
+  const Reply& answer = reply.value();
+  if (answer.at(0).number() == 2) return not_an_entry(address().shown, key);
+  if (answer.at(0).number() == 1) return Completed{.done = true};
+  return Completed{.why = answer.at(1).text, .found = answer.at(2).text};
+}
+
+Result<bool> Node::keep_entry(const MarkName& name, const Entry& entry, Deadline deadline,
+                              Cancel cancel) {
+  const std::string key = entry_of(prefix_, name);
+  const auto reply = run(kKeep, ":", names(name.key), {key},
+                         {"", "", rank_of(entry), std::to_string(entry.left.count()), entry.record},
+                         patience(deadline), cancel);
+  if (!reply) return reply.error();
+  if (reply.value().number() == 0) return not_an_entry(address().shown, key);
+  return true;
+}
+
+// To set what must not be there and must be there can never be done, and is refused by name: but
+// first the server looks whether this user may write that key.
+Result<Persistence> Node::prepare_marks(std::string_view key, Deadline deadline, Cancel cancel) {
+  const std::string entry = entry_of(prefix_, {std::string(key), ""});
+  const std::vector<Command> commands{
+      {"SET", entry, "", "NX", "XX"}, {"CONFIG", "GET", "appendonly"}, {"CONFIG", "GET", "save"}};
+  const auto replies = connection_.ask(commands, patience(deadline), cancel);
+  if (!replies) return replies.error();
+  const Reply& probe = replies.value()[0];
+  if (probe.is_error()) {
+    auto error = server_error(address().shown, probe.text);
+    if (error.code == Errc::denied) return error;
+  }
+  // Where CONFIG is refused or renamed, nobody knows.
+  const auto is_set_to = [&](std::size_t reply, std::string_view value) {
+    const Reply& its = replies.value()[reply];
+    return its.is("*$$") && its.at(1).text == value;
+  };
+  const bool is_volatile = is_set_to(1, "no") && is_set_to(2, "");
+  return is_volatile ? Persistence::none : Persistence::some_or_unknown;
+}
+
+}  // namespace dlock::redis
