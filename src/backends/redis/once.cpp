@@ -16,6 +16,7 @@
 // Time.     Each server counts for itself what was left when it was told, so their entries end at
 //           nearly the same time.  What is read is older by now than when it was measured: that is
 //           taken off before it is written elsewhere, or copies of copies would live on and on.
+//           A request to complete that comes late, but while the lock is there, counts from then.
 // Forgetting writes a reset instead of deleting, since a server that is away may have the mark: the
 //           reset keeps it from coming back for as long as it, or a request to write it, can be
 //           there.  A run that goes on at that time has a higher fence, and so has its mark.
