@@ -8,6 +8,7 @@
 #include "backends/mysql/numbers.hpp"
 
 #include "backends/mysql/clauses.hpp"
+#include "backends/mysql/extra_table.hpp"
 #include "backends/mysql/schema.hpp"
 #include "backends/mysql/sql.hpp"
 #include "util/text.hpp"
@@ -20,22 +21,6 @@ constexpr std::string_view kWorkersRow = "2";
 
 std::string table_of(const Place& place) { return Tables(place.prefix).ids; }
 
-// A table in another engine would lose numbers when the server is killed.
-std::string look_at_engine(const Place& place) {
-  return "SET @dlock_fit = (SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = "
-         "DATABASE() AND engine = 'InnoDB' AND table_name = " +
-         literal(table_of(place)) +
-         ") AND (SELECT COUNT(*) FROM information_schema.statistics WHERE table_schema = "
-         "DATABASE() AND index_name = 'PRIMARY' AND table_name = " +
-         literal(table_of(place)) + ") = 2; ";
-}
-
-Error unfit_table(const Place& place) {
-  return {Errc::invalid, place.shown + ": the table " + table_of(place) +
-                             " must be as dlock makes it (dlock backends --schema mysql), in the "
-                             "engine InnoDB; ALTER or DROP it, or choose another --prefix"};
-}
-
 // A column of a row of one answer, up to the largest number of a counter.
 std::optional<std::uint64_t> value_in(const Answer& answer, std::size_t column) {
   if (answer.rows.size() != 1 || column >= answer.rows[0].size() || !answer.rows[0][column]) {
@@ -43,27 +28,6 @@ std::optional<std::uint64_t> value_in(const Answer& answer, std::size_t column) 
   }
   const auto number = util::parse_int(*answer.rows[0][column], 0, INT64_MAX);
   return number ? std::optional(static_cast<std::uint64_t>(*number)) : std::nullopt;
-}
-
-// Says `text` behind look_at_engine(), and makes the table when it is missing.  Returns the last
-// answer to `text`.  What look_at_engine() found may be of a moment before another process has made
-// the table: so it is asked again.
-Result<Answer> say_with_table(const Say& say, const Place& place, const std::string& text) {
-  for (int tries = 1;; ++tries) {
-    const auto reply = say(look_at_engine(place) + text + "; SELECT @dlock_fit");
-    if (!reply) return reply.error();
-    if (reply.value().ok()) {
-      const auto& answers = reply.value().answers;
-      if (number_in(answers.back()) == 1) return answers.at(answers.size() - 2);
-      if (tries == 3) return unfit_table(place);
-      continue;
-    }
-    if (tries == 3) return *reply.value().error;
-    const auto made = say(create_ids(place.prefix));
-    if (made) continue;
-    if (made.error().code != Errc::denied) return made.error();
-    return Error{Errc::denied, made.error().message + advice_to_create(place.prefix)};
-  }
 }
 
 Error not_ours(const Place& place) {
@@ -80,7 +44,7 @@ Result<std::uint64_t> take_numbers(const Say& say, const Place& place, std::stri
   const std::string value = table_of(place) + ".value";
   const std::string some = std::to_string(count);
   const auto answer = say_with_table(
-      say, place,
+      say, place, ids_table(place.prefix),
       "DO LAST_INSERT_ID(0); INSERT INTO " + table_of(place) +
           " (kind, name, value, ends) SELECT " + std::string(kCounter) + ", " + literal(name) +
           ", LAST_INSERT_ID(" + some +
@@ -99,7 +63,7 @@ Result<IdWindow> lease_window(const Say& say, const Place& place, Millis length,
   const std::string table = table_of(place);
   const std::string is_row = "kind = " + std::string(kWorkersRow) + " AND name = ''";
   do {
-    const auto found = say_with_table(say, place,
+    const auto found = say_with_table(say, place, ids_table(place.prefix),
                                       "SELECT " + std::string(kNowMs) +
                                           ", value, ends FROM (SELECT 1) AS one LEFT JOIN " +
                                           table + " ON " + is_row);

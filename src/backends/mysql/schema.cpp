@@ -89,20 +89,23 @@ std::string probe(const Tables& tables) {
 std::string schema(std::string_view prefix) {
   const Tables tables{std::string(prefix)};
   return create_keys(tables.keys) + ";\n" + create_locks(tables.locks) + ";\n" +
-         create_ids(prefix) + ";\n";
+         ids_table(prefix).create + ";\n";
 }
 
 // Kind 1: a counter, `value` is its last number.  Kind 2: the workers of snowflake ids; `ends` says
 // until when each is used, and `value` grows with each change of it.
-std::string create_ids(std::string_view prefix) {
-  return "CREATE TABLE IF NOT EXISTS " + Tables{std::string(prefix)}.ids +
-         " (\n"
-         "  kind TINYINT UNSIGNED NOT NULL,\n"
-         "  name VARBINARY(255) NOT NULL,\n"
-         "  value BIGINT UNSIGNED NOT NULL,\n"
-         "  ends BLOB NOT NULL,\n"
-         "  PRIMARY KEY (kind, name)\n"
-         ") ENGINE=InnoDB";
+ExtraTable ids_table(std::string_view prefix) {
+  const std::string name = Tables{std::string(prefix)}.ids;
+  return {name,
+          "CREATE TABLE IF NOT EXISTS " + name +
+              " (\n"
+              "  kind TINYINT UNSIGNED NOT NULL,\n"
+              "  name VARBINARY(255) NOT NULL,\n"
+              "  value BIGINT UNSIGNED NOT NULL,\n"
+              "  ends BLOB NOT NULL,\n"
+              "  PRIMARY KEY (kind, name)\n"
+              ") ENGINE=InnoDB",
+          2};
 }
 
 std::string advice_to_create(std::string_view prefix) {

@@ -26,8 +26,13 @@ struct Tables {
 /// The statements that create what is missing, each with a `;` and a newline.
 std::string schema(std::string_view prefix);
 
-/// The statement that creates the table of `dlock id`.
-std::string create_ids(std::string_view prefix);
+/// A table that only one command needs: see extra_table.hpp.
+struct ExtraTable {
+  std::string name;
+  std::string create;      // the statement
+  unsigned key_columns{};  // of its primary key: a number, and names
+};
+ExtraTable ids_table(std::string_view prefix);
 
 /// What goes behind the error of a user who may not create tables: the statements.
 std::string advice_to_create(std::string_view prefix);
