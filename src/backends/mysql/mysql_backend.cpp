@@ -4,6 +4,7 @@
 
 #include <climits>
 #include <functional>
+#include <utility>
 
 #include "backends/mysql/acquire.hpp"
 #include "backends/mysql/errors.hpp"
@@ -79,7 +80,7 @@ class MysqlBackend final : public Backend {
 Result<Reply> MysqlBackend::ask(std::string_view key, const Text& text, Deadline deadline,
                                 unsigned most_tries) {
   deadline = std::min(deadline, after(Clock::now(), place_->connect_timeout));
-  const bool used = connection_ && !connection_->broken();
+  bool used = connection_ && !connection_->broken();
   for (unsigned tries = 1;; ++tries) {
     if (!connection_ || connection_->broken()) {
       connection_.reset();  // it may have the last one that the server can spare
@@ -90,7 +91,7 @@ Result<Reply> MysqlBackend::ask(std::string_view key, const Text& text, Deadline
     }
     Reply reply = connection_->ask(text(statements(key)), deadline, Cancel());
     if (reply.ok() || reply.code == kNoTable) return reply;
-    if (used && connection_->broken() && Clock::now() < deadline) {
+    if (std::exchange(used, false) && connection_->broken() && Clock::now() < deadline) {
       connection_.reset();  // it was closed while nobody used it
       continue;
     }
