@@ -1565,10 +1565,13 @@ There are two for locks,
 .I dlock_keys
 and
 .IR dlock_locks ,
-and
 .I dlock_ids
 for
-.BR "dlock id" ;
+.BR "dlock id" ,
+and
+.I dlock_done
+for
+.BR "dlock once" ;
 .B \-\-prefix
 replaces the
 .BR dlock_ .
@@ -1581,6 +1584,7 @@ dlock backends \-\-schema mysql | mariadb app
 GRANT SELECT, INSERT, UPDATE, DELETE ON app.dlock_keys TO jobs@\(aq%\(aq;
 GRANT SELECT, INSERT, UPDATE, DELETE ON app.dlock_locks TO jobs@\(aq%\(aq;
 GRANT SELECT, INSERT, UPDATE ON app.dlock_ids TO jobs@\(aq%\(aq;
+GRANT SELECT, INSERT, DELETE ON app.dlock_done TO jobs@\(aq%\(aq;
 .in -2n
 .fi
 .PP
@@ -1739,7 +1743,9 @@ Semi\-synchronous replication
 with a timeout that never lets it go on alone) avoids it.
 A server that crashes before its latest commits are on disk
 .RB ( innodb_flush_log_at_trx_commit=0 )
-forgets them in the same way.
+forgets them in the same way, and with them what was done just before:
+.B dlock once
+warns of such a server.
 .TP
 .B "A proxy that shares connections"
 between its clients, such as ProxySQL or MaxScale, breaks dlock:

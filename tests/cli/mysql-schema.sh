@@ -32,7 +32,7 @@ DLOCK_PREFIX=more_ "$DLOCK" backends --schema mysql >>schema
 for round in 'where there are none' 'where they are'; do
   sql a "USE few; $(<schema)" || fail "the server refuses the schema, $round"
 done
-assert_equal 'dlock_ids dlock_keys dlock_locks jobs_ids jobs_keys jobs_locks more_ids more_keys more_locks' \
+assert_equal "$(echo {dlock,jobs,more}_{done,ids,keys,locks})" \
   "$(sql a 'SHOW TABLES FROM few' | sort | xargs)" "the tables"
 
 for prefix in dlock_ jobs_ more_; do
@@ -40,6 +40,7 @@ for prefix in dlock_ jobs_ more_; do
     export DLOCK_BACKEND=mysql-$method://$at DLOCK_PREFIX=$prefix
     "$DLOCK" id --name order >>numbers
     "$DLOCK" id --snowflake >>numbers
+    for _ in 1 2; do "$DLOCK" once -k job --remember 1d -q -- sh -c 'echo ran >>once' || fail "dlock once"; done
     for kind in '' --shared --slots=1; do
       hold ${kind:+"$kind"}
       "$DLOCK" show job >out
@@ -62,6 +63,9 @@ done
 # The three backends share the counters of a prefix.
 assert_equal '1 1 1 2 2 2 3 3 3' "$(sort -n numbers | head -n 9 | xargs)" "the numbers"
 assert_equal 9 "$(sort -n numbers | tail -n +10 | uniq | wc -l)" "snowflake ids"
+
+# They do not share what is done.
+assert_equal 9 "$(wc -l <once)" "jobs of dlock once"
 
 # A table of somebody else, or in an engine that loses data.
 sql a "USE few; CREATE TABLE odd_ids (a INT); CREATE TABLE old_ids LIKE dlock_ids; ALTER TABLE old_ids ENGINE=MyISAM"

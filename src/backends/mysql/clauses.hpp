@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "backends/mysql/schema.hpp"
+#include "util/clock.hpp"
 
 namespace dlock::mysql {
 
@@ -12,6 +13,11 @@ namespace dlock::mysql {
 inline constexpr std::string_view kNow = "UTC_TIMESTAMP(6)";
 inline constexpr std::string_view kNowMs =
     "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000)";
+
+/// The time of the server that much later.
+inline std::string from_now(Millis time) {
+  return std::string(kNow) + " + INTERVAL " + std::to_string(time.count() * 1'000) + " MICROSECOND";
+}
 
 inline std::string kind_is(Kind kind) { return "kind = " + std::to_string(static_cast<int>(kind)); }
 

@@ -10,6 +10,7 @@
 //           the new ttl into the record: on a cluster, waiters go by it (see Pulse).
 // Waiters.  Where the holder has no mark, the first waiter sleeps on its wakeup connection.  So
 //           each change that can let it in earlier ends that connection.
+// Done.     complete() is as release(), with a mark in the same transaction: see once.cpp.
 // News.     While nothing is asked the connection can only be closed: by somebody who breaks the
 //           lock, or by a server that stops.
 #include "backends/mysql/lease.hpp"
@@ -69,22 +70,37 @@ class MysqlLease final : public Lease {
   std::vector<int> witness_fds() const override {
     return life_.fd ? std::vector{life_.fd.get()} : std::vector<int>();
   }
-  Result<void> release(Deadline deadline, Cancel cancel) override;
+  Result<void> release(Deadline deadline, Cancel cancel) override {
+    return leave(nullptr, deadline, cancel);
+  }
+  Result<void> complete(const Completion& completion, Deadline deadline, Cancel cancel) override {
+    return leave(&completion, deadline, cancel);
+  }
 
  private:
+  // What another connection sees.
+  struct Found {
+    Answer row;            // as confirm() gives it
+    bool is_done = false;  // our mark is there
+  };
+
   Result<void> connect(Deadline deadline, Cancel cancel);
   Error held_up(Error error) const;
   Result<void> prove(Deadline deadline, Cancel cancel);
   Result<void> prove_row(Deadline deadline, Cancel cancel);
-  Result<void> give_up(Deadline deadline, Cancel cancel);
-  Result<void> give_up_row(Deadline deadline, Cancel cancel);
+  Result<void> leave(const Completion* completion, Deadline deadline, Cancel cancel);
+  std::string text_to_leave(const Completion* completion) const;
+  Result<void> give_up(const Completion* completion, Deadline deadline, Cancel cancel);
+  Result<void> give_up_row(const Completion* completion, Deadline deadline, Cancel cancel);
+  void undo();
+  Result<void> done(const Reply& reply);
   Result<void> remove_record(Deadline deadline, Cancel cancel);
   Result<void> released(const Reply& reply, bool again);
   void wake_first(const Reply& reply);
   Error lost(const Answer& found);
   bool may_repeat(const Reply& reply, unsigned tries, Deadline deadline,
                   const Cancel& cancel) const;
-  std::optional<Answer> find_out(Deadline deadline, Cancel cancel);
+  std::optional<Found> find_out(Deadline deadline, Cancel cancel);
   Error lost_with_connection(const Answer& found, const Error& why);
   static Deadline soon() { return after(Clock::now(), kReason); }
   void listen();
@@ -111,9 +127,10 @@ class MysqlLease final : public Lease {
   Deadline asked_{};  // when the proof that is under way was asked for
   std::string held_up_by_;
   bool has_mark_ = true;
-  bool earlier_has_ended_;  // the session of the connection before this one
-  bool releasing_ = false;  // was asked for, and perhaps done
-  Fd events_;               // epoll: the connection
+  bool earlier_has_ended_;                 // the session of the connection before this one
+  bool releasing_ = false;                 // was asked for, and perhaps done
+  std::optional<std::string> completing_;  // the period, if that was by complete(), the last time
+  Fd events_;                              // epoll: the connection
   int listens_to_ = -1;
 };
 
@@ -170,7 +187,7 @@ Error MysqlLease::lost(const Answer& found) {
 }
 
 // What there is of the row, seen over another connection; none if nobody can tell.
-std::optional<Answer> MysqlLease::find_out(Deadline deadline, Cancel cancel) {
+std::optional<MysqlLease::Found> MysqlLease::find_out(Deadline deadline, Cancel cancel) {
   const Deadline until = std::min(deadline, soon());
   auto other = Connection::open(place_, until, cancel);
   if (!other) return std::nullopt;
@@ -179,11 +196,13 @@ std::optional<Answer> MysqlLease::find_out(Deadline deadline, Cancel cancel) {
   if (!end_sessions_of(**other, request_.owner.id, until, cancel)) return std::nullopt;
   const std::string ended =
       statements_.marks().wait_for(session_mark(request_.owner.id), remaining(until));
-  Reply found = (*other)->ask(ended + statements_.confirm(row_), until, cancel);
-  if (!found.ok()) return std::nullopt;
+  const std::string mark =
+      completing_ ? statements_.is_done_by(*completing_, request_.owner.id) : "SELECT 0";
+  Reply reply = (*other)->ask(ended + mark + "; " + statements_.confirm(row_), until, cancel);
+  if (!reply.ok() || number_in(reply.answers.at(0)) != 1) return std::nullopt;
   connection_ = std::move(*other);
   listens_to_ = -1;
-  return std::move(found.answers.back());
+  return Found{std::move(reply.answers.at(2)), number_in(reply.answers.at(1)) == 1};
 }
 
 // The connection of mysql-row is gone, and the lock with it: perhaps there is a note why.
@@ -256,7 +275,7 @@ Result<void> MysqlLease::prove_row(Deadline deadline, Cancel cancel) {
   if (!reply.ok()) {
     if (connection_->broken()) {
       const auto found = find_out(deadline, cancel);
-      return lost_with_connection(found.value_or(Answer{}), *reply.error);
+      return lost_with_connection(found.value_or(Found{}).row, *reply.error);
     }
     return not_told(*reply.error);
   }
@@ -328,28 +347,37 @@ void MysqlLease::listen() {
   }
 }
 
-Result<void> MysqlLease::release(Deadline deadline, Cancel cancel) {
+// `completion`: none for release().
+Result<void> MysqlLease::leave(const Completion* completion, Deadline deadline, Cancel cancel) {
   if (loss_ && method_ != Method::row) return *loss_;
-  auto done = give_up(deadline, cancel);
-  if (done) connection_->close();
-  return done;
+  auto left = method_ == Method::row ? give_up_row(completion, deadline, cancel)
+                                     : give_up(completion, deadline, cancel);
+  if (left) connection_->close();
+  return left;
 }
 
-Result<void> MysqlLease::give_up(Deadline deadline, Cancel cancel) {
-  if (method_ == Method::row) return give_up_row(deadline, cancel);
+std::string MysqlLease::text_to_leave(const Completion* completion) const {
+  return completion != nullptr ? statements_.complete(row_, request_.owner, fence_, *completion)
+                               : statements_.release(row_, request_.owner.id);
+}
+
+Result<void> MysqlLease::give_up(const Completion* completion, Deadline deadline, Cancel cancel) {
   for (unsigned tries = 1;; ++tries) {
     if (auto ok = connect(deadline, cancel); !ok) return ok;
     const bool again = std::exchange(releasing_, true);
-    const Reply reply =
-        connection_->ask(statements_.release(row_, request_.owner.id), deadline, cancel);
-    if (reply.ok()) return released(reply, again);
-    if (!may_repeat(reply, tries, deadline, cancel)) return not_told(*reply.error);
+    const Reply reply = connection_->ask(text_to_leave(completion), deadline, cancel);
+    if (reply.ok()) return completion != nullptr ? done(reply) : released(reply, again);
+    if (completion != nullptr) undo();
+    if (may_repeat(reply, tries, deadline, cancel)) continue;
+    return completion != nullptr ? held_up(explain(reply, *place_)) : not_told(*reply.error);
   }
 }
 
 // The transaction ends with its connection, whether or not it was heard what became of the release:
-// if the row is gone, it was carried out.
-Result<void> MysqlLease::give_up_row(Deadline deadline, Cancel cancel) {
+// if the row is gone, it was carried out.  A complete() that nobody waits for any more may be under
+// way when release() is asked for.
+Result<void> MysqlLease::give_up_row(const Completion* completion, Deadline deadline,
+                                     Cancel cancel) {
   if (loss_) return remove_record(deadline, cancel);
   if (connection_->under_way() && !releasing_) {  // a proof that nobody waits for any more
     const Reply proof = connection_->receive(deadline, cancel);
@@ -357,17 +385,30 @@ Result<void> MysqlLease::give_up_row(Deadline deadline, Cancel cancel) {
   }
   const bool again = std::exchange(releasing_, true);
   if (!connection_->under_way()) {
-    connection_->send(statements_.release(row_, request_.owner.id));
+    completing_ = completion != nullptr ? std::optional(completion->period) : std::nullopt;
+    connection_->send(text_to_leave(completion));
   }
   const Reply reply = connection_->receive(deadline, cancel);
-  if (reply.ok()) return released(reply, again);
-  if (is_passing(reply.code)) return give_up_row(deadline, cancel);
-  if (!connection_->broken()) return not_told(*reply.error);
+  if (reply.ok()) return completing_ ? done(reply) : released(reply, again);
+  if (connection_->under_way()) return not_told(*reply.error);
+  if (completing_) undo();
+  if (!connection_->broken()) {
+    const bool was_other = completing_.has_value() != (completion != nullptr);
+    if (was_other || is_passing(reply.code)) return give_up_row(completion, deadline, cancel);
+    return completing_ ? explain(reply, *place_) : not_told(*reply.error);
+  }
   const auto found = find_out(deadline, cancel);
-  if (found && found->rows.empty()) return {};
   if (!found) return not_told(*reply.error);
-  (void)lost_with_connection(*found, *reply.error);
+  if (found->is_done || (!completing_ && found->row.rows.empty())) return {};
+  (void)lost_with_connection(found->row, *reply.error);
   return remove_record(deadline, cancel);
+}
+
+// What a complete() that has failed has left, so that the lock can be given up after all.  Where
+// that fails, it is left to the server, which undoes it when the connection ends.
+void MysqlLease::undo() {
+  if (connection_->broken()) return;
+  if (!connection_->ask(statements_.undo_complete(), soon(), Cancel()).ok()) connection_->close();
 }
 
 // On a connection without the transaction: what that removes, the next holder does not see.
@@ -383,6 +424,13 @@ Result<void> MysqlLease::remove_record(Deadline deadline, Cancel cancel) {
 Result<void> MysqlLease::released(const Reply& reply, bool again) {
   const Answer& found = reply.answers.at(1);
   if (reply.answers.at(0).affected != 1 && !(again && found.rows.empty())) return lost(found);
+  wake_first(reply);
+  return {};
+}
+
+Result<void> MysqlLease::done(const Reply& reply) {
+  const auto& [is_done, found] = completed(reply.answers);
+  if (!is_done) return lost(found);
   wake_first(reply);
   return {};
 }

@@ -11,6 +11,7 @@
 #include "backends/mysql/kill.hpp"
 #include "backends/mysql/lease.hpp"
 #include "backends/mysql/numbers.hpp"
+#include "backends/mysql/once.hpp"
 #include "backends/mysql/pulse.hpp"
 #include "backends/mysql/state.hpp"
 #include "backends/mysql/statements.hpp"
@@ -51,6 +52,17 @@ class MysqlBackend final : public Backend {
   }
   Result<IdWindow> lease_window(Millis length, Deadline deadline) override {
     return mysql::lease_window(sayer(deadline), *place_, length, deadline);
+  }
+
+  Result<std::optional<Mark>> find_mark(const MarkName& name, Deadline deadline) override {
+    return mysql::find_mark(sayer(deadline), *place_, method_, name);
+  }
+  Result<void> prepare_marks(std::string_view key, Deadline deadline) override;
+  Result<std::vector<Mark>> list_marks(std::string_view prefix, Deadline deadline) override {
+    return mysql::list_marks(sayer(deadline), *place_, method_, prefix);
+  }
+  Result<bool> forget_mark(const MarkName& name, Deadline deadline) override {
+    return mysql::forget_mark(sayer(deadline), *place_, method_, name);
   }
 
  private:
@@ -187,6 +199,16 @@ Result<std::unique_ptr<Lease>> MysqlBackend::resume(const LockInfo& lock,
     if (party.kind != Kind::waiter && party.owner == holder.owner.id) grant.row = party.id;
   }
   return make_lease(place_, method_, std::move(connection_), std::move(grant));
+}
+
+// That others are not swept now does no harm.
+Result<void> MysqlBackend::prepare_marks(std::string_view key, Deadline deadline) {
+  auto ready = mysql::prepare_marks(sayer(deadline), *place_, method_, key);
+  if (ready && connection_->skips_locked()) {
+    (void)ask(
+        key, [](const Statements& say) { return say.forget_over(); }, deadline, 1);
+  }
+  return ready;
 }
 
 Result<std::unique_ptr<Backend>> open(const Target& target, Method method) {

@@ -89,7 +89,7 @@ std::string probe(const Tables& tables) {
 std::string schema(std::string_view prefix) {
   const Tables tables{std::string(prefix)};
   return create_keys(tables.keys) + ";\n" + create_locks(tables.locks) + ";\n" +
-         ids_table(prefix).create + ";\n";
+         ids_table(prefix).create + ";\n" + done_table(prefix).create + ";\n";
 }
 
 // Kind 1: a counter, `value` is its last number.  Kind 2: the workers of snowflake ids; `ends` says
@@ -106,6 +106,25 @@ ExtraTable ids_table(std::string_view prefix) {
               "  PRIMARY KEY (kind, name)\n"
               ") ENGINE=InnoDB",
           2};
+}
+
+// The three methods share the table, but not the marks.  No index on expires_at: see once.cpp.
+ExtraTable done_table(std::string_view prefix) {
+  const std::string name = Tables{std::string(prefix)}.done;
+  return {name,
+          "CREATE TABLE IF NOT EXISTS " + name +
+              " (\n"
+              "  method TINYINT UNSIGNED NOT NULL,\n"
+              "  name VARBINARY(255) NOT NULL,\n"
+              "  period VARBINARY(16) NOT NULL,\n"
+              "  owner VARBINARY(64) NOT NULL,\n"
+              "  fence BIGINT UNSIGNED NOT NULL,\n"
+              "  since DATETIME(6) NOT NULL,\n"
+              "  expires_at DATETIME(6) NOT NULL,\n"
+              "  record BLOB NOT NULL,\n"
+              "  PRIMARY KEY (method, name, period)\n"
+              ") ENGINE=InnoDB",
+          3};
 }
 
 std::string advice_to_create(std::string_view prefix) {
@@ -133,9 +152,10 @@ Error unfit(const Place& place) {
 Error explain(const Reply& reply, const Place& place) {
   const Tables tables(place.prefix);
   if (reply.code == kNoColumn || reply.code == kNoDefault || reply.code == kTooLong) {
-    return {Errc::invalid, place.shown + ": a table " + tables.keys + ", " + tables.locks + " or " +
-                               tables.ids + " is there that dlock did not make (" +
-                               reply.error->message + "); choose another --prefix"};
+    return {Errc::invalid, place.shown + ": a table " + tables.keys + ", " + tables.locks + ", " +
+                               tables.ids + " or " + tables.done +
+                               " is there that dlock did not make (" + reply.error->message +
+                               "); choose another --prefix"};
   }
   if (reply.code == kNoEngine) {
     return {Errc::invalid, reply.error->message + "; dlock needs InnoDB"};

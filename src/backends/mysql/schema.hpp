@@ -17,10 +17,14 @@ enum class Kind { holder = 0, waiter = 1, broken = 2 };
 
 struct Tables {
   explicit Tables(const std::string& prefix)
-      : keys(prefix + "keys"), locks(prefix + "locks"), ids(prefix + "ids") {}
+      : keys(prefix + "keys"),
+        locks(prefix + "locks"),
+        ids(prefix + "ids"),
+        done(prefix + "done") {}
   std::string keys;
   std::string locks;
-  std::string ids;  // of `dlock id`, which alone needs it
+  std::string ids;   // of `dlock id`, which alone needs it
+  std::string done;  // of `dlock once`, likewise
 };
 
 /// The statements that create what is missing, each with a `;` and a newline.
@@ -33,6 +37,7 @@ struct ExtraTable {
   unsigned key_columns{};  // of its primary key: a number, and names
 };
 ExtraTable ids_table(std::string_view prefix);
+ExtraTable done_table(std::string_view prefix);
 
 /// What goes behind the error of a user who may not create tables: the statements.
 std::string advice_to_create(std::string_view prefix);

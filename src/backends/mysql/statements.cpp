@@ -41,10 +41,6 @@ namespace {
 // NULL where there is no row of the key.
 std::string next_fence() { return "GREATEST(@dlock_version + 1, " + std::string(kNowMs) + ")"; }
 
-std::string in(Millis time) {
-  return std::string(kNow) + " + INTERVAL " + std::to_string(time.count() * 1'000) + " MICROSECOND";
-}
-
 // Of a row that is added to the table of locks.
 constexpr const char* kColumns =
     " (method, name, kind, sole, slot, owner, mode, slots, fence, beats, since, expires_at, "
@@ -157,7 +153,7 @@ std::string Statements::grant(const Request& request, std::uint64_t own, const s
   const std::string& owner = request.owner.id;
   const std::string id = std::to_string(own);
   const std::string sole = request.mode == Mode::exclusive && method_ != Method::row ? "1" : "NULL";
-  const std::string expires = method_ == Method::row ? "NULL" : in(request.ttl);
+  const std::string expires = method_ == Method::row ? "NULL" : from_now(request.ttl);
   const std::string row =
       " FROM " + tables_.locks + " WHERE id = " + id + " AND " + kind_is(Kind::waiter);
   const std::string in_queue = own == 0 ? "" : " AND EXISTS (SELECT 1" + row + ")";
@@ -269,9 +265,9 @@ std::string Statements::record_holder(const Request& request, std::uint64_t own,
 }
 
 std::string Statements::delay(std::uint64_t id, Millis time) const {
-  return "UPDATE " + tables_.locks + " SET expires_at = " + in(time) +
+  return "UPDATE " + tables_.locks + " SET expires_at = " + from_now(time) +
          " WHERE id = " + std::to_string(id) + " AND " + kind_is(Kind::holder) +
-         " AND (expires_at IS NULL OR expires_at > " + in(time) + "); ";
+         " AND (expires_at IS NULL OR expires_at > " + from_now(time) + "); ";
 }
 
 std::string Statements::forget_ended(const std::vector<std::uint64_t>& ids) const {
@@ -307,12 +303,13 @@ std::string Statements::join(const Request& request) const {
          std::to_string(static_cast<int>(Kind::waiter)) + ", NULL, 0, " +
          literal(request.owner.id) + ", " + mode_number(request.mode) + ", " +
          std::to_string(request.slots) + ", 0, 0, " + std::string(kNow) + ", " +
-         (marks_.on_cluster() ? in(kWaiterLease) : "NULL") + ", " +
+         (marks_.on_cluster() ? from_now(kWaiterLease) : "NULL") + ", " +
          literal(format_lock_record(request)) + " FROM DUAL WHERE @dlock_marked";
 }
 
 std::string Statements::beat(std::uint64_t id) const {
-  return "UPDATE " + tables_.locks + " SET beats = beats + 1, expires_at = " + in(kWaiterLease) +
+  return "UPDATE " + tables_.locks +
+         " SET beats = beats + 1, expires_at = " + from_now(kWaiterLease) +
          " WHERE id = " + std::to_string(id) + " AND " + kind_is(Kind::waiter) + "; ";
 }
 
@@ -354,20 +351,18 @@ std::string Statements::resume(std::uint64_t id, std::string_view owner, Millis 
 
 // The count of the beats always changes: a row that is set to what it was is not "affected".
 std::string Statements::change_holder(std::uint64_t id, const std::string& changes) const {
-  return "UPDATE " + tables_.locks + " SET " + changes +
-         ", beats = beats + 1 WHERE id = " + std::to_string(id) + " AND " + of_key() + " AND " +
-         kind_is(Kind::holder) + (method_ == Method::row ? "" : " AND " + is_ours()) + "; " +
-         confirm(id);
+  return "UPDATE " + tables_.locks + " SET " + changes + ", beats = beats + 1 WHERE " +
+         is_our_holder(id) + "; " + confirm(id);
 }
 
 std::string Statements::renew(std::uint64_t id, Millis ttl) const {
-  return change_holder(id, "expires_at = " + in(ttl));
+  return change_holder(id, "expires_at = " + from_now(ttl));
 }
 
 // The lease may now end earlier than the first waiter knows.
 std::string Statements::change(std::uint64_t id, Millis ttl, const std::string& record) const {
   return change_holder(id, "record = " + literal(record) +
-                               (method_ == Method::row ? "" : ", expires_at = " + in(ttl))) +
+                               (method_ == Method::row ? "" : ", expires_at = " + from_now(ttl))) +
          "; " + first_wakeup();
 }
 
@@ -382,12 +377,19 @@ std::string Statements::confirm(std::uint64_t id) const {
          " WHERE id = " + std::to_string(id) + " AND " + of_key();
 }
 
+std::string Statements::is_our_holder(std::uint64_t id) const {
+  return "id = " + std::to_string(id) + " AND " + of_key() + " AND " + kind_is(Kind::holder) +
+         (method_ == Method::row ? "" : " AND " + is_ours());
+}
+
+std::string Statements::release_marks(std::string_view owner) const {
+  return "DO " + marks_.release(holder_mark(owner)) + ", " + marks_.release(session_mark(owner)) +
+         "; " + first_wakeup();
+}
+
 std::string Statements::release(std::uint64_t id, std::string_view owner) const {
-  return "DELETE FROM " + tables_.locks + " WHERE id = " + std::to_string(id) + " AND " + of_key() +
-         " AND " + kind_is(Kind::holder) + (method_ == Method::row ? "" : " AND " + is_ours()) +
-         "; " + confirm(id) + "; " + (method_ == Method::row ? "COMMIT; " : "") + "DO " +
-         marks_.release(holder_mark(owner)) + ", " + marks_.release(session_mark(owner)) + "; " +
-         first_wakeup();
+  return "DELETE FROM " + tables_.locks + " WHERE " + is_our_holder(id) + "; " + confirm(id) +
+         "; " + (method_ == Method::row ? "COMMIT; " : "") + release_marks(owner);
 }
 
 // The connection of the first who has one.
@@ -412,7 +414,7 @@ std::string Statements::break_grant(std::string_view owner, std::string_view why
       kind_is(Kind::holder) + (method_ == Method::row ? "" : " AND " + lives());
   return "UPDATE " + tables_.locks +
          " SET kind = " + std::to_string(static_cast<int>(Kind::broken)) +
-         ", sole = NULL, why = " + literal(why) + ", expires_at = " + in(kKept) + " WHERE " +
+         ", sole = NULL, why = " + literal(why) + ", expires_at = " + from_now(kKept) + " WHERE " +
          of_key() + " AND owner = " + literal(owner) + " AND (" + held + " OR " +
          kind_is(Kind::broken) + " AND why = " + literal(why) + "); SELECT " +
          marks_.session(session_mark(owner)) + "; " + first_wakeup();

@@ -90,6 +90,28 @@ class Statements {
   /// The first answer has affected == 1 if the lock was ours; the second, kind and why of what is
   /// there instead; the last, the session of the first waiter that has a wakeup_mark().
   std::string release(std::uint64_t id, std::string_view owner) const;
+
+  // What `dlock once` remembers (once.cpp).
+  /// The lock is given up as by release(), and if it was ours, the mark is written, both in one
+  /// transaction.  The answers are those of Completed.
+  std::string complete(std::uint64_t id, const Owner& owner, std::uint64_t fence,
+                       const Completion& completion) const;
+  /// After an error in complete(), on the same connection: the lock is held as before.  An error if
+  /// that has ended the transaction of mysql-row, and with it the row lock.
+  std::string undo_complete() const;
+  /// An answer: 1 if this owner's mark is there.
+  std::string is_done_by(std::string_view period, std::string_view owner) const;
+  /// Checks that marks can be written, and writes none.
+  std::string probe_done() const;
+  /// Answers: the mark, of the key and this period; or of all keys that begin with `prefix`, in
+  /// their order.
+  std::string find_done(std::string_view period) const;
+  std::string list_done(std::string_view prefix) const;
+  /// affected == 1 if there was such a mark.
+  std::string forget_done(std::string_view period) const;
+  /// Removes some of the marks whose time is over.  For servers with Connection::skips_locked().
+  std::string forget_over() const;
+
   /// Removes the note of a force-release that was heard.
   std::string forget(std::uint64_t id) const;
 
@@ -106,6 +128,12 @@ class Statements {
   std::string of_key() const;
   std::string lives() const;
   std::string is_ours() const;
+  std::string is_our_holder(std::uint64_t id) const;
+  std::string release_marks(std::string_view owner) const;
+  std::string done_columns() const;
+  std::string is_done(std::string_view period) const;
+  std::string remember(const Owner& owner, std::uint64_t fence, const Completion& completion,
+                       std::string_view condition) const;
   std::string have_both(std::string_view owner) const;
   std::string first_wakeup() const;
   std::string change_holder(std::uint64_t id, const std::string& changes) const;
@@ -126,6 +154,13 @@ class Statements {
 
 /// Of the answers to pass_over(): it has removed the row.
 bool passed_over(const std::vector<Answer>& answers);
+
+/// The answers to complete().
+struct Completed {
+  bool is_done = false;  // the mark is there, and the lock is free
+  const Answer& found;   // kind and why of what is there instead of our lock
+};
+Completed completed(const std::vector<Answer>& answers);
 
 /// What attempt() says of itself.
 struct Outcome {
