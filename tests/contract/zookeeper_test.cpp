@@ -1,7 +1,10 @@
 // What the ZooKeeper backend makes on a server, and what it makes of what others left there.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <regex>
+#include <stdexcept>
+#include <thread>
 
 #include "zookeeper_fixture.hpp"
 
@@ -124,6 +127,37 @@ TEST_F(ZooKeeperNodes, AParentThatIsReapedInBetweenIsMadeAgain) {
     ASSERT_TRUE(lease) << round;
     EXPECT_TRUE(release(*lease));
   }
+}
+
+// That the nodes above it cannot be made anew is no matter, as long as they are there.
+TEST_F(ZooKeeperNodes, AParentIsMadeAgainBelowOneThatWeMayNotMake) {
+  start(ZooKeeperOptions{.properties = {"-Dznode.container.checkIntervalMs=1"}});
+  nodes().create("/app");
+  nodes().set_acl("/", "world:anyone:rwda");
+  const auto client = connect_zookeeper(server->url(), {.prefix = "/app/locks"});
+  std::atomic<bool> stop = false;
+  std::thread reaper([&] {  // faster than the server is
+    auto oracle = nodes();
+    while (!stop) {
+      for (const char* path : {"/app/locks/job", "/app/locks"}) {
+        try {
+          oracle.remove(path);
+        } catch (const std::runtime_error&) {  // not there, or not empty
+        }
+      }
+    }
+  });
+  for (int round = 0; round < 300; ++round) {
+    auto lease = try_once(*client, request("job"));
+    // It may be deleted each time that it is tried.
+    if (!lease) {
+      EXPECT_EQ(lease.error().code, Errc::unreachable) << lease.error().message;
+    } else {
+      EXPECT_TRUE(release(**lease));
+    }
+  }
+  stop = true;
+  reaper.join();
 }
 
 // --- what others left there

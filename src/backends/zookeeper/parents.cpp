@@ -25,15 +25,14 @@ Result<bool> make(Session& session, const Place& place, const std::string& path,
   if (!answers) return answers.error();
   const auto& calls = answers.value();
   if (calls.front()->code == ZNONODE && !place.chroot.empty()) return no_chroot(place);
-  // Those above may exist where we have no right to create them.
-  const int last = calls.back()->code;
-  if (last == ZOK || last == ZNODEEXISTS) return true;
-  const auto bad = std::find_if(calls.begin(), calls.end(), [](const Call& call) {
-    return !call->ok() && call->code != ZNODEEXISTS;
-  });
-  if ((*bad)->code == ZNONODE) return true;  // one was deleted meanwhile: the caller tries again
-  if ((*bad)->code == ZUNIMPLEMENTED) return false;
-  return session.refused(*bad, "create " + paths[static_cast<std::size_t>(bad - calls.begin())]);
+  // Those above may exist where we have no right to create them.  Behind one that is missing, all
+  // are: if it was deleted meanwhile, which shows by the one above it, the caller tries again.
+  const auto last = std::find_if(calls.rbegin(), calls.rend(),
+                                 [](const Call& call) { return call->code != ZNONODE; });
+  if (last == calls.rend() || (*last)->ok() || (*last)->code == ZNODEEXISTS) return true;
+  if ((*last)->code == ZUNIMPLEMENTED) return false;
+  const auto index = static_cast<std::size_t>(calls.rend() - last) - 1;
+  return session.refused(*last, "create " + paths[index]);
 }
 
 }  // namespace
