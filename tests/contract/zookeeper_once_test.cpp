@@ -17,6 +17,7 @@ class ZooKeeperOnce : public ZooKeeperTest {
   static constexpr Millis kDay{24 * 3'600'000};
   static constexpr const char* kFolder = "/dlock/%done";
   static constexpr const char* kJob = "/dlock/%done/job";
+  static constexpr const char* kClock = "/dlock/%done/%clock";
   static constexpr const char* kUser = "joe:secret";
 
   static std::unique_ptr<Lease> begin(Backend& backend, const std::string& key = "job") {
@@ -297,6 +298,7 @@ TEST_F(ZooKeeperOnce, AFolderThatGoesMeanwhileIsMadeAnew) {
   must_complete(*lease);
   EXPECT_TRUE(is_by(*lease));
   EXPECT_EQ(marks(), (std::vector<std::string>{"job"}));
+  EXPECT_TRUE(nodes().exists(kClock));
 }
 
 TEST_F(ZooKeeperOnce, WhatIsNoMarkIsNoneAndIsReplaced) {
@@ -373,10 +375,15 @@ TEST_F(ZooKeeperOnce, IsBelowTheChrootAndThePrefix) {
 
 TEST_F(ZooKeeperOnce, NeedsTheChroot) {
   const auto lost = connect_zookeeper(server->url() + "/nowhere");
-  EXPECT_FALSE(find(*lost));
-  const auto refused = lost->prepare_marks("job", soon());
-  EXPECT_EQ(code_of(refused), Errc::invalid);
-  EXPECT_NE(refused.error().message.find("/nowhere"), std::string::npos) << refused.error().message;
+  const auto says_so = [](const auto& result) {
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().code, Errc::invalid);
+    EXPECT_NE(result.error().message.find("/nowhere"), std::string::npos) << result.error().message;
+  };
+  says_so(lost->find_mark({"job", ""}, soon()));
+  says_so(lost->prepare_marks("job", soon()));
+  says_so(lost->list_marks("", soon()));
+  says_so(lost->forget_mark({"job", ""}, soon()));
 }
 
 TEST_F(ZooKeeperOnce, StaysWhenEmptyContainersGo) {
@@ -447,6 +454,33 @@ TEST_F(ZooKeeperOnce, ARightThatIsMissingIsFoundByPreparing) {
   }
 }
 
+TEST_F(ZooKeeperOnce, ARightThatIsMissingAtTheLockIsFoundByPreparing) {
+  const auto lease = begin(*a);
+  ASSERT_TRUE(lease);
+  nodes().set_acl("/dlock/job", "world:anyone:crwa");
+  const auto refused = b->prepare_marks("job", soon());
+  EXPECT_EQ(code_of(refused), Errc::denied);
+  EXPECT_TRUE(b->prepare_marks("other", soon()));
+  const auto done = complete(*lease);
+  EXPECT_EQ(code_of(done), Errc::denied);
+  for (const auto& each : {refused, done}) {
+    ASSERT_FALSE(each);
+    EXPECT_NE(each.error().message.find("/dlock/job"), std::string::npos) << each.error().message;
+  }
+  nodes().set_acl("/dlock/job", "world:anyone:cdrwa");
+  must_complete(*lease);
+}
+
+// A job is not to be remembered by the clock of its own machine.
+TEST_F(ZooKeeperOnce, PreparingNeedsTheClock) {
+  EXPECT_TRUE(a->prepare_marks("job", soon()));
+  nodes().set_acl(kClock, "world:anyone:cdra");
+  const auto refused = b->prepare_marks("job", soon());
+  EXPECT_EQ(code_of(refused), Errc::denied);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find(kClock), std::string::npos) << refused.error().message;
+}
+
 // The node above the folder cannot be made, so that it is missing each time.
 TEST_F(ZooKeeperOnce, PreparingEndsWhereNothingCanBeMade) {
   nodes().create("/app");
@@ -473,6 +507,72 @@ TEST_F(ZooKeeperOnce, MarksThatAreOverGoAndOthersStay) {
   EXPECT_EQ(b->list_marks("stays-", soon()).value().size(), 5u);
 }
 
+// Jobs of many machines begin and end in the same second of the day.
+TEST_F(ZooKeeperOnce, SweepsAlthoughOtherJobsBegin) {
+  EXPECT_TRUE(a->prepare_marks("job", soon()));
+  const int before = nodes().stat(kFolder)->version;
+  EXPECT_TRUE(b->prepare_marks("other", soon()));
+  EXPECT_EQ(nodes().stat(kFolder)->version, before);
+}
+
+TEST_F(ZooKeeperOnce, SweepsAlthoughAnotherJobEnds) {
+  const auto client = through_proxy();
+  EXPECT_FALSE(find(*client));
+  do_job(*a, "over", Millis{1});
+  EXPECT_TRUE(eventually([&] { return !find(*b, "over"); }));
+  proxy->delay_requests(Millis{100});
+  EXPECT_TRUE(eventually([&] {
+    const auto lease = hold(*a, request("other"));
+    if (!lease) return true;
+    auto bytes = proxy->request_bytes();
+    auto sweeping =
+        std::async(std::launch::async, [&] { return client->prepare_marks("job", soon()); });
+    for (int requests = 4; requests > 0; --requests) {
+      EXPECT_TRUE(eventually([&] { return proxy->request_bytes() > bytes; }));
+      bytes = proxy->request_bytes();
+    }
+    must_complete(*lease);
+    EXPECT_TRUE(sweeping.get());
+    return marks() == std::vector<std::string>{"other"};
+  }));
+}
+
+TEST_F(ZooKeeperOnce, ALargeFolderIsListedSeldom) {
+  do_job(*a, "job", Millis{1});
+  const std::string over = nodes().data(kJob);
+  do_job(*a);
+  const std::string stays = nodes().data(kJob);
+  auto oracle = nodes();
+  for (int i = 0; i < 1'300; ++i) {
+    oracle.create(std::string(kFolder) + "/m" + std::to_string(i), i < 200 ? over : stays);
+  }
+  const auto count = marks().size();
+  int swept = 0;
+  for (int i = 0; i < 32; ++i) {
+    const auto before = marks().size();
+    EXPECT_TRUE(b->prepare_marks("job", soon()));
+    if (marks().size() < before) ++swept;
+  }
+  EXPECT_LE(swept, 14);  // two are to be expected
+  EXPECT_TRUE(eventually([&] {
+    EXPECT_TRUE(b->prepare_marks("job", soon()));
+    return marks().size() < count - 16;
+  }));
+}
+
+TEST_F(ZooKeeperOnce, ASweepThatGetsNoAnswerIsGivenUpInTime) {
+  do_job(*a);
+  const auto client = through_proxy();
+  EXPECT_TRUE(find(*client));
+  const Deadline deadline = in(6'000);
+  // As the request to list the folder has it.
+  proxy->lose_reply_to(std::string("\0\0\0\x08\0\0\0\x0c", 8) + kFolder, -1);
+  const auto ready = client->prepare_marks("job", deadline);
+  EXPECT_TRUE(ready) << ready.error().message;
+  EXPECT_GT(deadline - Clock::now(), Millis{3'000});
+  EXPECT_GT(proxy->lost_replies(), 0);
+}
+
 // The request to delete the mark is late.  Meanwhile the mark was deleted, and made anew with the
 // same version.
 TEST_F(ZooKeeperOnce, ALateSweepOrForgettingLeavesANewMark) {
@@ -482,14 +582,14 @@ TEST_F(ZooKeeperOnce, ALateSweepOrForgettingLeavesANewMark) {
     ASSERT_TRUE(client->prepare_marks("job", soon()));
     do_job(*a, "job", forgets ? kDay : Millis{1});
     EXPECT_TRUE(forgets || eventually([&] { return !find(*b); }));
-    proxy->delay_requests(Millis{400});
+    proxy->delay_requests(Millis{250});
     auto bytes = proxy->request_bytes();
     auto late = std::async(std::launch::async, [&] {
       if (!forgets) return client->prepare_marks("other", soon()).has_value();
       const auto gone = client->forget_mark({"job", ""}, soon());
       return gone && gone.value();
     });
-    for (int requests = forgets ? 2 : 3; requests > 0; --requests) {
+    for (int requests = forgets ? 2 : 4; requests > 0; --requests) {
       ASSERT_TRUE(eventually([&] { return proxy->request_bytes() > bytes; }));
       bytes = proxy->request_bytes();
     }

@@ -123,16 +123,17 @@ zoo_op_t op_of(const Step& step, bool auth) {
 }
 
 std::string shown(const std::vector<Step>& steps) {
-  constexpr std::array<const char*, 4> kWords{"check ", "create ", "delete ", "set "};
   std::string out;
-  for (const Step& step : steps) {
-    if (!out.empty()) out += ", ";
-    out += kWords.at(static_cast<std::size_t>(step.kind)) + step.path;
-  }
+  for (const Step& step : steps) out += (out.empty() ? "" : ", ") + zookeeper::shown(step);
   return out;
 }
 
 }  // namespace
+
+std::string shown(const Step& step) {
+  constexpr std::array<const char*, 4> kWords{"check ", "create ", "delete ", "set "};
+  return kWords.at(static_cast<std::size_t>(step.kind)) + step.path;
+}
 
 std::string current_server(zhandle_t* handle) {
   const char* const server = zoo_get_current_server(handle);

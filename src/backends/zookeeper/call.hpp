@@ -64,6 +64,8 @@ struct Step {
   std::string data = {};
   int version = -1;
 };
+/// "delete /dlock/job".
+std::string shown(const Step& step);
 /// Does all of the steps at once, or nothing if one of them fails.
 Call all_or_none(zhandle_t* handle, const std::vector<Step>& steps, bool auth);
 Call remove_both(zhandle_t* handle, const std::string& one, const std::string& other);

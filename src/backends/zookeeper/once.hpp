@@ -17,7 +17,8 @@ namespace dlock::zookeeper {
 Result<std::optional<Mark>> find_mark(Session& session, const Place& place, const MarkName& name,
                                       Deadline deadline);
 /// Removes some of the marks whose time is over, too.
-Result<void> prepare_marks(Session& session, const Place& place, Deadline deadline);
+Result<void> prepare_marks(Session& session, const Place& place, std::string_view key,
+                           Deadline deadline);
 Result<std::vector<Mark>> list_marks(Session& session, const Place& place, std::string_view prefix,
                                      Deadline deadline);
 Result<bool> forget_mark(Session& session, const Place& place, const MarkName& name,
@@ -41,6 +42,8 @@ class Completing {
                           Cancel cancel) const;
 
  private:
+  std::vector<Step> steps() const;
+
   const std::shared_ptr<const Place> place_;
   const std::string path_;  // of the mark
   const std::string record_;

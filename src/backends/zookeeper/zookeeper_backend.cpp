@@ -53,9 +53,9 @@ class ZookeeperBackend final : public Backend {
     return in_session(deadline,
                       [&] { return zookeeper::find_mark(*session_, *place_, name, deadline); });
   }
-  Result<void> prepare_marks(std::string_view, Deadline deadline) override {
+  Result<void> prepare_marks(std::string_view key, Deadline deadline) override {
     return in_session(deadline,
-                      [&] { return zookeeper::prepare_marks(*session_, *place_, deadline); });
+                      [&] { return zookeeper::prepare_marks(*session_, *place_, key, deadline); });
   }
   Result<std::vector<Mark>> list_marks(std::string_view prefix, Deadline deadline) override {
     return in_session(deadline,
