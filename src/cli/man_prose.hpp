@@ -1049,9 +1049,8 @@ a file for each in
 beside the counters (see FILE).
 By default it is remembered for this user on this machine alone.
 .BR redis :
-.I {dlock:KEY}:done
-or
-.IR {dlock:KEY}:done:PERIOD .
+.I {dlock:KEY}:done:PERIOD
+(without a period, the name ends with the colon).
 .BR redlock :
 the same on a majority of the servers.
 .BR zookeeper :

@@ -66,14 +66,14 @@ esac
 
 # left_KIND KEY...: prints what is left, but for what may be: counters of fencing tokens, empty parents, lock files.
 left_file() { (cd "$locks" && find . -path './*~w/*') }
-# A mark that an id was given up, and the record of a waiter that was killed, expire.
+# A mark that an id was given up or that a job is done, and the record of a waiter that was killed, expire.
 left_redis() {
   local name key
   for name in "${names[@]}"; do
     rcli "$name" --scan | while read -r key; do
       case $key in
-        *:fence | *}:done) ;;
-        *:revoked:* | *:waiter:*) (($(rcli "$name" pttl "$key") != -1)) || echo "redis $name: $key, which does not expire" ;;
+        *:fence) ;;
+        *:revoked:* | *:waiter:* | *:done:*) (($(rcli "$name" pttl "$key") != -1)) || echo "redis $name: $key, which does not expire" ;;
         *) echo "redis $name: $key" ;;
       esac
     done
