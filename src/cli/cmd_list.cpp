@@ -64,9 +64,9 @@ int list_done(const LockService& service, Backend& backend, const std::string& p
         print_json(Object{{{"backend", backend.location()}, {"done", {}, mark_objects(marks)}}}));
   }
   if (marks.empty()) {
-    util::log(util::Level::note, "no keys" + that_begin_with(prefix) + " are remembered as done" +
-                                     (service.older_than() ? " for as long as that" : "") + " in " +
-                                     backend.location());
+    util::log(util::Level::note, "no jobs" + that_begin_with(prefix) + " are remembered as done" +
+                                     (service.older_than() ? " longer ago than that" : "") +
+                                     " in " + backend.location());
     return 0;
   }
   return write_stdout(

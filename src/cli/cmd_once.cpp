@@ -77,9 +77,9 @@ int reset(const Invocation& invocation, std::span<const BackendEntry> backends) 
   }
   if (forgot) return 0;
   const bool of_period = which.completion && !which.completion->period.empty();
-  return no("nothing to forget: " + util::in_quotes(key) +
-            (of_period ? " of " + which.completion->period : "") +
-            " is not remembered as done in " + backend.value()->location_of(key));
+  return no("nothing to forget: " + util::in_quotes(key) + " is not remembered as done" +
+            (of_period ? " for " + which.completion->period : "") + " in " +
+            backend.value()->location_of(key) + "; dlock list --done shows what is");
 }
 
 }  // namespace
@@ -92,8 +92,8 @@ int cmd_once(const Invocation& invocation, std::span<const BackendEntry> backend
   const Which which = take_which(settings);
   if (!which.completion) {
     refuse_usage(
-        "for how long is it to be remembered? add --remember DURATION, or --every 1h, 1d or 1w for "
-        "a job that is to be done once in each hour, day or week");
+        "add --remember DURATION, for a job that is done once, or --every 1h, 1d or 1w, for one "
+        "that is done once in each hour, day or week");
   }
   plan.spec.once = OnceSpec{.completion = *which.completion};
   if (const Setting* status = settings.find("done-exit-code")) {

@@ -52,26 +52,28 @@ constexpr std::array kCommands{
     Command{
         .id = kOnce,
         .name = "once",
-        .synopsis = "[OPTION]... --key KEY -- COMMAND [ARG]...",
-        .brief = "run a command that is to be done once for all machines",
+        .synopsis = "[OPTION]... -k KEY --remember T|--every P -- COMMAND [ARG]...",
+        .brief = "run a command once for all machines that share a backend",
         .text =
             "Runs COMMAND under the lock KEY, as dlock run does. If COMMAND exits with status 0, "
-            "the backend remembers that KEY is done, for as long as --remember says, or for one "
-            "hour, "
-            "day or week (--every). Whoever comes later with the same KEY does not run COMMAND: "
-            "dlock says when and by whom it was done, and exits with status 0.\n"
+            "the backend remembers that the job KEY is done, for as long as --remember says, or "
+            "for one hour, day or week (--every). Later runs of dlock once with the same KEY do "
+            "not run COMMAND: they say when and by whom it was done, and exit with status 0. The "
+            "machines must share a backend: the default one, file, is for this machine only.\n"
             "\n"
-            "Whoever comes while COMMAND runs waits for it, unless --wait or --nonblock says "
-            "otherwise. If COMMAND fails, is killed, loses the lock or is ended by --max-hold, it "
-            "is not done, and the next who waits or comes runs it.\n"
+            "If another dlock once runs COMMAND at this time, this one waits for it, unless --wait "
+            "or --nonblock says otherwise. If that COMMAND fails, is killed, loses the lock or is "
+            "ended by --max-hold, the job is not done, and the next waiter runs COMMAND.\n"
             "\n"
-            "A COMMAND that is killed after it has had its effect runs again, so it must be able "
-            "to stand that. It can store $DLOCK_ONCE, which is KEY, or KEY@PERIOD with --every, as "
-            "a unique key in its own database. See DOING A JOB ONCE in the man page.\n"
+            "A COMMAND that is killed after it has had its effect is run again. It can store "
+            "$DLOCK_ONCE, which is KEY, or KEY@PERIOD with --every, as a unique key in its own "
+            "database. See DOING A JOB ONCE in the man page.\n"
             "\n"
-            "The lock is exclusive, and it must not be held by a dlock run around this one. Exit "
-            "status: as that of dlock run; 69 also if COMMAND succeeded and the backend could not "
-            "remember it.",
+            "The lock is exclusive, and it must not be held by a dlock run around this one. With "
+            "--reset there is no COMMAND. Exit status: 0, or that of --done-exit-code, if the job "
+            "was done before; 69 also if COMMAND succeeded and the backend could not remember it; "
+            "128+N also if dlock passed signal N on to COMMAND, which then exited with 0; "
+            "otherwise as that of dlock run.",
         .wraps = true,
         .alone = "reset",
         .execute = cmd_once},

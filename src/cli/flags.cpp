@@ -178,8 +178,9 @@ constexpr std::array kFlags{
          .rival = "every",
          .range = {1'000, 3'650 * 24 * kHoursMs, "from 1s to 3650d"},
          .section = "DOING A JOB ONCE",
-         .brief = "remember for so long that the job is done",
-         .text = "Counted from the end of COMMAND. For a KEY that names one job, as "
+         .brief = "remember for this long that the job is done",
+         .text = "DURATION is counted from the end of COMMAND, and is from 1s to 3650d. When it is "
+                 "over, the next dlock once runs COMMAND again. For a KEY that names one job, as "
                  "import-2026-11-22."},
     Flag{.name = "every",
          .value = "PERIOD",
@@ -193,7 +194,8 @@ constexpr std::array kFlags{
          .brief = "do the job once in each hour, day or week",
          .text = "Hours, days and weeks are those of UTC, and weeks begin on Monday. dlock takes "
                  "the period from the clock of this machine when it starts, however long it waits "
-                 "then. It is remembered for a week longer than the period lasts."},
+                 "then. Each period is a job of its own. That it is done is remembered for one "
+                 "week longer than the period lasts, for those who have waited since then."},
     Flag{.name = "done-exit-code",
          .kind = ValueKind::number,
          .value = "N",
@@ -213,9 +215,11 @@ constexpr std::array kFlags{
          .config = false,
          .section = "DOING A JOB ONCE",
          .brief = "forget that the job is done; without COMMAND",
-         .text = "With --every, that of the present period is forgotten; with --remember, that "
-                 "without a period; with neither, all of KEY. A COMMAND that runs at this time is "
-                 "remembered all the same. Exits with status 1 if there was nothing to forget."},
+         .text =
+             "With --every, only the present period is forgotten. With --remember, only what is "
+             "remembered without a period. With neither, everything that is remembered of KEY. "
+             "A COMMAND that runs at this time is remembered all the same. The status is 1 if "
+             "there was nothing to forget."},
 
     Flag{.name = "while",
          .kind = ValueKind::number,
@@ -293,7 +297,7 @@ constexpr std::array kFlags{
          .config = false,
          .rival = "output",
          .section = "DOING A JOB ONCE",
-         .brief = "list what dlock once remembers instead of locks",
+         .brief = "list the jobs that are done (dlock once) instead of locks",
          .text = "The table has a line for each key, or for each of its periods, that is "
                  "remembered as done."},
     Flag{.name = "older-than",
@@ -304,7 +308,7 @@ constexpr std::array kFlags{
          .config = false,
          .brief = "include only locks held for longer than this",
          .text = "A holder is included only if it is known to have held the lock for longer than "
-                 "DURATION."},
+                 "DURATION. With --done: a job, if it was done longer ago than that."},
     Flag{.name = "id",
          .value = "PREFIX",
          .group = Group::look,
@@ -406,7 +410,8 @@ constexpr std::array kFlags{
          .commands = kWithBackend,
          .rival = "verbose",
          .brief = "print errors only",
-         .text = "Warnings and the messages while dlock waits for the lock are omitted."},
+         .text = "Warnings are omitted, and the messages that dlock waits for the lock, or that a "
+                 "job was done before."},
     Flag{.name = "verbose",
          .letter = 'v',
          .kind = ValueKind::count,

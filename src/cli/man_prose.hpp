@@ -265,12 +265,11 @@ and
 are those of line 1;
 .TP
 .B DLOCK_ONCE
-of
-.BR "dlock once" :
-the key or, with
+set by
+.B dlock once
+only: the key or, with
 .BR \-\-every ,
-the key, an @ and the period: see
-.BR "DOING A JOB ONCE" ;
+the key, an @ and the period, as in report@2026\-11\-26;
 .TP
 .B DLOCK_SUPERVISORS
 the addresses at which nested runs find the holder: see
@@ -285,9 +284,7 @@ dlock writes one JSON object when all is over:
 .B outcome
 .BR completed ,
 .B done
-(before, by whom
-.B reason
-says),
+(the job was done before, and the command was not run),
 .BR busy ,
 .BR lost ,
 .BR unreachable ,
@@ -310,7 +307,7 @@ where it is kept, and the fencing token;
 how long it was waited for and held, in milliseconds;
 .TP
 .B reason
-what went wrong, in words.
+what went wrong, or by whom the job was done, in words.
 .PP
 What is not known is null.
 The file appears under its name only when it is complete.
@@ -968,79 +965,80 @@ post { always { script {
 
 inline constexpr std::string_view kOnce = R"(.SH DOING A JOB ONCE
 .B "dlock once"
-is for a job that all machines start, and that one of them is to do: a nightly
-import, a mail to all customers, a migration.
+is for a job that is started on all machines and is to be done by one of them: a
+nightly import, a mail to all customers, a migration.
+The machines must share a backend.
 .PP
 .nf
 .in +4n
-# crontab of every machine: the report once a day
-0 3 * * * /usr/local/bin/dlock once \-q \-b redis://db/0 \-k report \-\-every 1d \-\- ./report.sh
-# in a deployment: this migration once for all machines
-dlock once \-b redis://db/0 \-k migrate\-42 \-\-remember 365d \-\- ./migrate.sh 42
+# crontab of each machine: the report once a day
+17 3 * * * /usr/local/bin/dlock once \-q \-w 2h \-b redis://db/0 \-k report \-\-every 1d \-\- ./report.sh
+# in each deployment: this migration once
+dlock once \-b redis://db/0 \-k migrate\-42 \-\-remember 3650d \-\- ./migrate.sh 42
 .in -4n
 .fi
 .PP
 The first to come gets the lock and runs the command.
-If the command exits with status 0, the backend remembers that the key is done, in the
-same step in which the lock is released.
-All others exit with status 0
-.RB ( \-\-done\-exit\-code )
-without running it, at once if the job is done, or else when it is.
-So status 0 means that it is done, whoever did it.
+If the command exits with status 0, the backend remembers that the job is done, before
+anybody else can get the lock.
+The others wait until it is done, and exit with status 0, or that of
+.BR \-\-done\-exit\-code ,
+without running the command.
+Those that come later exit so at once.
 .PP
-Otherwise it is not done: the command failed, was ended by a signal or by
+The job is not done if the command fails, if it is ended by a signal or by
 .BR \-\-max\-hold ,
-the lock was lost, or the machine died.
-A command that dlock has passed a SIGTERM, SIGINT, SIGHUP or SIGQUIT to counts as ended
-by it, also if its own status is 0.
-Then the next who waits runs the command, and so on, one at a time, until one succeeds.
+if the lock is lost, or if the machine dies.
+Nor is it if dlock has passed a SIGTERM, SIGINT, SIGHUP or SIGQUIT on to the command,
+even if the command ignores that and exits with 0.
+Then the next waiter runs the command, and so on, one at a time, until one succeeds.
 With
 .B \-\-nonblock
 or
 .B \-\-wait
-somebody who gives up exits with status 75, or that of
+a dlock that gives up exits with status 75, or that of
 .BR \-\-conflict\-exit\-code :
 at that time, the job was not done.
-Runs that the command has started with the same key are waited for.
+Nested runs of the same key are waited for.
 .TP
 .B At least once.
-If the command is killed, or the machine dies, after the command has had its effect, it
-is not done, and runs again.
-So it does if the command succeeds and the backend cannot be reached any more: then dlock
-says so and exits with status 69.
-A fencing token cannot prevent that, as the first run was over.
+A command that is killed after it has had its effect is run again, and so is one whose
+machine dies then.
+If the command succeeds and the backend does not answer, dlock tries until the lock
+expires
+.RB ( \-\-ttl );
+then it says so and exits with status 69, and the command may be run again.
+A fencing token cannot prevent that.
 Let the command find out itself what it has done already, or have it store
 .B DLOCK_ONCE
 as a unique key in the transaction that has the effect.
-It is the key, or with
-.B \-\-every
-the key, an @ and the period, so use no key that ends like that with
-.BR \-\-remember .
+With
+.B \-\-remember
+use no key that ends in an @ and a period.
 .TP
-.B Periods.
-.B \-\-every
-takes the period from the clock of this machine, in UTC, when dlock starts.
-A cron job that fires at the beginning of a period on a machine whose clock is a second
-behind does the job of the period before, if that is not done.
-So let it fire some minutes later.
+.B Periods
+look like 2026\-11\-26T09, 2026\-11\-26 and 2026\-W48, and are those of UTC; cron goes
+by local time.
+dlock takes the period from the clock of this machine when it starts.
+A machine whose clock is a second behind can do the job of the period before, so
+choose a minute that is not near the beginning of a period.
 Jobs of different periods have one lock: they do not run at the same time.
-What is done is remembered for a week longer than the period lasts, so that somebody who
-has waited since an earlier period finds it.
-Whoever waits for longer than that, or than
+That a job is done is remembered for one week longer than the period lasts.
+A dlock that has waited for longer than that, or than
 .BR \-\-remember ,
-does it again.
+does the job again.
 .TP
 .B Seeing and forgetting.
 .B "dlock list \-\-done"
-lists what is remembered.
+lists the jobs that are remembered as done.
 .B "dlock show KEY"
-shows what is remembered of KEY without a period and of the present hour, day and week.
+shows KEY without a period and of the present hour, day and week.
 .B \-\-reset
-forgets, so that the next who comes runs the command:
+forgets:
 .B "dlock once \-k report \-\-every 1d \-\-reset"
-today's,
+the job of today,
 .B "dlock once \-k report \-\-reset"
-everything of this key.
+all of this key.
 .TP
 .B What is stored.
 .BR file :
@@ -1064,9 +1062,16 @@ each of the three backends has rows of its own.
 .B Loss of data.
 A backend that loses data forgets what was done, and the job is done again.
 .B dlock once
-warns if a Redis server keeps nothing on a disk, and if the directory of
+warns if a Redis server that lets it read its configuration saves nothing to disk, and
+if the directory of
 .B file
-is in memory.
+is in memory; with
+.B \-q
+it does not.
+A Redis server that is out of memory can drop what is remembered, with every
+.B maxmemory\-policy
+but
+.BR noeviction .
 With
 .B \-\-shard
 a key that is in another shard once the list has changed is not remembered there.
@@ -1192,6 +1197,10 @@ which expire, and for each waiter
 .I {K}:revoked:ID
 says for a minute why a lock was taken away, or for twenty that a request of that
 ID was given up without an answer, so that it gets nothing if it comes late.
+.I {K}:done:PERIOD
+is what
+.B dlock once
+remembers, until it is forgotten.
 All of them are in one slot of a cluster, but dlock talks to one server and does
 not follow to another.
 Redis 5 or later is needed, and 6 to be woken by the release of another
@@ -1231,9 +1240,14 @@ ACL SETUSER dlock on >PASSWORD resetkeys resetchannels \-@all
     +pexpire +pexpireat +getrange +zadd +zcard +zrange +zrangebyscore +zrank +zrem
     +zremrangebyscore +zscore +hget +hset +hdel +hexists +hscan +publish
     +subscribe +pubsub|numsub +client|id +client|tracking +scan +select
+    +config|get
 .in -2n
 .fi
 .PP
+.B config|get
+is for the warning of
+.B dlock once
+only.
 A key with a hash tag of its own, such as
 .IR {app}:job ,
 needs

@@ -28,7 +28,7 @@ constexpr std::array kColumns{
                  .field = "done_ms_ago",
                  .cell = [](const Mark& mark) -> Cell { return mark.age; },
                  .brief = "how long ago, by the clock of the backend"},
-    Column<Mark>{.heading = "REMEMBERED FOR",
+    Column<Mark>{.heading = "FORGOTTEN IN",
                  .field = "expires_in_ms",
                  .cell = [](const Mark& mark) -> Cell { return mark.left; },
                  .brief = "in how long it is forgotten"},

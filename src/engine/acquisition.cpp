@@ -208,9 +208,10 @@ Result<std::unique_ptr<HeldLock>> Acquisition::get(std::size_t key, Cancel cance
                                      "out, which would wait for ever, or take another key"};
   }
   if (*borrowed && spec_.once) {
-    return Error{Errc::conflict, in_quotes(spec_.keys[key]) +
-                                     " is held by the dlock run around this dlock once, which "
-                                     "needs the lock for itself; take another key"};
+    return Error{Errc::conflict,
+                 in_quotes(spec_.keys[key]) +
+                     " is held by a dlock that has started this one, and dlock once "
+                     "needs the lock for itself; take another key"};
   }
   if (*borrowed) return take(key, std::move(*borrowed), true);
   auto lease = backend.acquire(request, wait);

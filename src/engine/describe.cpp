@@ -54,9 +54,9 @@ std::string held_in_words(const std::string& holder, std::optional<Millis> held,
 }
 
 std::string done_in_words(const Mark& mark) {
-  return util::in_quotes(mark.name.key) +
-         (mark.name.period.empty() ? "" : " of " + mark.name.period) + " was done " +
-         util::format_duration(mark.age) + " ago by " + holder_in_words({.owner = mark.owner});
+  return util::in_quotes(mark.name.key) + " was done " +
+         (mark.name.period.empty() ? "" : "for " + mark.name.period + ", ") +
+         util::format_duration(mark.age) + " ago, by " + holder_in_words({.owner = mark.owner});
 }
 
 std::optional<unsigned> count_waiters(const LockInfo& info) {

@@ -21,7 +21,7 @@ std::string holders_in_words(const LockInfo& info);
 std::string held_in_words(const std::string& holder, std::optional<Millis> held,
                           std::optional<unsigned> waiting);
 
-/// `"import" of 2026-11-22 was done 2h10m ago by web-3 pid 4121 (./import.sh)`.
+/// `"import" was done for 2026-11-22, 2h10m ago, by web-3 pid 4121 (./import.sh)`.
 std::string done_in_words(const Mark& mark);
 
 /// The number of those that wait, as the service counts them; none where it is not known.

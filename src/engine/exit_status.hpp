@@ -25,8 +25,12 @@ struct Row {
 };
 
 inline constexpr std::array kTable{
-    Row{"the command's", "the command ran to its end under the lock"},
-    Row{"128+N", "the command died of signal N, or dlock was ended by signal N while it waited"},
+    Row{"the command's",
+        "the command ran to its end under the lock; dlock once: 0, or that of --done-exit-code, "
+        "also if the job was done before"},
+    Row{"128+N",
+        "the command died of signal N, or dlock was ended by signal N while it waited; dlock "
+        "once: also if dlock passed signal N on to the command, which then exited with 0"},
     Row{"75 (or -E N)",
         "not acquired: the lock was held until the wait was over, or dlock was suspended when "
         "it was granted"},

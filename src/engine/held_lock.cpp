@@ -157,8 +157,9 @@ Result<void> HeldLock::complete(const Completion& completion, Cancel cancel) {
     }
     if (why.code != Errc::unreachable) return why;
     if (first) {
-      util::log(Level::warning,
-                "cannot remember yet that " + in_quotes(spec_.key) + " is done: " + why.message);
+      util::log(Level::warning, "cannot remember yet that " + in_quotes(spec_.key) +
+                                    " is done, trying for " +
+                                    util::format_duration(remaining(until)) + ": " + why.message);
     }
     util::wait_readable(cancel.fd(), std::min(until, after(Clock::now(), kReleaseAgain)));
     if (cancel.requested()) return Error{Errc::cancelled, why.message};

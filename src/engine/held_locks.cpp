@@ -107,7 +107,11 @@ Result<void> HeldLocks::release_one(const std::string& key, Deadline latest) {
 
 Result<void> HeldLocks::complete(const Completion& completion, Cancel cancel) {
   auto done = locks_.front()->complete(completion, cancel);
-  if (done) locks_.clear();
+  if (done) {
+    util::log(util::Level::detail, "released " + util::in_quotes(locks_.front()->key()) +
+                                       ", which is remembered as done");
+    locks_.clear();
+  }
   return done;
 }
 

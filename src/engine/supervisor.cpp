@@ -361,8 +361,8 @@ Outcome Supervisor::outcome() const {
   const int asked_by = job_.asked_to_end_by();
   if (spec_.once && status == 0 && asked_by != 0) {
     return make("signalled", exit_status::kSignalBase + asked_by,
-                spec_.argv.front() + " was asked to end by signal " + std::to_string(asked_by) +
-                    ", so it does not count as done although its status is 0");
+                spec_.argv.front() + " exited with 0 after dlock had passed signal " +
+                    std::to_string(asked_by) + " on to it; " + keys() + " does not count as done");
   }
   if (WIFSIGNALED(status)) {
     return make("signalled", exit_status::kSignalBase + WTERMSIG(status),
@@ -450,13 +450,12 @@ void Supervisor::complete(Outcome& outcome) {
     if (!impatient) done = locks_.complete(spec_.once->completion, Cancel(link_.fd()));
   }
   if (done) return;
-  const std::string& message = done.error().message;
   const bool was_lost = done.error().code == Errc::lost;
-  util::log(Level::error, spec_.argv.front() + " succeeded, but it could not be remembered that " +
-                              keys() + " is done, so the command may run again: " + message);
   outcome.name = was_lost ? "lost" : "unreachable";
   outcome.exit_status = was_lost ? exit_status::kLost : exit_status::kUnreachable;
-  outcome.reason = message;
+  outcome.reason = spec_.argv.front() + " succeeded, but it could not be remembered that " +
+                   keys() + " is done, so it may be run again: " + done.error().message;
+  util::log(Level::error, outcome.reason);
   // If that was in doubt, it may be gone.
   (void)locks_.release(front_gone_ ? Cancel() : Cancel(link_.fd()));
 }
@@ -504,7 +503,7 @@ void Supervisor::run() {
   if (const auto& done = acquisition_.done()) {
     result.name = "done";
     result.exit_status = spec_.once->done_status;
-    result.reason = done_in_words(*done);
+    result.reason = "not running " + spec_.argv.front() + ": " + done_in_words(*done);
   } else if (!error) {
     result = run_under_lock();
   } else if (error->code == Errc::cancelled) {

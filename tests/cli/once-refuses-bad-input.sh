@@ -11,7 +11,7 @@ refused() {
   assert_equal 1 "$(wc -l <err)" "lines of: $* ($(<err))"
   assert_contains "$(<err)" "$part" "$*"
 }
-refused 64 "add --remember DURATION, or --every" -k job -- touch ran
+refused 64 "add --remember DURATION, for a job that is done once, or --every" -k job -- touch ran
 refused 64 "--every: cannot be combined with --remember" -k job --every 1d --remember 1d -- touch ran
 refused 64 '"2h" is none of: 1h, 1d, 1w' -k job --every 2h -- touch ran
 refused 64 "--remember: \"0\" is out of range; it must be from 1s to 3650d" -k job --remember 0 -- touch ran
@@ -26,11 +26,11 @@ refused 64 'no command; put it at the end, behind "--"' -k job --every 1d
 refused 64 "which lock? name it" --every 1d -- touch ran
 refused 64 "which lock? name it" --every 1d --reset
 refused 1 'nothing to forget: "job" is not remembered as done' -k job --reset
-refused 1 'nothing to forget: "job" of ' -k job --every 1d --reset
+refused 1 'nothing to forget: "job" is not remembered as done for ' -k job --every 1d --reset
 
 # Under a run that holds the lock, it could not have it for itself.
 expect_status 64 "$DLOCK" run -k job -- "$DLOCK" once -k job --every 1d -- touch ran 2>err
-assert_contains "$(<err)" '"job" is held by the dlock run around this dlock once' "re-entry"
+assert_contains "$(<err)" '"job" is held by a dlock that has started this one' "re-entry"
 expect_status 64 "$DLOCK" once -k job --every 1d -- "$DLOCK" once -k job --every 1d -- touch ran 2>err
 [[ ! -e ran ]] || fail "the command has run"
 # A run inside it borrows the lock, and is waited for.
