@@ -39,6 +39,7 @@ using util::Level;
 
 // Of a service that goes on taking away what it has granted.
 constexpr Millis kBeforeStartingAgain{500};
+constexpr int kMostDoublings = 4;  // of that, if it cannot be told whether a job is done
 
 // Places in the list of keys, in the order in which these are taken.
 std::vector<std::size_t> order_of(const std::vector<std::string>& keys) {
@@ -257,7 +258,7 @@ Result<void> Acquisition::look_under_lock(const HeldLock& lock) {
 
 // One line when it begins, and one when it ends, however often it is tried.
 void Acquisition::tell_doubt(const Error& why) {
-  if (!std::exchange(doubts_, true)) {
+  if (doubts_++ == 0) {
     util::log(Level::warning, "cannot tell whether " + in_quotes(spec_.keys.front()) +
                                   " is done, or remember it; asking again: " + why.message);
   }
@@ -293,8 +294,10 @@ Result<HeldLocks> Acquisition::run() {
     bool was_in_doubt = false;  // whether the job is done
     if (got && spec_.once && !done_) {
       got = look_under_lock(*held.all().front());
-      was_in_doubt = !got && got.error().code == Errc::unreachable;
-      if (got && doubts_) util::log(Level::note, "it can be told again");
+      // A disk that is full does not come back by itself, as a server does.
+      was_in_doubt = !got && got.error().code == Errc::unreachable &&
+                     context_.entry.traits.reach == Traits::Reach::network;
+      if (got && doubts_ > 0) util::log(Level::note, "it can be told again");
     }
     if (done_) {
       (void)held.release(Cancel(link_.fd()));
@@ -317,7 +320,8 @@ Result<HeldLocks> Acquisition::run() {
       for (auto& backend : backends_) backend.reset();  // a renewal that hangs may still use its
       util::log(Level::warning, why.message);
     }
-    util::wait_readable(link_.fd(), after(Clock::now(), util::jitter(kBeforeStartingAgain)));
+    const Millis pause = kBeforeStartingAgain * (1 << std::min(doubts_, kMostDoublings));
+    util::wait_readable(link_.fd(), after(Clock::now(), util::jitter(pause)));
   }
 }
 

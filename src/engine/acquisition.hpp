@@ -60,7 +60,7 @@ class Acquisition {
   std::vector<bool> reached_;  // the service has answered a request for this key
   std::optional<Millis> kill_after_;
   std::optional<Mark> done_;
-  bool doubts_ = false;  // has said that it cannot tell whether the job is done
+  int doubts_ = 0;  // how often it could not be told under the lock whether the job is done
 
   std::optional<ToFront> blocker_;  // the last message about who holds the key
   Deadline blocker_seen_ = kNever;

@@ -147,7 +147,7 @@ Result<void> HeldLock::complete(const Completion& completion, Cancel cancel) {
   const Deadline until = gives_up_at();
   stop_keeping(until);
   Error why{Errc::unreachable, "a renewal of the lock hangs"};
-  for (bool first = true; lease_ && Clock::now() < until; first = false) {
+  for (bool first = true; lease_ && (first || Clock::now() < until); first = false) {
     auto done = lease_->complete(completion, answered_by(until), first ? Cancel() : cancel);
     if (done || done.error().code == Errc::cancelled) return done;
     why = done.error();

@@ -255,6 +255,7 @@ Result<std::unique_ptr<Backend>> open(const Target& target, Deadline deadline, C
 BackendEntry faulty_entry() {
   BackendEntry entry = memory_entry();  // for its Traits: what is mostly wrapped
   entry.name = "faulty";
+  entry.traits.reach = Traits::Reach::network;
   entry.brief = "another backend that fails on command, for tests";
   entry.url_example = "faulty:///dev/shm/dir/control?wrap=memory:///dev/shm/dir/store";
   entry.check = check;
