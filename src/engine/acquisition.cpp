@@ -199,7 +199,6 @@ Result<std::unique_ptr<HeldLock>> Acquisition::get(std::size_t key, Cancel cance
   if (spec_.once) {
     if (auto ok = look_if_done(backend, wait); !ok) return ok.error();
     if (done_) return std::unique_ptr<HeldLock>();
-    wait.reached = reached_[key] = true;
   }
   auto borrowed = borrow_lease(backend, request, wait, context_.target.connect_timeout);
   if (!borrowed) return borrowed.error();
