@@ -8,7 +8,7 @@
 namespace dlock::redis {
 namespace {
 
-constexpr std::size_t kDigits = 20;  // of the largest fence
+constexpr std::size_t kRankDigits = 20;  // of the largest fence
 constexpr std::int64_t kMostMs = 9'999'999'999'999'999;
 
 std::optional<std::uint64_t> parse_fence(std::string_view digits) {
@@ -22,15 +22,15 @@ std::optional<std::uint64_t> parse_fence(std::string_view digits) {
 
 std::string rank_of(const Entry& entry) {
   const std::string digits = std::to_string(entry.fence);
-  return std::string(kDigits - digits.size(), '0') + digits + (entry.is_reset ? 'r' : 'd');
+  return std::string(kRankDigits - digits.size(), '0') + digits + (entry.is_reset ? 'r' : 'd');
 }
 
 std::optional<Entry> parse_entry(std::string_view text, std::int64_t now) {
-  if (text.size() < kDigits + 2 || text.size() > kLongestEntry) return std::nullopt;
-  const char kind = text[kDigits];
-  const auto fence = parse_fence(text.substr(0, kDigits));
-  if (!fence || (kind != 'd' && kind != 'r') || text[kDigits + 1] != ' ') return std::nullopt;
-  text.remove_prefix(kDigits + 2);
+  if (text.size() < kRankDigits + 2 || text.size() > kLongestEntry) return std::nullopt;
+  const char kind = text[kRankDigits];
+  const auto fence = parse_fence(text.substr(0, kRankDigits));
+  if (!fence || (kind != 'd' && kind != 'r') || text[kRankDigits + 1] != ' ') return std::nullopt;
+  text.remove_prefix(kRankDigits + 2);
   const auto space = text.find(' ');
   const auto end = util::parse_int(text.substr(0, space), 0, kMostMs);
   if (space == std::string_view::npos || !end) return std::nullopt;
