@@ -9,7 +9,7 @@ namespace dlock::redis {
 namespace {
 
 constexpr std::size_t kRankDigits = 20;  // of the largest fence
-constexpr std::int64_t kMostMs = 9'999'999'999'999'999;
+constexpr std::int64_t kLatestMs = 9'999'999'999'999'999;
 
 std::optional<std::uint64_t> parse_fence(std::string_view digits) {
   std::uint64_t out = 0;
@@ -32,7 +32,7 @@ std::optional<Entry> parse_entry(std::string_view text, std::int64_t now) {
   if (!fence || (kind != 'd' && kind != 'r') || text[kRankDigits + 1] != ' ') return std::nullopt;
   text.remove_prefix(kRankDigits + 2);
   const auto space = text.find(' ');
-  const auto end = util::parse_int(text.substr(0, space), 0, kMostMs);
+  const auto end = util::parse_int(text.substr(0, space), 0, kLatestMs);
   if (space == std::string_view::npos || !end) return std::nullopt;
   text.remove_prefix(space + 1);
   if (!parse_mark(text)) return std::nullopt;
