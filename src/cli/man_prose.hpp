@@ -1062,16 +1062,18 @@ each of the three backends has rows of its own.
 .B Loss of data.
 A backend that loses data forgets what was done, and the job is done again.
 .B dlock once
-warns if a Redis server that lets it read its configuration saves nothing to disk, and
-if the directory of
+warns if a Redis server that lets it read its configuration saves nothing to disk, or
+drops keys when it is out of memory
+.RB ( maxmemory
+with any
+.B maxmemory\-policy
+but
+.BR noeviction ),
+and if the directory of
 .B file
 is in memory; with
 .B \-q
 it does not.
-A Redis server that is out of memory can drop what is remembered, with every
-.B maxmemory\-policy
-but
-.BR noeviction .
 With
 .B \-\-shard
 a key that is in another shard once the list has changed is not remembered there.

@@ -360,6 +360,22 @@ TEST_F(RedisOnce, AServerThatSavesNothingIsWarnedOfOnce) {
   EXPECT_EQ(said_by([&] { EXPECT_TRUE(a->prepare_marks("job", soon())); }), "");
 }
 
+TEST_F(RedisOnce, AServerThatMayDropKeysIsWarnedOfOnce) {
+  server->command("CONFIG", "SET", "save", "3600 1");
+  server->command("CONFIG", "SET", "maxmemory", "100mb");
+  const auto said = [&] { return said_by([&] { EXPECT_TRUE(a->prepare_marks("job", soon())); }); };
+  EXPECT_EQ(said(), "");
+  for (const std::string policy : {"allkeys-lru", "volatile-ttl"}) {
+    server->command("CONFIG", "SET", "maxmemory-policy", policy);
+    const std::string warning = said();
+    EXPECT_EQ(lines_in(warning), 1u) << warning;
+    EXPECT_NE(warning.find(std::to_string(server->port())), std::string::npos) << warning;
+    EXPECT_NE(warning.find("maxmemory-policy noeviction"), std::string::npos) << warning;
+  }
+  server->command("CONFIG", "SET", "maxmemory", "0");
+  EXPECT_EQ(said(), "");
+}
+
 TEST_F(RedisOnce, WhereConfigIsRenamedNobodyIsWarned) {
   start({.settings = {"rename-command CONFIG \"\""}});
   EXPECT_EQ(said_by([&] { EXPECT_TRUE(a->prepare_marks("job", soon())); }), "");

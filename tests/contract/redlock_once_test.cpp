@@ -73,6 +73,14 @@ class RedlockOnce : public RedlockTest {
     EXPECT_EQ(having(entry(), kAll), mask);
     return lease;
   }
+  std::string said_by_preparing(Deadline deadline) {
+    testing::internal::CaptureStderr();
+    EXPECT_TRUE(direct->prepare_marks("job", deadline));
+    return testing::internal::GetCapturedStderr();
+  }
+  bool is_named(const std::string& text, unsigned node) const {
+    return text.find(':' + std::to_string(servers[node].port())) != std::string::npos;
+  }
   /// As after the ttl of a holder that has died.
   void expire() {
     for (const RedisServer& server : servers) server.command("DEL", lock_of("job"));
@@ -400,22 +408,32 @@ TEST_F(RedlockOnce, AUserWhoMayNotWriteIsToldBeforeTheJobIsRun) {
 }
 
 TEST_F(RedlockOnce, OneWarningIfTooFewServersSaveAnything) {
-  const auto said = [&] {
-    testing::internal::CaptureStderr();
-    EXPECT_TRUE(direct->prepare_marks("job", soon()));
-    return testing::internal::GetCapturedStderr();
-  };
-  const auto names = [&](const std::string& text, unsigned node) {
-    return text.find(':' + std::to_string(servers[node].port())) != std::string::npos;
-  };
+  const auto said = [&] { return said_by_preparing(soon()); };
   servers[0].command("CONFIG", "SET", "save", "3600 1");
   const std::string warning = said();
   EXPECT_EQ(std::count(warning.begin(), warning.end(), '\n'), 1) << warning;
-  EXPECT_FALSE(names(warning, 0)) << warning;
-  EXPECT_TRUE(names(warning, 1)) << warning;
-  EXPECT_TRUE(names(warning, 2)) << warning;
+  EXPECT_FALSE(is_named(warning, 0)) << warning;
+  EXPECT_TRUE(is_named(warning, 1)) << warning;
+  EXPECT_TRUE(is_named(warning, 2)) << warning;
   servers[1].command("CONFIG", "SET", "appendonly", "yes");
   EXPECT_EQ(said(), "");
+}
+
+TEST_F(RedlockOnce, OneWarningIfSoManyServersMayDropKeysThatTooFewAreLeft) {
+  for (const RedisServer& server : servers) server.command("CONFIG", "SET", "save", "3600 1");
+  const auto let_drop = [&](unsigned node) {
+    servers[node].command("CONFIG", "SET", "maxmemory", "100mb");
+    servers[node].command("CONFIG", "SET", "maxmemory-policy", "volatile-lru");
+  };
+  let_drop(2);
+  EXPECT_EQ(said_by_preparing(soon()), "");
+  let_drop(1);
+  const std::string warning = said_by_preparing(soon());
+  EXPECT_EQ(std::count(warning.begin(), warning.end(), '\n'), 1) << warning;
+  EXPECT_NE(warning.find("maxmemory-policy noeviction"), std::string::npos) << warning;
+  EXPECT_FALSE(is_named(warning, 0)) << warning;
+  EXPECT_TRUE(is_named(warning, 1)) << warning;
+  EXPECT_TRUE(is_named(warning, 2)) << warning;
 }
 
 TEST_F(RedlockOnce, MarksOutliveARestartOfAllServers) {

@@ -113,8 +113,11 @@ struct NamedEntry {
   Entry entry;
 };
 
-/// What a server saves to a disk.
-enum class Persistence { none, some_or_unknown };
+/// How a server may lose what it was told, as far as it lets us read its settings.
+struct Losses {
+  bool saves_nothing = false;
+  bool may_evict = false;
+};
 
 class Node {
  public:
@@ -175,7 +178,7 @@ class Node {
   Result<bool> keep_entry(const MarkName& name, const Entry& entry, Deadline deadline,
                           Cancel cancel);
   /// Whether this user may write entries there; changes nothing.
-  Result<Persistence> prepare_marks(std::string_view key, Deadline deadline, Cancel cancel);
+  Result<Losses> prepare_marks(std::string_view key, Deadline deadline, Cancel cancel);
 
   /// Readable when the connection has ended; -1 while there is none.
   int fd() const { return connection_.fd(); }

@@ -122,16 +122,16 @@ Result<void> write_entry(Cluster& cluster, const MarkName& name, const Entry& en
       [](unsigned, bool) {});
 }
 
-void warn_of_volatile(const Cluster& cluster, const std::vector<unsigned>& nodes) {
+// Of servers that may all lose it at one time, as after a power failure, if too few would remember.
+void warn_of_loss(const Cluster& cluster, std::vector<unsigned> nodes, std::string_view one,
+                  std::string_view several) {
+  if (cluster.size() - nodes.size() >= quorum(cluster.size())) return;
+  std::sort(nodes.begin(), nodes.end());
   std::string shown;
   for (const unsigned node : nodes) {
     shown += (shown.empty() ? "" : ", ") + cluster.address(node).shown;
   }
-  const bool is_one = nodes.size() == 1;
-  util::log(util::Level::warning,
-            shown + (is_one ? ": this server saves" : ": these servers save") +
-                " nothing to disk, so what dlock once remembers is lost when " +
-                (is_one ? "it restarts" : "they restart") + "; set \"appendonly yes\" there");
+  util::log(util::Level::warning, (shown + ": ").append(nodes.size() == 1 ? one : several));
 }
 
 }  // namespace
@@ -188,21 +188,28 @@ Result<std::vector<Mark>> list_marks(Cluster& cluster, std::string_view prefix, 
 }
 
 Result<void> prepare_marks(Cluster& cluster, std::string_view key, Deadline deadline) {
-  std::vector<unsigned> forgetful;
-  const auto ok = ask_most<Persistence>(
+  std::vector<unsigned> not_saving;
+  std::vector<unsigned> evicting;
+  const auto ok = ask_most<Losses>(
       cluster, cluster.all(), quorum(cluster.size()), kOthers, deadline,
       [key = std::string(key), deadline](Node& node, unsigned, Cancel stop) {
         return node.prepare_marks(key, deadline, stop);
       },
-      [&](unsigned node, Persistence persistence) {
-        if (persistence == Persistence::none) forgetful.push_back(node);
+      [&](unsigned node, Losses losses) {
+        if (losses.saves_nothing) not_saving.push_back(node);
+        if (losses.may_evict) evicting.push_back(node);
       });
   if (!ok) return ok.error();
-  std::sort(forgetful.begin(), forgetful.end());
-  // All may restart at one time, as after a power failure: then too few would remember.
-  if (cluster.size() - forgetful.size() < quorum(cluster.size())) {
-    warn_of_volatile(cluster, forgetful);
-  }
+  warn_of_loss(cluster, not_saving,
+               "this server saves nothing to disk, so what dlock once remembers is lost when it "
+               "restarts; set \"appendonly yes\" there",
+               "these servers save nothing to disk, so what dlock once remembers is lost when they "
+               "restart; set \"appendonly yes\" there");
+  warn_of_loss(cluster, evicting,
+               "this server drops keys when it is out of memory, and with them what dlock once "
+               "remembers; set \"maxmemory-policy noeviction\" there",
+               "these servers drop keys when they are out of memory, and with them what dlock once "
+               "remembers; set \"maxmemory-policy noeviction\" there");
   return {};
 }
 

@@ -124,10 +124,13 @@ Result<bool> Node::keep_entry(const MarkName& name, const Entry& entry, Deadline
 
 // To set what must not be there and must be there can never be done, and is refused by name: but
 // first the server looks whether this user may write that key.
-Result<Persistence> Node::prepare_marks(std::string_view key, Deadline deadline, Cancel cancel) {
+Result<Losses> Node::prepare_marks(std::string_view key, Deadline deadline, Cancel cancel) {
   const std::string entry = entry_of(prefix_, {std::string(key), ""});
-  const std::vector<Command> commands{
-      {"SET", entry, "", "NX", "XX"}, {"CONFIG", "GET", "appendonly"}, {"CONFIG", "GET", "save"}};
+  const std::vector<Command> commands{{"SET", entry, "", "NX", "XX"},
+                                      {"CONFIG", "GET", "appendonly"},
+                                      {"CONFIG", "GET", "save"},
+                                      {"CONFIG", "GET", "maxmemory"},
+                                      {"CONFIG", "GET", "maxmemory-policy"}};
   const auto replies = connection_.ask(commands, patience(deadline), cancel);
   if (!replies) return replies.error();
   const Reply& probe = replies.value()[0];
@@ -136,12 +139,16 @@ Result<Persistence> Node::prepare_marks(std::string_view key, Deadline deadline,
     if (error.code == Errc::denied) return error;
   }
   // Where CONFIG is refused or renamed, nobody knows.
-  const auto is_set_to = [&](std::size_t reply, std::string_view value) {
+  const auto setting = [&](std::size_t reply) -> std::optional<std::string_view> {
     const Reply& its = replies.value()[reply];
-    return its.is("*$$") && its.at(1).text == value;
+    if (!its.is("*$$")) return std::nullopt;
+    return its.at(1).text;
   };
-  const bool is_volatile = is_set_to(1, "no") && is_set_to(2, "");
-  return is_volatile ? Persistence::none : Persistence::some_or_unknown;
+  const auto limit = setting(3);
+  const auto policy = setting(4);
+  // All other policies evict keys that expire, as marks do.
+  return Losses{.saves_nothing = setting(1) == "no" && setting(2) == "",
+                .may_evict = limit && *limit != "0" && policy && *policy != "noeviction"};
 }
 
 }  // namespace dlock::redis
