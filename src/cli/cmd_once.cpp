@@ -46,18 +46,18 @@ std::string only_key(const std::vector<std::string>& keys) {
   return keys.front();
 }
 
-// Those that the command line means: with --every or --remember one, otherwise all of the key.
+// Those that the command line means: with --every or --remember one, otherwise all of the key.  Not
+// by find_mark(), which may miss what too few servers of redlock remember: it is to be forgotten,
+// too.
 Result<std::vector<Mark>> find(Backend& backend, const std::string& key, const Which& which,
                                Deadline deadline) {
-  if (!which.completion) {
-    auto found = backend.list_marks(key, deadline);
-    if (found) std::erase_if(*found, [&](const Mark& mark) { return mark.name.key != key; });
-    return found;
-  }
-  auto found = backend.find_mark({key, which.completion->period}, deadline);
-  if (!found) return found.error();
-  if (!*found) return std::vector<Mark>();
-  return std::vector<Mark>{std::move(**found)};
+  auto found = backend.list_marks(key, deadline);
+  if (!found) return found;
+  std::erase_if(*found, [&](const Mark& mark) {
+    return mark.name.key != key ||
+           (which.completion && mark.name.period != which.completion->period);
+  });
+  return found;
 }
 
 int reset(const Invocation& invocation, std::span<const BackendEntry> backends) {

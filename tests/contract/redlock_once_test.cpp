@@ -287,6 +287,20 @@ TEST_F(RedlockOnce, AResetThatAMinorityHasIsSeenByAllOnceItWasSeen) {
   EXPECT_FALSE(find_without(0b001));
 }
 
+// As after a run that could not say that it has succeeded.
+TEST_F(RedlockOnce, WhatOnlyASlowServerRemembersIsListedAndForgotten) {
+  (void)complete_on(0b001);
+  heal(0b110, Death::cut);
+  (void)proxied->find_mark({"other", ""}, soon());  // which connects
+  let_finish(*proxied);
+  proxies[0].delay_requests(Millis{30});
+  EXPECT_EQ(proxied->list_marks("", soon()).value().size(), 1u);
+  EXPECT_TRUE(proxied->forget_mark({"job", ""}, soon()).value());
+  proxies[0].pass();
+  EXPECT_FALSE(find_without(0b010));
+  EXPECT_FALSE(find_without(0b100));
+}
+
 // The reset ends later than any mark that it forgets, also where a shorter mark has replaced it.
 TEST_F(RedlockOnce, AForgottenMarkDoesNotComeBackWhenALaterOneIsOver) {
   do_job(*proxied);
@@ -405,6 +419,15 @@ TEST_F(RedlockOnce, AUserWhoMayNotWriteIsToldBeforeTheJobIsRun) {
   const auto ready = reader->prepare_marks("job", soon());
   ASSERT_FALSE(ready);
   EXPECT_EQ(ready.error().code, Errc::denied) << ready.error().message;
+}
+
+// The lease of the lock is running.
+TEST_F(RedlockOnce, PreparingDoesNotWaitForAServerThatIsSilent) {
+  EXPECT_FALSE(find(*direct));
+  strike(0b010, Death::stopped);
+  const Deadline began = Clock::now();
+  (void)said_by_preparing(in(1'000));
+  EXPECT_LT(since(began), Millis{600});
 }
 
 TEST_F(RedlockOnce, OneWarningIfTooFewServersSaveAnything) {

@@ -41,7 +41,7 @@ namespace {
 // Longer than any lease, for which a request to complete may be late.
 constexpr Millis kLateWrites{24 * 3'600'000};
 // So long those beyond the majority are waited for, where what they say is of interest.
-constexpr Millis kOthers{1'000};
+constexpr Millis kOthers{200};
 
 // Asks `nodes` until `needed` of them have answered well, and for `others` more; hands over each
 // answer by take(node, Answer&).
@@ -79,11 +79,12 @@ struct Reading {
   Millis longest{0};  // of all entries, how long one is there
 };
 
-Result<Reading> read_entries(Cluster& cluster, const MarkName& name, Deadline deadline) {
+Result<Reading> read_entries(Cluster& cluster, const MarkName& name, Millis others,
+                             Deadline deadline) {
   const Deadline asked = Clock::now();
   std::vector<std::optional<Entry>> found(cluster.size());
   const auto ok = ask_most<std::optional<Entry>>(
-      cluster, cluster.all(), quorum(cluster.size()), Millis{0}, deadline,
+      cluster, cluster.all(), quorum(cluster.size()), others, deadline,
       [name, deadline](Node& node, unsigned, Cancel stop) {
         return node.find_entry(name, deadline, stop);
       },
@@ -137,7 +138,7 @@ void warn_of_loss(const Cluster& cluster, std::vector<unsigned> nodes, std::stri
 }  // namespace
 
 Result<std::optional<Mark>> find_mark(Cluster& cluster, const MarkName& name, Deadline deadline) {
-  const auto reading = read_entries(cluster, name, deadline);
+  const auto reading = read_entries(cluster, name, Millis{0}, deadline);
   if (!reading) return reading.error();
   const auto& highest = reading.value().highest;
   if (!highest || highest->left <= Millis{0}) return std::optional<Mark>();
@@ -148,8 +149,10 @@ Result<std::optional<Mark>> find_mark(Cluster& cluster, const MarkName& name, De
   return std::optional(mark_in(*highest, name));
 }
 
+// What only a minority has, of a run that failed to complete, is to be forgotten, too: a read may
+// find it later.
 Result<bool> forget_mark(Cluster& cluster, const MarkName& name, Deadline deadline) {
-  auto reading = read_entries(cluster, name, deadline);
+  auto reading = read_entries(cluster, name, kOthers, deadline);
   if (!reading) return reading.error();
   if (!reading->highest || reading->highest->left <= Millis{0}) return false;
   Entry reset = *reading->highest;
@@ -165,11 +168,12 @@ Result<bool> forget_mark(Cluster& cluster, const MarkName& name, Deadline deadli
   return was_there;
 }
 
-// Written nowhere: this is for people, and who runs a job by it asks find_mark().
+// Written nowhere: this is for people, and who runs a job by it asks find_mark().  It shows also
+// what only a minority has, so that it can be forgotten.
 Result<std::vector<Mark>> list_marks(Cluster& cluster, std::string_view prefix, Deadline deadline) {
   std::map<MarkName, Entry> highest;
   const auto ok = ask_most<std::vector<NamedEntry>>(
-      cluster, cluster.all(), quorum(cluster.size()), Millis{0}, deadline,
+      cluster, cluster.all(), quorum(cluster.size()), kOthers, deadline,
       [prefix = std::string(prefix), deadline](Node& node, unsigned, Cancel stop) {
         return node.list_entries(prefix, deadline, stop);
       },
@@ -190,8 +194,10 @@ Result<std::vector<Mark>> list_marks(Cluster& cluster, std::string_view prefix, 
 Result<void> prepare_marks(Cluster& cluster, std::string_view key, Deadline deadline) {
   std::vector<unsigned> not_saving;
   std::vector<unsigned> evicting;
+  // The others are asked for a warning only, and the lease of the lock is running.
+  const Millis others = std::min(kOthers, remaining(deadline) / 10);
   const auto ok = ask_most<Losses>(
-      cluster, cluster.all(), quorum(cluster.size()), kOthers, deadline,
+      cluster, cluster.all(), quorum(cluster.size()), others, deadline,
       [key = std::string(key), deadline](Node& node, unsigned, Cancel stop) {
         return node.prepare_marks(key, deadline, stop);
       },
