@@ -247,6 +247,22 @@ TEST_F(RedlockOnce, AServerThatHasLostItsDataIsToldByWhoReads) {
   }
 }
 
+// Its request waits behind one that the server has not answered.
+TEST_F(RedlockOnce, ACopyThatIsSentLateEndsWithTheMark) {
+  (void)complete_on(0b001);
+  const auto end_on = [&](unsigned node) {
+    const std::string text = servers[node].command("GET", entry());
+    return text.size() > 22 ? std::stoll(text.substr(22)) : 0;
+  };
+  strike(0b100, Death::stopped);
+  EXPECT_TRUE(find(*direct));
+  util::wait_readable(-1, in(1'500));  // what the copy must not outlive the mark by
+  heal(0b100, Death::stopped);
+  let_finish(*direct);
+  ASSERT_EQ(having(entry(), kAll), kAll);
+  EXPECT_LT(end_on(2) - end_on(0), 1'000);
+}
+
 TEST_F(RedlockOnce, ANewerMarkCountsWhoeverHasTheOlderOne) {
   do_job(*proxied);
   strike(0b100, Death::cut);

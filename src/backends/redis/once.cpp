@@ -22,9 +22,11 @@
 //           there.  A run that goes on at that time has a higher fence, and so has its mark.
 // Limits.   Where a server loses its data, so that fewer than a majority have an entry, a read may
 //           miss it: then the job is run again, or a mark that was forgotten is back.  Most often
-//           all servers have it, and each read puts it back.  What was remembered for different
-//           times under one name, and only a minority heard of the earlier run, may come back when
-//           the later mark is over: it was done, and to be remembered as long.
+//           all servers have it, and a read puts it back if one of the majority that answers first
+//           lacks it; a server that is not among those goes without it until then.  What was
+//           remembered for different times under one name, and only a minority heard of the earlier
+//           run, may come back when the later mark is over: it was done, and to be remembered as
+//           long.
 #include "backends/redis/once.hpp"
 
 #include <algorithm>
@@ -75,6 +77,7 @@ Result<void> ask_most(Cluster& cluster, const std::vector<unsigned>& nodes, unsi
 // What a majority has said.
 struct Reading {
   std::optional<Entry> highest;
+  Deadline ends;  // the time of the highest, by our clock
   std::vector<bool> have_it;
   Millis longest{0};  // of all entries, how long one is there
 };
@@ -90,7 +93,7 @@ Result<Reading> read_entries(Cluster& cluster, const MarkName& name, Millis othe
       },
       [&](unsigned node, std::optional<Entry>& entry) { found[node] = std::move(entry); });
   if (!ok) return ok.error();
-  Reading out{.highest = {}, .have_it = std::vector<bool>(cluster.size())};
+  Reading out{.highest = {}, .ends = asked, .have_it = std::vector<bool>(cluster.size())};
   for (const auto& entry : found) {
     if (!entry) continue;
     out.longest = std::max(out.longest, entry->left);
@@ -104,12 +107,14 @@ Result<Reading> read_entries(Cluster& cluster, const MarkName& name, Millis othe
   for (const unsigned node : cluster.all()) {
     out.have_it[node] = found[node] && found[node]->is_same_as(*out.highest);
   }
+  out.ends = after(asked, out.highest->left);
   out.highest->left -= since(asked);
   return out;
 }
 
-// Until a majority has it, or a higher one.
-Result<void> write_entry(Cluster& cluster, const MarkName& name, const Entry& entry,
+// Until a majority has it, or a higher one.  What is left until it `ends` is measured when a server
+// is told, and not before: a process that was suspended since would bring back what was forgotten.
+Result<void> write_entry(Cluster& cluster, const MarkName& name, const Entry& entry, Deadline ends,
                          const std::vector<bool>& have_it, Deadline deadline) {
   std::vector<unsigned> nodes = cluster.all();
   std::erase_if(nodes, [&](unsigned node) { return have_it[node]; });
@@ -117,8 +122,11 @@ Result<void> write_entry(Cluster& cluster, const MarkName& name, const Entry& en
   const unsigned majority = quorum(cluster.size());
   return ask_most<bool>(
       cluster, nodes, majority - std::min(have, majority), Millis{0}, deadline,
-      [name, entry, deadline](Node& node, unsigned, Cancel stop) {
-        return node.keep_entry(name, entry, deadline, stop);
+      [name, entry, ends, deadline](Node& node, unsigned, Cancel stop) -> Result<bool> {
+        Entry current = entry;
+        current.left = remaining(ends);
+        if (current.left == Millis{0}) return true;  // says as much as none
+        return node.keep_entry(name, current, deadline, stop);
       },
       [](unsigned, bool) {});
 }
@@ -142,7 +150,9 @@ Result<std::optional<Mark>> find_mark(Cluster& cluster, const MarkName& name, De
   if (!reading) return reading.error();
   const auto& highest = reading.value().highest;
   if (!highest || highest->left <= Millis{0}) return std::optional<Mark>();
-  if (auto ok = write_entry(cluster, name, *highest, reading.value().have_it, deadline); !ok) {
+  if (auto ok = write_entry(cluster, name, *highest, reading.value().ends, reading.value().have_it,
+                            deadline);
+      !ok) {
     return ok.error();
   }
   if (highest->is_reset) return std::optional<Mark>();
@@ -159,10 +169,10 @@ Result<bool> forget_mark(Cluster& cluster, const MarkName& name, Deadline deadli
   if (!reset.is_reset) {
     reading->have_it.assign(cluster.size(), false);
     // Two clocks may differ by 2 %.
-    reset.left = reading->longest + reading->longest / 50 + kLateWrites;
+    reading->ends = after(Clock::now(), reading->longest + reading->longest / 50 + kLateWrites);
   }
   const bool was_there = !std::exchange(reset.is_reset, true);
-  if (auto ok = write_entry(cluster, name, reset, reading->have_it, deadline); !ok) {
+  if (auto ok = write_entry(cluster, name, reset, reading->ends, reading->have_it, deadline); !ok) {
     return ok.error();
   }
   return was_there;
