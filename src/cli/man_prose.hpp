@@ -647,6 +647,11 @@ for another user.
 .B dlock once
 removes some of the marks that have expired, and of the empty folders, before it runs its command.
 Marks expire by the wall clock: if it is set forward, they expire earlier.
+A mark that was made while the clock was years ahead lasts for years:
+.B "dlock list \-\-done"
+shows that, and
+.B "dlock once \-\-reset"
+forgets it.
 In a directory with mode 1777 a mark can be removed only by its owner, the owner of its folder, and
 root.
 .PP

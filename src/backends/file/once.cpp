@@ -23,7 +23,8 @@
 // Clock.  Times are of the wall clock, since they outlive a boot.  If it is set forward, a mark
 // expires earlier by as much, and its job may run again; if it is set back, later.  A mark that was
 // made while the clock was years behind, as on a machine without a battery, has expired when the
-// clock is right again.
+// clock is right again; one that was made while it was years ahead counts for years, and is seen to
+// do so (Mark::left).
 //
 // Others.  They share the directory as they share the locks (Sharing).  In a sticky directory only
 // the owner of a file and that of its folder may remove it: what others cannot remove stays until
@@ -161,9 +162,8 @@ Result<std::optional<Mark>> read_mark(const MarkFolder& folder, const MarkFile& 
             .owner = record->owner,
             .fence = record->fence,
             .done_at = record->done_at};
-  // More is left than it was made for if the clock was set back.
-  mark.left = std::min(Millis{file.expiry - now}, record->remember);
-  mark.age = record->remember - mark.left;
+  mark.left = Millis{file.expiry - now};
+  mark.age = std::max(Millis{0}, record->remember - mark.left);
   return std::optional(std::move(mark));
 }
 
