@@ -193,9 +193,10 @@ Seen read_newest(const MarkFolder& folder, const std::vector<MarkFile>& files,
   return seen;
 }
 
-// Not all file systems can.
+// Not all file systems can: EINVAL.  EROFS: the file system has failed, and the names that are seen
+// may not be on the disk.  One that is mounted read-only gives no error.
 Result<void> sync_folder(const MarkFolder& folder) {
-  if (::fsync(folder.fd.get()) == 0 || errno == EINVAL || errno == EROFS) return {};
+  if (::fsync(folder.fd.get()) == 0 || errno == EINVAL) return {};
   return errno_error(folder.path, "cannot make durable", errno);
 }
 
@@ -379,11 +380,8 @@ Result<void> NewMark::publish() {
   return {};
 }
 
-// EROFS: the file system has failed, and what was renamed may not be on the disk.
 Result<void> NewMark::make_durable() const {
-  if (::fsync(folder_.fd.get()) != 0 && errno != EINVAL) {
-    return errno_error(folder_.path, "cannot make durable", errno);
-  }
+  if (auto ok = sync_folder(folder_); !ok) return ok;
   return sync_with_parents(folder_.path.substr(0, folder_.path.rfind('/')));
 }
 
