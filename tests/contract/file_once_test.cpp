@@ -378,6 +378,18 @@ TEST_F(FileOnce, WhatStandsInThePlaceOfAFolderIsRefused) {
   }
 }
 
+TEST_F(FileOnce, WhatIsNoFolderOfLongNamesIsNamedAndHidesNothing) {
+  ASSERT_TRUE(do_job(*a));
+  const std::string name = std::string(200, 'a') + '%';
+  write(marks(name), "x");
+  testing::internal::CaptureStderr();
+  const auto listed = a->list_marks("", soon());
+  const std::string said = testing::internal::GetCapturedStderr();
+  ASSERT_TRUE(listed) << listed.error().message;
+  EXPECT_EQ(listed.value().size(), 1u);
+  EXPECT_NE(said.find(name), std::string::npos) << said;
+}
+
 // --- sweeping
 
 TEST_F(FileOnce, KeysThatAreNotUsedAgainLeaveNoFolders) {
@@ -535,6 +547,17 @@ TEST_F(FileOnceUsers, InAStickyDirectoryTheNextUserIsRememberedBesideAnExpiredMa
     return !find(*own) && !forget(*own).value() && do_job(*own, "other");
   }));
   EXPECT_EQ(names_in(path("shared/~done")), std::set<std::string>{"other"});
+}
+
+TEST_F(FileOnceUsers, AFolderThatOthersMayNotReadHidesNothing) {
+  share(01777);
+  EXPECT_TRUE(as(kAlice, [&] { return do_job(*connect_shared()); }));
+  const std::string folder = path("shared/~done/") + std::string(200, 'a') + '%';
+  EXPECT_TRUE(as(kBob, [&] { return ::mkdir(folder.c_str(), 0700) == 0; }));
+  EXPECT_TRUE(as(kAlice, [&] {
+    const auto listed = connect_shared()->list_marks("", soon());
+    return listed && listed.value().size() == 1;
+  }));
 }
 
 TEST_F(FileOnceUsers, AUserWithoutAHomeCanLookAndIsToldBeforeAJobRuns) {

@@ -298,9 +298,15 @@ void sweep_some(int at, std::size_t depth) {
 
 // --- listing
 
-// The keys that have a folder in `at` and, for long names, below it.
+void add_to(std::string& unread, const Error& error) {
+  unread += (unread.empty() ? "" : "; ") + error.message;
+}
+
+// The keys that have a folder in `at` and, for long names, below it.  Folders below it that cannot
+// be read are described in `unread`: in a sticky directory anybody can make one.
 Result<void> collect_marked(int at, const std::string& path, std::vector<std::string>& folders,
-                            std::string_view prefix, std::vector<std::string>& keys) {
+                            std::string_view prefix, std::vector<std::string>& keys,
+                            std::string& unread) {
   const auto names = entries_of(at, path);
   if (!names) return names.error();
   for (const std::string& name : names.value()) {
@@ -312,9 +318,13 @@ Result<void> collect_marked(int at, const std::string& path, std::vector<std::st
     if (folders.size() == kMostDepth) continue;
     const std::string below = path + '/' + name;
     const Fd folder = open_entry(at, name);
-    if (!folder) return errno_error(below, "cannot read", errno);
+    if (!folder) {
+      if (errno != ENOENT) add_to(unread, errno_error(below, "cannot read", errno));
+      continue;
+    }
     folders.push_back(name);
-    if (auto ok = collect_marked(folder.get(), below, folders, prefix, keys); !ok) return ok;
+    const auto read = collect_marked(folder.get(), below, folders, prefix, keys, unread);
+    if (!read) add_to(unread, read.error());
     folders.pop_back();
   }
   return {};
@@ -323,14 +333,11 @@ Result<void> collect_marked(int at, const std::string& path, std::vector<std::st
 // Those that cannot be read are described in `unread`.
 void add_marks_of(const std::shared_ptr<const LockDir>& dir, const std::string& key,
                   std::vector<Mark>& marks, std::string& unread) {
-  const auto skip = [&](const Error& error) {
-    unread += (unread.empty() ? "" : "; ") + error.message;
-  };
   const auto folder = open_marks(dir, key);
-  if (!folder) return skip(folder.error());
+  if (!folder) return add_to(unread, folder.error());
   if (!folder.value()) return;
   const auto files = marks_in(*folder.value());
-  if (!files) return skip(files.error());
+  if (!files) return add_to(unread, files.error());
   std::set<std::string> periods;
   for (const MarkFile& file : files.value()) periods.insert(file.period);
   for (const std::string& period : periods) {
@@ -338,7 +345,7 @@ void add_marks_of(const std::shared_ptr<const LockDir>& dir, const std::string& 
     if (seen.newest) {
       marks.push_back(std::move(*seen.newest));
     } else if (seen.unreadable) {
-      skip(*seen.unreadable);
+      add_to(unread, *seen.unreadable);
     }
   }
 }
@@ -443,9 +450,10 @@ Result<std::vector<Mark>> list_marks(const LockDir& locks, std::string_view pref
   if (!dir.value()) return marks;
   std::vector<std::string> folders;
   std::vector<std::string> keys;
-  const LockDir& top = *dir.value();
-  if (auto ok = collect_marked(top.fd(), top.path(), folders, prefix, keys); !ok) return ok.error();
   std::string unread;
+  const LockDir& top = *dir.value();
+  const auto read = collect_marked(top.fd(), top.path(), folders, prefix, keys, unread);
+  if (!read) return read.error();
   for (const std::string& key : keys) add_marks_of(dir.value(), key, marks, unread);
   if (!unread.empty()) util::log(util::Level::warning, "not listed: " + unread);
   std::sort(marks.begin(), marks.end(),
