@@ -639,11 +639,24 @@ They are in the folders
 .I \(tiids
 and
 .I \(tidone
-of the directory that is named; without one, of
+of the directory that is named; with the default directory, of
 .I /var/lib/dlock
 for root, and of
 .I \(ti/.local/state/dlock
 for another user.
+That is also so if the default directory is named, by whatever path.
+It is not so if its group or everybody may write to it: then they are in the directory itself.
+So if you begin to share it, or no longer do, counters begin again, and jobs can be done again.
+.PP
+If the home is on a network file system, all machines with this home share those counters and
+marks, but each machine has locks of its own, so several can do a job at the same time;
+.B dlock once
+warns of that.
+The same holds, without a warning, for services with a
+.I /tmp
+of their own (PrivateTmp= of systemd).
+Name a directory, or use a server.
+.PP
 .B dlock once
 removes some of the marks that have expired, and of the empty folders, before it runs its command.
 Marks expire by the wall clock: if it is set forward, they expire earlier.

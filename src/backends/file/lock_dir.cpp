@@ -47,10 +47,10 @@ Error open_error(std::string_view path, int error) {
 
 // Whoever can rename files in the directory can let two holders in.  Those who may are asked in by
 // the mode of a directory that is named; of others, only we and root may.
-Result<Sharing> check_owner(std::string_view path, const struct stat& st, bool by_default) {
+Result<Sharing> check_owner(std::string_view path, const struct stat& st, Trust trust) {
   const mode_t others = st.st_mode & (S_IWGRP | S_IWOTH);
   Sharing sharing;
-  if (others != 0 && !by_default) {
+  if (others != 0 && trust == Trust::named) {
     if ((others & S_IWOTH) != 0 && (st.st_mode & S_ISVTX) == 0) {
       return denied(path, "is writable by everybody and not sticky: chmod o-w or chmod +t it");
     }
@@ -68,7 +68,7 @@ Result<Sharing> check_owner(std::string_view path, const struct stat& st, bool b
     return sharing;
   }
   const bool ours = st.st_uid == geteuid();
-  if (!ours && (by_default || st.st_uid != 0)) {
+  if (!ours && (trust == Trust::only_ours || st.st_uid != 0)) {
     return denied(path, "belongs to user " + std::to_string(st.st_uid) + ", not to us (user " +
                             std::to_string(geteuid()) + ")");
   }
@@ -83,15 +83,7 @@ Result<void> check_writable(int fd, std::string_view path) {
 }
 
 void warn_of_network(int fd, std::string_view path) {
-  struct statfs fs {};
-  if (::fstatfs(fd, &fs) != 0) return;
-  constexpr long kCifs = 0xFF534D42;
-  constexpr long kSmb2 = 0xFE534D42;
-  constexpr long kFuse = 0x65735546;
-  const char* kind = nullptr;
-  if (fs.f_type == NFS_SUPER_MAGIC) kind = "NFS";
-  if (fs.f_type == kCifs || fs.f_type == kSmb2 || fs.f_type == SMB_SUPER_MAGIC) kind = "SMB";
-  if (fs.f_type == kFuse) kind = "FUSE";
+  const char* const kind = network_of(fd);
   if (kind == nullptr) return;
   util::log(util::Level::warning, "lock directory " + printable(path) + " is on " + kind +
                                       ": locks there can be lost without a sign, and may not " +
@@ -107,47 +99,64 @@ Error errno_error(std::string_view path, std::string_view doing, int error) {
           std::string(doing) + " " + printable(path) + ": " + std::strerror(error)};
 }
 
-Result<std::shared_ptr<LockDir>> LockDir::open_checked(const std::string& path, bool by_default) {
+const char* network_of(int fd) {
+  struct statfs fs {};
+  if (::fstatfs(fd, &fs) != 0) return nullptr;
+  constexpr long kCifs = 0xFF534D42;
+  constexpr long kSmb2 = 0xFE534D42;
+  constexpr long kFuse = 0x65735546;
+  if (fs.f_type == NFS_SUPER_MAGIC) return "NFS";
+  if (fs.f_type == kCifs || fs.f_type == kSmb2 || fs.f_type == SMB_SUPER_MAGIC) return "SMB";
+  return fs.f_type == kFuse ? "FUSE" : nullptr;
+}
+
+Result<std::shared_ptr<LockDir>> LockDir::open_checked(const std::string& path, Trust trust) {
   auto dir = std::make_shared<LockDir>();
   dir->path_ = path;
-  dir->by_default_ = by_default;
   dir->fd_.reset(::open(path.c_str(), kOpenFlags));
-  if (!dir->fd_ && errno == ENOENT && by_default) {
-    if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
-      return errno_error(path, "cannot create lock directory", errno);
-    }
-    dir->fd_.reset(::open(path.c_str(), kOpenFlags));
-  }
   if (!dir->fd_) return open_error(path, errno);
   struct stat st {};
   if (::fstat(dir->fd(), &st) != 0) return errno_error(path, "lock directory", errno);
-  auto sharing = check_owner(path, st, by_default);
+  auto sharing = check_owner(path, st, trust);
   if (!sharing) return sharing.error();
   dir->sharing_ = *sharing;
   dir->device_ = st.st_dev;
   dir->inode_ = st.st_ino;
+  struct stat usual {};
+  dir->usual_ = !sharing->shared && ::stat(default_path().c_str(), &usual) == 0 &&
+                st.st_dev == usual.st_dev && st.st_ino == usual.st_ino;
   return dir;
 }
 
 Result<std::shared_ptr<const LockDir>> LockDir::open(const std::string& given) {
-  auto dir = open_checked(given.empty() ? default_path() : given, given.empty());
+  const bool by_default = given.empty();
+  const std::string path = by_default ? default_path() : given;
+  if (by_default && ::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
+    return errno_error(path, "cannot create lock directory", errno);
+  }
+  auto dir = open_checked(path, by_default ? Trust::only_ours : Trust::named);
   if (!dir) return dir.error();
-  if (auto ok = check_writable((*dir)->fd(), (*dir)->path()); !ok) return ok.error();
-  warn_of_network((*dir)->fd(), (*dir)->path());
+  (*dir)->by_default_ = by_default;
+  if (auto ok = (*dir)->check_for_locks(); !ok) return ok.error();
   return std::shared_ptr<const LockDir>(std::move(*dir));
 }
 
-Result<std::shared_ptr<const LockDir>> LockDir::open_for_records(const std::string& path) {
-  auto dir = open_checked(path, false);
+Result<std::shared_ptr<const LockDir>> LockDir::open_for_records(const std::string& path,
+                                                                 Trust trust) {
+  auto dir = open_checked(path, trust);
   if (!dir) return dir.error();
   return std::shared_ptr<const LockDir>(std::move(*dir));
+}
+
+Result<void> LockDir::check_for_locks() const {
+  if (auto ok = check_writable(fd(), path_); !ok) return ok;
+  warn_of_network(fd(), path_);
+  return {};
 }
 
 Result<std::shared_ptr<const LockDir>> LockDir::open_again() const {
   return open(by_default_ ? std::string() : path_);
 }
-
-bool LockDir::is_usual() const { return path_ == default_path(); }
 
 Result<void> LockDir::still_there() const {
   struct stat now {};
@@ -194,7 +203,7 @@ Result<std::optional<Fd>> open_folder(int at, const std::string& name, const std
   struct stat st {};
   if (!folder || ::fstat(folder.get(), &st) != 0) return open_error(shown, errno);
   if (!sharing.shared) {
-    if (auto ok = check_owner(shown, st, false); !ok) return ok.error();
+    if (auto ok = check_owner(shown, st, Trust::named); !ok) return ok.error();
   }
   return std::optional(std::move(folder));
 }

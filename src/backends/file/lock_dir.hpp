@@ -24,6 +24,10 @@ struct Sharing {
   gid_t group = 0;  // where it is shared
 };
 
+/// Whose directory it may be: ours, that nobody else may write to; or also one that was named, and
+/// that others may use as its mode says.
+enum class Trust { only_ours, named };
+
 class LockDir {
  public:
   /// Opens `path`, or with an empty one the default directory, which it creates when missing.
@@ -32,15 +36,20 @@ class LockDir {
 
   /// Opens `path` for what is no lock: it need not be writable, and nothing is said of locks on
   /// network file systems.
-  static Result<std::shared_ptr<const LockDir>> open_for_records(const std::string& path);
+  static Result<std::shared_ptr<const LockDir>> open_for_records(const std::string& path,
+                                                                 Trust trust);
+
+  /// What open() asks for and open_for_records() does not.
+  Result<void> check_for_locks() const;
 
   /// What the same path leads to by now.
   Result<std::shared_ptr<const LockDir>> open_again() const;
 
   int fd() const { return fd_.get(); }
   const std::string& path() const { return path_; }
-  /// Whether it is the one that is used if none is named, also if it was named.
-  bool is_usual() const;
+  /// Whether it is the one that is used if none is named, by whatever path it was named.  Not if it
+  /// is shared: each of those who share it uses another one then.
+  bool is_usual() const { return usual_; }
   const Sharing& sharing() const { return sharing_; }
 
   /// Ok while the path still leads to this directory; else Errc::lost saying what happened, or
@@ -48,11 +57,12 @@ class LockDir {
   Result<void> still_there() const;
 
  private:
-  static Result<std::shared_ptr<LockDir>> open_checked(const std::string& path, bool by_default);
+  static Result<std::shared_ptr<LockDir>> open_checked(const std::string& path, Trust trust);
 
   Fd fd_;
   std::string path_;
   bool by_default_ = false;
+  bool usual_ = false;
   Sharing sharing_;
   dev_t device_ = 0;
   ino_t inode_ = 0;
@@ -79,6 +89,9 @@ Result<std::optional<Place>> place_of(std::shared_ptr<const LockDir> dir, std::s
 /// wants it.
 Result<std::optional<Fd>> open_folder(int at, const std::string& name, const std::string& shown,
                                       const Sharing& sharing, Missing missing);
+
+/// The kind of network file system that it is on, as "NFS"; null: on none that is known.
+const char* network_of(int fd);
 
 /// What can be created in a lock directory.
 enum class Kind { file, folder, fifo };

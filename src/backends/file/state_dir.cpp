@@ -28,6 +28,8 @@ struct StatePath {
   std::vector<std::string> parts;
 };
 
+constexpr std::string_view kNameOne = ": name a directory, as in --backend file:///DIRECTORY";
+
 Result<StatePath> default_state() {
   if (geteuid() == 0) return StatePath{"/var/lib", {"dlock"}};
   passwd entry{};
@@ -37,82 +39,92 @@ Result<StatePath> default_state() {
   struct stat st {};
   if (found == nullptr || found->pw_dir == nullptr || ::stat(found->pw_dir, &st) != 0) {
     return Error{Errc::denied, "user " + std::to_string(geteuid()) +
-                                   " has no home directory to keep counters and marks in: name a "
-                                   "directory, as in --backend file:///DIRECTORY"};
+                                   " has no home directory to keep counters and marks in" +
+                                   std::string(kNameOne)};
   }
   return StatePath{found->pw_dir, {".local", "state", "dlock"}};
 }
 
-Result<std::string> make_path(const StatePath& where) {
+Result<std::string> path_of(const StatePath& where, Missing missing) {
   std::string path = where.base;
   for (const std::string& part : where.parts) {
     path += '/' + part;
-    if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
-      return errno_error(path, "cannot create directory", errno);
-    }
+    if (missing == Missing::leave || ::mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) continue;
+    const int reason = errno;
+    Error error = errno_error(path, "cannot create directory", reason);
+    if (error.code == Errc::denied || reason == EROFS) error.message += kNameOne;
+    return error;
   }
   return path;
 }
 
-// The path of a folder that exists.
-Result<std::string> make_folder(const LockDir& locks, const std::string& name) {
+// Also one that this user may not know of: then it has written nothing to it.
+bool is_missing(const std::string& path) {
+  struct stat st {};
+  return ::lstat(path.c_str(), &st) != 0 &&
+         (errno == ENOENT || errno == ENOTDIR || errno == EACCES);
+}
+
+using Opened = Result<std::shared_ptr<const LockDir>>;
+
+// Null if it is missing and to be left so.
+Opened open_default(Missing missing) {
+  const auto where = default_state();
+  if (!where) return missing == Missing::create ? Opened(where.error()) : Opened(nullptr);
+  const auto path = path_of(where.value(), missing);
+  if (!path) return path.error();
+  if (missing == Missing::leave && is_missing(path.value())) return Opened(nullptr);
+  return LockDir::open_for_records(path.value(), Trust::only_ours);
+}
+
+// As above.
+Opened open_state(const LockDir& locks, const std::string& name, Missing missing) {
   std::shared_ptr<const LockDir> own;
   if (locks.is_usual()) {
-    const auto where = default_state();
-    if (!where) return where.error();
-    const auto path = make_path(where.value());
-    if (!path) return path.error();
-    auto opened = LockDir::open_for_records(path.value());
-    if (!opened) return opened.error();
+    auto opened = open_default(missing);
+    if (!opened || !*opened) return opened;
     own = std::move(*opened);
   }
   const LockDir& parent = own ? *own : locks;
-  std::string path = parent.path() + '/' + name;
-  if (!create(parent.fd(), name, Kind::folder, parent.sharing()).done && errno != EEXIST) {
+  const std::string path = parent.path() + '/' + name;
+  if (missing == Missing::leave) {
+    if (is_missing(path)) return Opened(nullptr);
+  } else if (!create(parent.fd(), name, Kind::folder, parent.sharing()).done && errno != EEXIST) {
     return errno_error(path, "cannot create directory", errno);
   }
-  return path;
+  return LockDir::open_for_records(path, own ? Trust::only_ours : Trust::named);
 }
 
-// The path of a folder; none if there is none, or none that this user may know of: then it has
-// written nothing to it either.
-std::optional<std::string> find_folder(const LockDir& locks, const std::string& name) {
-  std::string path = locks.path();
-  if (locks.is_usual()) {
-    const auto where = default_state();
-    if (!where) return std::nullopt;
-    path = where.value().base;
-    for (const std::string& part : where.value().parts) path += '/' + part;
-  }
-  path += '/' + name;
-  struct stat st {};
-  const bool is_missing =
-      ::lstat(path.c_str(), &st) != 0 && (errno == ENOENT || errno == ENOTDIR || errno == EACCES);
-  return is_missing ? std::nullopt : std::make_optional(std::move(path));
+void warn(const LockDir& dir, std::string_view kind, std::string_view consequence) {
+  util::log(util::Level::warning, util::printable(dir.path()) + " is " + std::string(kind) + ": " +
+                                      std::string(consequence));
 }
 
 }  // namespace
 
-Result<std::shared_ptr<const LockDir>> open_counter_dir(const LockDir& locks) {
-  const auto path = make_folder(locks, kCounters);
-  return path ? LockDir::open(path.value()) : path.error();
+Opened open_counter_dir(const LockDir& locks) {
+  auto dir = open_state(locks, kCounters, Missing::create);
+  if (!dir) return dir;
+  if (auto ok = (*dir)->check_for_locks(); !ok) return ok.error();
+  return dir;
 }
 
-Result<std::shared_ptr<const LockDir>> open_mark_dir(const LockDir& locks, Missing missing) {
-  if (missing == Missing::create) {
-    const auto path = make_folder(locks, kMarks);
-    return path ? LockDir::open_for_records(path.value()) : path.error();
-  }
-  const auto path = find_folder(locks, kMarks);
-  return path ? LockDir::open_for_records(*path) : std::shared_ptr<const LockDir>();
+Opened open_mark_dir(const LockDir& locks, Missing missing) {
+  return open_state(locks, kMarks, missing);
 }
 
 void warn_of_memory(const LockDir& dir, std::string_view consequence) {
   struct statfs fs {};
   if (::fstatfs(dir.fd(), &fs) != 0) return;
-  if (fs.f_type != TMPFS_MAGIC && fs.f_type != RAMFS_MAGIC) return;
-  util::log(util::Level::warning,
-            util::printable(dir.path()) + " is in memory: " + std::string(consequence));
+  if (fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC) warn(dir, "in memory", consequence);
+}
+
+void warn_of_other_machines(const LockDir& locks, const LockDir& dir) {
+  const char* const kind = locks.is_usual() ? network_of(dir.fd()) : nullptr;
+  if (kind == nullptr) return;
+  warn(dir, std::string("on ") + kind,
+       "what dlock once remembers there may be shared by all machines, locks are not" +
+           std::string(kNameOne));
 }
 
 // A directory that we may not read has not been created by us.

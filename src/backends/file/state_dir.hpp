@@ -9,9 +9,9 @@
 
 namespace dlock::file {
 
-// Its folders are below the lock directory if that was named, else below /var/lib/dlock for root
-// and ~/.local/state/dlock for others.  The home is that of passwd(5), since cron and sudo set
-// another $HOME.
+// Its folders are below the lock directory, but for the usual one (LockDir::is_usual) below
+// /var/lib/dlock for root and ~/.local/state/dlock for others.  The home is that of passwd(5),
+// since cron and sudo set another $HOME.
 
 /// The folder of the counters, which is created when missing.
 Result<std::shared_ptr<const LockDir>> open_counter_dir(const LockDir& locks);
@@ -22,6 +22,9 @@ Result<std::shared_ptr<const LockDir>> open_mark_dir(const LockDir& locks, Missi
 /// If what is written to `dir` does not outlive a boot, warns that it is in memory, and of the
 /// consequence.
 void warn_of_memory(const LockDir& dir, std::string_view consequence);
+
+/// If the marks are in `dir`, on a network file system, and the locks are not, warns of that.
+void warn_of_other_machines(const LockDir& locks, const LockDir& dir);
 
 /// Makes the names in the directory `path`, and in all above it, durable.
 Result<void> sync_with_parents(std::string path);
