@@ -120,9 +120,11 @@ TEST_F(FileOnce, AMarkIsNoLockAndNoCounter) {
   EXPECT_EQ(a->list_marks("", soon()).value().size(), 2u);
 }
 
-TEST_F(FileOnce, SaysWhereAMarkWouldNotOutliveABoot) {
+TEST_F(FileOnce, SaysOnceWhereAMarkWouldNotOutliveABoot) {
   testing::internal::CaptureStderr();
-  EXPECT_TRUE(a->prepare_marks("job", soon()));
+  for (const std::string key : {"job", "other", "job"}) {
+    EXPECT_TRUE(a->prepare_marks(key, soon()));
+  }
   const std::string said = testing::internal::GetCapturedStderr();
   EXPECT_NE(said.find("~done is in memory: what is done is forgotten"), std::string::npos) << said;
   EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
@@ -265,6 +267,20 @@ TEST_F(FileOnce, AFullDiskIsFoundBeforeTheJobRunsAndCanBeWaitedForAfterIt) {
   EXPECT_TRUE(complete(*lease));
   EXPECT_TRUE(find(*on_disk));
   EXPECT_TRUE(is_free_for(*on_disk, request("job")));
+}
+
+TEST_F(FileOnce, ADiskThatIsFullOfExpiredMarksIsSweptBeforeAJobRuns) {
+  SmallDisk disk(path("disk"));
+  if (!disk.mounted()) GTEST_SKIP() << "cannot mount";
+  const auto on_disk = connect("/disk");
+  const auto lease = begin(*on_disk);
+  ASSERT_TRUE(lease);
+  ASSERT_TRUE(do_brief_job(*on_disk, "old"));
+  disk.fill();
+  const auto ready = on_disk->prepare_marks("job", soon());
+  EXPECT_TRUE(ready) << ready.error().message;
+  EXPECT_TRUE(complete(*lease));
+  EXPECT_TRUE(find(*on_disk));
 }
 
 TEST_F(FileOnce, AReadOnlyDiskStillTellsWhatIsDone) {

@@ -1,5 +1,7 @@
 #include "backends/file/file_backend.hpp"
 
+#include <utility>
+
 #include "backends/file/acquire.hpp"
 #include "backends/file/force_release.hpp"
 #include "backends/file/inspect.hpp"
@@ -62,7 +64,7 @@ class FileBackend final : public Backend {
   }
 
   Result<void> prepare_marks(std::string_view key, Deadline) override {
-    return file::prepare_marks(*dir_, key);
+    return file::prepare_marks(*dir_, key, !std::exchange(warned_, true));
   }
 
   Result<std::vector<Mark>> list_marks(std::string_view prefix, Deadline) override {
@@ -75,6 +77,7 @@ class FileBackend final : public Backend {
 
  private:
   std::shared_ptr<const LockDir> dir_;
+  bool warned_ = false;  // of what may become of marks
 };
 
 }  // namespace

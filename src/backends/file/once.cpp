@@ -432,14 +432,20 @@ Result<std::optional<Mark>> find_mark(const LockDir& locks, const MarkName& name
   return std::optional<Mark>();
 }
 
-Result<void> prepare_marks(const LockDir& locks, std::string_view key) {
-  const auto trial = NewMark::write(locks, key, {.period = "", .remember = Millis{1}}, {}, {});
-  if (!trial) return trial.error();
+// It sweeps before it tries to write: the disk may be full of marks that have expired.
+Result<void> prepare_marks(const LockDir& locks, std::string_view key, bool may_warn) {
   const auto dir = open_mark_dir(locks, Missing::create);
   if (!dir) return dir.error();
-  warn_of_memory(*dir.value(), "what is done is forgotten after a boot");
-  sweep_folder(trial.value()->folder().fd.get());
+  if (may_warn) {
+    warn_of_memory(*dir.value(), "what is done is forgotten after a boot");
+    warn_of_other_machines(locks, *dir.value());
+  }
+  const auto folder = open_marks(dir.value(), key);
+  if (!folder) return folder.error();
+  if (folder.value()) sweep_folder(folder.value()->fd.get());
   sweep_some(dir.value()->fd(), 0);
+  const auto trial = NewMark::write(locks, key, {.period = "", .remember = Millis{1}}, {}, {});
+  if (!trial) return trial.error();
   return sync_with_parents(trial.value()->folder().path);
 }
 

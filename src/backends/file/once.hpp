@@ -13,9 +13,9 @@
 
 namespace dlock::file {
 
-// See Backend.  `locks`: the directory of the locks.
+// See Backend.  `locks`: the directory of the locks.  `may_warn`: no warning was given yet.
 Result<std::optional<Mark>> find_mark(const LockDir& locks, const MarkName& name);
-Result<void> prepare_marks(const LockDir& locks, std::string_view key);
+Result<void> prepare_marks(const LockDir& locks, std::string_view key, bool may_warn);
 Result<std::vector<Mark>> list_marks(const LockDir& locks, std::string_view prefix);
 Result<bool> forget_mark(const LockDir& locks, const MarkName& name);
 
