@@ -124,11 +124,18 @@ expect([lock['key'] for lock in listed['locks']] == ['job', 'shared', 'slots'], 
 check_job(listed['locks'][0])
 check_shared(listed['locks'][1])
 check_slots(listed['locks'][2])
-check_job(load('show.job'))
-check_shared(load('show.shared'))
-check_slots(load('show.slots'))
 
-free = load('show.free')
+def shown(key):
+    """show tells also whether the job of this key is done."""
+    lock = load(f'show.{key}')
+    expect(lock.pop('done') == [], 'what is done')
+    return lock
+
+check_job(shown('job'))
+check_shared(shown('shared'))
+check_slots(shown('slots'))
+
+free = shown('free')
 check_lock(free, 'free', 'exclusive', 1)
 expect(free['holders'] == [] and free['waiters'] == [], 'a free lock')
 expect(load('nothing') == {'backend': location, 'locks': []}, 'nothing')
