@@ -44,8 +44,8 @@ for user in root alice bob root; do
   done
 done
 runs 3 "the default directory of root is shared"
-numbers=$(for user in root alice bob root; do "${!user}" id -q --name order -b file:///run/dlock; done)
-assert_equal '1 2 3 4' "$(xargs <<<"$numbers")" "numbers of several users"
+taken=$(for user in root alice bob root; do "${!user}" id -q --name order -b file:///run/dlock; done)
+assert_equal '1 2 3 4' "$(xargs <<<"$taken")" "numbers of several users"
 rm -r /run/dlock
 
 # What others could write to is not trusted, nor what belongs to somebody else.
