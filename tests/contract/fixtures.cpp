@@ -129,7 +129,7 @@ MysqlOptions strange_settings() {
   return {
       .settings = {"sql_mode=ANSI_QUOTES,STRICT_ALL_TABLES,PIPES_AS_CONCAT,NO_BACKSLASH_ESCAPES",
                    "transaction_isolation=SERIALIZABLE", "default_time_zone=+05:30", "autocommit=0",
-                   "innodb_lock_wait_timeout=1", "wait_timeout=2",
+                   "innodb_lock_wait_timeout=1", "wait_timeout=2", "completion_type=CHAIN",
                    "init_connect=SET SESSION time_zone='-08:00', sql_safe_updates=1"}};
 }
 

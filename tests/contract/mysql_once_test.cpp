@@ -436,6 +436,24 @@ TEST_P(MysqlOnce, AServerThatWritesItsLogLaterIsWarnedOf) {
   }
 }
 
+TEST_P(MysqlOnce, WhatTheEndOfATransactionDoesByDefaultDoesNotMatter) {
+  do_job("other");
+  for (const char* type : {"'CHAIN'", "'RELEASE'"}) {
+    SCOPED_TRACE(type);
+    server->ask(std::string("SET GLOBAL completion_type = ") + type);
+    const auto its = client();
+    auto lease = hold(*its, request("job"));
+    ASSERT_TRUE(lease);
+    EXPECT_TRUE(release(*lease));
+    EXPECT_TRUE(rows_become(0));
+    lease = begin(*its);
+    ASSERT_TRUE(lease);
+    EXPECT_TRUE(complete(*lease));
+    EXPECT_TRUE(is_done_by(*lease, *b));
+    expect_free();
+  }
+}
+
 TEST_P(MysqlOnce, NothingIsMadeByThoseWhoLookAndNoTransactionIsLeft) {
   const auto open = [&] { return number("SELECT COUNT(*) FROM information_schema.innodb_trx"); };
   EXPECT_FALSE(find(*a));

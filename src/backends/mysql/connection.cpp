@@ -28,9 +28,11 @@ constexpr Millis kBeside{1'000};
 constexpr int kMostTriesToInsist = 20;
 
 // MariaDB carries out what is in /*M! */ and MySQL what is in /*!50708 */, from that version on.
-// init_connect may have begun a transaction.
+// init_connect may have begun a transaction.  With completion_type, each end of a transaction
+// begins the next one, or ends the session.
 constexpr std::string_view kSetUp =
-    "ROLLBACK; SET SESSION sql_mode='STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', time_zone='+00:00',"
+    "ROLLBACK AND NO CHAIN NO RELEASE; SET SESSION completion_type=NO_CHAIN,"
+    " sql_mode='STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', time_zone='+00:00',"
     " autocommit=1, sql_safe_updates=0, sql_select_limit=DEFAULT, wait_timeout=28800,"
     " innodb_lock_wait_timeout=50, lock_wait_timeout=10"
     " /*M!100101 , max_statement_time=0 */"
