@@ -271,6 +271,20 @@ TEST_P(MysqlOnce, AnInterruptedOneIsUndoneAndCanBeSaidAgainOrReleased) {
   }
 }
 
+// Its answer is not that of the release.
+TEST_P(MysqlOnce, AProofThatIsLateIsWaitedForAlsoAfterACompletionThatFailed) {
+  do_job("other");
+  server->ask("RENAME TABLE dlock_done TO away");
+  auto lease = hold(*a, request("job"));
+  EXPECT_EQ(code_of(complete(*lease)), Errc::invalid);
+  server->pause();
+  EXPECT_EQ(code_of(lease->renew(in(300), Cancel())), Errc::unreachable);
+  server->resume();
+  EXPECT_TRUE(release(*lease));
+  server->ask("RENAME TABLE away TO dlock_done");
+  expect_free();
+}
+
 // The server ends the whole transaction of one of the two: of the holder, who has changed less.
 TEST_P(MysqlOnce, ADeadlockEndsARowLockAndNothingElse) {
   do_job();
