@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "backends/mysql/lease.hpp"
 #include "backends/mysql/mysql_backend.hpp"
 #include "backends/mysql/statements.hpp"
 #include "mysql_fixture.hpp"
@@ -198,6 +199,46 @@ TEST_P(MysqlOnce, ATextThatComesLateNeitherRemembersNorReleasesAnything) {
   say_late();
   EXPECT_TRUE(is_done_by(*next, *a));
   expect_free();
+}
+
+// As after a failover, or from a backup: the server gives the number of a row that it has lost
+// again.
+TEST_P(MysqlOnce, ARowThatIsAnotherOwnersIsNotTakenForOurs) {
+  make_tables();
+  using Act = Result<void> (*)(Lease&);
+  for (const Act act : {Act([](Lease& its) { return its.renew(soon(), Cancel()); }),
+                        Act([](Lease& its) { return its.release(soon(), Cancel()); }),
+                        Act([](Lease& its) { return complete(its); }), Act([](Lease& its) {
+                          return its.end_command(in(1'000), soon(), Cancel());
+                        })}) {
+    auto lease = begin(*a);
+    server->ask("UPDATE dlock_locks SET owner = 'other' WHERE kind = 0");
+    const std::string before = server->ask("SELECT * FROM dlock_locks");
+    EXPECT_EQ(code_of(act(*lease)), Errc::lost);
+    EXPECT_EQ(code_of(release(*lease)), Errc::lost);
+    EXPECT_EQ(server->ask("SELECT * FROM dlock_locks"), before);
+    EXPECT_EQ(marks(), 0);
+    lease.reset();
+    server->ask("DELETE FROM dlock_locks");
+  }
+}
+
+// As behind a proxy, or with a library, that connects again in silence.
+TEST_P(MysqlOnce, ASessionThatHasNoRowLockNeitherRemembersNorReleasesIt) {
+  if (!is_row()) return;  // a lease outlives its session
+  for (const bool completes : {true, false}) {
+    const Request wanted = request("job");
+    auto lease = begin(*a, wanted);
+    const auto row =
+        static_cast<std::uint64_t>(number("SELECT id FROM dlock_locks WHERE kind = 0"));
+    auto without = mysql::make_lease(place(), mysql::Method::row, session_at(place()),
+                                     {wanted, row, *lease->fence(), 0, Clock::now()});
+    const Error error = error_of(completes ? complete(*without) : release(*without));
+    EXPECT_EQ(error.code, Errc::lost);
+    EXPECT_TRUE(says(error, "replaced")) << error.message;
+    EXPECT_EQ(marks(), 0);
+    expect_free();
+  }
 }
 
 // --- what holds it up, and what undoes it

@@ -47,17 +47,17 @@ COMMIT;
 DO IF(@dlock_won > 0, RELEASE_LOCK(:waiter_mark), 0)
 
 -- renew, mysql-table
-UPDATE dlock_locks SET expires_at = UTC_TIMESTAMP(6) + INTERVAL 30000000 MICROSECOND, beats = beats + 1 WHERE id = 9 AND method = 1 AND name = :key AND kind = 0 AND (expires_at > UTC_TIMESTAMP(6) OR IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) = CONNECTION_ID());
-SELECT kind, why, IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) = CONNECTION_ID() FROM dlock_locks WHERE id = 9 AND method = 1 AND name = :key
+UPDATE dlock_locks SET expires_at = UTC_TIMESTAMP(6) + INTERVAL 30000000 MICROSECOND, beats = beats + 1 WHERE id = 9 AND method = 1 AND name = :key AND owner = :owner AND kind = 0 AND (expires_at > UTC_TIMESTAMP(6) OR IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) = CONNECTION_ID());
+SELECT kind, why, IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) = CONNECTION_ID() FROM dlock_locks WHERE id = 9 AND method = 1 AND name = :key AND owner = :owner
 
 -- change, mysql-table
-UPDATE dlock_locks SET record = X'3a6e65775f7265636f7264', expires_at = UTC_TIMESTAMP(6) + INTERVAL 30000000 MICROSECOND, beats = beats + 1 WHERE id = 9 AND method = 1 AND name = :key AND kind = 0 AND (expires_at > UTC_TIMESTAMP(6) OR IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) = CONNECTION_ID());
-SELECT kind, why, IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) = CONNECTION_ID() FROM dlock_locks WHERE id = 9 AND method = 1 AND name = :key;
+UPDATE dlock_locks SET record = X'3a6e65775f7265636f7264', expires_at = UTC_TIMESTAMP(6) + INTERVAL 30000000 MICROSECOND, beats = beats + 1 WHERE id = 9 AND method = 1 AND name = :key AND owner = :owner AND kind = 0 AND (expires_at > UTC_TIMESTAMP(6) OR IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) = CONNECTION_ID());
+SELECT kind, why, IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) = CONNECTION_ID() FROM dlock_locks WHERE id = 9 AND method = 1 AND name = :key AND owner = :owner;
 SELECT IS_USED_LOCK(CONCAT('dlock.g.', CONVERT(LEFT(owner, 56) USING latin1))) FROM dlock_locks WHERE method = 1 AND name = :key AND kind = 1 AND id = (SELECT MIN(id) FROM dlock_locks WHERE method = 1 AND name = :key AND kind = 1 AND IS_USED_LOCK(CONCAT('dlock.g.', CONVERT(LEFT(owner, 56) USING latin1))) IS NOT NULL)
 
 -- release, mysql-table
-DELETE FROM dlock_locks WHERE id = 9 AND method = 1 AND name = :key AND kind = 0 AND (expires_at > UTC_TIMESTAMP(6) OR IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) = CONNECTION_ID());
-SELECT kind, why, IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) = CONNECTION_ID() FROM dlock_locks WHERE id = 9 AND method = 1 AND name = :key;
+DELETE FROM dlock_locks WHERE id = 9 AND method = 1 AND name = :key AND owner = :owner AND kind = 0 AND (expires_at > UTC_TIMESTAMP(6) OR IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) = CONNECTION_ID());
+SELECT kind, why, IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) = CONNECTION_ID() FROM dlock_locks WHERE id = 9 AND method = 1 AND name = :key AND owner = :owner;
 DO RELEASE_LOCK(:holder_mark), RELEASE_LOCK(:session_mark);
 SELECT IS_USED_LOCK(CONCAT('dlock.g.', CONVERT(LEFT(owner, 56) USING latin1))) FROM dlock_locks WHERE method = 1 AND name = :key AND kind = 1 AND id = (SELECT MIN(id) FROM dlock_locks WHERE method = 1 AND name = :key AND kind = 1 AND IS_USED_LOCK(CONCAT('dlock.g.', CONVERT(LEFT(owner, 56) USING latin1))) IS NOT NULL)
 
@@ -118,17 +118,17 @@ COMMIT;
 DO IF(@dlock_won > 0, RELEASE_LOCK(:waiter_mark), 0)
 
 -- renew, mysql-version
-UPDATE dlock_locks SET expires_at = UTC_TIMESTAMP(6) + INTERVAL 30000000 MICROSECOND, beats = beats + 1 WHERE id = 9 AND method = 3 AND name = :key AND kind = 0 AND (expires_at > UTC_TIMESTAMP(6) OR IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) = CONNECTION_ID());
-SELECT kind, why, IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) = CONNECTION_ID() FROM dlock_locks WHERE id = 9 AND method = 3 AND name = :key
+UPDATE dlock_locks SET expires_at = UTC_TIMESTAMP(6) + INTERVAL 30000000 MICROSECOND, beats = beats + 1 WHERE id = 9 AND method = 3 AND name = :key AND owner = :owner AND kind = 0 AND (expires_at > UTC_TIMESTAMP(6) OR IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) = CONNECTION_ID());
+SELECT kind, why, IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) = CONNECTION_ID() FROM dlock_locks WHERE id = 9 AND method = 3 AND name = :key AND owner = :owner
 
 -- change, mysql-version
-UPDATE dlock_locks SET record = X'3a6e65775f7265636f7264', expires_at = UTC_TIMESTAMP(6) + INTERVAL 30000000 MICROSECOND, beats = beats + 1 WHERE id = 9 AND method = 3 AND name = :key AND kind = 0 AND (expires_at > UTC_TIMESTAMP(6) OR IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) = CONNECTION_ID());
-SELECT kind, why, IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) = CONNECTION_ID() FROM dlock_locks WHERE id = 9 AND method = 3 AND name = :key;
+UPDATE dlock_locks SET record = X'3a6e65775f7265636f7264', expires_at = UTC_TIMESTAMP(6) + INTERVAL 30000000 MICROSECOND, beats = beats + 1 WHERE id = 9 AND method = 3 AND name = :key AND owner = :owner AND kind = 0 AND (expires_at > UTC_TIMESTAMP(6) OR IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) = CONNECTION_ID());
+SELECT kind, why, IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) = CONNECTION_ID() FROM dlock_locks WHERE id = 9 AND method = 3 AND name = :key AND owner = :owner;
 SELECT IS_USED_LOCK(CONCAT('dlock.g.', CONVERT(LEFT(owner, 56) USING latin1))) FROM dlock_locks WHERE method = 3 AND name = :key AND kind = 1 AND id = (SELECT MIN(id) FROM dlock_locks WHERE method = 3 AND name = :key AND kind = 1 AND IS_USED_LOCK(CONCAT('dlock.g.', CONVERT(LEFT(owner, 56) USING latin1))) IS NOT NULL)
 
 -- release, mysql-version
-DELETE FROM dlock_locks WHERE id = 9 AND method = 3 AND name = :key AND kind = 0 AND (expires_at > UTC_TIMESTAMP(6) OR IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) = CONNECTION_ID());
-SELECT kind, why, IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) = CONNECTION_ID() FROM dlock_locks WHERE id = 9 AND method = 3 AND name = :key;
+DELETE FROM dlock_locks WHERE id = 9 AND method = 3 AND name = :key AND owner = :owner AND kind = 0 AND (expires_at > UTC_TIMESTAMP(6) OR IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) = CONNECTION_ID());
+SELECT kind, why, IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) = CONNECTION_ID() FROM dlock_locks WHERE id = 9 AND method = 3 AND name = :key AND owner = :owner;
 DO RELEASE_LOCK(:holder_mark), RELEASE_LOCK(:session_mark);
 SELECT IS_USED_LOCK(CONCAT('dlock.g.', CONVERT(LEFT(owner, 56) USING latin1))) FROM dlock_locks WHERE method = 3 AND name = :key AND kind = 1 AND id = (SELECT MIN(id) FROM dlock_locks WHERE method = 3 AND name = :key AND kind = 1 AND IS_USED_LOCK(CONCAT('dlock.g.', CONVERT(LEFT(owner, 56) USING latin1))) IS NOT NULL)
 
@@ -201,12 +201,12 @@ COMMIT;
 DO 0
 
 -- renew, mysql-row
-UPDATE dlock_locks SET expires_at = UTC_TIMESTAMP(6) + INTERVAL 30000000 MICROSECOND, beats = beats + 1 WHERE id = 9 AND method = 2 AND name = :key AND kind = 0;
-SELECT kind, why, IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) = CONNECTION_ID() FROM dlock_locks WHERE id = 9 AND method = 2 AND name = :key
+UPDATE dlock_locks SET expires_at = UTC_TIMESTAMP(6) + INTERVAL 30000000 MICROSECOND, beats = beats + 1 WHERE id = 9 AND method = 2 AND name = :key AND owner = :owner AND kind = 0;
+SELECT kind, why, IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) = CONNECTION_ID() FROM dlock_locks WHERE id = 9 AND method = 2 AND name = :key AND owner = :owner
 
 -- release, mysql-row
-DELETE FROM dlock_locks WHERE id = 9 AND method = 2 AND name = :key AND kind = 0;
-SELECT kind, why, IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) = CONNECTION_ID() FROM dlock_locks WHERE id = 9 AND method = 2 AND name = :key;
+DELETE FROM dlock_locks WHERE id = 9 AND method = 2 AND name = :key AND owner = :owner AND kind = 0 AND IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) = CONNECTION_ID();
+SELECT kind, why, IS_USED_LOCK(CONCAT('dlock.h.', CONVERT(LEFT(owner, 56) USING latin1))) = CONNECTION_ID() FROM dlock_locks WHERE id = 9 AND method = 2 AND name = :key AND owner = :owner;
 COMMIT;
 DO RELEASE_LOCK(:holder_mark), RELEASE_LOCK(:session_mark);
 SELECT IS_USED_LOCK(CONCAT('dlock.g.', CONVERT(LEFT(owner, 56) USING latin1))) FROM dlock_locks WHERE method = 2 AND name = :key AND kind = 1 AND id = (SELECT MIN(id) FROM dlock_locks WHERE method = 2 AND name = :key AND kind = 1 AND IS_USED_LOCK(CONCAT('dlock.g.', CONVERT(LEFT(owner, 56) USING latin1))) IS NOT NULL)
@@ -267,6 +267,6 @@ SET @dlock_marked = TRUE AND TRUE;
 INSERT INTO dlock_locks (method, name, kind, sole, slot, owner, mode, slots, fence, beats, since, expires_at, record) SELECT 1, :key, 1, NULL, 0, :owner, 0, 1, 0, 0, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL 10000000 MICROSECOND, :record FROM DUAL WHERE @dlock_marked
 
 -- renew, on a cluster
-UPDATE dlock_locks SET expires_at = UTC_TIMESTAMP(6) + INTERVAL 30000000 MICROSECOND, beats = beats + 1 WHERE id = 9 AND method = 1 AND name = :key AND kind = 0 AND (expires_at > UTC_TIMESTAMP(6) OR TRUE);
-SELECT kind, why, TRUE FROM dlock_locks WHERE id = 9 AND method = 1 AND name = :key
+UPDATE dlock_locks SET expires_at = UTC_TIMESTAMP(6) + INTERVAL 30000000 MICROSECOND, beats = beats + 1 WHERE id = 9 AND method = 1 AND name = :key AND owner = :owner AND kind = 0 AND (expires_at > UTC_TIMESTAMP(6) OR TRUE);
+SELECT kind, why, TRUE FROM dlock_locks WHERE id = 9 AND method = 1 AND name = :key AND owner = :owner
 

@@ -64,9 +64,9 @@ std::string texts() {
     }
     const Request request = request_in(Mode::exclusive);
     const std::string which = std::string(", ") + name;
-    put(out, "renew" + which, say.renew(9, Millis{30'000}), request);
+    put(out, "renew" + which, say.renew(9, "me", Millis{30'000}), request);
     if (method != Method::row) {
-      put(out, "change" + which, say.change(9, Millis{30'000}, ":new_record"), request);
+      put(out, "change" + which, say.change(9, "me", Millis{30'000}, ":new_record"), request);
     }
     put(out, "release" + which, say.release(9, "me"), request);
     put(out, "break_grant" + which, say.break_grant("me", "why"), request);
@@ -82,7 +82,7 @@ std::string texts() {
   const Statements there(Method::table, "dlock_", "job", Marks::of_cluster(":is_over"));
   put(out, "attempt, on a cluster", there.attempt(request, 7), request);
   put(out, "join, on a cluster", there.join(request), request);
-  put(out, "renew, on a cluster", there.renew(9, Millis{30'000}), request);
+  put(out, "renew, on a cluster", there.renew(9, "me", Millis{30'000}), request);
   return out;
 }
 

@@ -184,6 +184,11 @@ Error MysqlLease::lost(const Answer& found) {
     }
     return lose(taken_away(place_->shown, request_.key, row.at(1).value_or("")));
   }
+  // A proxy, or a library, that connected again in silence.
+  if (method_ == Method::row) {
+    return lose({Errc::lost, here() + "the session that had the row lock of " + key +
+                                 " has been replaced by another; is there a proxy in between?"});
+  }
   return lose({Errc::lost, here() + "the lease of " + key + " expired before it was renewed"});
 }
 
@@ -199,7 +204,8 @@ std::optional<MysqlLease::Found> MysqlLease::find_out(Deadline deadline, Cancel 
       statements_.marks().wait_for(session_mark(request_.owner.id), remaining(until));
   const std::string mark =
       completing_ ? statements_.is_done_by(*completing_, request_.owner.id) : "SELECT 0";
-  Reply reply = (*other)->ask(ended + mark + "; " + statements_.confirm(row_), until, cancel);
+  Reply reply = (*other)->ask(ended + mark + "; " + statements_.confirm(row_, request_.owner.id),
+                              until, cancel);
   if (!reply.ok() || number_in(reply.answers.at(0)) != 1) return std::nullopt;
   connection_ = std::move(*other);
   listens_to_ = -1;
@@ -233,9 +239,9 @@ Result<void> MysqlLease::prove(Deadline deadline, Cancel cancel) {
   for (unsigned tries = 1;; ++tries) {
     if (auto ok = connect(deadline, cancel); !ok) return ok;
     // In this order: an old lease that has expired is not to become ours again by a new mark.
-    std::string text = is_resumed_
-                           ? statements_.change(row_, request_.ttl, format_lock_record(request_))
-                           : statements_.renew(row_, request_.ttl);
+    std::string text = is_resumed_ ? statements_.change(row_, request_.owner.id, request_.ttl,
+                                                        format_lock_record(request_))
+                                   : statements_.renew(row_, request_.owner.id, request_.ttl);
     if (!has_mark_ && !is_resumed_) {
       // The session that was ended may have the two marks for a moment more.  The answer must be in
       // time even if each is waited for in vain, and MySQL makes a second of half a second.
@@ -269,7 +275,7 @@ Result<void> MysqlLease::prove(Deadline deadline, Cancel cancel) {
 Result<void> MysqlLease::prove_row(Deadline deadline, Cancel cancel) {
   if (!connection_->under_way()) {
     asked_ = Clock::now();
-    connection_->send(statements_.confirm(row_));
+    connection_->send(statements_.confirm(row_, request_.owner.id));
   }
   const Reply reply = connection_->receive(deadline, cancel);
   if (is_passing(reply.code)) return prove_row(deadline, cancel);
@@ -281,12 +287,9 @@ Result<void> MysqlLease::prove_row(Deadline deadline, Cancel cancel) {
     return not_told(*reply.error);
   }
   const Answer& found = reply.answers.back();
-  if (found.rows.empty() || !is_kind(found.rows.front(), Kind::holder)) return lost(found);
-  // A proxy, or a library, that connected again in silence.
-  if (found.rows.front()[2] != "1") {
-    return lose({Errc::lost, here() + "the session that had the row lock of " +
-                                 util::in_quotes(request_.key) +
-                                 " has been replaced by another; is there a proxy in between?"});
+  if (found.rows.empty() || !is_kind(found.rows.front(), Kind::holder) ||
+      found.rows.front()[2] != "1") {
+    return lost(found);
   }
   valid_until_ = trusted_until(asked_, request_.ttl);
   return {};
@@ -303,7 +306,7 @@ Result<void> MysqlLease::end_command(Deadline until, Deadline deadline, Cancel c
   Request rest = request_;
   if (expires) rest.ttl = left;
   const std::string text =
-      statements_.end_command(row_, left, format_lock_record(rest, life_.mark));
+      statements_.end_command(row_, request_.owner.id, left, format_lock_record(rest, life_.mark));
   std::unique_ptr<Connection> other;
   if (!expires) {
     auto opened = Connection::open(place_, deadline, cancel);
@@ -390,7 +393,10 @@ Result<void> MysqlLease::give_up_row(const Completion* completion, Deadline dead
     connection_->send(text_to_leave(completion));
   }
   const Reply reply = connection_->receive(deadline, cancel);
-  if (reply.ok()) return completing_ ? done(reply) : released(reply, again);
+  if (reply.ok()) {
+    auto left = completing_ ? done(reply) : released(reply, again);
+    return left ? left : remove_record(deadline, cancel);
+  }
   if (connection_->under_way()) return not_told(*reply.error);
   if (completing_) {
     undo();

@@ -98,10 +98,10 @@ std::string Statements::complete(std::uint64_t id, const Owner& owner, std::uint
   return std::string(method_ == Method::row ? "SAVEPOINT dlock_complete" : "START TRANSACTION") +
          "; SELECT owner FROM " + tables_.done + " WHERE " + is_done(completion.period) +
          " FOR UPDATE; SET @dlock_ours = NULL; SELECT id INTO @dlock_ours FROM " + tables_.locks +
-         " WHERE " + is_our_holder(id) + " FOR UPDATE; DELETE FROM " + tables_.locks +
+         " WHERE " + is_our_holder(id, owner.id) + " FOR UPDATE; DELETE FROM " + tables_.locks +
          " WHERE id = @dlock_ours; " +
          remember(owner, fence, completion, "@dlock_ours IS NOT NULL") +
-         is_done_by(completion.period, owner.id) + "; " + confirm(id) + "; COMMIT; " +
+         is_done_by(completion.period, owner.id) + "; " + confirm(id, owner.id) + "; COMMIT; " +
          release_marks(owner.id);
 }
 

@@ -79,9 +79,12 @@ std::string Statements::lives() const {
          " IS NOT NULL)";
 }
 
-// What the session that says this may still call its own.
+// What the session that says this may still call its own.  With mysql-row, no other session has the
+// row lock.
 std::string Statements::is_ours() const {
-  return "(expires_at > " + std::string(kNow) + " OR " + marks_.is_own(kHolderMark) + ")";
+  const std::string has_mark = marks_.is_own(kHolderMark);
+  return method_ == Method::row ? has_mark
+                                : "(expires_at > " + std::string(kNow) + " OR " + has_mark + ")";
 }
 
 // Of a session that may come to hold the lock.
@@ -349,37 +352,51 @@ std::string Statements::resume(std::uint64_t id, std::string_view owner, Millis 
          ", 0)";
 }
 
-// The count of the beats always changes: a row that is set to what it was is not "affected".
-std::string Statements::change_holder(std::uint64_t id, const std::string& changes) const {
+// The count of the beats always changes: a row that is set to what it was is not "affected".  With
+// mysql-row, the session that says this does not have the row lock.
+std::string Statements::change_holder(std::uint64_t id, std::string_view owner,
+                                      const std::string& changes) const {
   return "UPDATE " + tables_.locks + " SET " + changes + ", beats = beats + 1 WHERE " +
-         is_our_holder(id) + "; " + confirm(id);
+         (method_ == Method::row ? is_holder(id, owner) : is_our_holder(id, owner)) + "; " +
+         confirm(id, owner);
 }
 
-std::string Statements::renew(std::uint64_t id, Millis ttl) const {
-  return change_holder(id, "expires_at = " + from_now(ttl));
+std::string Statements::renew(std::uint64_t id, std::string_view owner, Millis ttl) const {
+  return change_holder(id, owner, "expires_at = " + from_now(ttl));
 }
 
 // The lease may now end earlier than the first waiter knows.
-std::string Statements::change(std::uint64_t id, Millis ttl, const std::string& record) const {
-  return change_holder(id, "record = " + literal(record) +
-                               (method_ == Method::row ? "" : ", expires_at = " + from_now(ttl))) +
+std::string Statements::change(std::uint64_t id, std::string_view owner, Millis ttl,
+                               const std::string& record) const {
+  return change_holder(id, owner,
+                       "record = " + literal(record) +
+                           (method_ == Method::row ? "" : ", expires_at = " + from_now(ttl))) +
          "; " + first_wakeup();
 }
 
 // On a cluster others add kMostSkew before the lease is over for them, for renewals that may come.
-std::string Statements::end_command(std::uint64_t id, Millis left,
+std::string Statements::end_command(std::uint64_t id, std::string_view owner, Millis left,
                                     const std::string& record) const {
-  return change(id, marks_.on_cluster() ? left - Pulse::kMostSkew : left, record);
+  return change(id, owner, marks_.on_cluster() ? left - Pulse::kMostSkew : left, record);
 }
 
-std::string Statements::confirm(std::uint64_t id) const {
-  return "SELECT kind, why, " + marks_.is_own(kHolderMark) + " FROM " + tables_.locks +
-         " WHERE id = " + std::to_string(id) + " AND " + of_key();
+std::string Statements::confirm(std::uint64_t id, std::string_view owner) const {
+  return "SELECT kind, why, " + marks_.is_own(kHolderMark) + " FROM " + tables_.locks + " WHERE " +
+         is_row(id, owner);
 }
 
-std::string Statements::is_our_holder(std::uint64_t id) const {
-  return "id = " + std::to_string(id) + " AND " + of_key() + " AND " + kind_is(Kind::holder) +
-         (method_ == Method::row ? "" : " AND " + is_ours());
+// A server that has lost its last commits, as a replica that takes over or a backup that is
+// restored, gives the numbers of the lost rows again, to the rows of other owners.
+std::string Statements::is_row(std::uint64_t id, std::string_view owner) const {
+  return "id = " + std::to_string(id) + " AND " + of_key() + " AND owner = " + literal(owner);
+}
+
+std::string Statements::is_holder(std::uint64_t id, std::string_view owner) const {
+  return is_row(id, owner) + " AND " + kind_is(Kind::holder);
+}
+
+std::string Statements::is_our_holder(std::uint64_t id, std::string_view owner) const {
+  return is_holder(id, owner) + " AND " + is_ours();
 }
 
 std::string Statements::release_marks(std::string_view owner) const {
@@ -388,8 +405,9 @@ std::string Statements::release_marks(std::string_view owner) const {
 }
 
 std::string Statements::release(std::uint64_t id, std::string_view owner) const {
-  return "DELETE FROM " + tables_.locks + " WHERE " + is_our_holder(id) + "; " + confirm(id) +
-         "; " + (method_ == Method::row ? "COMMIT; " : "") + release_marks(owner);
+  return "DELETE FROM " + tables_.locks + " WHERE " + is_our_holder(id, owner) + "; " +
+         confirm(id, owner) + "; " + (method_ == Method::row ? "COMMIT; " : "") +
+         release_marks(owner);
 }
 
 // The connection of the first who has one.

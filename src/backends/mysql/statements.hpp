@@ -79,14 +79,16 @@ class Statements {
   std::string resume(std::uint64_t id, std::string_view owner, Millis ttl, Millis wait) const;
   /// The first answer has affected == 1 if the lease is extended; the second, what there is of
   /// the row: kind, why.
-  std::string renew(std::uint64_t id, Millis ttl) const;
+  std::string renew(std::uint64_t id, std::string_view owner, Millis ttl) const;
   /// The same, and writes a new record.  The last answer: as that of release().
-  std::string change(std::uint64_t id, Millis ttl, const std::string& record) const;
+  std::string change(std::uint64_t id, std::string_view owner, Millis ttl,
+                     const std::string& record) const;
   /// As change(), for a command that has ended: the lease is shortened to `left`.
-  std::string end_command(std::uint64_t id, Millis left, const std::string& record) const;
+  std::string end_command(std::uint64_t id, std::string_view owner, Millis left,
+                          const std::string& record) const;
   /// mysql-row: the same, without extending anything; and whether this is the session that has the
   /// mark of the holder, and so the row lock.
-  std::string confirm(std::uint64_t id) const;
+  std::string confirm(std::uint64_t id, std::string_view owner) const;
   /// The first answer has affected == 1 if the lock was ours; the second, kind and why of what is
   /// there instead; the last, the session of the first waiter that has a wakeup_mark().
   std::string release(std::uint64_t id, std::string_view owner) const;
@@ -128,7 +130,9 @@ class Statements {
   std::string of_key() const;
   std::string lives() const;
   std::string is_ours() const;
-  std::string is_our_holder(std::uint64_t id) const;
+  std::string is_row(std::uint64_t id, std::string_view owner) const;
+  std::string is_holder(std::uint64_t id, std::string_view owner) const;
+  std::string is_our_holder(std::uint64_t id, std::string_view owner) const;
   std::string release_marks(std::string_view owner) const;
   std::string done_columns() const;
   std::string is_done(std::string_view period) const;
@@ -136,7 +140,8 @@ class Statements {
                        std::string_view condition) const;
   std::string have_both(std::string_view owner) const;
   std::string first_wakeup() const;
-  std::string change_holder(std::uint64_t id, const std::string& changes) const;
+  std::string change_holder(std::uint64_t id, std::string_view owner,
+                            const std::string& changes) const;
   std::string columns(bool records) const;
   std::string in_way(const Request& request, std::uint64_t own, bool expired_too) const;
   std::string grant(const Request& request, std::uint64_t own, const std::string& marks,
