@@ -35,7 +35,6 @@ namespace {
 
 constexpr Millis kReason{1'000};
 constexpr unsigned kMostTriesOfALease = 10;
-constexpr unsigned kInterrupted = 1317;
 
 // Of a row that confirm() gave.
 bool is_kind(const Row& row, Kind kind) {
@@ -416,15 +415,9 @@ Result<void> MysqlLease::give_up_row(const Completion* completion, Deadline dead
 
 // What a complete() that has failed has left, so that the lock can be given up after all.  Where
 // that fails, it is left to the server, which undoes it when the connection ends.
-// Whoever has interrupted a completion may do the same to this.
 void MysqlLease::undo() {
   if (connection_->broken()) return;
-  Reply reply;
-  for (int tries = 1; tries <= 2; ++tries) {
-    reply = connection_->ask(statements_.undo_complete(), soon(), Cancel());
-    if (reply.code != kInterrupted) break;
-  }
-  if (!reply.ok()) connection_->close();
+  if (!connection_->ask(statements_.undo_complete(), soon(), Cancel()).ok()) connection_->close();
 }
 
 // On a connection without the transaction: what that removes, the next holder does not see.
