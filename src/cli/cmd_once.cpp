@@ -2,6 +2,7 @@
 
 #include <array>
 #include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,20 +25,17 @@ constexpr std::array kEvery{Every::hour, Every::day, Every::week};
 // Whoever has waited since a period that is over must find its mark, however long others took.
 constexpr Millis kLongestWait = std::chrono::weeks{1};
 
-struct Which {
-  std::optional<Completion> completion;  // --remember or --every
-};
-
-Which take_which(const Settings& settings) {
+// Of --remember or --every; none if there is neither.
+std::optional<Completion> take_completion(const Settings& settings) {
   if (const Setting* every = effective(settings, flag("every"))) {
     const Every unit = kEvery[to_choice(*every, flag("every"))];
-    return {Completion{period_of(unit, std::chrono::system_clock::now()),
-                       length_of(unit) + kLongestWait}};
+    return Completion{period_of(unit, std::chrono::system_clock::now()),
+                      length_of(unit) + kLongestWait};
   }
   if (const Setting* remember = effective(settings, flag("remember"))) {
-    return {Completion{"", to_duration(*remember, flag("remember"))}};
+    return Completion{"", to_duration(*remember, flag("remember"))};
   }
-  return {};
+  return std::nullopt;
 }
 
 std::string only_key(const std::vector<std::string>& keys) {
@@ -49,13 +47,12 @@ std::string only_key(const std::vector<std::string>& keys) {
 // Those that the command line means: with --every or --remember one, otherwise all of the key.  Not
 // by find_mark(), which may miss what too few servers of redlock remember: it is to be forgotten,
 // too.
-Result<std::vector<Mark>> find(Backend& backend, const std::string& key, const Which& which,
-                               Deadline deadline) {
+Result<std::vector<Mark>> find(Backend& backend, const std::string& key,
+                               const std::optional<Completion>& completion, Deadline deadline) {
   auto found = backend.list_marks(key, deadline);
   if (!found) return found;
   std::erase_if(*found, [&](const Mark& mark) {
-    return mark.name.key != key ||
-           (which.completion && mark.name.period != which.completion->period);
+    return mark.name.key != key || (completion && mark.name.period != completion->period);
   });
   return found;
 }
@@ -63,10 +60,10 @@ Result<std::vector<Mark>> find(Backend& backend, const std::string& key, const W
 int reset(const Invocation& invocation, std::span<const BackendEntry> backends) {
   const LockService service(invocation, backends);
   const std::string key = only_key(take_keys(service.settings(), *invocation.command));
-  const Which which = take_which(service.settings());
+  const auto completion = take_completion(service.settings());
   const auto backend = service.open();
   if (!backend) return report(backend.error());
-  const auto marks = find(*backend.value(), key, which, service.patience());
+  const auto marks = find(*backend.value(), key, completion, service.patience());
   if (!marks) return report(marks.error());
   bool forgot = false;
   for (const Mark& mark : marks.value()) {
@@ -76,9 +73,9 @@ int reset(const Invocation& invocation, std::span<const BackendEntry> backends) 
     if (gone.value()) util::log(util::Level::note, "forgot that " + done_in_words(mark));
   }
   if (forgot) return 0;
-  const bool of_period = which.completion && !which.completion->period.empty();
+  const bool of_period = completion && !completion->period.empty();
   return no("nothing to forget: " + util::in_quotes(key) + " is not remembered as done" +
-            (of_period ? " for " + which.completion->period : "") + " in " +
+            (of_period ? " for " + completion->period : "") + " in " +
             backend.value()->location_of(key) + "; dlock list --done shows what is");
 }
 
@@ -89,13 +86,13 @@ int cmd_once(const Invocation& invocation, std::span<const BackendEntry> backend
   Settings settings;
   RunPlan plan = plan_run(invocation, backends, settings);
   only_key(plan.spec.keys);
-  const Which which = take_which(settings);
-  if (!which.completion) {
+  const auto completion = take_completion(settings);
+  if (!completion) {
     refuse_usage(
         "add --remember DURATION, for a job that is done once, or --every 1h, 1d or 1w, for one "
         "that is done once in each hour, day or week");
   }
-  plan.spec.once = OnceSpec{.completion = *which.completion};
+  plan.spec.once = OnceSpec{.completion = *completion};
   if (const Setting* status = settings.find("done-exit-code")) {
     plan.spec.once->done_status = to_number(*status, flag("done-exit-code"));
   }

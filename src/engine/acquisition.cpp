@@ -221,38 +221,37 @@ Result<std::unique_ptr<HeldLock>> Acquisition::get(std::size_t key, Cancel cance
   return take(key, std::move(*lease), false);
 }
 
+// done() tells what there is, unless this fails.
+Result<void> Acquisition::look(Backend& backend, Deadline deadline) {
+  auto found = backend.find_mark({spec_.keys.front(), spec_.once->completion.period}, deadline);
+  if (!found) return found.error();
+  done_ = std::move(*found);
+  return {};
+}
+
 Result<void> Acquisition::look_if_done(Backend& backend, const Wait& wait) {
-  const MarkName name{spec_.keys.front(), spec_.once->completion.period};
-  Patience patience(wait, context_.target.connect_timeout, name.key);
+  Patience patience(wait, context_.target.connect_timeout, spec_.keys.front());
   for (;;) {
-    auto found = backend.find_mark(name, patience.call_until());
-    if (found) {
-      done_ = std::move(*found);
+    const auto looked = look(backend, patience.call_until());
+    if (looked) {
       patience.recovered();
       return {};
     }
-    if (const auto again = patience.pause(found.error()); !again) return again.error();
+    if (const auto again = patience.pause(looked.error()); !again) return again.error();
   }
 }
 
 // Who has the lock perhaps only looks whether it is done, as this one would.
 void Acquisition::look_again_if_busy(Backend& backend, const Error& error) {
-  if (error.code != Errc::busy) return;
-  const MarkName name{spec_.keys.front(), spec_.once->completion.period};
-  auto found = backend.find_mark(name, after(Clock::now(), kFarewell));
-  if (found) done_ = std::move(*found);
+  if (error.code == Errc::busy) (void)look(backend, after(Clock::now(), kFarewell));
 }
 
 Result<void> Acquisition::look_under_lock(const HeldLock& lock) {
   Backend& backend = *backends_.front();
   const Deadline deadline = std::min(after(Clock::now(), context_.target.connect_timeout),
                                      Margins{kill_after()}.term_at(lock.lease_end()));
-  const MarkName name{spec_.keys.front(), spec_.once->completion.period};
-  auto found = backend.find_mark(name, deadline);
-  if (!found) return found.error();
-  done_ = std::move(*found);
-  if (done_) return {};
-  return backend.prepare_marks(name.key, deadline);
+  const auto looked = look(backend, deadline);
+  return looked && !done_ ? backend.prepare_marks(spec_.keys.front(), deadline) : looked;
 }
 
 // One line when it begins, and one when it ends, however often it is tried.

@@ -40,6 +40,7 @@ class Acquisition {
   Request request_for(const std::string& key) const;
   std::optional<Error> adapt_to(std::size_t key, Millis ttl, bool borrowed);
   Result<void> get_all(HeldLocks& held, const Fd& stop);
+  Result<void> look(Backend& backend, Deadline deadline);
   Result<void> look_if_done(Backend& backend, const Wait& wait);
   Result<void> look_under_lock(const HeldLock& lock);
   void look_again_if_busy(Backend& backend, const Error& error);
