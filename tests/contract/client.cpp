@@ -34,6 +34,20 @@ std::unique_ptr<Lease> hold(Backend& backend, const Request& request) {
   return nullptr;
 }
 
+std::unique_ptr<Lease> begin(Backend& backend, const Request& wanted) {
+  auto lease = hold(backend, wanted);
+  if (!lease) return nullptr;
+  const auto ready = backend.prepare_marks(wanted.key, soon());
+  EXPECT_TRUE(ready) << ready.error().message;
+  return lease;
+}
+
+std::optional<Mark> find(Backend& backend, const std::string& key, const std::string& period) {
+  auto found = backend.find_mark({key, period}, soon());
+  EXPECT_TRUE(found) << found.error().message;
+  return found ? std::move(*found) : std::nullopt;
+}
+
 bool is_free_for(Backend& backend, const Request& request) {
   auto lease = try_once(backend, request);
   const Result<void> released = lease ? release(**lease) : Result<void>(lease.error());

@@ -4,6 +4,7 @@
 #include <functional>
 #include <future>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "core/backend.hpp"
@@ -42,6 +43,16 @@ Result<void> renew(Lease& lease);
 int listen_to(Lease& lease);
 Result<void> release(Lease& lease);
 LockInfo inspect(Backend& backend, const std::string& key);
+
+/// A lease under which a job may run that is remembered; null, and a test failure, if there is
+/// none.
+std::unique_ptr<Lease> begin(Backend& backend, const Request& wanted = request("job"));
+inline std::unique_ptr<Lease> begin(Backend& backend, const std::string& key) {
+  return begin(backend, request(key));
+}
+/// The mark, if there is one; a test failure if that cannot be told.
+std::optional<Mark> find(Backend& backend, const std::string& key = "job",
+                         const std::string& period = "");
 
 class CancelSource {
  public:

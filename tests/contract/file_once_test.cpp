@@ -59,13 +59,6 @@ class FileOnce : public testing::Test {
     std::ofstream(file) << text;
   }
 
-  static std::unique_ptr<Lease> begin(Backend& backend, const std::string& key = "job") {
-    auto lease = hold(backend, request(key));
-    if (!lease) return nullptr;
-    const auto ready = backend.prepare_marks(key, soon());
-    EXPECT_TRUE(ready) << ready.error().message;
-    return lease;
-  }
   static Result<void> complete(Lease& lease, const std::string& period = "",
                                Millis remember = kDay) {
     return lease.complete({period, remember}, soon(), Cancel());
@@ -87,12 +80,6 @@ class FileOnce : public testing::Test {
   static Result<std::optional<Mark>> look(Backend& backend, const std::string& key = "job",
                                           const std::string& period = "") {
     return backend.find_mark({key, period}, soon());
-  }
-  static std::optional<Mark> find(Backend& backend, const std::string& key = "job",
-                                  const std::string& period = "") {
-    auto found = look(backend, key, period);
-    EXPECT_TRUE(found) << found.error().message;
-    return found ? std::move(*found) : std::nullopt;
   }
   static Result<bool> forget(Backend& backend, const std::string& key = "job") {
     return backend.forget_mark({key, ""}, soon());

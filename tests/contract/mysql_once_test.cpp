@@ -22,21 +22,9 @@ namespace {
 struct MysqlOnceSteps {
   static constexpr Millis kDay{24 * 3'600'000};
 
-  static std::unique_ptr<Lease> begin(Backend& backend, const Request& wanted = request("job")) {
-    auto lease = hold(backend, wanted);
-    const auto ready = backend.prepare_marks(wanted.key, soon());
-    EXPECT_TRUE(ready) << ready.error().message;
-    return lease;
-  }
   static Result<void> complete(Lease& lease, Deadline deadline = soon(),
                                const std::string& period = "") {
     return lease.complete({period, kDay}, deadline, Cancel());
-  }
-  static std::optional<Mark> find(Backend& backend, const std::string& key = "job",
-                                  const std::string& period = "") {
-    auto found = backend.find_mark({key, period}, soon());
-    EXPECT_TRUE(found) << found.error().message;
-    return found ? std::move(*found) : std::nullopt;
   }
   static bool is_done_by(const Lease& lease, Backend& backend) {
     const auto mark = find(backend);

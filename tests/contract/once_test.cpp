@@ -31,11 +31,7 @@ class Once : public testing::TestWithParam<ServiceKind> {
 
   /// A lease under which a job may run that is remembered.
   static std::unique_ptr<Lease> begin(Backend& backend, const std::string& key = "job") {
-    auto lease = hold(backend, once(key));
-    if (!lease) return nullptr;
-    const auto ready = backend.prepare_marks(key, soon());
-    EXPECT_TRUE(ready) << ready.error().message;
-    return lease;
+    return test::begin(backend, once(key));
   }
   static Result<void> complete(Lease& lease, const std::string& period = "",
                                Millis remember = kDay) {
@@ -47,12 +43,6 @@ class Once : public testing::TestWithParam<ServiceKind> {
     ASSERT_TRUE(lease);
     const auto done = complete(*lease, period, remember);
     EXPECT_TRUE(done) << done.error().message;
-  }
-  static std::optional<Mark> find(Backend& backend, const std::string& key = "job",
-                                  const std::string& period = "") {
-    auto found = backend.find_mark({key, period}, soon());
-    EXPECT_TRUE(found) << found.error().message;
-    return found ? std::move(*found) : std::nullopt;
   }
   static std::vector<MarkName> names(Backend& backend, const std::string& prefix = "") {
     const auto found = backend.list_marks(prefix, soon());

@@ -45,11 +45,6 @@ class RedisOnce : public RedisTest {
     EXPECT_TRUE(a->forget_mark({"teach", ""}, soon()).value());
     server->command("FLUSHALL");
   }
-  std::optional<Mark> find(Backend& backend, const std::string& key = "job") const {
-    auto found = backend.find_mark({key, ""}, soon());
-    EXPECT_TRUE(found) << found.error().message;
-    return found ? std::move(*found) : std::nullopt;
-  }
   bool is_by(const std::string& id) const {
     const auto mark = find(*b);
     return mark && mark->owner.id == id;

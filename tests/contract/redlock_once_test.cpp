@@ -46,11 +46,6 @@ class RedlockOnce : public RedlockTest {
     EXPECT_TRUE(done) << done.error().message;
     let_finish(backend);
   }
-  static std::optional<Mark> find(Backend& backend) {
-    auto found = backend.find_mark({"job", ""}, soon());
-    EXPECT_TRUE(found) << found.error().message;
-    return found ? std::move(*found) : std::nullopt;
-  }
   /// Of a client of its own, which these servers do not answer.
   std::optional<Mark> find_without(Mask away) {
     strike(away, Death::stopped);

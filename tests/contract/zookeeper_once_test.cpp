@@ -20,13 +20,6 @@ class ZooKeeperOnce : public ZooKeeperTest {
   static constexpr const char* kClock = "/dlock/%done/%clock";
   static constexpr const char* kUser = "joe:secret";
 
-  static std::unique_ptr<Lease> begin(Backend& backend, const std::string& key = "job") {
-    auto lease = hold(backend, request(key));
-    if (!lease) return nullptr;
-    const auto ready = backend.prepare_marks(key, soon());
-    EXPECT_TRUE(ready) << ready.error().message;
-    return lease;
-  }
   static Result<void> complete(Lease& lease, Deadline deadline = soon(), Millis remember = kDay) {
     return lease.complete({"", remember}, deadline, Cancel());
   }
@@ -38,11 +31,6 @@ class ZooKeeperOnce : public ZooKeeperTest {
     const auto lease = begin(backend, key);
     ASSERT_TRUE(lease);
     must_complete(*lease, remember);
-  }
-  static std::optional<Mark> find(Backend& backend, const std::string& key = "job") {
-    auto found = backend.find_mark({key, ""}, soon());
-    EXPECT_TRUE(found) << found.error().message;
-    return found ? std::move(*found) : std::nullopt;
   }
   bool is_by(const Lease& lease) {
     const auto mark = find(*b);
