@@ -61,6 +61,22 @@ expect_status 0 "$bob" run -q -n -k job -- true
 finish a
 rm -r "$alices" "$bobs" /run/dlock
 
+# Another user cannot stop root's runs by what he makes where everybody may write.
+for name in /run/lock/dlock /tmp/dlock /tmp/dlock-0 /tmp/run "$xdg/dlock"; do
+  for kind in directory link file; do
+    case $kind in
+      directory) mkdir -m 700 "$name" ;;
+      link) ln -s "$tmp/home" "$name" ;;
+      file) touch "$name" ;;
+    esac
+    chown -h "${uid[eve]}" "$name"
+    expect_status 0 env XDG_RUNTIME_DIR="$xdg" "$root" run -n -k job -- true 2>err
+    assert_equal '' "$(<err)" "stderr with a $kind $name of eve"
+    [[ -f /run/dlock/job ]] || fail "with a $kind $name of eve root's locks are elsewhere"
+    rm -r "$name" /run/dlock
+  done
+done
+
 # refused USER DIRECTORY WHAT: every command is, in one line that names the directory; nothing is run or made.
 refused() {
   local user=$1 arguments got
@@ -99,6 +115,21 @@ for user in alice root; do
   refused $user "$directory" "a file in its place"
   rm "$directory"
   rmdir "$directory.real"
+done
+
+# Whoever may rename it, because /tmp or /run is not as it should be, could let two holders in.
+for user in alice root; do
+  directory=$alices parent=/tmp
+  [[ $user == alice ]] || directory=/run/dlock parent=/run
+  was=$(stat -c %a $parent)
+  install -d -m 700 -o "${uid[$user]}" "$directory"
+  chmod 777 $parent
+  refused $user "$parent is writable by everybody and not sticky" "everybody in $parent"
+  chmod "$was" $parent
+  chown "${uid[eve]}" $parent
+  refused $user "$parent belongs to user ${uid[eve]}" "eve's $parent"
+  chown 0 $parent
+  rmdir "$directory"
 done
 
 # Where it cannot be made, that is an error, and no other place is used.

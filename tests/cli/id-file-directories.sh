@@ -56,13 +56,13 @@ export DLOCK_BACKEND=file://$tmp/group
 expect_status 77 "$eve" id --name order 2>err
 
 # A full disk.  A process takes a number, or has an error.
-mkdir -m 700 full
-mount -t tmpfs -o mode=700,size=64k none full
-at_exit() { umount -l "$tmp/work/full"; }
-export DLOCK_BACKEND=file://$PWD/full
+mkdir -m 700 "$tmp/full"
+mount -t tmpfs -o mode=700,size=64k none "$tmp/full"
+at_exit() { umount -l "$tmp/full"; }
+export DLOCK_BACKEND=file://$tmp/full
 id() { "$root" id --name order; }
 id >numbers
-dd if=/dev/zero of=full/filler bs=4k 2>dd.err && fail "the disk is not full"
+dd if=/dev/zero of="$tmp/full/filler" bs=4k 2>dd.err && fail "the disk is not full"
 for ((i = 0; i < 5; ++i)); do
   got=0
   id >>numbers 2>err || got=$?
@@ -70,7 +70,7 @@ for ((i = 0; i < 5; ++i)); do
 done
 ((got == 69)) || fail "a full disk was no error"
 assert_contains "$(<err)" 'No space left on device'
-rm full/filler
+rm "$tmp/full/filler"
 for ((i = 0; i < 5; ++i)); do id >>numbers; done
 assert_equal '' "$(uniq -d numbers)" "numbers that were given twice ($(xargs <numbers))"
 sort -nc numbers || fail "they do not grow: $(xargs <numbers)"

@@ -71,6 +71,30 @@ if as_nobody; then
   runs "$tmp/shared"
 fi
 
+# What the path leads through; file-ancestors.sh has those of other users.
+mkdir -m 0700 on-the-way on-the-way/locks on-the-way/shared
+chmod 0770 on-the-way/shared
+chmod 0777 on-the-way
+refuses 77 "$tmp/on-the-way is writable by everybody and not sticky (mode 0777): chmod" "$tmp/on-the-way/locks"
+refuses 77 "$tmp/on-the-way is writable by everybody" "$tmp/on-the-way/shared"
+ln -s on-the-way/.. through-it
+refuses 77 "$tmp/on-the-way is writable by everybody" "$tmp/through-it/real"
+refuses 77 "$tmp/on-the-way is writable by everybody" "$tmp/on-the-way/../real"
+chmod 1777 on-the-way
+runs "$tmp/on-the-way/locks"
+runs "$tmp/on-the-way/shared"
+runs "$tmp/through-it/real"
+runs "$tmp/on-the-way/../real"
+runs "$tmp//./real"
+ln -s "$tmp" absolute
+runs "$tmp/absolute/real"
+ln -s round round
+refuses 77 'Too many levels of symbolic links' "$tmp/round/real"
+ln -s nowhere/real to-nowhere
+refuses 69 'does not exist' "$tmp/to-nowhere/real"
+refuses 77 'is not a directory' "$tmp/file/real"
+refuses 77 '/proc/self is a symbolic link in /proc: use the path it leads to' /proc/self/cwd/real
+
 # Lock files that are none.  dlock neither hangs on them, nor follows them, nor removes them.
 mkdir -m 0700 files
 echo precious >target

@@ -111,14 +111,22 @@ const char* network_of(int fd) {
 }
 
 Result<std::shared_ptr<LockDir>> LockDir::open_checked(const std::string& path, Trust trust) {
+  std::vector<Ancestor> ancestors;
+  Fd fd = open_noting_ancestors(path, ancestors);
+  if (!fd) return open_error(path, errno);
+  return checked(std::move(fd), path, trust, ancestors);
+}
+
+Result<std::shared_ptr<LockDir>> LockDir::checked(Fd fd, const std::string& path, Trust trust,
+                                                  const std::vector<Ancestor>& ancestors) {
   auto dir = std::make_shared<LockDir>();
   dir->path_ = path;
-  dir->fd_.reset(::open(path.c_str(), kOpenFlags));
-  if (!dir->fd_) return open_error(path, errno);
+  dir->fd_ = std::move(fd);
   struct stat st {};
   if (::fstat(dir->fd(), &st) != 0) return errno_error(path, "lock directory", errno);
   auto sharing = check_owner(path, st, trust);
   if (!sharing) return sharing.error();
+  if (auto ok = check_ancestors(path, st, ancestors); !ok) return ok.error();
   dir->sharing_ = *sharing;
   dir->device_ = st.st_dev;
   dir->inode_ = st.st_ino;
@@ -141,9 +149,18 @@ Result<std::shared_ptr<const LockDir>> LockDir::open(const std::string& given) {
   return std::shared_ptr<const LockDir>(std::move(*dir));
 }
 
-Result<std::shared_ptr<const LockDir>> LockDir::open_for_records(const std::string& path,
-                                                                 Trust trust) {
-  auto dir = open_checked(path, trust);
+Result<std::shared_ptr<const LockDir>> LockDir::open_for_records(const std::string& path) {
+  auto dir = open_checked(path, Trust::only_ours);
+  if (!dir) return dir.error();
+  return std::shared_ptr<const LockDir>(std::move(*dir));
+}
+
+Result<std::shared_ptr<const LockDir>> LockDir::folder_for_records(const std::string& name,
+                                                                   Trust trust) const {
+  const std::string shown = path_ + '/' + name;
+  Fd folder(::openat(fd(), name.c_str(), kOpenFlags));
+  if (!folder) return open_error(shown, errno);
+  auto dir = checked(std::move(folder), shown, trust, {});
   if (!dir) return dir.error();
   return std::shared_ptr<const LockDir>(std::move(*dir));
 }

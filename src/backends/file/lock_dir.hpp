@@ -7,7 +7,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "backends/file/ancestors.hpp"
 #include "core/result.hpp"
 #include "util/fd.hpp"
 
@@ -31,15 +33,19 @@ enum class Trust { only_ours, named };
 class LockDir {
  public:
   /// Opens `path`, or with an empty one the default directory, which it creates when missing.
-  /// Errc::denied for one in which people whom nobody has asked in could let two holders in.
+  /// Errc::denied for one in which people whom nobody has asked in could let two holders in, also
+  /// by putting another directory in its place.
   static Result<std::shared_ptr<const LockDir>> open(const std::string& path);
 
-  /// Opens `path` for what is no lock: it need not be writable, and nothing is said of locks on
-  /// network file systems.
-  static Result<std::shared_ptr<const LockDir>> open_for_records(const std::string& path,
-                                                                 Trust trust);
+  /// Opens `path`, a directory of ours, for what is no lock: it need not be writable, and nothing
+  /// is said of locks on network file systems.
+  static Result<std::shared_ptr<const LockDir>> open_for_records(const std::string& path);
 
-  /// What open() asks for and open_for_records() does not.
+  /// The same of the folder `name` in this directory.
+  Result<std::shared_ptr<const LockDir>> folder_for_records(const std::string& name,
+                                                            Trust trust) const;
+
+  /// What open() asks for and the two above do not.
   Result<void> check_for_locks() const;
 
   /// What the same path leads to by now.
@@ -58,6 +64,8 @@ class LockDir {
 
  private:
   static Result<std::shared_ptr<LockDir>> open_checked(const std::string& path, Trust trust);
+  static Result<std::shared_ptr<LockDir>> checked(Fd fd, const std::string& path, Trust trust,
+                                                  const std::vector<Ancestor>& ancestors);
 
   Fd fd_;
   std::string path_;

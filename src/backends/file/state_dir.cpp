@@ -74,7 +74,7 @@ Opened open_default(Missing missing) {
   const auto path = path_of(where.value(), missing);
   if (!path) return path.error();
   if (missing == Missing::leave && is_missing(path.value())) return Opened(nullptr);
-  return LockDir::open_for_records(path.value(), Trust::only_ours);
+  return LockDir::open_for_records(path.value());
 }
 
 // As above.
@@ -92,7 +92,7 @@ Opened open_state(const LockDir& locks, const std::string& name, Missing missing
   } else if (!create(parent.fd(), name, Kind::folder, parent.sharing()).done && errno != EEXIST) {
     return errno_error(path, "cannot create directory", errno);
   }
-  return LockDir::open_for_records(path, own ? Trust::only_ours : Trust::named);
+  return parent.folder_for_records(name, own ? Trust::only_ours : Trust::named);
 }
 
 void warn(const LockDir& dir, std::string_view kind, std::string_view consequence) {

@@ -1,0 +1,156 @@
+// Whoever can rename an ancestor of a lock directory can let two holders in: he moves the directory
+// away while a job holds a lock in it, and makes a new one, in which the next job gets the lock.
+//
+// Who can do that?  The owner of an ancestor, and those who may write to it.  If it is sticky, as
+// /tmp is, of the writers only the owner of the entry; the entry is the next ancestor or the lock
+// directory itself, and their owners are checked, too.  The owner of a link in a sticky directory
+// can point it elsewhere.
+//
+// Each ancestor is opened by its name in the one before, and no link is followed by the kernel. So
+// what is checked is what the path led through, up to the descriptor that is used afterwards.
+#include "backends/file/ancestors.hpp"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/magic.h>
+#include <pwd.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <cstdio>
+#include <string_view>
+
+#include "util/text.hpp"
+
+namespace dlock::file {
+namespace {
+
+constexpr int kMostLinks = 40;  // as many as the kernel follows
+
+// A group that useradd(8) made for this user alone.  Where the umask is 002 it may write to all
+// that he creates, as to ~/.local.
+bool is_private_group(gid_t group, uid_t owner) {
+  std::array<char, 16'384> user_buffer;
+  std::array<char, 16'384> group_buffer;
+  passwd user{};
+  passwd* found = nullptr;
+  ::getpwuid_r(owner, &user, user_buffer.data(), user_buffer.size(), &found);
+  if (found == nullptr || user.pw_gid != group) return false;
+  struct group entry {};
+  struct group* entry_found = nullptr;
+  ::getgrgid_r(group, &entry, group_buffer.data(), group_buffer.size(), &entry_found);
+  const std::string_view name = user.pw_name;
+  if (entry_found == nullptr || name != entry.gr_name) return false;
+  for (char** member = entry.gr_mem; *member != nullptr; ++member) {
+    if (name != *member) return false;
+  }
+  return true;
+}
+
+// A directory, or else a link itself.  Without O_DIRECTORY it would not be mounted where autofs
+// mounts it on demand, as homes are.
+Fd open_ancestor(int at, const std::string& name, struct stat& st) {
+  constexpr int kLook = O_PATH | O_NOFOLLOW | O_CLOEXEC;
+  Fd fd(::openat(at, name.c_str(), kLook | O_DIRECTORY));
+  if (!fd && errno == ENOTDIR) fd.reset(::openat(at, name.c_str(), kLook));
+  if (!fd || ::fstat(fd.get(), &st) != 0) return {};
+  return fd;
+}
+
+std::string mode_of(const struct stat& st) {
+  std::array<char, 16> out{};
+  std::snprintf(out.data(), out.size(), "(mode %04o)", static_cast<unsigned>(st.st_mode & 07777));
+  return out.data();
+}
+
+}  // namespace
+
+Fd open_noting_ancestors(const std::string& path, std::vector<Ancestor>& ancestors) {
+  std::string rest = path;
+  std::string shown;  // of `at`; empty for "/"
+  Fd at;
+  int links = 0;
+  for (;;) {
+    if (rest.starts_with('/')) {
+      shown.clear();
+      Ancestor root{.path = "/"};
+      at = open_ancestor(AT_FDCWD, "/", root.st);
+      if (!at) return {};
+      ancestors.push_back(std::move(root));
+    }
+    rest.erase(0, rest.find_first_not_of('/'));
+    const auto slash = rest.find('/');
+    const std::string name = rest.substr(0, slash);
+    if (slash == std::string::npos) {
+      return Fd(::openat(at.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    }
+    rest.erase(0, slash);
+    Ancestor ancestor{.path = shown + '/' + name};
+    Fd next = open_ancestor(at.get(), name, ancestor.st);
+    if (!next) return {};
+    if (S_ISLNK(ancestor.st.st_mode)) {
+      struct statfs fs {};
+      ancestor.in_proc = ::fstatfs(next.get(), &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC;
+      std::array<char, PATH_MAX> target;
+      const ssize_t length = ::readlinkat(next.get(), "", target.data(), target.size());
+      if (length < 0) return {};
+      if (++links > kMostLinks) {
+        errno = ELOOP;
+        return {};
+      }
+      rest.insert(0, target.data(), static_cast<std::size_t>(length));
+      ancestors.push_back(std::move(ancestor));
+      continue;
+    }
+    rest.erase(0, rest.find_first_not_of('/'));
+    shown = ancestor.path;
+    ancestors.push_back(std::move(ancestor));
+    at = std::move(next);
+  }
+}
+
+Result<void> check_ancestors(const std::string& path, const struct stat& dir,
+                             const std::vector<Ancestor>& ancestors) {
+  const bool shared = (dir.st_mode & (S_IWGRP | S_IWOTH)) != 0;
+  // The owner of "/" is root, who can have another number in a user namespace.
+  const auto trusted = [&](uid_t user) {
+    return user == 0 || user == geteuid() || user == ancestors.front().st.st_uid ||
+           (shared && user == dir.st_uid);
+  };
+  // Those who may delete any lock file there anyway.
+  const auto asked_in = [&](gid_t group) {
+    return (dir.st_mode & S_IWGRP) != 0 && (dir.st_mode & S_ISVTX) == 0 && group == dir.st_gid;
+  };
+  for (const Ancestor& ancestor : ancestors) {
+    const struct stat& st = ancestor.st;
+    const std::string shown = util::printable(ancestor.path);
+    const auto unsafe = [&](const std::string& why) {
+      return Error{Errc::denied, "lock directory " + util::printable(path) +
+                                     " could be replaced by others: " + shown + ' ' + why +
+                                     ", or use another directory"};
+    };
+    const bool link = S_ISLNK(st.st_mode);
+    if (!trusted(st.st_uid)) {
+      return unsafe((link ? "is a symbolic link of user " : "belongs to user ") +
+                    std::to_string(st.st_uid) + ": " +
+                    (link ? "use the path it leads to" : "chown it"));
+    }
+    if (ancestor.in_proc) return unsafe("is a symbolic link in /proc: use the path it leads to");
+    if (link || (st.st_mode & S_ISVTX) != 0) continue;
+    if ((st.st_mode & S_IWOTH) != 0) {
+      return unsafe("is writable by everybody and not sticky " + mode_of(st) +
+                    ": chmod o-w or chmod +t it");
+    }
+    if ((st.st_mode & S_IWGRP) != 0 && !asked_in(st.st_gid) &&
+        !is_private_group(st.st_gid, st.st_uid)) {
+      return unsafe("is writable by group " + std::to_string(st.st_gid) + ' ' + mode_of(st) +
+                    ": chmod g-w or chmod +t it");
+    }
+  }
+  return {};
+}
+
+}  // namespace dlock::file

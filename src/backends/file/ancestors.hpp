@@ -1,0 +1,30 @@
+// The way to a directory: who could put another one in its place.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <string>
+#include <vector>
+
+#include "core/result.hpp"
+#include "util/fd.hpp"
+
+namespace dlock::file {
+
+/// A directory, or a symbolic link, that a path leads through.
+struct Ancestor {
+  std::string path;
+  struct stat st {};
+  bool in_proc = false;  // a link that need not lead where its text says
+};
+
+/// Opens the directory `path`, which is absolute, and notes what the path leads through, from "/"
+/// on.  The last part of the path may not be a link.  No descriptor, with errno set, on failure.
+Fd open_noting_ancestors(const std::string& path, std::vector<Ancestor>& ancestors);
+
+/// Errc::denied, saying which ancestor it is and what to do, if somebody else could put another
+/// directory in the place of the lock directory `path`, of status `dir`.
+Result<void> check_ancestors(const std::string& path, const struct stat& dir,
+                             const std::vector<Ancestor>& ancestors);
+
+}  // namespace dlock::file
