@@ -311,6 +311,14 @@ what went wrong, or by whom the job was done, in words.
 .PP
 What is not known is null.
 The file appears under its name only when it is complete.
+In a sticky directory, as
+.I /tmp
+is, an empty file has the name until then, so that no other user can take it.
+.PP
+A pipe, a terminal, /dev/null and a descriptor (/dev/stdout, /dev/fd/3) are not replaced, but written
+to.
+Pipes, terminals and symbolic links must belong to you or to root.
+If another user made them, or the file is another device, dlock refuses to start.
 )";
 
 inline constexpr std::string_view kSignals = R"(.SH SIGNALS AND TERMINAL

@@ -1,12 +1,17 @@
 #include "engine/status_file.hpp"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
 
 #include "util/fd.hpp"
 #include "util/log.hpp"
@@ -18,28 +23,98 @@ namespace {
 
 using nlohmann::json;
 
-// A pipe or a terminal: to be written to, not to be replaced.
-bool is_special(const std::string& path) {
-  struct stat info {};
-  return stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
+Error refused(const std::string& path, const std::string& why) {
+  return {Errc::invalid, "status file " + path + ": " + why};
 }
 
-// The descriptor that /dev/stdout, /dev/fd/3 or a link to one of them stands for, whatever is
-// behind it: to open a redirected one anew would write over what the command wrote.
-std::optional<int> descriptor_named_by(std::string path) {
-  for (int links = 0; links < 8; ++links) {
-    for (const std::string_view folder : {"/dev/fd/", "/proc/self/fd/"}) {
-      if (!path.starts_with(folder)) continue;
-      const auto fd = util::parse_int(std::string_view(path).substr(folder.size()), 0, 1 << 30);
-      if (fd) return static_cast<int>(*fd);
-    }
-    std::string target(4'096, '\0');
-    const ssize_t length = readlink(path.c_str(), target.data(), target.size());
-    if (length <= 0) return std::nullopt;
-    target.resize(static_cast<std::size_t>(length));
-    path = target.front() == '/' ? target : path.substr(0, path.rfind('/') + 1) + target;
+std::string complaint() { return std::strerror(errno); }
+
+// The descriptor that /dev/fd/3 stands for, whatever is behind it: to open a redirected one anew
+// would write over what the command wrote.
+std::optional<int> descriptor_named_by(std::string_view path) {
+  for (const std::string_view folder : {"/dev/fd/", "/proc/self/fd/"}) {
+    if (!path.starts_with(folder)) continue;
+    const auto fd = util::parse_int(path.substr(folder.size()), 0, 1 << 30);
+    if (fd) return static_cast<int>(*fd);
   }
   return std::nullopt;
+}
+
+// The owner of "/" is root, who can have another number in a user namespace.
+bool is_ours_or_roots(const struct stat& st) {
+  struct stat top {};
+  return st.st_uid == geteuid() || st.st_uid == 0 ||
+         (stat("/", &top) == 0 && st.st_uid == top.st_uid);
+}
+
+// A pipe, a terminal or /dev/null.  Which device it is must be known before it is opened: to open a
+// tape rewinds it.
+bool is_written_to(const struct stat& st) {
+  if (S_ISFIFO(st.st_mode)) return true;
+  if (!S_ISCHR(st.st_mode)) return false;
+  const unsigned kind = major(st.st_rdev);  // see admin-guide/devices.txt of the kernel
+  const unsigned number = minor(st.st_rdev);
+  const bool null = kind == 1 && number == 3;
+  const bool console = kind == 4 && number < 64;
+  const bool tty_or_console = kind == 5 && number < 2;
+  const bool pseudo_terminal = kind >= 136 && kind <= 143;
+  return null || console || tty_or_console || pseudo_terminal;
+}
+
+// Empty for a link that may be followed, and for what may be written to.
+std::string why_not(const struct stat& st) {
+  const bool link = S_ISLNK(st.st_mode);
+  if (!link && !is_written_to(st)) return "is no file, pipe or terminal: give another path";
+  if (is_ours_or_roots(st)) return "";
+  return (link ? "is a link of user " : "belongs to user ") + std::to_string(st.st_uid) +
+         ": remove it, or give another path";
+}
+
+bool is_in_proc(int fd) {
+  struct statfs fs {};
+  return fstatfs(fd, &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC;
+}
+
+// What `path` names and is to be written to; none if it is to be replaced.
+//
+// A FIFO of another user would give him the outcome, and the reader one that he wrote; a link of
+// his would have us write to what he chose.  So each link is looked at, and followed by hand; what
+// is at the end is looked at by a descriptor that does not open it, and opened by that.
+Result<Fd> open_special(const std::string& path) {
+  std::string at = path;
+  for (int links = 0; links < 40; ++links) {
+    if (const auto fd = descriptor_named_by(at)) {
+      Fd copy(fcntl(*fd, F_DUPFD_CLOEXEC, 3));
+      if (!copy) return refused(path, complaint());
+      return copy;
+    }
+    Fd found(open(at.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+    if (!found && errno == ENOENT) return Fd();
+    struct stat st {};
+    if (!found || fstat(found.get(), &st) != 0) return refused(path, complaint());
+    // The text of /proc/1/fd/1 is no path.
+    if (S_ISLNK(st.st_mode) && is_in_proc(found.get())) {
+      found.reset(open(at.c_str(), O_PATH | O_CLOEXEC));
+      if (!found || fstat(found.get(), &st) != 0) return refused(path, complaint());
+    }
+    if (S_ISREG(st.st_mode)) return Fd();
+    if (const std::string why = why_not(st); !why.empty()) {
+      return refused(path,
+                     (at == path ? "" : "leads to " + util::printable(at) + ", which ") + why);
+    }
+    if (!S_ISLNK(st.st_mode)) {
+      const std::string again = "/proc/self/fd/" + std::to_string(found.get());
+      Fd out(open(again.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+      if (!out) return refused(path, complaint());
+      return out;
+    }
+    std::string target(4'096, '\0');
+    const ssize_t length = readlinkat(found.get(), "", target.data(), target.size());
+    if (length <= 0) return refused(path, complaint());
+    target.resize(static_cast<std::size_t>(length));
+    at = target.front() == '/' ? target : at.substr(0, at.rfind('/') + 1) + target;
+  }
+  return refused(path, std::strerror(ELOOP));
 }
 
 // A new file beside `path`, to be renamed to it.  Its name is random: a dlock in another container
@@ -65,15 +140,18 @@ bool replace_file(const std::string& path, std::string_view text) {
   return false;
 }
 
+// In a sticky directory, as /tmp, everybody can create the file once it is gone, and nobody but him
+// can replace it.  An empty one of ours keeps the name.
 bool remove_old(const std::string& path) {
+  struct stat folder {};
+  const std::string name = path.substr(0, path.rfind('/') + 1) + '.';
+  if (stat(name.c_str(), &folder) == 0 && (folder.st_mode & S_ISVTX) != 0) {
+    return replace_file(path, "");
+  }
   const Temporary temporary(path);
   if (!temporary.fd) return false;
   unlink(temporary.name.c_str());
   return unlink(path.c_str()) == 0 || errno == ENOENT;
-}
-
-std::string complaint(const std::string& path) {
-  return "status file " + path + ": " + std::strerror(errno);
 }
 
 }  // namespace
@@ -82,15 +160,10 @@ Result<StatusFile> StatusFile::prepare(const std::string& path) {
   StatusFile out;
   if (path.empty()) return out;
   out.path_ = path;
-  if (const auto fd = descriptor_named_by(path)) {
-    out.special_.reset(fcntl(*fd, F_DUPFD_CLOEXEC, 3));
-    if (!out.special_) return Error{Errc::invalid, complaint(path)};
-  } else if (is_special(path)) {
-    out.special_.reset(open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
-    if (!out.special_) return Error{Errc::invalid, complaint(path)};
-  } else if (!remove_old(path)) {
-    return Error{Errc::invalid, complaint(path)};
-  }
+  auto special = open_special(path);
+  if (!special) return special.error();
+  out.special_ = std::move(*special);
+  if (!out.special_ && !remove_old(path)) return refused(path, complaint());
   return out;
 }
 
@@ -108,7 +181,7 @@ void StatusFile::write(const std::string& key, const Outcome& outcome) const {
                     {"reason", reason}};
   const std::string text = status.dump(-1, ' ', false, json::error_handler_t::replace) + '\n';
   const bool written = special_ ? util::write_all(special_.get(), text) : replace_file(path_, text);
-  if (!written) util::log(util::Level::error, complaint(path_));
+  if (!written) util::log(util::Level::error, refused(path_, complaint()).message);
 }
 
 }  // namespace dlock

@@ -14,9 +14,9 @@ class StatusFile {
   StatusFile() = default;  // none was asked for
 
   /// Finds out whether FILE can be written before anything is started, and removes what an earlier
-  /// run left there, so that a script never reads that.  What is no regular file (a pipe,
-  /// /dev/stdout) is opened now and written to; a regular one is replaced.  Errc::invalid says why
-  /// not.
+  /// run left there, so that a script never reads that.  A pipe, a terminal and a descriptor
+  /// (/dev/stdout) are opened now and written to; a regular file is replaced.  Errc::invalid says
+  /// why not, also for what another user put there.
   static Result<StatusFile> prepare(const std::string& path);
 
   /// Writes the outcome as JSON, whole or not at all.  Says so if it cannot.
