@@ -58,13 +58,11 @@ _dlock()
         return
         ;;
     --schema)
-        mapfile -t COMPREPLY < <(compgen -W "$("$1" complete backends 2> /dev/null |
-            cut -f 1)" -- "$cur")
+        _dlock_backends "$1" "$cur"
         return
         ;;
     -b | --backend)
-        mapfile -t COMPREPLY < <(compgen -W "$("$1" complete backends 2> /dev/null |
-            cut -f 1)" -- "$cur")
+        _dlock_backends "$1" "$cur"
         return
         ;;
     --config)
@@ -133,6 +131,19 @@ _dlock_files()
 {
     compopt -o filenames 2> /dev/null
     mapfile -t COMPREPLY < <(compgen -f -- "$1")
+}
+
+# The name of a profile can be any text: it is offered as it must be typed, and never expanded, as
+# compgen -W would.  Where a quotation mark is open, only names that need none are offered.
+_dlock_backends()
+{
+    local name quoted
+    while IFS=$'\t' read -r name _; do
+        printf -v quoted %q "$name"
+        if [[ $quoted == "$2"* || ($quoted == "$name" && $name == "${2#[\"\']}"*) ]]; then
+            COMPREPLY+=("$quoted")
+        fi
+    done < <("$1" complete backends 2> /dev/null)
 }
 
 complete -F _dlock dlock

@@ -54,6 +54,19 @@ _dlock_files()
     mapfile -t COMPREPLY < <(compgen -f -- "$1")
 }
 
+# The name of a profile can be any text: it is offered as it must be typed, and never expanded, as
+# compgen -W would.  Where a quotation mark is open, only names that need none are offered.
+_dlock_backends()
+{
+    local name quoted
+    while IFS=$'\t' read -r name _; do
+        printf -v quoted %q "$name"
+        if [[ $quoted == "$2"* || ($quoted == "$name" && $name == "${2#[\"\']}"*) ]]; then
+            COMPREPLY+=("$quoted")
+        fi
+    done < <("$1" complete backends 2> /dev/null)
+}
+
 complete -F _dlock dlock
 )";
 
@@ -88,9 +101,7 @@ std::string value_cases() {
     } else if (flag.completes == Completes::files) {
       out += value_case(flag, "_dlock_files \"$cur\"");
     } else if (flag.completes == Completes::backends) {
-      out += value_case(flag,
-                        "mapfile -t COMPREPLY < <(compgen -W \"$(\"$1\" complete backends 2> "
-                        "/dev/null |\n            cut -f 1)\" -- \"$cur\")");
+      out += value_case(flag, "_dlock_backends \"$1\" \"$cur\"");
     } else {
       free += (free.empty() ? "" : " | ") + pattern(flag);
     }

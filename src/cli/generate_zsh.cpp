@@ -11,9 +11,11 @@ constexpr std::string_view kZshHead = R"zsh(#compdef dlock
 
 _dlock_backends() {
   local -a backends
-  local row
+  local row name
+  # Backslash and colon have a meaning for _describe.  It quotes what it puts on the command line.
   for row in ${(f)"$(_call_program backends ${(q)_dlock_program} complete backends)"}; do
-    backends+=("${${row%%$'\t'*}//:/\\:}:${row#*$'\t'}")
+    name=${${row%%$'\t'*}//\\/\\\\}
+    backends+=("${name//:/\\:}:${row#*$'\t'}")
   done
   _describe -t backends backend backends
 }

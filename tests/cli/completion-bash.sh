@@ -40,6 +40,8 @@ expect 'ignore wait kill' run --leftovers ''
 expect 'file' run -b 'fi'
 expect 'prod' run --backend pro
 expect 'prod' run --backend = pro
+expect 'prod' run --backend '"pro'
+expect 'prod' run --backend "'pro"
 expect '' run --key ''
 expect '--json' backends --j
 expect 'sh fish' acquire --export = ''
@@ -66,4 +68,62 @@ if [[ -e /usr/share/bash-completion/bash_completion ]]; then
   got=$(offers run -k job -- inner-command '')
   set -u
   [[ $got == inner-word ]] || fail "the inner command's own completion is not asked, but \"$got\""
+fi
+
+# The name of a profile is never run: not by TAB, and not by what TAB has put on the command line.
+. "$DLOCK_SOURCE/tests/cli/profiles.sh"
+for words in '-b' '--backend =' '--schema'; do
+  # shellcheck disable=SC2086  # words
+  offers run $words '' >/dev/null
+  assert_quiet "by TAB behind $words"
+  got=()
+  for reply in "${COMPREPLY[@]}"; do
+    word=()
+    eval "word=($reply)"
+    assert_quiet "from the command line as $reply"
+    assert_equal 1 "${#word[@]}" "words in $reply"
+    got+=("${word[0]}")
+  done
+  for name in "${profiles[@]}"; do
+    printf '%s\n' "${got[@]}" | grep -qxF -- "$name" || fail "$words does not offer the profile $name"
+    quoted=$(printf %q "$name")
+    [[ $quoted != = ]] || continue
+    # shellcheck disable=SC2086  # words
+    offers run $words "$quoted" >/dev/null
+    printf '%s\n' "${COMPREPLY[@]}" | grep -qxF -- "$quoted" || fail "$words $quoted does not offer itself"
+  done
+done
+# In quotes that are open, a name that needs others is not offered.
+for quote in \' \"; do assert_equal '' "$(offers run -b "${quote}a")" "what is offered behind -b ${quote}a"; done
+
+# On a terminal.
+if command -v python3 >/dev/null; then
+  mkdir bin
+  ln -s "$DLOCK" bin/dlock
+  cat >terminal.py <<'PY'
+import os, pty, select, sys
+pid, terminal = pty.fork()
+if pid == 0:
+    os.environ.update(PS1='', PATH=os.getcwd() + '/bin:' + os.environ['PATH'], TERM='dumb')
+    os.execlp('bash', 'bash', '--norc', '--noprofile', '-i')
+said = b''
+def until(text):
+    global said
+    while text not in said:
+        if not select.select([terminal], [], [], 30)[0]:
+            sys.exit(f'no {text} in {said}')
+        said += os.read(terminal, 65536)
+    said = b''
+def enter(text):
+    os.write(terminal, text.encode() + b'\n')
+enter('source ' + sys.argv[1] + '; echo READ""Y=$?')
+until(b'READY=0')
+for typed in sys.argv[2:]:
+    enter('dlock run -n -k job -b ' + typed + '\t -- true; echo EN""DED=$?')
+    until(b'ENDED=0')
+PY
+  # shellcheck disable=SC2016  # they are not to be expanded
+  python3 terminal.py "$DLOCK_SOURCE/completions/dlock.bash" pro two a '\`' '\$\(' v it '\*' '\{' s "'pro" '"pro' ||
+    fail "what TAB puts on the command line of a terminal is no profile"
+  assert_quiet "on a terminal"
 fi

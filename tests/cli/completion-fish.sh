@@ -13,9 +13,7 @@ unset XDG_DATA_DIRS
 install_to() { cmake --install "${DLOCK%/src/dlock}" "$@" >install.log || fail "$(<install.log)"; }
 install_to --prefix "$HOME/.local"
 export PATH=$HOME/.local/bin:$PATH
-mkdir -p "$HOME/.config/dlock"
-echo '{"backends": {"prod": {"url": "redis://h"}}}' >"$HOME/.config/dlock/config.json"
-chmod 600 "$HOME/.config/dlock/config.json"
+. "$DLOCK_SOURCE/tests/cli/profiles.sh"
 touch some-file
 
 # What is offered for a command line, one word per line, without descriptions.  Only what this test has
@@ -48,6 +46,42 @@ offers 'dlock run -k job -- unshar' | grep -qx unshare ||
   fail 'behind "--" no commands are offered'
 ! offers 'dlock run -k job -- ls --on' | grep -q on-lost ||
   fail "behind \"--\" dlock's own options are offered"
+
+# The name of a profile is never run: not by TAB, and not by what TAB puts on the command line.
+offers 'dlock run -b ' >offered
+assert_quiet "by TAB"
+for name in "${profiles[@]}"; do
+  grep -qxF -- "$name" offered || fail "the profile $name is not offered, but: $(<offered)"
+done
+if command -v python3 >/dev/null; then
+  mkdir "$HOME/.local/share/fish/generated_completions"  # or fish makes it, from all manual pages
+  cat >terminal.py <<'PY'
+import os, pty, select, sys
+pid, terminal = pty.fork()
+if pid == 0:
+    os.environ.update(TERM='dumb')
+    os.execlp('fish', 'fish', '-i')
+said = b''
+def until(text):
+    global said
+    while text not in said:
+        if not select.select([terminal], [], [], 30)[0]:
+            sys.exit(f'no {text} in {said}')
+        said += os.read(terminal, 65536)
+    said = b''
+def enter(text):
+    os.write(terminal, text.encode() + b'\r')
+enter('echo READ""Y=$status')
+until(b'READY=0')
+for typed in sys.argv[1:]:
+    enter('dlock run -n -k job -b ' + typed + '\t -- true; echo EN""DED=$status')
+    until(b'ENDED=0')
+PY
+  # shellcheck disable=SC2016,SC1003  # they are not to be expanded
+  python3 terminal.py pro two a '\`' '\$\(' '\$\{' v it '\*' '\{' s 'i\\' ||
+    fail "what TAB puts on the command line of a terminal is no profile"
+  assert_quiet "on a terminal"
+fi
 
 # Once its file is gone, nothing else offers them.
 rm "$HOME/.local/share/fish/vendor_completions.d/dlock.fish"

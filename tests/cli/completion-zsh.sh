@@ -11,8 +11,7 @@ export XDG_CONFIG_HOME=$tmp
 mkdir bin dlock
 ln -s "$DLOCK" bin/dlock
 export PATH=$tmp/bin:$PATH
-echo '{"backends": {"prod": {"url": "redis://h"}}}' >dlock/config.json
-chmod 600 dlock/config.json
+. "$DLOCK_SOURCE/tests/cli/profiles.sh"
 touch some-file
 
 # A zsh on a terminal of its own, in which each TAB appends what is offered to a file and then says
@@ -59,11 +58,13 @@ compadd() {
   fi
   local -a hits
   builtin compadd -A hits "$@"
-  (( $#hits )) && print -l -- $hits >> $XDG_CONFIG_HOME/offered
+  (( $#hits )) && print -rl -- ${(Q)hits} >> $XDG_CONFIG_HOME/offered
   builtin compadd "$@"
 }
 _recorded() {
+  local typed=$BUFFER
   zle complete-word
+  print -r -- "$typed"$'\n'"$BUFFER" >> $XDG_CONFIG_HOME/written
   zle kill-buffer
   print -n TAB-DONE >/dev/tty
 }
@@ -87,6 +88,11 @@ lines=(
   'dlock run -k job -- unshar'
   'dlock run -k job -- cat some'
 )
+# Each is the beginning of one profile, as it must be typed.
+# shellcheck disable=SC2016  # they are not to be expanded
+beginnings=(pro two a '\`' '\$\(' '\$\{' v it '\*' '\{' s i\\\\ k k: : '\#' '\!' '\[' %)
+for beginning in "${beginnings[@]}"; do lines+=("dlock run -b $beginning"); done
+lines+=('dlock run -b ')
 printf '%s\n' "${lines[@]}" | zsh -f driver.zsh >answers || fail "zsh gave no answers: $(cat answers)"
 
 expect() { # what is offered, space-separated, then the command line
@@ -109,3 +115,16 @@ expect 'some-file' 'dlock run --status-file some'
 expect 'some-file' 'dlock run -k job -- cat some'
 awk '/^== /{on = ($0 == "== dlock run -k job -- unshar"); next} on' answers | grep -qx unshare ||
   fail 'behind "--" no commands are offered'
+
+# The name of a profile is never run: not by TAB, and not by what TAB has put on the command line.
+assert_quiet "by TAB"
+for beginning in "${beginnings[@]}"; do
+  written=$(grep -xF -A1 -- "dlock run -b $beginning" written | tail -n 1)
+  word=$(zsh -fc "print -rl -- ${written#dlock run -b }")
+  assert_quiet "from the command line as $written"
+  printf '%s\n' "${profiles[@]}" | grep -qxF -- "$word" || fail "\"dlock run -b $beginning<TAB>\" writes $written, which is no profile"
+done
+awk '/^== /{on = ($0 == "== dlock run -b "); next} on' answers >offered
+for name in "${profiles[@]}"; do
+  grep -qxF -- "$name" offered || fail "the profile $name is not offered, but: $(<offered)"
+done
