@@ -13,6 +13,7 @@
 #include <memory>
 
 #include "util/text.hpp"
+#include "util/umask.hpp"
 
 namespace dlock {
 namespace {
@@ -78,6 +79,7 @@ Inherited Inherited::note() {
   sigset_t all;
   sigfillset(&all);
   sigprocmask(SIG_SETMASK, &all, &out.mask);
+  out.umask = util::users_umask();
   out.ignored_sigchld = signal(SIGCHLD, SIG_DFL) == SIG_IGN;
   out.missing.fill(true);
   for (const int fd : open_fds()) {
@@ -123,6 +125,7 @@ void Inherited::restore() const {
   for (int fd = 0; fd < 3; ++fd) {
     if (missing[static_cast<std::size_t>(fd)]) close(fd);
   }
+  ::umask(umask);
   sigprocmask(SIG_SETMASK, &mask, nullptr);
 }
 

@@ -1,8 +1,9 @@
-// The world as dlock found it: signal mask, dispositions and descriptors that the command shall
-// get.
+// The world as dlock found it: signal mask, umask, dispositions and descriptors that the command
+// shall get.
 #pragma once
 
 #include <signal.h>
+#include <sys/types.h>
 
 #include <array>
 #include <optional>
@@ -14,6 +15,7 @@ namespace dlock {
 
 struct Inherited {
   sigset_t mask;
+  mode_t umask;
   bool ignored_sigchld;
   std::optional<sigset_t> ignored;  // all signals that were ignored; note_dispositions()
   std::vector<Fd> fds;              // open ones from 3 on, in ascending order

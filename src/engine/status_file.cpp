@@ -17,6 +17,7 @@
 #include "util/log.hpp"
 #include "util/random_id.hpp"
 #include "util/text.hpp"
+#include "util/umask.hpp"
 
 namespace dlock {
 namespace {
@@ -122,7 +123,8 @@ Result<Fd> open_special(const std::string& path) {
 struct Temporary {
   explicit Temporary(const std::string& path)
       : name(path + ".dlock-" + util::random_id().substr(0, 12)),
-        fd(open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666)) {}
+        fd(open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
+                0666 & ~util::users_umask())) {}
 
   std::string name;
   Fd fd;
@@ -179,7 +181,8 @@ void StatusFile::write(const std::string& key, const Outcome& outcome) const {
                     {"waited_ms", outcome.waited.count()},
                     {"held_ms", outcome.held.count()},
                     {"reason", reason}};
-  const std::string text = status.dump(-1, ' ', false, json::error_handler_t::replace) + '\n';
+  const std::string text =
+      util::printable_json(status.dump(-1, ' ', false, json::error_handler_t::replace)) + '\n';
   const bool written = special_ ? util::write_all(special_.get(), text) : replace_file(path_, text);
   if (!written) util::log(util::Level::error, refused(path_, complaint()).message);
 }

@@ -12,6 +12,7 @@
 #include "backends/file/name.hpp"
 #include "util/log.hpp"
 #include "util/text.hpp"
+#include "util/umask.hpp"
 
 namespace dlock::file {
 namespace {
@@ -88,6 +89,20 @@ void warn_of_network(int fd, std::string_view path) {
   util::log(util::Level::warning, "lock directory " + printable(path) + " is on " + kind +
                                       ": locks there can be lost without a sign, and may not " +
                                       "reach other machines; use a local directory or a server");
+}
+
+// A directory without the setgid bit gives its files the group of whoever creates them.  To be put
+// into the group of the directory they need a creator who is in it.  Somebody else may have put
+// another file of ours in the place of what was created, by a hard link: that keeps its group.
+void give_to_group(int at, const std::string& name, Kind kind, const Fd& file, gid_t group) {
+  const Fd found(file ? -1 : ::openat(at, name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  const int fd = file ? file.get() : found.get();
+  struct stat st {};
+  if (::fstat(fd, &st) != 0 || st.st_gid == group) return;
+  const bool created = kind == Kind::folder ? S_ISDIR(st.st_mode)
+                       : kind == Kind::fifo ? S_ISFIFO(st.st_mode) && st.st_nlink == 1
+                                            : true;
+  if (created) (void)!::fchownat(fd, "", static_cast<uid_t>(-1), group, AT_EMPTY_PATH);
 }
 
 }  // namespace
@@ -229,7 +244,7 @@ Created create(int at, const std::string& name, Kind kind, const Sharing& sharin
   Created out;
   const char* const path = name.c_str();
   // The mode is to be right from the first instant on: others may open it at once.
-  const mode_t mask = sharing.shared ? ::umask(0) : 0;
+  (void)util::users_umask();
   switch (kind) {
     case Kind::file:
       out.file.reset(::openat(
@@ -244,16 +259,7 @@ Created create(int at, const std::string& name, Kind kind, const Sharing& sharin
       break;
   }
   const int error = errno;
-  if (sharing.shared) {
-    ::umask(mask);
-    // A directory without the setgid bit gives its files the group of whoever creates them.  To be
-    // put into the group of the directory they need a creator who is in it.
-    struct stat st {};
-    if (out.done && ::fstatat(at, path, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-        st.st_gid != sharing.group) {
-      (void)!::fchownat(at, path, static_cast<uid_t>(-1), sharing.group, AT_SYMLINK_NOFOLLOW);
-    }
-  }
+  if (out.done && sharing.shared) give_to_group(at, name, kind, out.file, sharing.group);
   errno = error;
   return out;
 }
