@@ -29,6 +29,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "core/key.hpp"
 #include "core/patience.hpp"
 #include "engine/proc.hpp"
 #include "util/local_socket.hpp"
@@ -49,9 +50,23 @@ constexpr int kAgainMs = 20;
 constexpr Millis kListensAgain{500};
 constexpr int kMostAtOnce = 16;  // so that nobody keeps the supervisor from its other work
 
+// Of the owner id, which is as good as a right to release the lock, only the beginning is sent: the
+// lender may be of another user.  The key, or an id that somebody has copied to another lock would
+// be lent.
 struct Question {
-  std::array<char, 32> owner_id{};
+  std::array<char, 12> owner_id{};
+  std::array<char, kMaxKeyLength + 1> key{};
   Deadline::rep asked_at = 0;  // the borrower's clock
+
+  Question() = default;
+  Question(std::string_view its_owner_id, std::string_view its_key) {
+    its_owner_id.copy(owner_id.data(), owner_id.size());
+    its_key.copy(key.data(), kMaxKeyLength);
+  }
+  bool asks_for(const Loan& loan) const {
+    const Question other(loan.owner_id, loan.key);
+    return owner_id == other.owner_id && key == other.key;
+  }
 };
 
 struct Answer {
@@ -72,9 +87,9 @@ Below is_lender_above_us(int socket) {
 }
 
 // Null: it is not lent.
-const Loan* find_loan(std::span<const Loan> loans, std::string_view owner_id) {
+const Loan* find_loan(std::span<const Loan> loans, const Question& question) {
   const auto it = std::find_if(loans.begin(), loans.end(),
-                               [&](const Loan& loan) { return loan.owner_id == owner_id; });
+                               [&](const Loan& loan) { return question.asks_for(loan); });
   return it == loans.end() ? nullptr : &*it;
 }
 
@@ -132,8 +147,10 @@ bool Lender::has_borrowers() const {
 
 void Lender::recall_all_but(std::span<const Loan> loans) {
   for (const Connection& connection : connections_) {
-    if (connection.borrowed.empty() || find_loan(loans, connection.borrowed) != nullptr) continue;
-    shutdown(connection.socket.get(), SHUT_WR);
+    const std::string& borrowed = connection.borrowed;
+    const bool is_lent = std::any_of(loans.begin(), loans.end(),
+                                     [&](const Loan& loan) { return loan.owner_id == borrowed; });
+    if (!borrowed.empty() && !is_lent) shutdown(connection.socket.get(), SHUT_WR);
   }
 }
 
@@ -170,14 +187,13 @@ bool Lender::answer(Connection& connection, std::span<const Loan> loans) const {
   const ssize_t got = util::receive_datagram(socket, &question, sizeof(question));
   if (got < 0 && errno == EAGAIN) return true;
   if (got != static_cast<ssize_t>(sizeof(question))) return false;
-  const std::string_view asked_for(question.owner_id.data(), question.owner_id.size());
-  const Loan* const loan = find_loan(loans, asked_for);
+  const Loan* const loan = find_loan(loans, question);
   const Answer answer = make_answer(socket, question, loan);
   const bool yes = answer.left_ms > 0 || answer.left_ms == Answer::kForEver;
   const auto witness = yes && connection.borrowed.empty() ? loan->witness : std::span<const int>();
   // After it was recalled it cannot be sent, and the borrower is one until it has ended.
   const bool sent = util::send_datagram(socket, &answer, sizeof(answer), witness);
-  if (yes && sent) connection.borrowed = asked_for;
+  if (yes && sent) connection.borrowed = loan->owner_id;
   return sent || !connection.borrowed.empty();
 }
 
@@ -212,12 +228,12 @@ Error cannot_borrow(const LockInfo& lock, const std::string& why) {
 
 class BorrowedLease final : public Lease {
  public:
-  explicit BorrowedLease(Fd lender) : lender_(std::move(lender)) {}
+  BorrowedLease(Fd lender, std::string key) : lender_(std::move(lender)), key_(std::move(key)) {}
 
   /// Whether the lender holds the lock of this owner, and thereby lends it.  Errc::lost if it
   /// closed the connection, Errc::unreachable if it did not say.
   Result<bool> ask_for(const LockInfo::Holder& holder, Deadline deadline) {
-    if (holder.owner.id.size() != Question().owner_id.size()) return false;  // it has no record
+    if (holder.owner.id.empty()) return false;  // it has no record
     owner_id_ = holder.owner.id;
     fence_ = holder.fence;
     slot_ = holder.slot;
@@ -252,6 +268,7 @@ class BorrowedLease final : public Lease {
   Result<void> ask(Deadline deadline, Cancel cancel);
 
   Fd lender_;
+  std::string key_;
   std::vector<Fd> witness_;  // of the lender's lease, if that has one
   bool refused_ = false;
   std::string owner_id_;
@@ -262,9 +279,8 @@ class BorrowedLease final : public Lease {
 };
 
 Result<void> BorrowedLease::ask(Deadline deadline, Cancel cancel) {
-  Question question;
+  Question question(owner_id_, key_);
   question.asked_at = Clock::now().time_since_epoch().count();
-  std::copy(owner_id_.begin(), owner_id_.end(), question.owner_id.begin());
   // If the connection is at its end, an answer may be there all the same.
   (void)util::send_datagram(lender_.get(), &question, sizeof(question));
   for (;;) {
@@ -334,7 +350,7 @@ Result<std::unique_ptr<BorrowedLease>> borrow_from(std::string_view id, const Lo
     if (!lender) return cannot_borrow(lock, std::strerror(errno));
     const Below above = is_lender_above_us(lender.get());
     if (!is_of_our_user_or_root(lender.get()) && above != Below::yes) return none;
-    auto out = std::make_unique<BorrowedLease>(std::move(lender));
+    auto out = std::make_unique<BorrowedLease>(std::move(lender), lock.key);
     Result<bool> lent = false;
     for (const LockInfo::Holder& holder : lock.holders) {
       lent = out->ask_for(holder, deadline);

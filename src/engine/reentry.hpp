@@ -19,6 +19,7 @@ namespace dlock {
 
 /// What a supervisor holds, and lends.
 struct Loan {
+  std::string_view key;
   std::string_view owner_id;
   Deadline valid_until;
   Millis ttl;

@@ -263,7 +263,7 @@ std::vector<Loan> Supervisor::loans() const {
   std::vector<Loan> out;
   for (const auto& lock : locks_.all()) {
     if (lock->borrowed() || lock->is_lost() || max_hold_over_) continue;
-    out.push_back({lock->owner_id(), lock->lease_end(), lock->ttl(), lock->witness()});
+    out.push_back({lock->key(), lock->owner_id(), lock->lease_end(), lock->ttl(), lock->witness()});
   }
   return out;
 }

@@ -27,6 +27,21 @@ else
   echo "not tried: no pid namespaces to be had"
 fi
 
+# An owner id that somebody has copied to another lock is not lent there.
+copy() {
+  rcli a copy dlock:held dlock:copy
+  rcli a copy '{dlock:held}:owner' '{dlock:copy}:owner'
+}
+"$DLOCK" run -q -k held -- sh -c 'touch is-held; while [ ! -e copied ]; do sleep 0.02; done
+  "$DLOCK" run -q -n -k copy -- touch OVERLAP; echo $? >copy.status
+  "$DLOCK" run -q -n -k held -- touch borrowed' 2>/dev/null &
+wait_until 30 test -e is-held
+copy >/dev/null
+touch copied
+wait %% || true
+assert_equal 75 "$(<copy.status)" "OVERLAP: status of a nested run for a lock to which the owner id was copied"
+test -e borrowed || fail "a nested run does not borrow the lock that its outer run holds"
+
 # What is allowed for a run alone is allowed for a nested one.
 times=(--ttl 10s --kill-after 4.5s)
 expect_status 0 "$DLOCK" run -q -k times "${times[@]}" -- "$DLOCK" run -k times "${times[@]}" -- true
@@ -69,7 +84,7 @@ while True:
     connection, _ = listener.accept()
     while question := connection.recv(1000):
         print("asked", flush=True)
-        connection.send(question[32:40] + struct.pack("qq", -1, 30000))
+        connection.send(question[-8:] + struct.pack("qq", -1, 30000))
 PYTHON
 chmod 644 liar.py
 address=0123456789abcdef0123456789abcdef
