@@ -28,7 +28,11 @@ std::optional<Millis> ttl_of(const json& object, const char* name) {
 }
 
 std::optional<json> parse_object(std::string_view text) {
-  json object = json::parse(text, nullptr, false);
+  // The library copies and prints a value by calling itself for each level.  What is deeper than
+  // anything that dlock writes is left out.
+  constexpr int kDeepest = 8;
+  const auto keep = [](int depth, json::parse_event_t, json&) { return depth < kDeepest; };
+  json object = json::parse(text, keep, false);
   if (!object.is_object()) return std::nullopt;
   return std::make_optional(std::move(object));
 }
@@ -58,7 +62,8 @@ Owner owner_from_json(const json& object) {
   owner.user = text_of(object, "user");
   owner.command = text_of(object, "command");
   if (object.contains("label")) owner.label = text_of(object, "label");
-  owner.ended = object.value("ended", json()) == true;
+  const auto ended = object.find("ended");
+  owner.ended = ended != object.end() && *ended == true;
   owner.kind = parse_kind(text_of(object, "kind")).value_or(Owner::Kind::run);
   owner.lease = ttl_of(object, "lease_ms");
   return owner;

@@ -1,6 +1,11 @@
 #include "core/lock_record.hpp"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
 
 namespace dlock {
 namespace {
@@ -28,6 +33,30 @@ TEST(LockRecord, HasNoTtlThatDlockRefuses) {
     ASSERT_TRUE(record) << ttl;
     EXPECT_FALSE(record->ttl) << ttl;
   }
+}
+
+// Threads can have little of it, and the user may have said so, too.
+TEST(LockRecord, NestingTakesNoStack) {
+  const std::string deep = std::string(32'000, '[') + std::string(32'000, ']');
+  const std::string text = R"({"id":"1","dlock":"1","ended":)" + deep + "}";
+  pthread_attr_t little;
+  pthread_attr_init(&little);
+  pthread_attr_setstacksize(&little, std::size_t{512} * 1024);
+  struct {
+    std::string_view text;
+    std::optional<LockRecord> record;
+  } work{text, std::nullopt};
+  const auto run = [](void* argument) -> void* {
+    auto& its = *static_cast<decltype(work)*>(argument);
+    its.record = parse_lock_record(its.text);
+    return nullptr;
+  };
+  pthread_t thread{};
+  ASSERT_EQ(pthread_create(&thread, &little, run, &work), 0);
+  pthread_join(thread, nullptr);
+  pthread_attr_destroy(&little);
+  ASSERT_TRUE(work.record);
+  EXPECT_FALSE(work.record->owner.ended);
 }
 
 TEST(LockRecord, WhatOthersWriteIsNone) {
