@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "util/text.hpp"
+
 namespace dlock::cli {
 namespace {
 
@@ -32,32 +34,11 @@ struct ToJson {
   }
 };
 
-// JSON allows DEL and U+0080 to U+009F as they are, but a terminal may act on them.  In what the
-// library prints they can only stand in strings.
-std::string without_controls(std::string_view json) {
-  std::string out;
-  for (std::size_t i = 0; i < json.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(json[i]);
-    const auto next = i + 1 < json.size() ? static_cast<unsigned char>(json[i + 1]) : 0U;
-    const bool is_c1 = byte == 0xC2 && next >= 0x80 && next < 0xA0;
-    if (byte != 0x7F && !is_c1) {
-      out += json[i];
-      continue;
-    }
-    constexpr std::string_view kDigits = "0123456789abcdef";
-    const unsigned code = is_c1 ? next : byte;
-    out += "\\u00";
-    out += {kDigits[code >> 4], kDigits[code & 15]};
-    if (is_c1) ++i;
-  }
-  return out;
-}
-
 constexpr int kOneLine = -1;
 
 template <class What>
 std::string print(const What& what, int indent = 2) {
-  return without_controls(
+  return util::printable_json(
              ToJson()(what).dump(indent, ' ', false, ordered_json::error_handler_t::replace)) +
          '\n';
 }

@@ -112,9 +112,8 @@ State& state() {
 std::string format(const State& s, Level level, std::string_view message) {
   if (!s.json) return "dlock: " + printable(message) + '\n';
   using nlohmann::json;
-  return json{{"level", kNames[static_cast<std::size_t>(level)]}, {"message", message}}.dump(
-             -1, ' ', false, json::error_handler_t::replace) +
-         '\n';
+  const json line{{"level", kNames[static_cast<std::size_t>(level)]}, {"message", message}};
+  return printable_json(line.dump(-1, ' ', false, json::error_handler_t::replace)) + '\n';
 }
 
 // Whole lines, as many as a pipe takes in one piece: what the job writes comes between them.

@@ -97,6 +97,28 @@ std::string printable(std::string_view text) {
   return out;
 }
 
+// What stands here can only stand in strings.
+std::string printable_json(std::string_view json) {
+  std::string out;
+  out.reserve(json.size());
+  while (!json.empty()) {
+    const CodePoint point = decode_one(json);
+    const std::size_t length = std::max<std::size_t>(point.length, 1);
+    const bool shown =
+        point.value < 0x7F || !(is_control(point.value) || is_deceptive(point.value));
+    if (shown) {
+      out.append(json.substr(0, length));
+    } else if (point.value < 0x10000) {
+      out += escaped("\\u%04x", point.value);
+    } else {
+      out += escaped("\\u%04x", 0xD800 + ((point.value - 0x10000) >> 10U));
+      out += escaped("\\u%04x", 0xDC00 + (point.value & 0x3FFU));
+    }
+    json.remove_prefix(length);
+  }
+  return out;
+}
+
 std::string in_quotes(std::string_view text, std::size_t most) {
   std::string_view shown = text;
   if (text.size() > most) {

@@ -16,6 +16,10 @@ bool has_control(std::string_view text);
 /// characters that reorder or hide text become escapes like \x1b and \u202e.
 std::string printable(std::string_view text);
 
+/// JSON that means the same, with escapes for what the library that prints it leaves as it is and
+/// printable() does not.
+std::string printable_json(std::string_view json);
+
 /// printable(), in double quotes, cut to `most` bytes with a `...`.
 std::string in_quotes(std::string_view text, std::size_t most = 300);
 

@@ -25,6 +25,12 @@ TEST(Text, ShowsNothingThatMovesACursorOrTurnsText) {
   EXPECT_EQ(printable("jöb 😀"), "jöb 😀");
 }
 
+TEST(Text, ShowsJsonThatMeansTheSame) {
+  EXPECT_EQ(printable_json("{\n  \"a\": \"\\u001b é\"\n}"), "{\n  \"a\": \"\\u001b é\"\n}");
+  EXPECT_EQ(printable_json("\"\x7f\u009b\u202e\U000E0041\""),
+            "\"\\u007f\\u009b\\u202e\\udb40\\udc41\"");
+}
+
 TEST(Text, CutsAQuotedTextBetweenCharacters) {
   EXPECT_EQ(in_quotes("job"), "\"job\"");
   EXPECT_EQ(in_quotes("aaaöö", 4), "\"aaa...\"");
