@@ -584,11 +584,6 @@ for root and
 .I /tmp/dlock\-UID
 for another user, whatever the environment.
 dlock creates it, and refuses it if it belongs to somebody else.
-Named or not, dlock also refuses a directory that another user could rename and replace.
-All directories that its path leads through must belong to root, to you or to the owner of a shared
-lock directory, and must not be writable by others, unless they are sticky, as
-.I /tmp
-is; those who may delete each lock file of a shared directory may write to them, too.
 So a cron job and a login shell of one user exclude each other; two users do not share
 locks.
 Processes that do not see the same
@@ -597,6 +592,14 @@ Processes that do not see the same
 that all of them see.
 To look at the locks of a user, root runs
 .BR "runuser \-u USER \-\- dlock list" .
+.PP
+dlock refuses a directory that another user could rename and replace, since two jobs could then have
+one lock.
+All directories that its path leads through must belong to root, to you or, if the lock directory is
+shared, to its owner.
+None of them may be writable by others, unless it is sticky, as
+.I /tmp
+is, or only those may write to it who may delete each lock file anyway.
 .PP
 .B For several users
 create a directory, and name it in the URL:
