@@ -42,77 +42,69 @@ constexpr std::array kBackends{
                             .ends_on = EndsOn::process_exit,
                             .order = Order::kernel},
                  .url_example = "file:///var/lock/jobs",
-                 .check = file::check,
+                 .place = file::place,
                  .open = file::open},
     BackendEntry{.name = "redis",
                  .tls_scheme = "rediss",
-                 .usual_port = 6'379,
-                 .usual_path = "/0",
                  .brief = "one Redis server",
                  .traits = with(kOnServer, EndsOn::ttl, Order::fifo, true),
                  .url_example = "redis://[user:password@]host[:6379][/db]",
 #ifdef DLOCK_WITH_REDIS
-                 .check = redis::check,
+                 .place = redis::place,
                  .open = redis::open
 #endif
     },
     BackendEntry{.name = "redlock",
                  .server_scheme = "redis",
-                 .usual_port = 6'379,
-                 .usual_path = "/0",
                  .brief = "a majority of independent Redis masters",
                  .traits = with(kOnMajority, EndsOn::ttl, Order::none, true),
                  .url_example = "redlock://h1:6379,h2:6379,h3:6379",
 #ifdef DLOCK_WITH_REDIS
-                 .check = redis::check_redlock,
+                 .place = redis::place_redlock,
                  .open = redis::open_redlock
 #endif
     },
     BackendEntry{.name = "zookeeper",
                  .alias = "zk",
                  .tls_scheme = "zookeepers",  // is refused: see zookeeper/place.cpp
-                 .usual_port = 2'181,
                  .brief = "ephemeral nodes of a ZooKeeper ensemble",
                  .traits = with(kOnServer, EndsOn::session, Order::fifo, true),
                  .own_flags = "zk-",
                  .url_example = "zookeeper://h1:2181,h2:2181,h3:2181/chroot",
 #ifdef DLOCK_WITH_ZOOKEEPER
-                 .check = zookeeper::check,
+                 .place = zookeeper::place,
                  .open = zookeeper::open
 #endif
     },
     BackendEntry{.name = "mysql-table",
                  .alias = "mysql",
-                 .usual_port = 3'306,
                  .brief = "a unique row in MySQL or MariaDB",
                  .traits = with(kOnServer, EndsOn::ttl, Order::fifo, true),
                  .url_example = "mysql-table://user@host:3306/db",
 #ifdef DLOCK_WITH_MYSQL
-                 .check = mysql::check,
+                 .place = mysql::place,
                  .open = mysql::open_table,
                  .schema = mysql::schema_of,
                  .usual_prefix = "dlock_"
 #endif
     },
     BackendEntry{.name = "mysql-row",
-                 .usual_port = 3'306,
                  .brief = "SELECT ... FOR UPDATE in MySQL or MariaDB",
                  .traits = with(kOnServer, EndsOn::disconnect, Order::fifo, true),
                  .url_example = "mysql-row://user@host:3306/db",
 #ifdef DLOCK_WITH_MYSQL
-                 .check = mysql::check,
+                 .place = mysql::place,
                  .open = mysql::open_row,
                  .schema = mysql::schema_of,
                  .usual_prefix = "dlock_"
 #endif
     },
     BackendEntry{.name = "mysql-version",
-                 .usual_port = 3'306,
                  .brief = "an optimistic version column in MySQL or MariaDB",
                  .traits = with(kOnServer, EndsOn::ttl, Order::fifo, true),
                  .url_example = "mysql-version://user@host:3306/db",
 #ifdef DLOCK_WITH_MYSQL
-                 .check = mysql::check,
+                 .place = mysql::place,
                  .open = mysql::open_version,
                  .schema = mysql::schema_of,
                  .usual_prefix = "dlock_"

@@ -89,7 +89,7 @@ std::string schema_of(const Setting& name, const Setting* prefix,
   Target target;
   target.url = std::move(*url);
   target.prefix = prefix->text();
-  if (auto ok = entry->check(target); !ok) refuse(*prefix, ok.error().message);
+  if (auto ok = entry->place(target); !ok) refuse(*prefix, ok.error().message);
   return entry->schema(prefix->text());
 }
 

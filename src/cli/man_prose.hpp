@@ -1875,12 +1875,20 @@ are missing, and exits with 69; its JSON then has the array
 .BR missing .
 .TP
 .B All who share locks must have the same list.
-The order does not matter, nor do user, password, TLS and the usual port.
-But hosts must be called by the same names: of one that is called
+The order does not matter, nor do user, password, TLS, the usual port, upper case in
+the name of a host, or how a number or an address is written.
+A list that names one database twice is refused.
+But dlock asks neither DNS nor the file system nor the server here, so write each URL alike
+on all machines.
+These are different shards for dlock, even if they are the same database:
+.I localhost
+and
+.IR 127.0.0.1 ,
 .I db1
-here and
-.I 10.0.0.1
-there nobody can tell that it is the same.
+and
+.IR 10.0.0.1 ,
+a host and a unix socket, a path and a symbolic link to it, and two names of a MySQL
+database that differ in upper case only.
 .TP
 .B When the list changes,
 some keys move: if one shard is added to

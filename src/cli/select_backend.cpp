@@ -3,6 +3,7 @@
 #include <sys/prctl.h>
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -208,15 +209,15 @@ bool holds_secret(const Target& target) {
          std::any_of(target.shards.begin(), target.shards.end(), holds_secret);
 }
 
-void check_target(const Settings& settings, const Setting& source, const BackendEntry& entry,
-                  const Target& target) {
-  if (entry.check == nullptr) return;
-  const auto ok = entry.check(target);
-  if (ok) return;
+// As BackendEntry says; refuses a target that cannot be.
+std::string place_of(const Settings& settings, const Setting& source, const BackendEntry& entry,
+                     const Target& target) {
+  auto place = entry.place(target);
+  if (place) return std::move(*place);
   // What is fine without a setting that counts more is wrong because of it.
   const auto is_wrong = [&](const char* name, const Target& without) {
     const Setting* setting = settings.find(name);
-    return setting != nullptr && setting->layer > source.layer && entry.check(without);
+    return setting != nullptr && setting->layer > source.layer && entry.place(without);
   };
   Target without_prefix = target;
   without_prefix.prefix.reset();
@@ -227,7 +228,7 @@ void check_target(const Settings& settings, const Setting& source, const Backend
                                                                       : &source;
   const bool from_file = blamed->from_file() && settings.find("backend") != nullptr;
   throw Refusal(from_file ? exit_status::kConfig : exit_status::kUsage,
-                blamed->where + ": " + ok.error().message);
+                blamed->where + ": " + place.error().message);
 }
 
 }  // namespace
@@ -263,8 +264,12 @@ Selection select_backend(Settings& settings, const std::optional<ConfigFile>& co
     const Target common = target;
     for (const Url& url : urls) target.shards.emplace_back(common).url = url;
   }
-  for (const Target& shard : target.shards) check_target(settings, source.setting, entry, shard);
-  if (target.shards.empty()) check_target(settings, source.setting, entry, target);
+  std::set<std::string> places;
+  for (const Target& shard : target.shards) {
+    if (places.insert(place_of(settings, source.setting, entry, shard)).second) continue;
+    refuse(source.setting, shard.url.redacted() + " is the same database as another of them");
+  }
+  if (target.shards.empty()) place_of(settings, source.setting, entry, target);
   // No core file shows a password or a private key, and no debugger of the same user.  The command
   // of a run is not affected: exec makes it dumpable again.
   if (holds_secret(target)) prctl(PR_SET_DUMPABLE, 0);

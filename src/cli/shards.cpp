@@ -2,13 +2,10 @@
 // scheme does.
 #include "cli/shards.hpp"
 
-#include <algorithm>
-#include <set>
 #include <string>
 #include <string_view>
 
 #include "cli/refusal.hpp"
-#include "core/shards.hpp"
 
 namespace dlock::cli {
 namespace {
@@ -58,14 +55,6 @@ std::vector<Url> shard_urls(const Setting& shards) {
                                   : ": " + url.error().message));
   }
   return urls;
-}
-
-void check_shards(const Setting& shards, const BackendEntry& entry, std::span<const Url> urls) {
-  std::set<std::string> names;
-  for (const Url& url : urls) {
-    if (names.insert(shard_name(entry, url)).second) continue;
-    refuse(shards, url.redacted() + " is the same database as another of them");
-  }
 }
 
 }  // namespace dlock::cli

@@ -13,7 +13,4 @@ namespace dlock::cli {
 /// hold a password.
 std::vector<Url> shard_urls(const Setting& shards);
 
-/// Refuses the setting if two of its URLs are one database.
-void check_shards(const Setting& shards, const BackendEntry& entry, std::span<const Url> urls);
-
 }  // namespace dlock::cli

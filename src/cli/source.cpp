@@ -103,7 +103,6 @@ std::vector<Url> take_urls(const Source& source, const std::optional<ConfigFile>
     }
     entry = its;
   }
-  if (source.shards) check_shards(setting, *entry, urls);
   return urls;
 }
 

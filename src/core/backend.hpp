@@ -319,19 +319,20 @@ struct BackendEntry {
   std::string_view alias;
   std::string_view tls_scheme;          // of its URLs where TLS is asked for by another scheme
   std::string_view server_scheme = {};  // of a URL for one of its servers, where each may have one
-  std::uint16_t usual_port = 0;         // what a URL without them means, so that shards that are
-  std::string_view usual_path = {};     // the same are known to be (core/shards.hpp)
   std::string_view brief;
   Traits traits;
   std::string_view own_flags = {};  // what the names of flags begin with that only it has
   std::string_view url_example;
-  /// Says what is wrong with a target, before anything is started; no network.
-  Result<void> (*check)(const Target& target) = nullptr;
-  /// Null where this dlock was built without the backend.
+  /// Names the database that a target means, the same for each way to write it (core/spelling.hpp):
+  /// `redis://h:6379/0`.  Without user, password and TLS.  Keys are placed by it (core/shards.hpp),
+  /// so it can never change.  Not to be shown.  Errc::invalid says what is wrong with the target,
+  /// and shows no text of its URL that is no good.  No network.
+  Result<std::string> (*place)(const Target& target) = nullptr;
+  /// This and place() are null where this dlock was built without the backend.
   Result<std::unique_ptr<Backend>> (*open)(const Target& target, Deadline deadline,
                                            Cancel cancel) = nullptr;
   /// What makes its tables, for an administrator of a database to run; null where it has none.
-  /// Takes a prefix that check() likes.
+  /// Takes a prefix that place() accepts.
   std::string (*schema)(std::string_view prefix) = nullptr;
   std::string_view usual_prefix = {};  // of the tables
 };

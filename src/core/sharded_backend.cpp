@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -32,7 +33,8 @@ Error need_one_database() {
 
 class ShardedBackend final : public Backend {
  public:
-  ShardedBackend(const BackendEntry& entry, const std::vector<Target>& targets);
+  // `shards` by their names, so that the order of the list shows nowhere.
+  ShardedBackend(const BackendEntry& entry, const std::map<std::string, Target>& shards);
 
   std::string location() const override;
   std::string location_of(std::string_view key) const override {
@@ -100,14 +102,13 @@ class ShardedBackend final : public Backend {
   std::vector<std::string> names_;  // of each
 };
 
-// By their names, so that the order of the list shows nowhere.
-ShardedBackend::ShardedBackend(const BackendEntry& entry, const std::vector<Target>& targets)
+ShardedBackend::ShardedBackend(const BackendEntry& entry,
+                               const std::map<std::string, Target>& shards)
     : entry_(entry) {
-  for (const Target& target : targets) shards_.push_back({target, nullptr});
-  const auto name = [&](const Shard& shard) { return shard_name(entry_, shard.target.url); };
-  std::sort(shards_.begin(), shards_.end(),
-            [&](const Shard& one, const Shard& two) { return name(one) < name(two); });
-  for (const Shard& shard : shards_) names_.push_back(name(shard));
+  for (const auto& [name, target] : shards) {
+    names_.push_back(name);
+    shards_.push_back({target, nullptr});
+  }
 }
 
 std::string ShardedBackend::location() const {
@@ -215,7 +216,13 @@ Result<std::vector<Mark>> ShardedBackend::list_marks(std::string_view prefix, De
 Result<std::unique_ptr<Backend>> open_backend(const BackendEntry& entry, const Target& target,
                                               Deadline deadline, Cancel cancel) {
   if (target.shards.empty()) return entry.open(target, deadline, cancel);
-  return std::make_unique<ShardedBackend>(entry, target.shards);
+  std::map<std::string, Target> shards;
+  for (const Target& shard : target.shards) {
+    auto name = entry.place(shard);
+    if (!name) return name.error();
+    shards.emplace(std::move(*name), shard);
+  }
+  return std::make_unique<ShardedBackend>(entry, shards);
 }
 
 }  // namespace dlock

@@ -7,7 +7,7 @@
 // hash is FNV-1a of 64 bits, mix the finalizer of MurmurHash3 (fmix64), without which keys that
 // differ in their last letter only would get weights that hardly differ.
 //
-// All this and shard_name() can never change: two versions that place a key differently do not
+// All this and the names can never change: two versions that place a key differently do not
 // exclude each other.  tests/unit/shards_test.cpp has answers that were computed by other code.
 #include "core/shards.hpp"
 
@@ -32,37 +32,7 @@ std::uint64_t mix(std::uint64_t h) {
   return h ^ (h >> 33);
 }
 
-std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-  return text;
-}
-
 }  // namespace
-
-std::string shard_name(const BackendEntry& entry, const Url& url) {
-  std::vector<std::string> hosts;
-  for (HostPort host : url.hosts) {
-    host.host = lower(host.host);
-    if (host.port == 0) host.port = entry.usual_port;
-    hosts.push_back(shown(host));
-  }
-  std::sort(hosts.begin(), hosts.end());
-  std::string path = url.path;
-  while (path.ends_with('/')) path.pop_back();
-  if (path.empty()) path = entry.usual_path;
-
-  std::string out = std::string(entry.name) + "://";
-  for (const std::string& host : hosts) out += (out.ends_with('/') ? "" : ",") + host;
-  out += path;
-  // What else can say where a database is, behind a unix socket; the rest of a query is how to get
-  // there.
-  for (const char* item : {"db", "socket"}) {
-    const auto found = url.query.find(item);
-    if (found != url.query.end()) out += std::string("?") + item + '=' + found->second;
-  }
-  return out;
-}
 
 std::size_t shard_of(std::string_view key, std::span<const std::string> shards) {
   assert(!shards.empty());

@@ -113,9 +113,7 @@ Result<Url> parse_url(std::string_view text) {
   if (mark == std::string_view::npos || !is_scheme(text.substr(0, mark))) {
     return invalid("not a URL: it must begin with scheme://");
   }
-  url.scheme = text.substr(0, mark);
-  std::transform(url.scheme.begin(), url.scheme.end(), url.scheme.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  url.scheme = util::lower(text.substr(0, mark));
   text.remove_prefix(mark + 3);
   if (text.find('#') != std::string_view::npos) return invalid("a # must be written %23 in a URL");
 

@@ -165,7 +165,14 @@ std::optional<std::string> percent_decode(std::string_view text) {
   return out;
 }
 
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  return out;
+}
+
 std::optional<long long> parse_int(std::string_view text, long long low, long long high) {
+  if (low >= 0 && text.starts_with('-')) return std::nullopt;  // "-0"
   long long value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;

@@ -32,7 +32,11 @@ std::string percent_encode(std::string_view text);
 /// The reverse, and also takes lower-case hex; none if a `%` is not followed by two hex digits.
 std::optional<std::string> percent_decode(std::string_view text);
 
-/// The whole of `text` as a number in [low, high]; none otherwise.
+/// A-Z become a-z.
+std::string lower(std::string_view text);
+
+/// The whole of `text` as a number in [low, high]: digits, behind a - only where `low` is negative.
+/// None otherwise.
 std::optional<long long> parse_int(std::string_view text, long long low, long long high);
 
 }  // namespace dlock::util

@@ -110,7 +110,7 @@ bad 'there is no backend "http' -b http://host/
 bad '--backend: is empty' -b ''
 bad 'the file backend has no host; a directory has three slashes' -b file://var/lock
 bad 'the file backend has no host' -b "file://user@$locks"
-bad 'the file backend has no option ttl' -b "file://$locks?ttl=5"
+bad 'the file backend has no options' -b "file://$locks?ttl=5"
 bad 'names no directory' -b file:///
 bad 'a # must be written %23' -b "file://$locks#x"
 bad 'bad %-escape' -b "file://$locks%zz"
@@ -127,8 +127,7 @@ bad 'stands twice in the URL' -b 'redis://h?a=1&a=2'
 bad 'not a URL: it must begin with scheme://' -b ://host
 bad 'not a URL: it must begin with scheme://' -b 'a b://host'
 bad 'the file backend has no servers' -S host:1
-bad '--prefix: file://' --prefix x
-assert_contains "$(<err)" 'the file backend has no prefix'
+bad '--prefix: the file backend has no prefix' --prefix x
 bad 'the file backend has no password' --password-file "$tmp/password"
 # Named in the list, and told apart from what does not exist, where it is not built in.
 for backend in redis redlock zookeeper zk mysql-table mysql mysql-row mysql-version; do

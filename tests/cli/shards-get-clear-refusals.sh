@@ -31,9 +31,34 @@ refuses 64 "--shard: shard 2 of 2 must be a URL" --shard "$a" --shard b
 refuses 64 "--shard: shard 1 of 2 is no good URL" --shard redis://u:hunter2,redis://v:w@h
 refuses 64 "--shard: says where the locks are, and so does --backend" --shard "$a" -b file
 refuses 64 "--server: the URLs of --shard name their servers themselves" --shard redis://h -S h
-refuses 64 "--shard: file:///x: the file backend has no prefix" --shard file:///x,file:///y --prefix p
+refuses 64 "--shard: the file backend has no prefix" --shard file:///x,file:///y --prefix p
 DLOCK_SHARDS=$a,$b DLOCK_BACKEND=file refuses 64 "DLOCK_SHARDS: says where the locks are"
 refuses 64 "--shard: shard 1 of 1 must be a URL" --shard ""
+
+# One database in two spellings, of each backend that is built in.
+built_in() { "$DLOCK" backends --json | grep -qzP "\"$1\"[^}]*\"built_in\": ?true"; }
+same() {
+  local backend=$1
+  shift
+  ! built_in "$backend" || refuses 64 "--shard: $2 is the same database as another of them" --shard "$1" --shard "$2"
+}
+same file "$a" "file://$tmp//b/../a/."
+same file file:// "file://$([[ $EUID == 0 ]] && echo /run/dlock || echo "/tmp/dlock-$EUID")"
+same redis redis://h/0 redis://h/00
+same redis redis://h "redis://H.:6379"
+same redis redis:// rediss://localhost
+same redis redis://127.0.0.1 redis://127.1
+same redis redis://127.0.0.1 redis://0X7F.0.0.1
+same redis "redis://[::1]" "redis://[0:0::0001]"
+same redis redis+unix:///s "redis+unix:///s?db=0"
+same redis redis+unix:///run/s "redis+unix:///run//./s"
+same redlock redlock://a,b,c/1 redlock://C,b.,a:6379/01
+same zookeeper zookeeper://a,b/x zookeeper://b,a:2181/x/
+same zookeeper zookeeper://a zookeeper://a,A.
+same mysql-table mysql://h/app mysql-table://h//app
+same mysql-table "mysql:///app?socket=/run/s" "mysql-table:///app?socket=/run//s"
+! built_in redis || refuses 64 "--shard: bad database in the URL" --shard redis://h/-0
+! built_in redlock || refuses 64 "--shard: redis 127.1:6379 stands twice" --shard redlock://127.0.0.1,127.1,h
 
 # in_profile TEXT PROFILE-LINE...
 in_profile() {

@@ -340,7 +340,7 @@ TEST_F(FileBackend, RefusesADirectoryThatIsNotSafe) {
 TEST_F(FileBackend, ChecksItsUrl) {
   const auto fault = [](const std::string& url, std::optional<std::string> prefix = {}) {
     const auto parsed = parse_url(url);
-    const auto outcome = file::check({.url = parsed.value(), .prefix = std::move(prefix)});
+    const auto outcome = file::place({.url = parsed.value(), .prefix = std::move(prefix)});
     return outcome ? std::string() : outcome.error().message;
   };
   EXPECT_EQ(fault("file:///x/y"), "");

@@ -91,7 +91,7 @@ TEST_F(RedlockServers, AsManyMayFailAsTheWarningSays) {
 
 TEST_F(RedlockServers, TheSameAddressTwiceIsRefusedBeforeAnythingIsAsked) {
   start(2);
-  const auto checked = find_backend("redlock")->check(
+  const auto checked = find_backend("redlock")->place(
       {.url = url("redlock://" + host(0) + ',' + host(1) + ',' + host(0))});
   ASSERT_FALSE(checked);
   EXPECT_EQ(checked.error().code, Errc::invalid);

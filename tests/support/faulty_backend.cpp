@@ -232,10 +232,10 @@ Result<Wrapped> wrapped_of(const Target& target) {
   return Wrapped{entry, {.url = *url, .prefix = target.prefix}};
 }
 
-Result<void> check(const Target& target) {
+Result<std::string> place(const Target& target) {
   auto wrapped = wrapped_of(target);
   if (!wrapped) return wrapped.error();
-  return wrapped->entry->check != nullptr ? wrapped->entry->check(wrapped->target) : Result<void>();
+  return wrapped->entry->place(wrapped->target);
 }
 
 Result<std::unique_ptr<Backend>> open(const Target& target, Deadline deadline, Cancel cancel) {
@@ -258,7 +258,7 @@ BackendEntry faulty_entry() {
   entry.traits.reach = Traits::Reach::network;
   entry.brief = "another backend that fails on command, for tests";
   entry.url_example = "faulty:///dev/shm/dir/control?wrap=memory:///dev/shm/dir/store";
-  entry.check = check;
+  entry.place = place;
   entry.open = open;
   return entry;
 }

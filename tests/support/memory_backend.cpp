@@ -20,6 +20,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/owner_json.hpp"
+#include "core/spelling.hpp"
 #include "util/fd.hpp"
 #include "util/host.hpp"
 #include "util/poll.hpp"
@@ -518,9 +519,9 @@ class MemoryBackend final : public Backend {
   std::string path_;
 };
 
-Result<void> check(const Target& target) {
+Result<std::string> place(const Target& target) {
   if (!target.url.hosts.empty()) return Error{Errc::invalid, "memory has no host"};
-  return {};
+  return "memory://" + canonical_path(target.url.path);
 }
 
 const std::string& private_path() {
@@ -549,7 +550,7 @@ BackendEntry memory_entry() {
           .brief = "a leased lock service in a file, for tests",
           .traits = kTraits,
           .url_example = "memory:///dev/shm/dir/store",
-          .check = check,
+          .place = place,
           .open = open};
 }
 

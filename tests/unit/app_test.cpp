@@ -13,6 +13,7 @@
 
 #include "cli/cmd_run.hpp"
 #include "cli/refusal.hpp"
+#include "core/spelling.hpp"
 
 namespace dlock::cli {
 namespace {
@@ -20,8 +21,9 @@ namespace {
 using namespace std::string_literals;
 using std::chrono::seconds;
 
-Result<void> no_query(const Target& target) {
-  if (target.url.query.empty()) return {};
+Result<std::string> place(const Target& target) {
+  if (target.url.query.empty())
+    return canonical_list(target.url.hosts) + canonical_path(target.url.path);
   return Error{Errc::invalid, "takes no query"};
 }
 
@@ -57,17 +59,17 @@ Result<std::unique_ptr<Backend>> open_divided(const Target&, Deadline, Cancel) {
 const std::array kRows{
     BackendEntry{.name = "local",
                  .traits = {.shared = true, .slots = true, .reach = Traits::Reach::host},
-                 .check = no_query,
+                 .place = place,
                  .open = never_opened},
     BackendEntry{.name = "remote",
                  .alias = "rm",
                  .tls_scheme = "remotes",
                  .traits = {.shared = true, .slots = true},
-                 .check = no_query,
+                 .place = place,
                  .open = never_opened},
     BackendEntry{
-        .name = "several", .server_scheme = "remote", .check = no_query, .open = open_divided},
-    BackendEntry{.name = "plain", .check = no_query, .open = never_opened},
+        .name = "several", .server_scheme = "remote", .place = place, .open = open_divided},
+    BackendEntry{.name = "plain", .place = place, .open = never_opened},
     BackendEntry{.name = "absent"},
 };
 

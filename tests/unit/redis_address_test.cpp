@@ -118,9 +118,13 @@ TEST(RedisAddress, TheSameServerTwiceIsRefusedByName) {
   EXPECT_EQ(fault("redlock://h1,h2,h1"), "redis h1:6379" + why);
   EXPECT_EQ(fault("redlock://h1,h2,H1:6379"), "redis H1:6379" + why);
   EXPECT_EQ(fault("redlock://[FE80::a],[fe80::A]:6379"), "redis [fe80::A]:6379" + why);
+  EXPECT_EQ(fault("redlock://h1,h2,H1."), "redis H1.:6379" + why);
+  EXPECT_EQ(fault("redlock://127.0.0.1,h2,127.1"), "redis 127.1:6379" + why);
+  EXPECT_EQ(fault("redlock://[::1],[0:0::01]"), "redis [0:0::01]:6379" + why);
   EXPECT_EQ(fault("redlock", {"redis://u:secret@h1/0", "rediss://v:secret@h1/1"}),
             "redis h1:6379" + why);
   EXPECT_EQ(fault("redlock", {"redis+unix:///a", "redis+unix:///a?db=1"}), "redis /a" + why);
+  EXPECT_EQ(fault("redlock", {"redis+unix:///a/b", "redis+unix:///a//b"}), "redis /a//b" + why);
   EXPECT_EQ(fault("redlock", {"redis+unix:///a", "redis+unix:///A"}), "none");
   EXPECT_EQ(fault("redlock://h1:1,h1:2,h2:1"), "none");
 }

@@ -65,7 +65,11 @@ Result<std::unique_ptr<Backend>> open_fake(const Target& target, Deadline, Cance
   return std::make_unique<Fake>(host);
 }
 
-const BackendEntry kFake{.name = "fake", .open = open_fake};
+Result<std::string> place_of_fake(const Target& target) {
+  return "fake://" + target.url.hosts.at(0).host;
+}
+
+const BackendEntry kFake{.name = "fake", .place = place_of_fake, .open = open_fake};
 
 std::unique_ptr<Backend> opened(const Strings& urls) {
   Target target;

@@ -4,8 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
+
+#include "backends/file/lock_dir.hpp"
+#include "backends/registry.hpp"
+#include "cli/source.hpp"
 
 namespace dlock {
 namespace {
@@ -22,14 +28,22 @@ Names servers(unsigned count) {
   return out;
 }
 
-const BackendEntry kRedis{
-    .name = "redis", .tls_scheme = "rediss", .usual_port = 6'379, .usual_path = "/0"};
-const BackendEntry kPlain{.name = "plain"};
+// What its backend calls it; none where that is not built in.
+std::optional<Result<std::string>> place(const std::string& text) {
+  auto url = parse_url(text);
+  EXPECT_TRUE(url) << text;
+  const BackendEntry* entry = cli::entry_of(*url, builtin_backends());
+  EXPECT_NE(entry, nullptr) << text;
+  if (entry->place == nullptr) return std::nullopt;
+  return entry->place({.url = *url});
+}
 
-std::string name(const BackendEntry& entry, const std::string& url) {
-  const auto parsed = parse_url(url);
-  EXPECT_TRUE(parsed) << url;
-  return shard_name(entry, parsed.value());
+void are_called(const std::string& wanted, const Names& urls) {
+  for (const std::string& url : urls) {
+    const auto found = place(url);
+    if (!found) continue;
+    EXPECT_EQ(*found ? found->value() : found->error().message, wanted) << url;
+  }
 }
 
 // Computed by a program in another language, after the description in shards.cpp.
@@ -82,25 +96,81 @@ TEST(Shards, OneMoreTakesItsShareAndMovesNothingElse) {
   }
 }
 
-TEST(Shards, HowToGetInIsNoPartOfTheName) {
-  const std::string plain = name(kRedis, "redis://h:6379/0");
-  EXPECT_EQ(plain, "redis://h:6379/0");
-  for (const char* url : {"redis://h", "redis://h/", "redis://u:p@h", "redis://:p@H:6379/0",
-                          "rediss://u:other@h:6379/0?cacert=/x.pem", "redis://h?password=p"}) {
-    EXPECT_EQ(name(kRedis, url), plain) << url;
-  }
-  for (const char* url : {"redis://h2", "redis://h:6380", "redis://h/1", "redis://h,h2"}) {
-    EXPECT_NE(name(kRedis, url), plain) << url;
-  }
-  EXPECT_EQ(name(kPlain, "plain://b,a:2/db/"), name(kPlain, "plain://a:2,b/db"));
-  EXPECT_EQ(name(kPlain, "plain:///a"), "plain:///a");
-  EXPECT_EQ(name(kPlain, "plain://"), "plain://");
+TEST(Shards, ADatabaseHasOneNameHoweverItIsWritten) {
+  are_called("redis://h:6379/0",
+             {"redis://h:6379/0", "redis://h", "redis://h/", "redis://h/00", "redis://H.:06379/0",
+              "redis://u:p@h", "redis://:p@H:6379/0", "REDIS://h"});
+  are_called("redis://h:6379/10", {"redis://h/10", "redis://h/010"});
+  are_called("redis://localhost:6379/0", {"redis://localhost:6379/0", "redis://", "redis:///",
+                                          "redis:///0", "redis://:p@", "redis://LOCALHOST"});
+  are_called("redis://127.0.0.1:6379/0",
+             {"redis://127.0.0.1", "redis://127.1", "redis://0x7f.0.0.1", "redis://0X7F.1",
+              "redis://2130706433", "redis://0177.0.0.01", "redis://[::ffff:127.0.0.1]"});
+  are_called("redis://[::1]:6379/0", {"redis://[::1]", "redis://[0:0:0:0:0:0:0:1]",
+                                      "redis://[0::0001]:6379/0", "redis://0::1"});
+  are_called("redis://[fe80::1%eth0]:6379/0",
+             {"redis://[fe80::1%eth0]", "redis://[FE80:0::1%eth0]"});
+  are_called("redis:///run/s",
+             {"redis+unix:///run/s", "redis+unix:///run/s?db=0", "redis+unix:///run/s?db=00",
+              "redis+unix://u:p@/run//./s", "redis+unix:///run/x/../s"});
+  are_called("redis:///run/s?db=2", {"redis+unix:///run/s?db=2", "redis+unix:///run/s?db=02"});
+  are_called(
+      "redlock://a:6379,b:6379,c:7000/0",
+      {"redlock://a:6379,b:6379,c:7000/0", "redlock://c:7000,B,A.", "redlock://u:p@b,a,c:7000/00"});
+  are_called("mysql-table://h:3306/app",
+             {"mysql-table://h:3306/app", "mysql://h/app", "mysql://h//app/",
+              "mysql://u:p@H/app?tls=on", "mysql://h,h./app"});
+  are_called("mysql-table://h1:3306,h2:3307/app", {"mysql-table://h2:3307,h1/app"});
+  are_called("mysql-table://localhost:3306/app", {"mysql-table:///app"});
+  are_called("mysql-row://h:3306/app", {"mysql-row://h/app"});
+  are_called("mysql-table:///app?socket=/run/s",
+             {"mysql-table:///app?socket=/run/s", "mysql:////app/?socket=%2Frun//s"});
+  are_called(
+      "zookeeper://a:2181,b:2181/chroot",
+      {"zookeeper://a:2181,b:2181/chroot", "zk://b,a/chroot/", "zk://u:p@B.,A,a:2181/chroot"});
+  are_called("zookeeper://localhost:2181", {"zookeeper://", "zk://localhost/"});
+  are_called("file:///dir", {"file:///dir", "file:///dir/", "file:////dir", "file:///./dir",
+                             "file:///a/../dir/.", "file:///%64ir"});
+  are_called("file://" + file::default_path(), {"file://", "file://" + file::default_path()});
 }
 
-TEST(Shards, BehindAUnixSocketTheQuerySaysWhichDatabase) {
-  EXPECT_EQ(name(kRedis, "redis+unix:///run/r?db=2"), "redis:///run/r?db=2");
-  EXPECT_NE(name(kRedis, "redis+unix:///run/r?db=2"), name(kRedis, "redis+unix:///run/r?db=3"));
-  EXPECT_NE(name(kPlain, "plain:///db?socket=/a"), name(kPlain, "plain:///db?socket=/b"));
+TEST(Shards, DifferentDatabasesHaveDifferentNames) {
+  std::set<std::string> names;
+  const Names urls{"redis://h",
+                   "redis://h2",
+                   "redis://h:6380",
+                   "redis://h/1",
+                   "redis+unix:///h",
+                   "redis+unix:///H",
+                   "redis+unix:///h?db=1",
+                   "redlock://h",
+                   "redlock://h,h2",
+                   "redlock://h/1",
+                   "file:///h",
+                   "file:///H",
+                   "zookeeper://h",
+                   "zookeeper://h/a",
+                   "zookeeper://h/A",
+                   "mysql-table://h/a",
+                   "mysql-table://h/A",
+                   "mysql-row://h/a",
+                   "mysql-version://h/a",
+                   "mysql-table:///a?socket=/h",
+                   "mysql-table:///a?socket=/H"};
+  std::size_t count = 0;
+  for (const std::string& url : urls) {
+    const auto found = place(url);
+    if (!found) continue;
+    ++count;
+    names.insert(found->value());
+  }
+  EXPECT_EQ(names.size(), count);
+}
+
+TEST(Shards, TlsIsNoPartOfTheName) {
+  const auto found = place("rediss://u:other@h:6379/0?cacert=/x.pem");
+  if (!found || !*found) GTEST_SKIP() << "no TLS for redis";
+  EXPECT_EQ(found->value(), "redis://h:6379/0");
 }
 
 }  // namespace

@@ -53,6 +53,9 @@ TEST(Text, PercentEncodingIsReversibleAndHasNoSpecialNames) {
 
 TEST(Text, ReadsWholeNumbersOnly) {
   EXPECT_EQ(parse_int("255", 0, 255), 255);
+  EXPECT_EQ(parse_int("007", 0, 255), 7);
+  EXPECT_EQ(parse_int("-0", -1, 255), 0);
+  EXPECT_EQ(parse_int("-1", -1, 255), -1);
   for (const char* text : {"", "256", "-1", "x", "1x", " 1", "0x1", "99999999999999999999"}) {
     EXPECT_EQ(parse_int(text, 0, 255), std::nullopt) << text;
   }

@@ -8,6 +8,7 @@
 #include "backends/file/lock_dir.hpp"
 #include "backends/file/numbers.hpp"
 #include "backends/file/once.hpp"
+#include "core/spelling.hpp"
 #include "util/text.hpp"
 
 namespace dlock::file {
@@ -82,26 +83,26 @@ class FileBackend final : public Backend {
 
 }  // namespace
 
-Result<void> check(const Target& target) {
+Result<std::string> place(const Target& target) {
   const Url& url = target.url;
-  const auto bad = [&](std::string_view why) {
-    return Error{Errc::invalid, url.redacted() + ": " + std::string(why)};
-  };
+  const auto bad = [](const char* why) { return Error{Errc::invalid, why}; };
   if (!url.hosts.empty() || !url.user.empty() || !url.password.empty()) {
     return bad(
         "the file backend has no host; a directory has three slashes: file:///var/lock/jobs");
   }
-  if (!url.query.empty()) return bad("the file backend has no option " + url.query.begin()->first);
+  if (!url.query.empty()) {
+    return bad("the file backend has no options; a ? in the path of the URL is written %3F");
+  }
   if (!url.path.empty() && url.path.find_first_not_of('/') == std::string::npos) {
-    return bad("names no directory");
+    return bad("the URL names no directory; one is file:///var/lock/jobs");
   }
   // Dropped silently it would merge the locks of two users who believe themselves apart.
   if (target.prefix) return bad("the file backend has no prefix; give another directory");
-  return {};
+  return "file://" + canonical_path(url.path.empty() ? default_path() : url.path);
 }
 
 Result<std::unique_ptr<Backend>> open(const Target& target, Deadline, Cancel) {
-  if (auto ok = check(target); !ok) return ok.error();
+  if (auto ok = place(target); !ok) return ok.error();
   std::string path = target.url.path;
   while (path.ends_with('/')) path.pop_back();  // or a link as last part would be followed
   auto dir = LockDir::open(path);

@@ -1,11 +1,14 @@
 // Locks between the processes of one machine: flock(2) on files in a directory.
 #pragma once
 
+#include <string>
+
 #include "core/backend.hpp"
 
 namespace dlock::file {
 
-Result<void> check(const Target& target);
+/// As BackendEntry says.
+Result<std::string> place(const Target& target);
 Result<std::unique_ptr<Backend>> open(const Target& target, Deadline deadline, Cancel cancel);
 
 }  // namespace dlock::file

@@ -21,12 +21,6 @@ using util::printable;
 
 constexpr int kOpenFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 
-// One path for a user, whatever the environment: cron has no XDG_RUNTIME_DIR, a login shell has.
-std::string default_path() {
-  if (geteuid() == 0) return "/run/dlock";
-  return "/tmp/dlock-" + std::to_string(geteuid());
-}
-
 Error denied(std::string_view path, std::string_view why) {
   return {Errc::denied, "lock directory " + printable(path) + " " + std::string(why)};
 }
@@ -106,6 +100,12 @@ void give_to_group(int at, const std::string& name, Kind kind, const Fd& file, g
 }
 
 }  // namespace
+
+// One path for a user, whatever the environment: cron has no XDG_RUNTIME_DIR, a login shell has.
+std::string default_path() {
+  if (geteuid() == 0) return "/run/dlock";
+  return "/tmp/dlock-" + std::to_string(geteuid());
+}
 
 Error errno_error(std::string_view path, std::string_view doing, int error) {
   const bool refused = error == EACCES || error == EPERM || error == ELOOP || error == EISDIR ||

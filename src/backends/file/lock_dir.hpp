@@ -15,6 +15,9 @@
 
 namespace dlock::file {
 
+/// The directory that is used if none is named.
+std::string default_path();
+
 /// "file:///dir/key: text of errno", as the Errc that errno deserves.
 Error errno_error(std::string_view path, std::string_view doing, int error);
 

@@ -219,10 +219,10 @@ Result<std::unique_ptr<Backend>> open(const Target& target, Method method) {
 
 }  // namespace
 
-Result<void> check(const Target& target) {
-  const auto place = make_place(target);
-  if (!place) return place.error();
-  return {};
+Result<std::string> place(const Target& target) {
+  auto found = make_place(target);
+  if (!found) return found.error();
+  return std::move(found->name);
 }
 
 Result<std::unique_ptr<Backend>> open_table(const Target& target, Deadline, Cancel) {

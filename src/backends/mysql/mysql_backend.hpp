@@ -10,7 +10,8 @@
 
 namespace dlock::mysql {
 
-Result<void> check(const Target& target);
+/// As BackendEntry says.
+Result<std::string> place(const Target& target);
 /// No network: whoever needs a connection makes one.
 Result<std::unique_ptr<Backend>> open_table(const Target& target, Deadline deadline, Cancel cancel);
 Result<std::unique_ptr<Backend>> open_row(const Target& target, Deadline deadline, Cancel cancel);

@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "core/spelling.hpp"
 #include "util/host.hpp"
 #include "util/text.hpp"
 
@@ -152,6 +153,9 @@ Result<Place> make_place(const Target& target) {
   place.password = url.password;
   place.connect_timeout = target.connect_timeout;
   url.path = '/' + place.database;
+  place.name = place.socket.empty()
+                   ? url.scheme + "://" + canonical_list(place.hosts) + url.path
+                   : url.scheme + "://" + url.path + "?socket=" + canonical_path(place.socket);
   place.location = url.redacted();
   return place;
 }

@@ -17,6 +17,7 @@ enum class Tls { off, preferred, on, verify };
 
 struct Place {
   std::string location;  // as a URL without secrets
+  std::string name;      // as BackendEntry::place() says
   std::string shown;     // for messages: "mysql db1:3306,db2:3306"
   std::vector<HostPort>
       hosts;           // a primary and its standbys; one that stands for the socket, if set

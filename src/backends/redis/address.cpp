@@ -4,6 +4,7 @@
 #include <set>
 
 #include "backends/redis/names.hpp"
+#include "core/spelling.hpp"
 #include "util/text.hpp"
 
 namespace dlock::redis {
@@ -154,11 +155,7 @@ Result<void> check_shared(const Url& url) {
 
 // The same for two URLs of one server, whatever they say of how to get in and of its databases.
 std::string identity(const Address& address) {
-  if (!address.socket.empty()) return address.socket;
-  std::string out = shown(address.host);
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-  return out;
+  return address.socket.empty() ? shown(canonical(address.host)) : canonical_path(address.socket);
 }
 
 std::string database_of(const Address& address) { return std::to_string(address.database); }
@@ -181,6 +178,23 @@ std::string location_of(const std::vector<Address>& addresses) {
   return out + (alike ? '/' + database_of(addresses[0]) : "");
 }
 
+// redis://h1:6379/0, redis:///run/redis.sock?db=2
+std::string name_of(const Address& address) {
+  const std::string out = "redis://" + identity(address);
+  if (address.socket.empty()) return out + '/' + database_of(address);
+  return address.database == 0 ? out : out + "?db=" + database_of(address);
+}
+
+std::string name_of(std::vector<Address> addresses) {
+  for (Address& address : addresses) {
+    address.host = canonical(address.host);
+    if (!address.socket.empty()) address.socket = canonical_path(address.socket);
+  }
+  std::sort(addresses.begin(), addresses.end(),
+            [](const Address& one, const Address& two) { return identity(one) < identity(two); });
+  return location_of(addresses);
+}
+
 // 1 server, 2 servers
 std::string count_of(unsigned servers) {
   return std::to_string(servers) + (servers == 1 ? " server" : " servers");
@@ -194,7 +208,8 @@ Result<Place> place_of(const Target& target) {
   Url url = target.url;
   auto address = take_address(url, target.connect_timeout);
   if (!address) return address.error();
-  return Place{std::move(*address), std::move(*prefix), url.redacted()};
+  std::string name = name_of(*address);
+  return Place{std::move(*address), std::move(*prefix), url.redacted(), std::move(name)};
 }
 
 Result<Places> places_of(const Target& target) {
@@ -227,6 +242,7 @@ Result<Places> places_of(const Target& target) {
     places.addresses.push_back(std::move(*address));
   }
   places.location = location_of(places.addresses);
+  places.name = name_of(places.addresses);
   return places;
 }
 

@@ -25,10 +25,12 @@ struct Place {
   Address address;
   std::string prefix;
   std::string location;  // as a URL without secrets
+  std::string name;      // as BackendEntry::place() says
 };
 
 struct Places {
   std::string location;  // as a URL without users and secrets
+  std::string name;      // as BackendEntry::place() says
   std::vector<Address> addresses;
   std::string prefix;
 };

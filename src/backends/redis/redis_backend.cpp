@@ -165,10 +165,10 @@ Result<std::unique_ptr<Lease>> RedisBackend::resume(const LockInfo& lock,
 
 }  // namespace
 
-Result<void> check(const Target& target) {
-  const auto place = place_of(target);
-  if (!place) return place.error();
-  return {};
+Result<std::string> place(const Target& target) {
+  auto found = place_of(target);
+  if (!found) return found.error();
+  return std::move(found->name);
 }
 
 Result<std::unique_ptr<Backend>> open(const Target& target, Deadline, Cancel) {
@@ -178,10 +178,10 @@ Result<std::unique_ptr<Backend>> open(const Target& target, Deadline, Cancel) {
   return std::make_unique<RedisBackend>(place->location, addresses, place->prefix);
 }
 
-Result<void> check_redlock(const Target& target) {
-  const auto places = places_of(target);
-  if (!places) return places.error();
-  return {};
+Result<std::string> place_redlock(const Target& target) {
+  auto found = places_of(target);
+  if (!found) return found.error();
+  return std::move(found->name);
 }
 
 Result<std::unique_ptr<Backend>> open_redlock(const Target& target, Deadline, Cancel) {

@@ -2,18 +2,20 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "core/backend.hpp"
 
 namespace dlock::redis {
 
-Result<void> check(const Target& target);
+/// As BackendEntry says.
+Result<std::string> place(const Target& target);
 
 /// Connects when the first lock is asked for.
 Result<std::unique_ptr<Backend>> open(const Target& target, Deadline deadline, Cancel cancel);
 
 /// The same for redlock.
-Result<void> check_redlock(const Target& target);
+Result<std::string> place_redlock(const Target& target);
 Result<std::unique_ptr<Backend>> open_redlock(const Target& target, Deadline deadline,
                                               Cancel cancel);
 

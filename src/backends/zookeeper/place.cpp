@@ -1,5 +1,6 @@
 #include "backends/zookeeper/place.hpp"
 
+#include "core/spelling.hpp"
 #include "util/text.hpp"
 
 namespace dlock::zookeeper {
@@ -93,6 +94,7 @@ Result<Place> place_of(const Target& target) {
   place.root = std::move(*root);
   place.style = *style;
   place.auth = std::move(*auth);
+  place.name = "zookeeper://" + canonical_list(place.hosts) + place.chroot;
   place.patience = target.connect_timeout;
   url.path = place.chroot;
   place.location = url.redacted();

@@ -19,6 +19,7 @@ struct Place {
   Millis patience{5'000};  // with one answer
   std::string shown;       // for messages: "zookeeper z1:2181,z2:2181"
   std::string location;    // as a URL without secrets
+  std::string name;        // as BackendEntry::place() says
 
   /// Until when one answer is waited for: the whole may take longer, if the servers go on
   /// answering.

@@ -252,10 +252,10 @@ Result<bool> ZookeeperBackend::force_release(std::string_view key, std::string_v
 
 }  // namespace
 
-Result<void> check(const Target& target) {
-  const auto place = place_of(target);
-  if (!place) return place.error();
-  return {};
+Result<std::string> place(const Target& target) {
+  auto found = place_of(target);
+  if (!found) return found.error();
+  return std::move(found->name);
 }
 
 Result<std::unique_ptr<Backend>> open(const Target& target, Deadline, Cancel) {

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "core/backend.hpp"
 
 namespace dlock::zookeeper {
 
-Result<void> check(const Target& target);
+/// As BackendEntry says.
+Result<std::string> place(const Target& target);
 
 /// Connects when something is asked for.
 Result<std::unique_ptr<Backend>> open(const Target& target, Deadline deadline, Cancel cancel);
