@@ -71,10 +71,7 @@ std::string with_schema(std::span<const BackendEntry> backends) {
 std::string schema_of(const Setting& name, const Setting* prefix,
                       std::span<const BackendEntry> backends) {
   const BackendEntry* entry = find_backend(backends, name.text());
-  if (entry == nullptr) {
-    refuse(name, "there is no backend " + shown_word(name.text()) +
-                     "; backends: " + backend_names(backends, false));
-  }
+  if (entry == nullptr) refuse(name, no_backend(name.text(), backends));
   if (entry->open == nullptr) {
     refuse(name, util::in_quotes(entry->name) + " is not built into this dlock (built in: " +
                      backend_names(backends, true) + ")");

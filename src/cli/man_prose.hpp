@@ -59,7 +59,8 @@ one behind TLS):
 .in +2n
 %URLS%.in -2n
 .fi
-A special character in a user, password or path is written as %XX.
+A special character in a user, password, path or query is written as %XX: ? as %3F, @
+as %40, a comma as %2C.
 .TP
 .B a profile
 of the config file, under a name of your own.

@@ -44,7 +44,7 @@ void take_operands(std::vector<std::string> words, bool has_mark, Invocation& in
     }
     if (command.wraps) {
       refuse_usage("put \"--\" before the command: dlock " + std::string(command.name) +
-                   " [options] -- " + (word.find('@') == std::string::npos ? word : "COMMAND"));
+                   " [options] -- " + (may_hold_password(word) ? "COMMAND" : word));
     }
     if (invocation.operands.size() == command.most_operands()) {
       refuse_usage("unexpected " + shown_word(word) + see_help(command));

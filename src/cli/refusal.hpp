@@ -3,8 +3,10 @@
 
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 #include "core/settings.hpp"
+#include "core/url.hpp"
 #include "engine/exit_status.hpp"
 #include "util/text.hpp"
 
@@ -20,11 +22,15 @@ class Refusal : public std::runtime_error {
   int status_;
 };
 
-/// A word of the user's, quoted for a message.  What has an @ in it may be a URL in the wrong
-/// place: nothing is shown from where its password could begin.
+/// Whether a word of the user's may be a URL in the wrong place, with a password.
+inline bool may_hold_password(std::string_view word) {
+  return word.find('@') != std::string_view::npos || looks_like_url(word);
+}
+
+/// A word of the user's, quoted for a message: nothing is shown from where a password could begin.
 inline std::string shown_word(const std::string& word) {
-  const bool suspect = word.find('@') != std::string::npos;
-  return util::in_quotes(suspect ? word.substr(0, word.find_first_of(":@/")) + "..." : word, 60);
+  return util::in_quotes(
+      may_hold_password(word) ? word.substr(0, word.find_first_of(":@/")) + "..." : word, 60);
 }
 
 [[noreturn]] inline void refuse_usage(const std::string& message) {

@@ -33,12 +33,13 @@ std::vector<std::string_view> parts_of(const Setting& setting) {
   return parts;
 }
 
-// HOST, HOST:PORT or, where each server may have one, a URL.
-Url server_of(std::string_view text, const Setting& servers, const BackendEntry& entry,
-              std::span<const BackendEntry> backends) {
+// HOST, HOST:PORT or, where each server may have one, a URL.  `which` is its rank in the list. None
+// of the text is shown: it may be a piece of a password that holds a comma.
+Url server_of(std::string_view text, const std::string& which, const Setting& servers,
+              const BackendEntry& entry, std::span<const BackendEntry> backends) {
   if (looks_like_url(text)) {
     auto url = parse_url(text);
-    if (!url) refuse(servers, url.error().message);
+    if (!url) refuse(servers, which + ": " + url.error().message);
     const BackendEntry* its = entry_of(*url, backends);
     if (its == nullptr || its->name != entry.server_scheme) {
       refuse(servers, "the URL of a server must begin with " + std::string(entry.server_scheme) +
@@ -47,17 +48,15 @@ Url server_of(std::string_view text, const Setting& servers, const BackendEntry&
     return std::move(*url);
   }
   auto host = parse_host_port(text);
-  if (!host) refuse(servers, host.error().message);
+  if (!host) refuse(servers, which + ": " + host.error().message);
   Url url{.scheme = std::string(entry.server_scheme)};
   url.hosts.push_back(std::move(*host));
   return url;
 }
 
-// No message shows a part of a value with an @ in it: a comma in a password may have cut it there.
 void check_parts(const Setting& servers, const BackendEntry& entry) {
   const bool may_be_urls = !entry.server_scheme.empty();
-  const std::vector<std::string_view> parts = parts_of(servers);
-  for (const std::string_view part : parts) {
+  for (const std::string_view part : parts_of(servers)) {
     const bool has_user = part.find('@') != std::string_view::npos;
     if (!may_be_urls && (has_user || looks_like_url(part))) {
       refuse(servers, "takes HOST or HOST:PORT; a URL or a user goes into --backend");
@@ -67,17 +66,10 @@ void check_parts(const Setting& servers, const BackendEntry& entry) {
                           "://user:password@host; in a password a comma is written %2C");
     }
   }
-  const bool hides = std::any_of(parts.begin(), parts.end(), [](std::string_view part) {
-    return part.find('@') != std::string_view::npos;
-  });
-  for (std::size_t i = 0; hides && i < parts.size(); ++i) {
-    const bool good = looks_like_url(parts[i]) ? parse_url(parts[i]).has_value()
-                                               : parse_host_port(parts[i]).has_value();
-    if (good) continue;
-    refuse(servers, "server " + std::to_string(i + 1) + " of " + std::to_string(parts.size()) +
-                        " is no HOST, no HOST:PORT and no good URL; in a user or password each of "
-                        ", / ? # @ and % is written as %XX");
-  }
+}
+
+std::string rank(std::size_t i, std::size_t count) {
+  return "server " + std::to_string(i + 1) + " of " + std::to_string(count);
 }
 
 void take_servers(const Settings& settings, const Source& source, const BackendEntry& entry,
@@ -102,15 +94,15 @@ void take_servers(const Settings& settings, const Source& source, const BackendE
   }
   check_parts(*servers, entry);
   const std::vector<std::string_view> parts = parts_of(*servers);
-  const bool urls = std::any_of(parts.begin(), parts.end(), looks_like_url);
-  for (const std::string_view part : parts) {
-    Url server = server_of(part, *servers, entry, backends);
-    if (urls) {
-      target.servers.push_back(std::move(server));
-    } else {
-      target.url.hosts.push_back(std::move(server.hosts.front()));
-    }
+  std::vector<Url> urls;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    urls.push_back(server_of(parts[i], rank(i, parts.size()), *servers, entry, backends));
   }
+  if (std::none_of(parts.begin(), parts.end(), looks_like_url)) {
+    for (Url& url : urls) target.url.hosts.push_back(std::move(url.hosts.front()));
+    return;
+  }
+  target.servers = std::move(urls);
 }
 
 bool any_holds_password(std::span<const Url> urls) {

@@ -11,9 +11,7 @@ namespace dlock::cli {
 namespace {
 
 bool begins_url(std::string_view text) {
-  const auto mark =
-      text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-.");
-  return mark != 0 && mark != std::string_view::npos && text.substr(mark).starts_with("://");
+  return looks_like_url(text) && is_scheme(text.substr(0, text.find("://")));
 }
 
 std::vector<std::string_view> parts_of(std::string_view text) {
@@ -35,9 +33,6 @@ std::vector<Url> shard_urls(const Setting& shards) {
   for (const std::string& value : shards.values) {
     for (const std::string_view part : parts_of(value)) parts.push_back(part);
   }
-  const bool hides = std::any_of(parts.begin(), parts.end(), [](std::string_view part) {
-    return part.find('@') != std::string_view::npos;
-  });
   std::vector<Url> urls;
   for (const std::string_view part : parts) {
     auto url = parse_url(part);
@@ -50,9 +45,7 @@ std::vector<Url> shard_urls(const Setting& shards) {
     if (!looks_like_url(part)) {
       refuse(shards, which + " must be a URL, as in redis://host:6379/0");
     }
-    refuse(shards, which + (hides ? " is no good URL; in a user or password each of , / ? # @ and "
-                                    "% is written as %XX"
-                                  : ": " + url.error().message));
+    refuse(shards, which + ": " + url.error().message);
   }
   return urls;
 }

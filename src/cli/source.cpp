@@ -30,12 +30,10 @@ void check_profile_names(const ConfigFile& config, std::span<const BackendEntry>
   }
 }
 
-// `word` is what was said, or a scheme.
-[[noreturn]] void refuse_unknown(const Setting& source, const std::string& word,
+[[noreturn]] void refuse_unknown(const Setting& source, const std::string& scheme,
                                  const std::optional<ConfigFile>& config,
                                  std::span<const BackendEntry> backends) {
-  std::string message =
-      "there is no backend " + shown_word(word) + "; backends: " + backend_names(backends, false);
+  std::string message = no_backend(scheme, backends);
   if (config && !config->profiles.empty()) {
     message += "; profiles:";
     for (const ConfigProfile& profile : config->profiles) {
@@ -94,9 +92,7 @@ std::vector<Url> take_urls(const Source& source, const std::optional<ConfigFile>
   for (Url& url : urls) {
     const std::string scheme = url.scheme;
     const BackendEntry* its = entry_of(url, backends);
-    if (its == nullptr) {
-      refuse_unknown(setting, source.shards ? scheme : setting.text(), config, backends);
-    }
+    if (its == nullptr) refuse_unknown(setting, scheme, config, backends);
     if (entry != nullptr && its != entry) {
       refuse(setting, "all shards must be of the same backend, not " + std::string(entry->name) +
                           " and " + std::string(its->name));
@@ -122,6 +118,13 @@ const BackendEntry* find_backend(std::span<const BackendEntry> backends, std::st
     if (name == entry.name || name == entry.alias || name == entry.tls_scheme) return &entry;
   }
   return nullptr;
+}
+
+std::string no_backend(std::string_view word, std::span<const BackendEntry> backends) {
+  const bool is_name = word.find_first_of(":@/?#%") == std::string_view::npos;
+  const std::string which = is_name ? "backend " + util::in_quotes(word, 60)
+                                    : "such backend; a URL begins with scheme://";
+  return "there is no " + which + "; backends: " + backend_names(backends, false);
 }
 
 std::string backend_names(std::span<const BackendEntry> backends, bool built_in) {

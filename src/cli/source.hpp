@@ -35,6 +35,10 @@ const BackendEntry* entry_of(Url& url, std::span<const BackendEntry> backends);
 /// By its name, its alias or the scheme of its URLs with TLS; null if there is none.
 const BackendEntry* find_backend(std::span<const BackendEntry> backends, std::string_view name);
 
+/// That no backend is called `word`, and which there are.  Does not show a word that may be a URL
+/// without its scheme.
+std::string no_backend(std::string_view word, std::span<const BackendEntry> backends);
+
 /// "file, redis": the names of the backends; only of those that can be opened if `built_in`.
 std::string backend_names(std::span<const BackendEntry> backends, bool built_in);
 

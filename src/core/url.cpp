@@ -1,5 +1,7 @@
 #include "core/url.hpp"
 
+#include <arpa/inet.h>
+
 #include <algorithm>
 #include <optional>
 
@@ -8,7 +10,6 @@
 namespace dlock {
 namespace {
 
-using util::in_quotes;
 using util::is_utf8;
 using util::parse_int;
 using util::percent_decode;
@@ -29,13 +30,6 @@ std::optional<std::string> decoded(std::string_view text) {
   auto out = percent_decode(text);
   if (!out || !is_utf8(*out) || out->find('\0') != std::string::npos) return std::nullopt;
   return out;
-}
-
-bool is_scheme(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-           c == '+' || c == '.';
-  });
 }
 
 // user[:password]@ ; the last @ ends it, so that a password may hold one.
@@ -59,10 +53,54 @@ Result<void> take_query(std::string_view query, Url& url) {
     const auto text = decoded(value);
     if (!name || !text || name->empty()) return invalid("bad query in the URL");
     if (!url.query.emplace(*name, *text).second) {
-      return invalid(in_quotes(*name) + " stands twice in the URL");
+      return invalid("a name stands twice in the query of the URL");
     }
   }
   return {};
+}
+
+bool is_ipv6(const std::string& host) {
+  in6_addr address{};
+  return inet_pton(AF_INET6, host.substr(0, host.find('%')).c_str(), &address) ==
+         1;  // fe80::1%eth0
+}
+
+// `where` is what it is a part of, for messages.
+Result<HostPort> host_of(std::string_view text, const std::string& where) {
+  HostPort out;
+  std::string_view port;
+  bool has_port = false;
+  const bool is_address = text.starts_with('[') || std::count(text.begin(), text.end(), ':') > 1;
+  if (text.starts_with('[')) {
+    const auto close = text.find(']');
+    if (close == std::string_view::npos) return invalid("a [ without a ] in " + where);
+    out.host = text.substr(1, close - 1);
+    text.remove_prefix(close + 1);
+    has_port = text.starts_with(':');
+    if (!has_port && !text.empty()) return invalid("only :PORT can follow the ] in " + where);
+    port = has_port ? text.substr(1) : text;
+  } else if (is_address) {
+    out.host = text;  // an IPv6 address without brackets
+  } else {
+    has_port = text.find(':') != std::string_view::npos;
+    out.host = take_until(text, ':');
+    port = text;
+  }
+  const bool plain = std::all_of(out.host.begin(), out.host.end(), [](unsigned char c) {
+    return c > ' ' && c != 0x7F && c != '/' && c != '?' && c != '#' && c != '@';
+  });
+  if (out.host.empty()) return invalid("no host name in " + where);
+  if (!plain) return invalid("bad host name in " + where);
+  // Not an address: a user and a password with a colon, perhaps, without their host.
+  if (is_address && !is_ipv6(out.host)) {
+    return invalid("bad address in " + where + ": must be as in [fe80::1]:6379");
+  }
+  if (has_port) {
+    const auto number = parse_int(port, 1, 65'535);
+    if (!number) return invalid("bad port in " + where + ": must be 1 to 65535");
+    out.port = static_cast<std::uint16_t>(*number);
+  }
+  return out;
 }
 
 }  // namespace
@@ -73,36 +111,13 @@ std::string shown(const HostPort& host) {
   return out;
 }
 
-Result<HostPort> parse_host_port(std::string_view text) {
-  const std::string_view whole = text;
-  HostPort out;
-  std::string_view port;
-  bool has_port = false;
-  if (text.starts_with('[')) {
-    const auto close = text.find(']');
-    if (close == std::string_view::npos) return invalid("no ] in address " + in_quotes(whole));
-    out.host = text.substr(1, close - 1);
-    text.remove_prefix(close + 1);
-    has_port = text.starts_with(':');
-    if (!has_port && !text.empty()) return invalid("bad address " + in_quotes(whole));
-    port = has_port ? text.substr(1) : text;
-  } else if (std::count(text.begin(), text.end(), ':') > 1) {
-    out.host = text;  // an IPv6 address without brackets
-  } else {
-    has_port = text.find(':') != std::string_view::npos;
-    out.host = take_until(text, ':');
-    port = text;
-  }
-  const bool plain = std::all_of(out.host.begin(), out.host.end(), [](unsigned char c) {
-    return c > ' ' && c != 0x7F && c != '/' && c != '?' && c != '#' && c != '@';
+Result<HostPort> parse_host_port(std::string_view text) { return host_of(text, "the address"); }
+
+bool is_scheme(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '+' || c == '.';
   });
-  if (out.host.empty() || !plain) return invalid("bad host name in " + in_quotes(whole));
-  if (has_port) {
-    const auto number = parse_int(port, 1, 65'535);
-    if (!number) return invalid("bad port in " + in_quotes(whole) + ": must be 1 to 65535");
-    out.port = static_cast<std::uint16_t>(*number);
-  }
-  return out;
 }
 
 bool looks_like_url(std::string_view text) { return text.find("://") != std::string_view::npos; }
@@ -118,6 +133,11 @@ Result<Url> parse_url(std::string_view text) {
   if (text.find('#') != std::string_view::npos) return invalid("a # must be written %23 in a URL");
 
   const std::string_view before_query = take_until(text, '?');
+  // The ? may stand in a password.
+  if (text.find('@') != std::string_view::npos) {
+    return invalid(
+        "an @ behind a ? in the URL: a ? in a password is written %3F, an @ in the query %40");
+  }
   if (auto ok = take_query(text, url); !ok) return ok.error();
   // A password may hold a slash, so the path begins at the first slash behind the user.
   const auto at = before_query.rfind('@');
@@ -130,11 +150,7 @@ Result<Url> parse_url(std::string_view text) {
   }
   if (auto ok = take_user(authority, url); !ok) return ok.error();
   while (!authority.empty()) {
-    auto host = parse_host_port(take_until(authority, ','));
-    // An @ behind the ? may end a password, which must not be shown.
-    if (!host && text.find('@') != std::string_view::npos) {
-      return invalid("bad host or port in the URL; a ? before the @ must be written %3F");
-    }
+    auto host = host_of(take_until(authority, ','), "the URL");
     if (!host) return host.error();
     url.hosts.push_back(*host);
   }

@@ -19,7 +19,7 @@ struct HostPort {
 };
 
 /// `host`, `host:port`, `[v6]`, `[v6]:port` or a bare IPv6 address.  Errc::invalid names the part
-/// that is wrong.
+/// that is wrong, and does not show it: it may be a piece of a password.
 Result<HostPort> parse_host_port(std::string_view text);
 
 /// `host:port`, the brackets of an IPv6 address put back; without the port if that is 0.
@@ -38,10 +38,14 @@ struct Url {
   std::string redacted() const;
 };
 
+/// True for what can be the scheme of a URL.  Nothing else of a text that is no good URL may be
+/// shown.
+bool is_scheme(std::string_view text);
+
 /// True for what parse_url() is meant for: something with `://` in it.
 bool looks_like_url(std::string_view text);
 
-/// Errc::invalid with a message that names the part that is wrong, and never shows a password.
+/// Errc::invalid names the part that is wrong, and shows nothing of the text.
 Result<Url> parse_url(std::string_view text);
 
 }  // namespace dlock

@@ -19,7 +19,7 @@ refuses 64 'absolute path' 'mysql:///db?socket=here'
 refuses 64 'both a host and a socket' "mysql://$host/db?socket=/here"
 refuses 64 'must be off, preferred, on or verify' "mysql://$host/db?tls=maybe"
 refuses 64 'tls=verify' "mysql://$host/db?ca=/ca.pem"
-refuses 64 'means nothing to mysql' "mysql://$host/db?charset=x"
+refuses 64 'may hold socket, tls, ca, cert and key only' "mysql://$host/db?charset=x"
 refuses 64 'bad prefix' mysql://$host/db --prefix 'a b'
 # The statements of a prefix are never those of somebody else.
 refuses 64 'bad prefix' mysql://$host/db --prefix 'x; DROP TABLE y; --'

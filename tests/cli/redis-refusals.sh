@@ -14,18 +14,18 @@ host=127.0.0.1
 refuses 64 'bad port' redis://$host:0
 refuses 64 'bad port' redis://$host:70000
 refuses 64 'bad port' redis://$host:6379x
-refuses 64 'bad database "x"' redis://$host/x
-refuses 64 'bad database "-1"' redis://$host/-1
-refuses 64 'bad database "99999999999"' redis://$host/99999999999
-refuses 64 'bad database "0/1"' redis://$host/0/1
+refuses 64 'bad database in the URL: must be a number' redis://$host/x
+refuses 64 'bad database in the URL: must be a number' redis://$host/-0
+refuses 64 'bad database in the URL: must be a number' redis://$host/99999999999
+refuses 64 'bad database in the URL: must be a number' redis://$host/0/1
 refuses 64 'takes one server' redis://$host,$host:1
 refuses 64 'takes one server' redis -S $host -S $host:1
-refuses 64 '"ttl" in the URL means nothing' "redis://$host?ttl=5"
+refuses 64 'a redis:// URL has no query' "redis://$host?ttl=5"
 refuses 64 'a user without a password' redis://user@$host
 refuses 64 'no path of a socket' redis+unix://
 refuses 64 'takes a path and no host' redis+unix://$host/run/socket
-refuses 64 'means nothing' "redis+unix:///run/socket?dv=1"
-refuses 64 'bad database "x"' "redis+unix:///run/socket?db=x"
+refuses 64 'may hold db only' "redis+unix:///run/socket?dv=1"
+refuses 64 'bad database in the URL: must be a number' "redis+unix:///run/socket?db=x"
 refuses 64 'is no way to reach redis' redis+carrier://$host
 refuses 64 'the prefix is longer than 200 bytes' redis://$host --prefix "$(printf '%201s' '')"
 

@@ -86,7 +86,7 @@ expect_status 0 "$DLOCK" run -b "$other" --label -k=x -k --label=y -- true  # va
 expect_status 0 "$DLOCK" run -b "$other" -qnkjob=1 -- true
 expect_status 0 "$DLOCK" run -b "$other" -k job -- test -k=x = -k=x         # arguments of the command
 
-bad '--backend: bad database "x"' -b redis://h/x --prefix ab
+bad '--backend: bad database in the URL' -b redis://h/x --prefix ab
 
 # Numbers and choices.
 for number in 0 1025 x -1 1.5 '' 99999999999999999999 0x2; do
@@ -106,7 +106,7 @@ bad '--status-file: is empty' --status-file ''
 # Backends and URLs.
 bad 'there is no backend "nope"; backends: file, redis, redlock, zookeeper, mysql-table, mysql-row' -b nope
 bad 'there is no backend "FILE"' -b FILE
-bad 'there is no backend "http' -b http://host/
+bad 'there is no backend "http"; backends' -b http://host/
 bad '--backend: is empty' -b ''
 bad 'the file backend has no host; a directory has three slashes' -b file://var/lock
 bad 'the file backend has no host' -b "file://user@$locks"
@@ -116,14 +116,14 @@ bad 'a # must be written %23' -b "file://$locks#x"
 bad 'bad %-escape' -b "file://$locks%zz"
 bad 'bad %-escape' -b "file://$locks%00"
 bad 'bad %-escape' -b "file://$locks%ff"
-bad 'bad port in "h:99999": must be 1 to 65535' -b redis://h:99999
-bad 'bad port in "h:0"' -b redis://h:0
-bad 'bad port in "h:"' -b redis://h:
-bad 'bad port in "h:x"' -b redis://h:x
-bad 'no ] in address' -b 'redis://[::1'
+bad 'bad port in the URL: must be 1 to 65535' -b redis://h:99999
+bad 'bad port in the URL' -b redis://h:0
+bad 'bad port in the URL' -b redis://h:
+bad 'bad port in the URL' -b redis://h:x
+bad 'a [ without a ] in the URL' -b 'redis://[::1'
 bad 'bad host name' -b 'redis://a b'
-bad 'bad host name' -b redlock://a,,b
-bad 'stands twice in the URL' -b 'redis://h?a=1&a=2'
+bad 'no host name in the URL' -b redlock://a,,b
+bad 'a name stands twice in the query of the URL' -b 'redis://h?a=1&a=2'
 bad 'not a URL: it must begin with scheme://' -b ://host
 bad 'not a URL: it must begin with scheme://' -b 'a b://host'
 bad 'the file backend has no servers' -S host:1
@@ -139,7 +139,7 @@ for backend in redis redlock zookeeper zk mysql-table mysql mysql-row mysql-vers
     "dlock run -b $backend, with status $got,"
 done
 # A password that is not where it belongs is not printed.
-bad 'there is no backend' -b 'nope:hunter2@host'
+bad 'there is no such backend; a URL begins with scheme://' -b 'nope:hunter2@host'
 assert_lacks "$(<err)" hunter2 "the message about a bad backend"
 got=0
 "$DLOCK" run -k job -b 'file://u:hunter2@h/x' -- touch "$tmp/ran" 2>err || got=$?

@@ -28,7 +28,7 @@ refuses() {
 refuses 64 "--shard: $a/ is the same database as another of them" --shard "$a" --shard "$b,$a/"
 refuses 64 "--shard: all shards must be of the same backend, not file and redis" --shard "$a,redis://h"
 refuses 64 "--shard: shard 2 of 2 must be a URL" --shard "$a" --shard b
-refuses 64 "--shard: shard 1 of 2 is no good URL" --shard redis://u:hunter2,redis://v:w@h
+refuses 64 "--shard: shard 1 of 2: bad port in the URL: must be 1 to 65535" --shard redis://u:hunter2,redis://v:w@h
 refuses 64 "--shard: says where the locks are, and so does --backend" --shard "$a" -b file
 refuses 64 "--server: the URLs of --shard name their servers themselves" --shard redis://h -S h
 refuses 64 "--shard: the file backend has no prefix" --shard file:///x,file:///y --prefix p

@@ -19,7 +19,7 @@ refuses 64 'no path of a node' zookeeper://$host/a/../b
 refuses 64 'belongs to the servers' zookeeper://$host/zookeeper
 refuses 64 'belongs to the servers' zookeeper://$host --prefix /zookeeper/x
 refuses 64 'must begin with a /' zookeeper://$host --prefix x
-refuses 64 'means nothing' "zookeeper://$host?x=1"
+refuses 64 'the URL has options' "zookeeper://$host?x=1"
 refuses 64 'curator, curator-rw' zookeeper://$host --zk-style nonsense
 refuses 64 'only, without TLS' zookeepers://$host
 refuses 64 'only, without TLS' zookeeper+tls://$host

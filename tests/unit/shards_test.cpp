@@ -173,5 +173,34 @@ TEST(Shards, TlsIsNoPartOfTheName) {
   EXPECT_EQ(found->value(), "redis://h:6379/0");
 }
 
+TEST(Shards, APlaceShowsNothingOfAUrlThatItRefuses) {
+  for (const char* url : {"redis://h/secretpw",
+                          "redis://h/-0",
+                          "redis://h?secretpw=1",
+                          "redis+unix:///s?db=secretpw",
+                          "redis+unix:///s?db=1&secretpw=2",
+                          "rediss://h?secretpw=/x",
+                          "rediss://h?cert=secretpw",
+                          "redlock://a,b/secretpw",
+                          "redlock://a?secretpw",
+                          "mysql://h/a/secretpw",
+                          "mysql://h/a?tls=secretpw",
+                          "mysql://h/a?secretpw=on",
+                          "mysql:///a?socket=secretpw",
+                          "zk://h/a//secretpw",
+                          "zk://h/../secretpw",
+                          "zk://h/zookeeper/secretpw",
+                          "zk://h?secretpw",
+                          "file://h/secretpw",
+                          "file:///a?secretpw",
+                          "file://secretpw@/a"}) {
+    const auto found = place(url);
+    if (!found) continue;
+    ASSERT_FALSE(*found) << url << ": " << found->value();
+    const std::string& said = found->error().message;
+    EXPECT_EQ(said.find("secretpw"), std::string::npos) << url << ": " << said;
+  }
+}
+
 }  // namespace
 }  // namespace dlock

@@ -58,7 +58,7 @@ TEST(ZookeeperPlace, RefusesWhatIsNoPath) {
 
 TEST(ZookeeperPlace, RefusesWhatItDoesNotKnow) {
   EXPECT_NE(refusal(target("zookeeper+unix:///x")).find("no way to reach"), std::string::npos);
-  EXPECT_NE(refusal(target("zookeeper://h?tls=1")).find("\"tls\""), std::string::npos);
+  EXPECT_NE(refusal(target("zookeeper://h?tls=1")).find("has options"), std::string::npos);
   Target wanted = target("zookeeper://h");
   wanted.zk_style = "etcd";
   refusal(wanted);

@@ -49,7 +49,8 @@ Result<std::string> database_of(const Url& url) {
   if (name.find_first_of("/\\") != std::string_view::npos || name.ends_with(' ') ||
       !util::is_utf8(name) || util::has_control(name) ||
       static_cast<std::size_t>(length) > kLongestDatabase) {
-    return invalid(in_quotes(name) + " in the URL is no name of a database");
+    return invalid("the path of the URL is no name of a database, as in " + url.scheme +
+                   "://user@host/database");
   }
   return std::string(name);
 }
@@ -78,14 +79,12 @@ Result<void> take_query(std::map<std::string, std::string>& query, Place& place)
     const auto* const known =
         std::find_if(kTls.begin(), kTls.end(), [&](const auto& one) { return one.first == tls; });
     if (known == kTls.end()) {
-      return invalid("tls=" + util::printable(tls) +
-                     " in the URL: must be off, preferred, on or verify");
+      return invalid("tls in the URL must be off, preferred, on or verify");
     }
     place.tls = known->second;
   }
   if (!query.empty()) {
-    return invalid(in_quotes(query.begin()->first) +
-                   " in the URL means nothing to mysql; socket, tls, ca, cert and key do");
+    return invalid("the query of the URL may hold socket, tls, ca, cert and key only");
   }
   if (!place.ca.empty() && place.tls != Tls::verify) {
     return invalid("ca in the URL says whom to trust, and nobody asks without tls=verify");
@@ -153,10 +152,10 @@ Result<Place> make_place(const Target& target) {
   place.password = url.password;
   place.connect_timeout = target.connect_timeout;
   url.path = '/' + place.database;
+  place.location = url.redacted();
   place.name = place.socket.empty()
                    ? url.scheme + "://" + canonical_list(place.hosts) + url.path
                    : url.scheme + "://" + url.path + "?socket=" + canonical_path(place.socket);
-  place.location = url.redacted();
   return place;
 }
 

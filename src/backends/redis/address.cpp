@@ -22,8 +22,7 @@ Error invalid(std::string message) { return {Errc::invalid, std::move(message)};
 Result<unsigned> parse_database(std::string_view text) {
   const auto number = util::parse_int(text, 0, INT32_MAX);
   if (number) return static_cast<unsigned>(*number);
-  return invalid("bad database " + in_quotes(text) +
-                 ": must be a number, as in redis://host:6379/2");
+  return invalid("bad database in the URL: must be a number, as in redis://host:6379/2");
 }
 
 // redis+unix:///path?db=2
@@ -39,8 +38,8 @@ Result<void> take_socket(Url& url, Address& address) {
     if (!number) return number.error();
     address.database = *number;
   }
-  for (const auto& [name, value] : url.query) {
-    if (name != "db") return invalid(in_quotes(name) + " in the URL means nothing to redis");
+  if (url.query.size() > (db == url.query.end() ? 0 : 1)) {
+    return invalid("the query of a redis+unix:// URL may hold db only");
   }
   return {};
 }
@@ -55,8 +54,7 @@ Result<void> take_tls(Url& url, Address& address) {
                               : name == "key"  ? &files.key
                                                : nullptr;
     if (file == nullptr) {
-      return invalid(in_quotes(name) +
-                     " in the URL means nothing to redis; cacert, cert and key do");
+      return invalid("the query of a rediss:// URL may hold cacert, cert and key only");
     }
     if (!path.starts_with('/')) return invalid(name + " in the URL must be an absolute path");
     *file = path;
@@ -76,7 +74,7 @@ Result<void> take_host(Url& url, Address& address) {
     if (auto ok = take_tls(url, address); !ok) return ok;
   }
   if (!url.query.empty()) {
-    return invalid(in_quotes(url.query.begin()->first) + " in the URL means nothing to redis");
+    return invalid("a redis:// URL has no query; files for TLS go into that of a rediss:// URL");
   }
   if (url.hosts.empty()) url.hosts.push_back({"localhost", 0});
   if (url.hosts[0].port == 0) url.hosts[0].port = kPort;
@@ -145,10 +143,9 @@ std::vector<Url> servers_of(const Target& target) {
 
 Result<void> check_shared(const Url& url) {
   if (url.scheme.find('+') != std::string::npos || !url.query.empty()) {
-    const std::string what = url.query.empty() ? url.scheme : url.query.begin()->first;
-    return invalid(in_quotes(what) +
-                   " means nothing to redlock; if its servers need TLS or unix sockets, list a "
-                   "rediss:// or redis+unix:// URL for each with --server");
+    return invalid(
+        "a URL of redlock has hosts and a database only; if its servers need TLS or unix sockets, "
+        "list a rediss:// or redis+unix:// URL for each with --server");
   }
   return {};
 }

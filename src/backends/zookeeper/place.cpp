@@ -16,11 +16,10 @@ constexpr const char* kOnlyWay = ": dlock reaches ZooKeeper by zookeeper:// only
 
 Error invalid(std::string message) { return {Errc::invalid, std::move(message)}; }
 
-// "" for "/" and "", else "/a/b".
-Result<std::string> node_path(std::string_view text, const std::string& what) {
+// "" for "/" and "", else "/a/b".  `shown` is what it is called in messages.
+Result<std::string> node_path(std::string_view text, const std::string& shown) {
   while (text.ends_with('/')) text.remove_suffix(1);
   if (text.empty()) return std::string();
-  const std::string shown = what + ' ' + in_quotes(text);
   if (!text.starts_with('/')) return invalid(shown + " must begin with a /, as in /dlock");
   if (text.size() > kLongestPath) return invalid(shown + " is too long");
   if (!util::is_utf8(text) || util::has_control(text)) {
@@ -67,10 +66,7 @@ Result<Place> place_of(const Target& target) {
   if (url.scheme != "zookeeper") {
     return invalid(in_quotes(url.scheme) + " is no way to reach zookeeper" + kOnlyWay);
   }
-  if (!url.query.empty()) {
-    return invalid(in_quotes(url.query.begin()->first) + " in the URL means nothing to zookeeper" +
-                   kOnlyWay);
-  }
+  if (!url.query.empty()) return invalid(std::string("the URL has options") + kOnlyWay);
   if (url.hosts.empty()) url.hosts.push_back({"localhost", 0});
   if (url.hosts.size() > kMostServers) {
     return invalid(std::to_string(url.hosts.size()) + " servers are too many; the most is " +
@@ -82,9 +78,10 @@ Result<Place> place_of(const Target& target) {
     place.shown += (place.shown.empty() ? "zookeeper " : ",") + util::printable(shown(host));
   }
   place.hosts = url.hosts;
-  auto chroot = node_path(url.path, "the path of the URL,");
+  auto chroot = node_path(url.path, "the path of the URL");
   if (!chroot) return chroot.error();
-  auto root = node_path(target.prefix.value_or(std::string(kDefaultRoot)), "the prefix");
+  const std::string prefix = target.prefix.value_or(std::string(kDefaultRoot));
+  auto root = node_path(prefix, "the prefix " + in_quotes(prefix));
   if (!root) return root.error();
   const auto style = parse_style(target.zk_style);
   if (!style) return invalid("unknown style " + in_quotes(target.zk_style));
@@ -94,10 +91,10 @@ Result<Place> place_of(const Target& target) {
   place.root = std::move(*root);
   place.style = *style;
   place.auth = std::move(*auth);
-  place.name = "zookeeper://" + canonical_list(place.hosts) + place.chroot;
   place.patience = target.connect_timeout;
   url.path = place.chroot;
   place.location = url.redacted();
+  place.name = "zookeeper://" + canonical_list(place.hosts) + place.chroot;
   return place;
 }
 

@@ -1,0 +1,101 @@
+#!/usr/bin/env bash
+# ctest: cost 10
+# A URL that is refused may hold a password anywhere: no part of it is shown, wherever it was given, and with -vv
+# and --json as well.
+. "$(dirname "$0")/lib.sh"
+cd "$tmp"
+unset DLOCK_BACKEND
+umask 077
+marker=secretpw
+
+# nothing_shown WHAT COMMAND...: it is refused, runs nothing, and shows no part of a password.
+nothing_shown() {
+  local what=$1 got=0
+  shift
+  rm -f status
+  timeout -s KILL 60 "$@" >out 2>err </dev/null || got=$?
+  ((got == 64 || got == 78)) || fail "exit status $got for $what ($(<err))"
+  touch status
+  assert_lacks "$(<out)$(<err)$(<status)" "$marker" "what is said of $what"
+  [[ ! -e ran ]] || fail "the command was run with $what"
+}
+run=("$DLOCK" run -k job --status-file status --connect-timeout 0.5)
+end=(-- touch ran)
+
+# in_config TEXT
+in_config() {
+  printf '%s\n' "$1" >config.json
+}
+
+# as_backend TEXT: given in place of a backend, by each layer and in each form of a message.
+as_backend() {
+  nothing_shown "--backend $1" "${run[@]}" -b "$1" "${end[@]}"
+  nothing_shown "DLOCK_BACKEND=$1" env DLOCK_BACKEND="$1" "${run[@]}" -vv "${end[@]}"
+  nothing_shown "--json -b $1" "${run[@]}" --json -b "$1" "${end[@]}"
+  nothing_shown "list -b $1" "$DLOCK" list -vv -b "$1"
+  nothing_shown "backends --schema $1" "$DLOCK" backends --schema "$1"
+  in_config "{\"backend\": \"$1\"}"
+  nothing_shown "backend: $1" "${run[@]}" --config config.json "${end[@]}"
+  in_config "{\"backends\": {\"db\": {\"url\": \"$1\"}}}"
+  nothing_shown "url: $1" "${run[@]}" --config config.json -b db -vv "${end[@]}"
+}
+
+as_shard() {
+  nothing_shown "--shard $1" "${run[@]}" --shard "$1" --shard redis://h "${end[@]}"
+  nothing_shown "DLOCK_SHARDS=$1" env DLOCK_SHARDS="$1,redis://h" "${run[@]}" -vv --json "${end[@]}"
+  in_config "{\"backends\": {\"db\": {\"shards\": [\"$1\"]}}}"
+  nothing_shown "shards: $1" "${run[@]}" --config config.json -b db "${end[@]}"
+}
+
+as_server() {
+  nothing_shown "--server $1" "${run[@]}" -b redlock -S "$1" "${end[@]}"
+  nothing_shown "--server h,$1" "${run[@]}" -b redlock -S h -S "$1" "${end[@]}"
+  nothing_shown "DLOCK_SERVERS=$1" env DLOCK_SERVERS="h1,$1" "${run[@]}" -vv --json -b redlock "${end[@]}"
+  in_config "{\"backend\": \"redlock\", \"servers\": [\"h1\", \"$1\"]}"
+  nothing_shown "servers: $1" "${run[@]}" --config config.json "${end[@]}"
+}
+
+# Wrong for each backend, and for no backend.
+for scheme in file redis rediss redis+unix redlock zookeeper zk mysql mysql-table mysql-row mysql-version nope; do
+  for rest in "u:$marker" "u:a:$marker" "[$marker]:1" "app:12?$marker@db1/0" "u:$marker?x@h/0" "u:$marker/x@h:y/0" "h:$marker/0" "[$marker" \
+    "[::1]$marker" "a $marker" "u:$marker%zz@h" "h/%zz$marker" "h/0#$marker" "h/0?$marker=1&$marker=2" \
+    "h/0?x=$marker%zz" "h/0?$marker" "h/a/$marker/../b?$marker=$marker" "h/0?passwd=$marker"; do
+    as_backend "$scheme://$rest"
+    [[ $scheme != redis* ]] || as_server "$scheme://$rest"
+    [[ $scheme != redis && $scheme != file ]] || as_shard "$scheme://$rest"
+  done
+done
+
+# Wrong for some.
+for url in "redis://h/$marker" "rediss://h/$marker" "redis+unix:///s?db=$marker" "redis+unix:///s?db=1&$marker=2" \
+  "rediss://h?$marker=/x" "rediss://h?cert=$marker" "redis://h?$marker" "redis+unix://u:$marker@h/s"; do
+  as_backend "$url"
+  as_shard "$url"
+  as_server "$url"
+done
+for url in "redlock://h1,h2/$marker" "redlock://h1,h2?$marker=1" "file://h/$marker" "file://u:$marker@/dir" \
+  "file:///dir?$marker" "file:///?$marker" "mysql://h/a/$marker" "mysql://h/$marker%20" \
+  "mysql://h/$(printf '%080d' 0)$marker" "mysql://h/app?tls=$marker" "mysql://h/app?$marker=on" \
+  "mysql:///app?socket=$marker" "mysql://h/app?tls=verify&ca=$marker" "zk://h/a//$marker" "zk://h/a/../$marker" \
+  "zk://h/zookeeper/$marker" "zk://h/$(printf '%0600d' 0)$marker" "zk://h?$marker" "zk://h/%01$marker" \
+  "zk://h?tls=$marker" "://u:$marker@h" "a b://u:$marker@h"; do
+  as_backend "$url"
+  as_shard "$url"
+done
+
+# No URL at all.
+for text in "u:$marker" "u:$marker@h" "u:12?$marker@h" "$marker@h" "redis:$marker" "redis:/u:$marker@h" "u:$marker:6379" \
+  "h:$marker/0" "/$marker"; do
+  as_backend "$text"
+  as_shard "$text"
+  as_server "$text"
+done
+
+# In the wrong place.
+for text in "redis://u:$marker" "redis://u:$marker@h" "u:$marker@h"; do
+  nothing_shown "run $text" "${run[@]}" "$text" "${end[@]}"
+  nothing_shown "run $text without --" "${run[@]}" "$text"
+  nothing_shown "show job $text" "$DLOCK" show job "$text"
+  nothing_shown "$text" "$DLOCK" "$text"
+  nothing_shown "--ttl $text" "${run[@]}" --ttl "$text" "${end[@]}"
+done
