@@ -393,17 +393,19 @@ constexpr std::array kFlags{
          .brief = "where the lock is kept",
          .text = "NAME is a backend or a profile of the config file. A URL names the servers, too. "
                  "\"dlock backends\" lists the backends."},
-    Flag{.name = "server",
-         .letter = 'S',
-         .kind = ValueKind::list,
-         .value = "HOST[:PORT]",
-         .commands = kWithBackend,
-         .setting = "servers",
-         .brief = "server of the backend, or several separated by commas",
-         .text =
-             "Use it if --backend is the name of a backend: a URL names its own servers. Without "
-             "--server, most backends try this machine on the service's usual port. A server "
-             "of redlock can also be a URL of its own."},
+    Flag{
+        .name = "server",
+        .letter = 'S',
+        .kind = ValueKind::list,
+        .value = "HOST[:PORT]",
+        .commands = kWithBackend,
+        .setting = "servers",
+        .brief = "server of the backend, or several separated by commas",
+        .text =
+            "Use it if --backend is the name of a backend: a URL names its own servers. Without "
+            "--server, most backends try this machine on the service's usual port. A server "
+            "of redlock can also be a URL of its own. If one of them is a rediss:// URL, each must "
+            "be a URL, so that none gets a password without TLS by mistake."},
     Flag{.name = "quiet",
          .letter = 'q',
          .kind = ValueKind::boolean,

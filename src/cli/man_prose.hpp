@@ -1349,6 +1349,11 @@ DLOCK_SERVERS=redis://a:pw1@r1,rediss://b:pw2@r2/3,redis://r3:6380
 .in -2n
 .fi
 .PP
+If one of them is a
+.B rediss://
+URL, each must be a URL: a server without a scheme would get the password without TLS,
+and is refused.
+.PP
 All who share a lock must name the same servers, by the same names, in any order.
 Who meets a holder that has another list is told; where no server is in both, nobody
 can tell.

@@ -72,6 +72,20 @@ std::string rank(std::size_t i, std::size_t count) {
   return "server " + std::to_string(i + 1) + " of " + std::to_string(count);
 }
 
+// A HOST beside a rediss:// URL would get the password without TLS, which nobody has asked for.
+void check_tls(const Setting& servers, std::span<const std::string_view> parts,
+               std::span<const Url> urls, const BackendEntry& its) {
+  const bool has_tls = std::any_of(urls.begin(), urls.end(),
+                                   [&](const Url& url) { return url.scheme == its.tls_scheme; });
+  const auto host = std::find_if_not(parts.begin(), parts.end(), looks_like_url);
+  if (!has_tls || host == parts.end()) return;
+  const std::string tls = std::string(its.tls_scheme) + "://";
+  refuse(servers, rank(static_cast<std::size_t>(host - parts.begin()), parts.size()) +
+                      " has no scheme; beside a " + tls +
+                      " URL each server needs a URL of its own: " + tls + " with TLS, " +
+                      std::string(its.name) + ":// without");
+}
+
 void take_servers(const Settings& settings, const Source& source, const BackendEntry& entry,
                   std::span<const BackendEntry> backends, Target& target) {
   const Setting* servers = settings.find("server");
@@ -102,6 +116,7 @@ void take_servers(const Settings& settings, const Source& source, const BackendE
     for (Url& url : urls) target.url.hosts.push_back(std::move(url.hosts.front()));
     return;
   }
+  check_tls(*servers, parts, urls, *find_backend(backends, entry.server_scheme));
   target.servers = std::move(urls);
 }
 

@@ -415,6 +415,10 @@ TEST_F(App, WhatIsNoServerIsRefused) {
   EXPECT_EQ(fault("remote://u:se?cret@h"),
             "64 --server: server 1 of 1: an @ behind a ? in the URL: a ? in a password is written "
             "%3F, an @ in the query %40");
+  EXPECT_EQ(fault("remotes://h1,h2,h3"),
+            "64 --server: server 2 of 3 has no scheme; beside a remotes:// URL each server needs a "
+            "URL of its own: remotes:// with TLS, remote:// without");
+  EXPECT_EQ(fault("h1,REMOTES://h2").substr(0, 40), "64 --server: server 1 of 2 has no scheme");
   EXPECT_EQ(refusal({"-b", "remote", "-S", "remote://h"}),
             "64 --server: takes HOST or HOST:PORT; a URL or a user goes into --backend");
   EXPECT_EQ(refusal({"-b", "several://h", "-S", "remote://h"}),
