@@ -1,5 +1,7 @@
 #include "cli/app.hpp"
 
+#include <unistd.h>
+
 #include <CLI/Error.hpp>
 #include <algorithm>
 #include <exception>
@@ -11,6 +13,7 @@
 #include "cli/print_shell.hpp"
 #include "cli/print_text.hpp"
 #include "cli/refusal.hpp"
+#include "core/secret.hpp"
 #include "util/fd.hpp"
 #include "util/log.hpp"
 #include "util/process_title.hpp"
@@ -19,6 +22,22 @@ namespace dlock::cli {
 namespace {
 
 using util::Level;
+
+// The arguments before "--", which are dlock's own.
+std::span<char* const> own(std::span<char* const> arguments) {
+  const auto mark = std::find(arguments.begin(), arguments.end(), std::string_view("--"));
+  return {arguments.begin(), mark};
+}
+
+// A password is in memory also where another setting overrides it.
+void hide_passwords(std::span<char* const> arguments) {
+  bool found = std::any_of(arguments.begin(), arguments.end(), mentions_password);
+  for (char** variable = environ; !found && *variable != nullptr; ++variable) {
+    const std::string_view text = *variable;
+    found = text.starts_with("DLOCK_") && mentions_password(text);
+  }
+  if (found) hide_memory();
+}
 
 int dispatch(std::span<char* const> arguments, std::span<const BackendEntry> backends) {
   const Invocation invocation = parse(arguments);
@@ -36,9 +55,8 @@ int guarded(std::span<char* const> arguments, std::span<const BackendEntry> back
     return refusal.status();
   } catch (const CLI::ParseError&) {
     // The one thing that parse() leaves to CLI11: the last word before "--" lacks its value.
-    const auto mark = std::find(arguments.begin(), arguments.end(), std::string_view("--"));
-    util::log(Level::error,
-              shown_word(*(mark - 1)) + " needs a value; see: dlock help " + arguments.front());
+    util::log(Level::error, shown_word(own(arguments).back()) + " needs a value; see: dlock help " +
+                                arguments.front());
     return exit_status::kUsage;
   } catch (const std::bad_alloc&) {
     util::log(Level::error, "out of memory");
@@ -53,8 +71,8 @@ int guarded(std::span<char* const> arguments, std::span<const BackendEntry> back
 // nonsense.
 bool is_evaluated(std::span<char* const> arguments) {
   if (arguments.empty() || arguments.front() != std::string_view("acquire")) return false;
-  const auto mark = std::find(arguments.begin(), arguments.end(), std::string_view("--"));
-  return std::any_of(arguments.begin(), mark, [](std::string_view word) {
+  const auto words = own(arguments);
+  return std::any_of(words.begin(), words.end(), [](std::string_view word) {
     return word == "--export" || word.starts_with("--export=");
   });
 }
@@ -65,6 +83,7 @@ int run_main(int argc, char** argv, std::span<const BackendEntry> backends) {
   util::note_arguments(argv);
   const std::span<char* const> all(argv, static_cast<std::size_t>(std::max(argc, 0)));
   const auto arguments = all.subspan(std::min<std::size_t>(all.size(), 1));
+  hide_passwords(own(arguments));
   const int status = guarded(arguments, backends);
   if (status != 0 && is_evaluated(arguments)) {
     util::write_all(STDOUT_FILENO, print_failure(status));

@@ -1,7 +1,5 @@
 #include "cli/select_backend.hpp"
 
-#include <sys/prctl.h>
-
 #include <algorithm>
 #include <set>
 #include <string>
@@ -12,6 +10,7 @@
 #include "cli/refusal.hpp"
 #include "cli/source.hpp"
 #include "cli/values.hpp"
+#include "core/secret.hpp"
 #include "core/trusted_file.hpp"
 #include "util/log.hpp"
 #include "util/text.hpp"
@@ -208,14 +207,6 @@ void take_zookeeper(const Settings& settings, const BackendEntry& entry, Target&
   target.zk_auth = std::move(*auth);
 }
 
-bool has_secret(const Url& url) { return holds_password(url) || url.query.contains("cert"); }
-
-bool holds_secret(const Target& target) {
-  return has_secret(target.url) || !target.zk_auth.empty() ||
-         std::any_of(target.servers.begin(), target.servers.end(), has_secret) ||
-         std::any_of(target.shards.begin(), target.shards.end(), holds_secret);
-}
-
 // As BackendEntry says; refuses a target that cannot be.
 std::string place_of(const Settings& settings, const Setting& source, const BackendEntry& entry,
                      const Target& target) {
@@ -277,9 +268,6 @@ Selection select_backend(Settings& settings, const std::optional<ConfigFile>& co
     refuse(source.setting, shard.url.redacted() + " is the same database as another of them");
   }
   if (target.shards.empty()) place_of(settings, source.setting, entry, target);
-  // No core file shows a password or a private key, and no debugger of the same user.  The command
-  // of a run is not affected: exec makes it dumpable again.
-  if (holds_secret(target)) prctl(PR_SET_DUMPABLE, 0);
   return selection;
 }
 

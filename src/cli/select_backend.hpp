@@ -18,7 +18,7 @@ struct Selection {
 /// Finds the backend that the settings name by name, alias, profile or URL, and adds the config
 /// file's settings, the profile's above the others; then sets the log by them.  Refuses what is
 /// unknown, not built in, or not a target that the backend can have.  Opens nothing but the
-/// password file; from then on this process leaves no core file if there is a secret.
+/// password file.
 Selection select_backend(Settings& settings, const std::optional<ConfigFile>& config,
                          std::span<const BackendEntry> backends);
 

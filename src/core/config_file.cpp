@@ -5,6 +5,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "core/secret.hpp"
 #include "core/trusted_file.hpp"
 #include "util/text.hpp"
 
@@ -179,6 +180,10 @@ class Reader : public nlohmann::json_sax<json> {
     return add(text);
   }
   bool add(std::string value) {
+    if (!file_.holds_password && mentions_password(value)) {
+      hide_memory();
+      file_.holds_password = true;
+    }
     file_.entries.back().values.push_back(std::move(value));
     return true;
   }
@@ -216,34 +221,7 @@ unsigned line_of(std::string_view text, std::size_t offset) {
   return 1 + static_cast<unsigned>(std::count(before.begin(), before.end(), '\n'));
 }
 
-// Only a URL can hold a password.  What cannot be read as one is suspected when it names a user.
-bool holds_secret(std::string_view text) {
-  if (!looks_like_url(text)) return false;
-  const auto url = parse_url(text);
-  return url ? holds_password(url.value()) : text.find('@') != std::string_view::npos;
-}
-
-// Each URL of a list counts: read as one, a second may be hidden in the query of the first.
-bool entry_holds_secret(const ConfigEntry& entry) {
-  return std::any_of(entry.values.begin(), entry.values.end(), [](std::string_view text) {
-    bool found = holds_secret(text);
-    for (bool more = true; more && !found;) {
-      const auto comma = text.find(',');
-      found = holds_secret(text.substr(0, comma));
-      more = comma != std::string_view::npos;
-      if (more) text.remove_prefix(comma + 1);
-    }
-    return found;
-  });
-}
-
 }  // namespace
-
-bool holds_password(const Url& url) {
-  return !url.password.empty() ||
-         std::any_of(url.query.begin(), url.query.end(),
-                     [](const auto& item) { return item.first.find("pass") != std::string::npos; });
-}
 
 const ConfigProfile* ConfigFile::find_profile(std::string_view name) const {
   for (const ConfigProfile& profile : profiles) {
@@ -293,8 +271,8 @@ Result<std::optional<ConfigFile>> read_config(const std::string& path, KeyKind k
   if (!text.value()) return std::optional<ConfigFile>();
   auto file = parse_config(text.value()->text, path, kind_of);
   if (!file) return file.error();
-  if (std::any_of(file->entries.begin(), file->entries.end(), entry_holds_secret)) {
-    if (auto ok = check_private(path, text.value()->mode); !ok) return ok.error();
+  if (file->holds_password) {
+    if (auto ok = check_private(path, text.value()->mode, "a password"); !ok) return ok.error();
   }
   return std::optional(std::move(*file));
 }

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "core/result.hpp"
-#include "core/url.hpp"
 
 namespace dlock {
 
@@ -31,6 +30,7 @@ struct ConfigFile {
   std::string path;
   std::vector<ConfigProfile> profiles;  // in the order of the file, as are the entries
   std::vector<ConfigEntry> entries;
+  bool holds_password = false;  // in any of the entries
 
   const ConfigProfile* find_profile(std::string_view name) const;
   /// Null if `key` does not stand in `profile`.
@@ -39,14 +39,12 @@ struct ConfigFile {
   std::string at(unsigned line) const;
 };
 
-/// True if somebody who reads this URL learns a password: `redis://u:p@h`, `mysql://h?password=p`.
-bool holds_password(const Url& url);
-
 /// Tells which keys may stand at the top level and in a profile; none for those that may not.
 using KeyKind = std::optional<ValueKind> (*)(std::string_view key, bool in_profile);
 
 /// Reads `text`, which came from `path`.  Errc::invalid with `path:line: ` and what is wrong there;
-/// never shows a value, for it may hold a password.
+/// never shows a value, for it may hold a password.  The first password hides this process's
+/// memory.
 Result<ConfigFile> parse_config(std::string_view text, const std::string& path, KeyKind kind_of);
 
 /// Reads the file, if it can be trusted (see read_trusted(); one with a password in a URL must be

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "core/secret.hpp"
 #include "util/fd.hpp"
 
 namespace dlock {
@@ -70,18 +71,24 @@ Result<void> check_private(const std::string& path, mode_t mode, std::string_vie
                                  "); run: chmod go-rwx " + path};
 }
 
-Result<std::string> read_password(const std::string& path) {
-  auto file = read_trusted(path, kLongestPassword);
+Result<std::string> read_private(const std::string& path, std::size_t most, std::string_view what) {
+  hide_memory();
+  auto file = read_trusted(path, most);
   if (!file) return file.error();
   if (!file.value()) return failed(path, ENOENT);
-  if (auto ok = check_private(path, file.value()->mode); !ok) return ok.error();
-  std::string& password = file.value()->text;
-  if (password.ends_with('\n')) password.pop_back();
-  if (password.empty()) return Error{Errc::invalid, path + ": is empty; it must hold a password"};
-  if (password.find('\0') != std::string::npos) {
+  if (auto ok = check_private(path, file.value()->mode, what); !ok) return ok.error();
+  return std::move(file.value()->text);
+}
+
+Result<std::string> read_password(const std::string& path) {
+  auto password = read_private(path, kLongestPassword, "a password");
+  if (!password) return password;
+  if (password->ends_with('\n')) password->pop_back();
+  if (password->empty()) return Error{Errc::invalid, path + ": is empty; it must hold a password"};
+  if (password->find('\0') != std::string::npos) {
     return Error{Errc::invalid, path + ": holds a NUL byte, which no password can"};
   }
-  return std::move(password);
+  return password;
 }
 
 }  // namespace dlock

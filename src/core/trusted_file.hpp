@@ -24,8 +24,11 @@ Result<std::optional<TrustedFile>> read_trusted(const std::string& path, std::si
 
 /// Errc::denied, naming the chmod to do, if group or others can read a file of this mode, which
 /// holds `what`.
-Result<void> check_private(const std::string& path, mode_t mode,
-                           std::string_view what = "a password");
+Result<void> check_private(const std::string& path, mode_t mode, std::string_view what);
+
+/// The text of a file of at most `most` bytes that holds `what` and that nobody else can read.
+/// Hides the memory of this process before it reads.  Errc::invalid also if there is no such file.
+Result<std::string> read_private(const std::string& path, std::size_t most, std::string_view what);
 
 /// The password in a private file: its text without one newline at the end.
 Result<std::string> read_password(const std::string& path);

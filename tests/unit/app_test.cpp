@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <tuple>
 
 #include "cli/cmd_run.hpp"
 #include "cli/refusal.hpp"
@@ -589,17 +590,6 @@ TEST_F(App, ThePasswordFileIsForShardsThatHaveNoneOfTheirOwn) {
   EXPECT_EQ(said.find("secret"), std::string::npos) << said;
 }
 
-TEST_F(App, ASecretInAShardLeavesNoCoreFile) {
-  for (const auto& [shards, dumpable] :
-       {std::pair{"rm://a,rm://u@b", 1}, std::pair{"rm://a,rm://u:secret@b", 0}}) {
-    prctl(PR_SET_DUMPABLE, 1);
-    set("DLOCK_SHARDS", shards);
-    plan({});
-    EXPECT_EQ(prctl(PR_GET_DUMPABLE), dumpable) << shards;
-  }
-  prctl(PR_SET_DUMPABLE, 1);
-}
-
 TEST_F(App, AConfigFileWithAPasswordAmongItsShardsMustBePrivate) {
   config(R"({"backends": {"db": {"shards": ["rm://a", "rm://u:secret@b"]}}})");
   chmod((dir_ + "/c.json").c_str(), 0644);
@@ -656,16 +646,82 @@ TEST_F(App, APasswordInAServersUrlIsWarnedOfToo) {
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
-TEST_F(App, ASecretInAServersUrlLeavesNoCoreFile) {
-  for (const auto& [servers, dumpable] :
-       {std::pair{"remote://h1,h2", 1}, std::pair{"remote://h1,remote://u:secret@h2", 0},
-        std::pair{"remotes://h1?cert=/x,remote://h2", 0}}) {
+// Each command here goes to "local" or nowhere: no password is ever used.
+TEST_F(App, APasswordAnywhereLeavesNoCoreFile) {
+  // Whether a core file may be left after `dlock WORDS...`, however that ended.
+  const auto leaves_core = [](std::vector<std::string> words) {
+    words.insert(words.begin(), "dlock");
+    std::vector<char*> pointers;
+    for (std::string& word : words) pointers.push_back(word.data());
     prctl(PR_SET_DUMPABLE, 1);
-    set("DLOCK_SERVERS", servers);
-    (void)plan({"-b", "several"});
-    EXPECT_EQ(prctl(PR_GET_DUMPABLE), dumpable) << servers;
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    run_main(static_cast<int>(pointers.size()), pointers.data(), kRows);
+    testing::internal::GetCapturedStdout();
+    testing::internal::GetCapturedStderr();
+    const bool dumpable = prctl(PR_GET_DUMPABLE) == 1;
+    prctl(PR_SET_DUMPABLE, 1);
+    return dumpable;
+  };
+  const std::vector<std::vector<std::string>> commands{
+      {"version"},
+      {"complete", "backends"},
+      {"list", "-b", "local"},
+      {"show", "-b", "local", "job"},
+      {"run", "-k", "job", "-b", "local", "--bad"},
+      {"run", "-k", "job", "-b", "absent", "--", "curl", "http://u:secret@h"}};
+  const auto all_leave_core = [&](std::size_t first, bool expected, const std::string& with) {
+    for (std::size_t i = first; i < commands.size(); ++i) {
+      EXPECT_EQ(leaves_core(commands[i]), expected) << commands[i][0] << " with " << with;
+    }
+  };
+  all_leave_core(0, true, "nothing");
+
+  for (const auto& [name, value, expected] :
+       {std::tuple{"DLOCK_BACKEND", "rm://u:secret@h", false},
+        std::tuple{"DLOCK_BACKEND", "rm://u@h", true},
+        std::tuple{"DLOCK_BACKEND", "rm://h?password=secret", false},
+        std::tuple{"DLOCK_BACKEND", "rm://u:secret@h:bad", false},
+        std::tuple{"DLOCK_SHARDS", "rm://a,rm://u@b", true},
+        std::tuple{"DLOCK_SHARDS", "rm://a,rm://u:secret@b,rm://c", false},
+        std::tuple{"DLOCK_SERVERS", "remote://h1,h2", true},
+        std::tuple{"DLOCK_SERVERS", "h1,remote://u:secret@h2", false}}) {
+    set(name, value);
+    all_leave_core(0, expected, name + " "s + value);
+    unsetenv(name);
   }
-  prctl(PR_SET_DUMPABLE, 1);
+
+  const std::vector<std::vector<std::string>> ways{
+      {"-b", "rm://u:secret@h"},     {"-brm://u:secret@h"},
+      {"-qb", "rm://u:secret@h"},    {"--shard", "rm://a", "--shard", "rm://u:secret@h"},
+      {"--backend=rm://u:secret@h"}, {"-S", "h,remote://u:secret@h"}};
+  for (const auto& words : ways) {
+    std::vector<std::string> with{"list", "-b", "local"};
+    with.insert(with.end(), words.begin(), words.end());
+    EXPECT_FALSE(leaves_core(with)) << words.back();
+  }
+
+  config(R"({"backends": {"p": {"url": "rm://u@h"}, "q": {"url": "rm://h?cert=/x"}}})");
+  all_leave_core(1, true, "a config file without passwords");
+  for (const char* text :
+       {R"({"backends": {"p": {"url": "rm://u:secret@h"}}})", R"({"backend": "rm://u:secret@h"})",
+        R"({"backends": {"p": {"shards": ["rm://a", "rm://u:secret@h"]}}})",
+        R"({"servers": "a,remote://u:secret@b"})", R"({"backend": "rm://u:secret@h", "ttl": )",
+        R"({"backend": "rm://u:secret@h", "nonsense": 1})"}) {
+    config(text);
+    for (const mode_t mode : {0600, 0644}) {
+      chmod((dir_ + "/c.json").c_str(), mode);
+      EXPECT_FALSE(leaves_core(commands[1])) << text;
+      EXPECT_FALSE(leaves_core(commands[2])) << text;
+      EXPECT_FALSE(leaves_core(commands[3])) << text;
+    }
+  }
+  config("{}");
+
+  const std::string file = write("p", "secret");
+  EXPECT_FALSE(leaves_core({"list", "-b", "remote", "--password-file", file}));
+  chmod(file.c_str(), 0644);
+  EXPECT_FALSE(leaves_core({"list", "-b", "remote", "--password-file", file}));
 }
 
 TEST_F(App, ShowTellsPeopleWhichServersTellOtherwise) {

@@ -1,0 +1,52 @@
+#include "core/secret.hpp"
+
+#include <sys/prctl.h>
+
+#include <algorithm>
+#include <cctype>
+#include <string>
+
+namespace dlock {
+namespace {
+
+constexpr std::string_view kSchemeEnd = "://";
+
+bool url_holds_password(std::string_view text) {
+  auto url = parse_url(text);
+  return url ? holds_password(*url) : text.find('@') != std::string_view::npos;
+}
+
+// Where the scheme begins that ends at `end`.  The text before it may be `--backend=` or `-b`.
+std::size_t scheme_before(std::string_view text, std::size_t end) {
+  std::size_t begin = end;
+  while (begin > 0 && (std::string_view("+-.").find(text[begin - 1]) != std::string_view::npos ||
+                       std::isalnum(static_cast<unsigned char>(text[begin - 1])) != 0)) {
+    --begin;
+  }
+  return std::min(text.find_first_not_of("+-.", begin), end);
+}
+
+}  // namespace
+
+bool holds_password(const Url& url) {
+  return !url.password.empty() ||
+         std::any_of(url.query.begin(), url.query.end(),
+                     [](const auto& item) { return item.first.find("pass") != std::string::npos; });
+}
+
+bool mentions_password(std::string_view text) {
+  auto at = text.find(kSchemeEnd);
+  while (at != std::string_view::npos) {
+    const std::size_t begin = scheme_before(text, at);
+    at = text.find(kSchemeEnd, at + 1);
+    // A URL has commas between its hosts; it ends at one that another scheme follows.
+    const std::size_t next = at == std::string_view::npos ? 0 : scheme_before(text, at);
+    const bool ends = next > begin && text[next - 1] == ',';
+    if (url_holds_password(text.substr(begin, ends ? next - 1 - begin : text.size()))) return true;
+  }
+  return false;
+}
+
+void hide_memory() { prctl(PR_SET_DUMPABLE, 0); }
+
+}  // namespace dlock
