@@ -1265,6 +1265,7 @@ at the end of the URL names a CA of your own instead of those of the system,
 .RB \(lq ?cert=FILE&key=FILE \(rq
 a certificate to show to the server.
 The paths are absolute, the files PEM, the key without a passphrase.
+A key that other users can read is refused.
 Nothing turns the verification off.
 .SS Rights
 A user that can do no more than dlock needs:
@@ -1603,6 +1604,7 @@ and
 .B &cert=FILE&key=FILE
 names the certificate of a user that needs one.
 Each FILE is the absolute path of a PEM file.
+A key that other users can read is refused.
 .PP
 dlock sends the password itself only over TLS or a unix socket.
 So a user with

@@ -46,7 +46,11 @@ ours="cert=$tmp/job.pem&key=$tmp/job.key"
 refuses 77 'may not log in' "mysql://cert@$s"
 works "mysql://cert@$s?tls=on&$ours"
 works "mysql://cert@$s?tls=verify&ca=$tmp/ca.pem&$ours"
-refuses 64 "cannot read the key $tmp/none: " "mysql://cert@$s?tls=on&cert=$tmp/job.pem&key=$tmp/none"
+chmod 0604 job.key
+refuses 77 "the key $tmp/job.key: holds a private key, and others can read it (mode 0604); run: chmod go-rwx" \
+  "mysql://cert@$s?tls=on&$ours"
+chmod 0600 job.key
+refuses 64 "the key $tmp/none: No such file" "mysql://cert@$s?tls=on&cert=$tmp/job.pem&key=$tmp/none"
 refuses 64 'belong together' "mysql://cert@$s?tls=on&cert=$tmp/job.pem"
 refuses 64 'for TLS only' "mysql://cert@$s?$ours"
 

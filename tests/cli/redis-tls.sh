@@ -118,8 +118,23 @@ own="&cert=$tmp/client.pem&key=$tmp/client.key"
 rcli s config set tls-auth-clients yes >/dev/null
 refused 77 "${at}the server wants a certificate of ours (?cert=FILE&key=FILE)" "$url$trusted"
 try 0 --backend "$url$trusted$own" --key k -- true
-cat client.pem client.key >both.pem
+(umask 077 && cat client.pem client.key >both.pem)
 try 0 --backend "$url$trusted&cert=$tmp/both.pem" --key k -- true
+# Nobody else may read the key or own its file.
+for pair in "client.key $own" "both.pem &cert=$tmp/both.pem"; do
+  file=$tmp/${pair% *}
+  chmod 0640 "$file"
+  refused 77 "the key $file: holds a private key, and others can read it (mode 0640); run: chmod go-rwx $file" \
+    "$url$trusted${pair#* }"
+  chmod 0600 "$file"
+  if ((EUID == 0)); then
+    chown 65534 "$file"
+    refused 77 "the key $file: belongs to user 65534" "$url$trusted${pair#* }"
+    chown 0 "$file"
+  fi
+done
+chmod 0644 client.pem # is for everybody
+try 0 --backend "$url$trusted$own" --key k -- true
 refused 77 "${at}the server does not accept our certificate: " \
   "$url$trusted&cert=$tmp/self.pem&key=$tmp/self.key"
 rcli s config set tls-protocols TLSv1.2 >/dev/null
@@ -166,6 +181,7 @@ for file in cacert cert; do
 done
 refused 64 "the key in $tmp/ca.key cannot be used with $tmp/client.pem" \
   "$url?cert=$tmp/client.pem&key=$tmp/ca.key"
+refused 64 "the key $tmp/none: No such file" "$url?cert=$tmp/client.pem&key=$tmp/none"
 # A passphrase is asked from nobody.
 openssl rsa -aes128 -passout pass:secret -in client.key -out locked.key 2>/dev/null
 refused 64 "without a passphrase" "$url?cert=$tmp/client.pem&key=$tmp/locked.key"

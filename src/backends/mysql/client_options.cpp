@@ -9,6 +9,7 @@
 #include <string>
 
 #include "backends/mysql/login_guard.hpp"
+#include "core/trusted_file.hpp"
 #include "util/fd.hpp"
 #include "util/text.hpp"
 
@@ -25,6 +26,8 @@ constexpr std::array<const char*, 3> kTrusted{"/etc/ssl/certs/ca-certificates.cr
 // library does neither unless told to.
 [[maybe_unused]] constexpr const char* kLogins =
     "mysql_native_password,client_ed25519,parsec,auth_gssapi_client";
+
+constexpr std::size_t kLongestKey = 65'536;
 
 bool is_readable(const std::string& path) {
   return Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)).get() >= 0;
@@ -70,7 +73,8 @@ Result<void> set_tls(const Client& client, const Place& place) {
   }
   if (!place.cert.empty()) {
     if (!is_readable(place.cert)) return unreadable("certificate", place.cert);
-    if (!is_readable(place.key)) return unreadable("key", place.key);
+    const auto key = read_private(place.key, kLongestKey, "a private key");
+    if (!key) return Error{key.error().code, "the key " + key.error().message};
     client.set_text(MYSQL_OPT_SSL_CERT, place.cert.c_str());
     client.set_text(MYSQL_OPT_SSL_KEY, place.key.c_str());
   }

@@ -10,7 +10,7 @@ namespace dlock::mysql {
 
 /// How to connect to the place, whom to trust there, how to log in and how long each may take.
 /// `most` is what a packet may have, in bytes.  Errc::invalid if there is no CA certificate to be
-/// read, Errc::unsupported if the library has no TLS.
+/// read, Errc::denied if others can read the key, Errc::unsupported if the library has no TLS.
 Result<void> set_client_options(const Library& library, MYSQL* mysql, const Place& place,
                                 std::size_t most);
 

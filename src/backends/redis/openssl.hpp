@@ -4,6 +4,8 @@
 
 #include <openssl/bio.h>
 #include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509_vfy.h>
 #include <openssl/x509v3.h>
@@ -18,13 +20,16 @@ struct OpenSsl : util::DynamicLibrary {
 
   decltype(&::BIO_free) BIO_free = find("BIO_free");
   decltype(&::BIO_new) BIO_new = find("BIO_new");
+  decltype(&::BIO_new_mem_buf) BIO_new_mem_buf = find("BIO_new_mem_buf");
   decltype(&::BIO_read) BIO_read = find("BIO_read");
   decltype(&::BIO_s_mem) BIO_s_mem = find("BIO_s_mem");
   decltype(&::BIO_write) BIO_write = find("BIO_write");
   decltype(&::ERR_clear_error) ERR_clear_error = find("ERR_clear_error");
   decltype(&::ERR_peek_error) ERR_peek_error = find("ERR_peek_error");
   decltype(&::ERR_reason_error_string) ERR_reason_error_string = find("ERR_reason_error_string");
+  decltype(&::EVP_PKEY_free) EVP_PKEY_free = find("EVP_PKEY_free");
   decltype(&::OPENSSL_init_ssl) OPENSSL_init_ssl = find("OPENSSL_init_ssl");
+  decltype(&::PEM_read_bio_PrivateKey) PEM_read_bio_PrivateKey = find("PEM_read_bio_PrivateKey");
   decltype(&::SSL_CTX_ctrl) SSL_CTX_ctrl = find("SSL_CTX_ctrl");
   decltype(&::SSL_CTX_free) SSL_CTX_free = find("SSL_CTX_free");
   decltype(&::SSL_CTX_load_verify_locations) SSL_CTX_load_verify_locations =
@@ -32,14 +37,11 @@ struct OpenSsl : util::DynamicLibrary {
   decltype(&::SSL_CTX_new) SSL_CTX_new = find("SSL_CTX_new");
   decltype(&::SSL_CTX_set_cert_verify_callback) SSL_CTX_set_cert_verify_callback =
       find("SSL_CTX_set_cert_verify_callback");
-  decltype(&::SSL_CTX_set_default_passwd_cb) SSL_CTX_set_default_passwd_cb =
-      find("SSL_CTX_set_default_passwd_cb");
   decltype(&::SSL_CTX_set_default_verify_paths) SSL_CTX_set_default_verify_paths =
       find("SSL_CTX_set_default_verify_paths");
   decltype(&::SSL_CTX_set_options) SSL_CTX_set_options = find("SSL_CTX_set_options");
   decltype(&::SSL_CTX_set_verify) SSL_CTX_set_verify = find("SSL_CTX_set_verify");
-  decltype(&::SSL_CTX_use_PrivateKey_file) SSL_CTX_use_PrivateKey_file =
-      find("SSL_CTX_use_PrivateKey_file");
+  decltype(&::SSL_CTX_use_PrivateKey) SSL_CTX_use_PrivateKey = find("SSL_CTX_use_PrivateKey");
   decltype(&::SSL_CTX_use_certificate_chain_file) SSL_CTX_use_certificate_chain_file =
       find("SSL_CTX_use_certificate_chain_file");
   decltype(&::SSL_ctrl) SSL_ctrl = find("SSL_ctrl");

@@ -14,6 +14,7 @@
 #include <cstring>
 
 #include "backends/redis/openssl.hpp"
+#include "core/trusted_file.hpp"
 #include "util/fd.hpp"
 #include "util/text.hpp"
 
@@ -32,6 +33,8 @@ constexpr int kAlert = SSL_AD_REASON_OFFSET;
 bool is_about_certificate(int alert) {
   return (alert >= 42 && alert <= 46) || alert == 48 || alert == 49;
 }
+
+constexpr std::size_t kLongestKey = 65'536;
 
 // OpenSSL would ask for it on the terminal, for as long as it takes.
 int no_passphrase(char*, int, int, void*) { return -1; }
@@ -56,6 +59,7 @@ class OpenSslTls final : public Tls {
  private:
   Result<void> set_trust(const std::string& cacert);
   Result<void> set_own_certificate(const TlsFiles& files);
+  Result<void> set_own_key(const TlsFiles& files);
   Result<void> set_name(std::string name);
   static int verify(X509_STORE_CTX* chain, void* self);
 
@@ -112,13 +116,20 @@ Result<void> OpenSslTls::set_own_certificate(const TlsFiles& files) {
   if (lib_.SSL_CTX_use_certificate_chain_file(context_, files.cert.c_str()) != 1) {
     return bad_files("no certificate in " + printable(files.cert) + " (must be PEM): " + reason());
   }
-  if (auto ok = check_readable("key", files.key); !ok) return ok;
-  lib_.SSL_CTX_set_default_passwd_cb(context_, no_passphrase);
-  if (lib_.SSL_CTX_use_PrivateKey_file(context_, files.key.c_str(), SSL_FILETYPE_PEM) != 1) {
-    return bad_files("the key in " + printable(files.key) + " cannot be used with " +
-                     printable(files.cert) + " (must be PEM, without a passphrase): " + reason());
-  }
-  return {};
+  return set_own_key(files);
+}
+
+Result<void> OpenSslTls::set_own_key(const TlsFiles& files) {
+  auto text = read_private(files.key, kLongestKey, "a private key");
+  if (!text) return Error{text.error().code, "the key " + text.error().message};
+  BIO* const memory = lib_.BIO_new_mem_buf(text->data(), static_cast<int>(text->size()));
+  EVP_PKEY* const key = lib_.PEM_read_bio_PrivateKey(memory, nullptr, no_passphrase, nullptr);
+  const bool ok = key != nullptr && lib_.SSL_CTX_use_PrivateKey(context_, key) == 1;
+  lib_.EVP_PKEY_free(key);
+  lib_.BIO_free(memory);
+  if (ok) return {};
+  return bad_files("the key in " + printable(files.key) + " cannot be used with " +
+                   printable(files.cert) + " (must be PEM, without a passphrase): " + reason());
 }
 
 // What the certificate must bear; and for names, which of its certificates the server should show.

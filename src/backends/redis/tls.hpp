@@ -13,7 +13,7 @@ namespace dlock::redis {
 struct TlsFiles {
   std::string cacert;  // whom to trust, instead of whom this machine trusts
   std::string cert;    // who we are, for a server that wants to know
-  std::string key;     // of `cert`, without a passphrase
+  std::string key;     // of `cert`, without a passphrase; nobody else may read it
 };
 
 /// One connection, as its client.  There is no way to leave out that the server is verified.
@@ -42,7 +42,7 @@ class Tls {
 Result<void> check_tls();
 
 /// For a connection to the server of this name or address, which its certificate must bear.
-/// Errc::invalid for files that cannot be used, unreachable if OpenSSL is not installed.
+/// Errc::invalid or denied for files that cannot be used, unreachable if OpenSSL is not installed.
 Result<std::unique_ptr<Tls>> start_tls(const std::string& host, const TlsFiles& files);
 
 }  // namespace dlock::redis
