@@ -1579,7 +1579,7 @@ Over TCP, the URL says how the connection is encrypted:
 It accepts any certificate.
 .TP
 .B ?tls=on
-refuses a server without TLS.
+refuses a server without TLS before it sends anything, even the name of the user.
 It accepts any certificate.
 .TP
 .B ?tls=verify
@@ -1605,6 +1605,12 @@ and
 names the certificate of a user that needs one.
 Each FILE is the absolute path of a PEM file.
 A key that other users can read is refused.
+.PP
+With
+.BR preferred ,
+a server without TLS receives the name of the user and a hash of the password, from
+which a weak password can be guessed; somebody who answers in place of the server
+only has to say that he has no TLS.
 .PP
 dlock sends the password itself only over TLS or a unix socket.
 So a user with

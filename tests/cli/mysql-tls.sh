@@ -22,6 +22,8 @@ start_mysql o ssl_ca="$tmp/ca.pem" ssl_cert="$tmp/other.pem" ssl_key="$tmp/other
 start_mysql plain skip_ssl
 sql s "CREATE USER tls@'%' IDENTIFIED BY '$secret' REQUIRE SSL; GRANT ALL ON test.* TO tls@'%';
        CREATE USER cert@'%' IDENTIFIED BY '$secret' REQUIRE X509; GRANT ALL ON test.* TO cert@'%'"
+sql s "INSTALL SONAME 'auth_ed25519'; CREATE USER ed@'%' IDENTIFIED VIA ed25519 USING PASSWORD('$secret') REQUIRE SSL;
+       GRANT ALL ON test.* TO ed@'%'"
 s=127.0.0.1:${mysql_port[s]}/test
 o=localhost:${mysql_port[o]}/test
 plain=127.0.0.1:${mysql_port[plain]}/test
@@ -34,9 +36,12 @@ works "mysql://app@$plain"
 refuses 77 'may not log in, or only over TLS; say ?tls=on' "mysql://tls@$s?tls=off"
 
 # Asked for.
-refuses 69 'speak TLS' "mysql://app@$plain?tls=on"
-refuses 69 ' TLS' "mysql://app@$plain?tls=verify&ca=$tmp/ca.pem"
-works "mysql://tls@$s?tls=verify&ca=$tmp/ca.pem"
+refuses 69 'it does not speak TLS there' "mysql://app@$plain?tls=on"
+refuses 69 'it does not speak TLS there' "mysql://app@$plain?tls=verify&ca=$tmp/ca.pem"
+for user in tls ed; do
+  works "mysql://$user@$s?tls=on"
+  works "mysql://$user@$s?tls=verify&ca=$tmp/ca.pem"
+done
 works "mysql://app@$o?tls=on"
 refuses 69 'is for another name; is its CA in ' "mysql://app@$o?tls=verify&ca=$tmp/ca.pem"
 refuses 69 'is not trusted or is for another name; is its CA in ' "mysql://tls@$s?tls=verify&ca=$tmp/job.pem"
@@ -54,7 +59,65 @@ refuses 64 "the key $tmp/none: No such file" "mysql://cert@$s?tls=on&cert=$tmp/j
 refuses 64 'belong together' "mysql://cert@$s?tls=on&cert=$tmp/job.pem"
 refuses 64 'for TLS only' "mysql://cert@$s?$ours"
 
+# Where TLS was asked for and the server has none, nothing is sent: no name of a user, no hash of a password.
+# Each line is how a server greets: the method of login, and the capabilities, of which CLIENT_SSL (0x800) is none.
+cat >greeters.py <<'PY'
+import socket, struct, threading
+
+full = 0x8008f7ff  # with CLIENT_PLUGIN_AUTH (0x80000)
+kinds = {
+    'native': (b'5.7.40', full, b'mysql_native_password'),
+    'mariadb': (b'5.5.5-10.11.6-MariaDB', full & ~1, b'mysql_native_password'),
+    'sha2': (b'8.4.0', full, b'caching_sha2_password'),
+    'sha256': (b'8.4.0', full, b'sha256_password'),
+    'ed25519': (b'5.5.5-10.11.6-MariaDB', full, b'client_ed25519'),
+    'absent': (b'5.5.5-12.0.2-MariaDB', full, b'parsec'),
+    'unknown': (b'8.4.0', full, b'of_the_impostor'),
+    'clear': (b'8.4.0', full, b'mysql_clear_password'),
+    'old': (b'5.1.73', 0xf7ff, None),     # no CLIENT_PLUGIN_AUTH
+    'older': (b'4.0.30', 0x002c, None),   # no CLIENT_PROTOCOL_41
+    'strange': (b'5.7.40', full, b'client_ed25519', b'\xfe'),  # begins as a request for another method does
+}
+
+def serve(name, version, caps, method, protocol=b'\x0a'):
+    listener = socket.create_server(('127.0.0.1', 0))
+    print(name, listener.getsockname()[1], flush=True)
+    greeting = (protocol + version + b'\0' + struct.pack('<I', 7) + b'abcdefgh\0'
+                + struct.pack('<HBHHB', caps & 0xffff, 45, 2, caps >> 16, 21) + b'\0' * 10 + b'ijklmnopqrst\0')
+    if method is not None:
+        greeting += method + b'\0'
+    def run():
+        while True:
+            line = listener.accept()[0]
+            line.sendall(struct.pack('<I', len(greeting))[:3] + b'\0' + greeting)
+            heard = len(line.recv(4096))
+            line.close()
+            with open('heard.' + name, 'a') as file:
+                print(heard, file=file)
+    threading.Thread(target=run).start()
+
+for name, kind in kinds.items():
+    serve(name, *kind)
+print('all', 0, flush=True)
+PY
+python3 greeters.py >greeters &
+wait_until 20 grep -qs all greeters
+while read -r name number <&3; do
+  [[ $name != all ]] || break
+  case $name in
+    older) says='it asks for a login that is not safe' status=77 ;;
+    *) says="127.0.0.1:$number: it does not speak TLS there" status=69 ;;
+  esac
+  for tls in on "verify&ca=$tmp/ca.pem"; do
+    rm -f "heard.$name"
+    refuses "$status" "$says" "mysql://app@127.0.0.1:$number/test?tls=$tls"
+    wait_until 20 test -s "heard.$name"
+    assert_equal 0 "$(sort -u "heard.$name")" "bytes that $name heard with tls=${tls%%&*}"
+  done
+done 3<greeters
+
 # As a MySQL 8 that was just restarted: it greets with caching_sha2_password, and does not know the hash.
+# With tls=on dlock begins with another method, and the server asks for this one by TLS.
 cat >login.py <<'PY'
 import socket, ssl, struct, sys
 
@@ -80,12 +143,20 @@ receive(line)  # the request for TLS
 context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
 context.load_cert_chain('server.pem', 'server.key')
 line = context.wrap_socket(line, server_side=True)
-receive(line)
-send(line, 3, b'\1\4')
+login = receive(line)
+number = 3
+if b'\0mysql_native_password\0' in login:
+    send(line, number, b'\xfecaching_sha2_password\0' + b'abcdefghijklmnopqrst\0')
+    receive(line)
+    number += 2
+send(line, number, b'\1\4')
 with open('heard', 'wb') as file:
     file.write(receive(line))
 PY
-python3 login.py >login.port &
-wait_until 20 test -s login.port
-try 69 -n -k job -b "mysql://app@127.0.0.1:$(<login.port)/test" -- true
-assert_equal "$secret" "$(tr -d '\0' <heard)" "password that the server heard by TLS ($(<err))"
+for tls in preferred on; do
+  rm -f login.port heard
+  python3 login.py >login.port &
+  wait_until 20 test -s login.port
+  try 69 -n -k job -b "mysql://app@127.0.0.1:$(<login.port)/test?tls=$tls" -- true
+  assert_equal "$secret" "$(tr -d '\0' <heard)" "password that the server heard with tls=$tls ($(<err))"
+done

@@ -24,8 +24,7 @@ constexpr std::array<const char*, 3> kTrusted{"/etc/ssl/certs/ca-certificates.cr
 // How a user may log in, but for what is guarded.  What a server may ask for otherwise is the
 // password in plain text (mysql_clear_password) or as a question on the terminal (dialog).  MySQL's
 // library does neither unless told to.
-[[maybe_unused]] constexpr const char* kLogins =
-    "mysql_native_password,client_ed25519,parsec,auth_gssapi_client";
+[[maybe_unused]] constexpr const char* kLogins = "client_ed25519,parsec,auth_gssapi_client";
 
 constexpr std::size_t kLongestKey = 65'536;
 
@@ -79,8 +78,10 @@ Result<void> set_tls(const Client& client, const Place& place) {
     client.set_text(MYSQL_OPT_SSL_KEY, place.key.c_str());
   }
   bool ok = true;
+  require_tls(needs_tls(place.tls));
 #ifdef LIBMARIADB
-  // It does not enforce it where the server has none: see Worker.
+  // It does not enforce it where the server has none: see login_guard.cpp.
+  if (needs_tls(place.tls)) client.set_text(MYSQL_DEFAULT_AUTH, kFirstLogin);
   const auto enforce = static_cast<my_bool>(wanted);
   const auto check = static_cast<my_bool>(verify);
   ok = client.set(MYSQL_OPT_SSL_VERIFY_SERVER_CERT, check) &&

@@ -1,9 +1,17 @@
-// With caching_sha2_password and sha256_password the server may ask for the password itself.
-// Without TLS, the client libraries encrypt it with a key that they ask the same server for
-// (MySQL's only with sha256_password).  And where TLS was asked for and the server says that it has
-// none, MariaDB's (3.3.20) sends the password in plain text.  Either way somebody who answers in
-// place of the server receives it.  So without TLS these methods may write one packet only.  The
-// first one is a hash of the password and a number of the server's, or a question.
+// A login with a question.  With caching_sha2_password and sha256_password the server may ask for
+// the password itself.  Without TLS, the client libraries encrypt it with a key that they ask the
+// same server for (MySQL's only with sha256_password).  And where TLS was asked for and the server
+// says that it has none, MariaDB's (3.3.20) sends the password in plain text.  Either way somebody
+// who answers in place of the server receives it.  So without TLS these methods may write one
+// packet only.  The first one is a hash of the password and a number of the server's, or a
+// question.
+//
+// A login where TLS is needed.  MariaDB's library goes on without it if the server greets without
+// CLIENT_SSL and any certificate would do.  The first write of the first method sends the login:
+// the user, and a hash of the password that can be guessed from offline.  So the first method must
+// be one of ours, whatever the server greets with: kFirstLogin, which the library always has.  A
+// server whose accounts have another method asks for that next, with TLS, which costs one round
+// trip. MySQL's library needs none of this: it refuses such a server itself.
 #include "backends/mysql/login_guard.hpp"
 
 #ifdef LIBMARIADB
@@ -11,6 +19,8 @@
 #else
 #include <client_plugin.h>
 #endif
+
+#include <sys/socket.h>
 
 #include <array>
 #include <cstddef>
@@ -32,7 +42,9 @@ struct Login : st_mysql_client_plugin {
   int (*authenticate_user)(MYSQL_PLUGIN_VIO*, MYSQL*);
 };
 
-constexpr std::array<const char*, 2> kGuarded{"caching_sha2_password", "sha256_password"};
+constexpr std::size_t kQuestions = 2;  // the first ones may be asked for the password itself
+constexpr std::array<const char*, 3> kGuarded{"caching_sha2_password", "sha256_password",
+                                              kFirstLogin};
 
 struct Guarded {
   const Library* library = nullptr;
@@ -40,7 +52,11 @@ struct Guarded {
 };
 Guarded guarded;
 
-thread_local bool has_refused = false;
+struct Attempt {
+  bool needs_tls = false;
+  Refused refused = Refused::nothing;
+};
+thread_local Attempt attempt;
 
 // What the plugin has instead of its line to the server.
 struct Guard : MYSQL_PLUGIN_VIO {
@@ -57,7 +73,7 @@ struct Guard : MYSQL_PLUGIN_VIO {
     // TLS begins in the first write, if the server greets with this method.
     const bool is_first = !std::exchange(of(vio).has_written, true);
     if (!is_first && guarded.library->mysql_get_ssl_cipher(of(vio).mysql) == nullptr) {
-      has_refused = true;
+      attempt.refused = Refused::plain_password;
       return 1;
     }
     return of(vio).line->write_packet(of(vio).line, packet, size);
@@ -78,7 +94,13 @@ template <std::size_t Number>
 int authenticate(MYSQL_PLUGIN_VIO* vio, MYSQL* mysql) {
   MYSQL_PLUGIN_VIO_INFO line{};
   vio->info(vio, &line);
-  if (line.protocol == MYSQL_PLUGIN_VIO_INFO::MYSQL_VIO_SOCKET) {
+  if (attempt.needs_tls && (mysql->server_capabilities & CLIENT_SSL) == 0) {
+    attempt.refused = Refused::no_tls;
+    // The library may take a strange greeting for a request to try another method.
+    ::shutdown(line.socket, SHUT_RDWR);
+    return CR_ERROR;
+  }
+  if (Number >= kQuestions || line.protocol == MYSQL_PLUGIN_VIO_INFO::MYSQL_VIO_SOCKET) {
     return guarded.authenticate[Number](vio, mysql);
   }
   Guard guard(vio, mysql);
@@ -101,6 +123,7 @@ void guard_logins(const Library& library) {
   if (mysql == nullptr) return;
   put<0>(mysql);
   put<1>(mysql);
+  put<2>(mysql);
   library.mysql_close(mysql);
 }
 
@@ -112,6 +135,8 @@ std::string guarded_logins() {
   return out;
 }
 
-bool take_guarded() { return std::exchange(has_refused, false); }
+void require_tls(bool required) { attempt = {.needs_tls = required}; }
+
+Refused take_refused() { return std::exchange(attempt.refused, Refused::nothing); }
 
 }  // namespace dlock::mysql

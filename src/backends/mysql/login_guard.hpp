@@ -1,4 +1,4 @@
-// The password does not leave this machine without TLS.
+// What is sent before a login is sure to be encrypted, and what is not.
 #pragma once
 
 #include <string>
@@ -11,11 +11,20 @@ namespace dlock::mysql {
 /// who answers in place of the server could read.
 void guard_logins(const Library& library);
 
-/// The methods of login that are guarded: ",caching_sha2_password,...".  The library must not use
-/// one that could not be guarded.
+/// The methods of login that are guarded: ",mysql_native_password,...".  The library must not use
+/// one of these that could not be guarded.
 std::string guarded_logins();
 
-/// Whether the guard has ended the latest attempt of this thread to connect; says it once.
-bool take_guarded();
+/// The method that an attempt to connect must begin with if it needs TLS.
+inline constexpr const char* kFirstLogin = "mysql_native_password";
+
+/// Whether the next attempts of this thread to connect need TLS.  Then a server that greets without
+/// it is told nothing, not even the name of the user.
+void require_tls(bool required);
+
+enum class Refused { nothing, no_tls, plain_password };
+
+/// Why the guard has ended the latest attempt of this thread to connect; says it once.
+Refused take_refused();
 
 }  // namespace dlock::mysql

@@ -92,7 +92,7 @@ Result<void> take_query(std::map<std::string, std::string>& query, Place& place)
   if (place.cert.empty() != place.key.empty()) {
     return invalid("cert and key in the URL belong together; one is missing");
   }
-  if (!place.cert.empty() && place.tls != Tls::on && place.tls != Tls::verify) {
+  if (!place.cert.empty() && !needs_tls(place.tls)) {
     return invalid("cert in the URL is for TLS only; say tls=on or tls=verify, too");
   }
   return {};

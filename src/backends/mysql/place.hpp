@@ -15,6 +15,9 @@ namespace dlock::mysql {
 /// the URL.
 enum class Tls { off, preferred, on, verify };
 
+/// Whether a server without TLS is refused.
+inline bool needs_tls(Tls tls) { return tls == Tls::on || tls == Tls::verify; }
+
 struct Place {
   std::string location;  // as a URL without secrets
   std::string name;      // as BackendEntry::place() says

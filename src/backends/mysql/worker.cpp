@@ -67,6 +67,9 @@ struct Worker::Shared {
 
  private:
   Result<Greeting> connect();
+  Error without_tls() const {
+    return {Errc::unreachable, server + ": it does not speak TLS there"};
+  }
   Error why_not_connected(Deadline start);
   Greeting greet();
   Reply carry_out(const std::string& statements);
@@ -105,7 +108,9 @@ Worker::Greeting Worker::Shared::greet() {
 Error Worker::Shared::why_not_connected(Deadline start) {
   unsigned code = library->mysql_errno(mysql);
   std::string text = library->mysql_error(mysql);
-  if (take_guarded()) {  // of which the library knows only that something went wrong
+  const Refused refused = take_refused();  // the library knows only that something went wrong
+  if (refused == Refused::no_tls) return without_tls();
+  if (refused == Refused::plain_password) {
     code = CR_AUTH_PLUGIN_ERR;
     text = "Authentication requires secure connection";  // as MySQL's library has it
   }
@@ -133,10 +138,9 @@ Result<Worker::Greeting> Worker::Shared::connect() {
                                   CLIENT_MULTI_STATEMENTS) == nullptr) {
     return why_not_connected(start);
   }
-  // MariaDB's library goes on without TLS where the server has none.
-  const bool needs_tls = place->tls == Tls::on || place->tls == Tls::verify;
-  if (needs_tls && library->mysql_get_ssl_cipher(mysql) == nullptr) {
-    return Error{Errc::unreachable, server + ": it does not speak TLS there"};
+  // The guard has refused such a server before, except with a library in which it has no place.
+  if (needs_tls(place->tls) && library->mysql_get_ssl_cipher(mysql) == nullptr) {
+    return without_tls();
   }
   return greet();
 }
