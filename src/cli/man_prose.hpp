@@ -212,6 +212,30 @@ Options without a value take 1, true or yes, and 0, false or no.
 .PP
 %NO_VARIABLE%
 have none: they belong to one lock.
+.PP
+The command inherits the environment of dlock, so that a nested run finds the same
+servers.
+So a password in
+.BR DLOCK_BACKEND ,
+.B DLOCK_SHARDS
+or
+.B DLOCK_SERVERS
+can be read by the command and by all that it starts.
+To keep it out of the environment, put the URL into a profile of a private config
+file, or the password into a private file that
+.B DLOCK_PASSWORD_FILE
+or
+.B \-\-password\-file
+names.
+A command of the same user can still read these files.
+A command that takes no lock itself can be run without the variable:
+.PP
+.nf
+.in +4n
+dlock run \-\-key job \-\- env \-u DLOCK_BACKEND command
+.in -4n
+.fi
+.PP
 The command finds these variables in its environment, and
 .B "dlock acquire \-\-export"
 sets them.
