@@ -16,12 +16,15 @@ endif()
 include(CheckPIESupported)
 check_pie_supported()  # without this CMake compiles for PIE, but leaves the linking to the default
 add_compile_options(-fstack-protector-strong)
-# A large frame cannot step over the guard page of a stack.  clang has it for some processors only.
+# Compilers have these for some processors only.  A large frame cannot step over the guard page of a
+# stack; an overwritten pointer to a function leads to no other place than the beginning of one.
 include(CheckCXXCompilerFlag)
-check_cxx_compiler_flag("-Werror -fstack-clash-protection" DLOCK_HAS_STACK_CLASH_PROTECTION)
-if(DLOCK_HAS_STACK_CLASH_PROTECTION)
-  add_compile_options(-fstack-clash-protection)
-endif()
+foreach(protection stack-clash cf)
+  check_cxx_compiler_flag("-Werror -f${protection}-protection" DLOCK_HAS_${protection}_PROTECTION)
+  if(DLOCK_HAS_${protection}_PROTECTION)
+    add_compile_options(-f${protection}-protection)
+  endif()
+endforeach()
 # A quarter of the libraries' code is never called; what is not there need not be loaded.
 add_compile_options(-ffunction-sections -fdata-sections)
 add_link_options(-Wl,--gc-sections)
@@ -29,7 +32,11 @@ add_compile_definitions(_GLIBCXX_ASSERTIONS)
 add_link_options(-Wl,-z,relro -Wl,-z,now -Wl,--as-needed)
 if(CMAKE_BUILD_TYPE MATCHES "^(Release|RelWithDebInfo|MinSizeRel)$")
   # 3 warns with gcc 11 and older.  Distributions define it themselves, hence the -U.
-  add_compile_options(-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
+  set(level 2)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 12)
+    set(level 3)
+  endif()
+  add_compile_options(-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=${level})
 endif()
 
 set(DLOCK_SANITIZE "" CACHE STRING "address,undefined or thread")
