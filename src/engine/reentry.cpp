@@ -26,6 +26,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 
@@ -50,13 +51,12 @@ constexpr int kAgainMs = 20;
 constexpr Millis kListensAgain{500};
 constexpr int kMostAtOnce = 16;  // so that nobody keeps the supervisor from its other work
 
-// Of the owner id, which is as good as a right to release the lock, only the beginning is sent: the
-// lender may be of another user.  The key, or an id that somebody has copied to another lock would
-// be lent.
+// The key, or an owner id that somebody has copied to another lock would be lent there.  Earlier
+// versions ask without it, and cut it off: a job can outlive an upgrade.
 struct Question {
-  std::array<char, 12> owner_id{};
-  std::array<char, kMaxKeyLength + 1> key{};
+  std::array<char, 32> owner_id{};
   Deadline::rep asked_at = 0;  // the borrower's clock
+  std::array<char, kMaxKeyLength + 1> key{};
 
   Question() = default;
   Question(std::string_view its_owner_id, std::string_view its_key) {
@@ -65,9 +65,10 @@ struct Question {
   }
   bool asks_for(const Loan& loan) const {
     const Question other(loan.owner_id, loan.key);
-    return owner_id == other.owner_id && key == other.key;
+    return owner_id == other.owner_id && (key == other.key || key.front() == '\0');
   }
 };
+constexpr auto kQuestionWithoutKey = static_cast<ssize_t>(offsetof(Question, key));
 
 struct Answer {
   static constexpr Millis::rep kNotHeld = 0;
@@ -186,7 +187,7 @@ bool Lender::answer(Connection& connection, std::span<const Loan> loans) const {
   Question question;
   const ssize_t got = util::receive_datagram(socket, &question, sizeof(question));
   if (got < 0 && errno == EAGAIN) return true;
-  if (got != static_cast<ssize_t>(sizeof(question))) return false;
+  if (got != static_cast<ssize_t>(sizeof(question)) && got != kQuestionWithoutKey) return false;
   const Loan* const loan = find_loan(loans, question);
   const Answer answer = make_answer(socket, question, loan);
   const bool yes = answer.left_ms > 0 || answer.left_ms == Answer::kForEver;
@@ -233,7 +234,7 @@ class BorrowedLease final : public Lease {
   /// Whether the lender holds the lock of this owner, and thereby lends it.  Errc::lost if it
   /// closed the connection, Errc::unreachable if it did not say.
   Result<bool> ask_for(const LockInfo::Holder& holder, Deadline deadline) {
-    if (holder.owner.id.empty()) return false;  // it has no record
+    if (holder.owner.id.size() != Question().owner_id.size()) return false;  // it has no record
     owner_id_ = holder.owner.id;
     fence_ = holder.fence;
     slot_ = holder.slot;

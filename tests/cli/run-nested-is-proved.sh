@@ -84,7 +84,7 @@ while True:
     connection, _ = listener.accept()
     while question := connection.recv(1000):
         print("asked", flush=True)
-        connection.send(question[-8:] + struct.pack("qq", -1, 30000))
+        connection.send(question[32:40] + struct.pack("qq", -1, 30000))
 PYTHON
 chmod 644 liar.py
 address=0123456789abcdef0123456789abcdef
