@@ -13,6 +13,7 @@
 #include <optional>
 #include <utility>
 
+#include "util/accounts.hpp"
 #include "util/fd.hpp"
 #include "util/log.hpp"
 #include "util/random_id.hpp"
@@ -41,13 +42,6 @@ std::optional<int> descriptor_named_by(std::string_view path) {
   return std::nullopt;
 }
 
-// The owner of "/" is root, who can have another number in a user namespace.
-bool is_ours_or_roots(const struct stat& st) {
-  struct stat top {};
-  return st.st_uid == geteuid() || st.st_uid == 0 ||
-         (stat("/", &top) == 0 && st.st_uid == top.st_uid);
-}
-
 // A pipe, a terminal or /dev/null.  Which device it is must be known before it is opened: to open a
 // tape rewinds it.
 bool is_written_to(const struct stat& st) {
@@ -65,10 +59,13 @@ bool is_written_to(const struct stat& st) {
 // Empty for a link that may be followed, and for what may be written to.
 std::string why_not(const struct stat& st) {
   const bool link = S_ISLNK(st.st_mode);
-  if (!link && !is_written_to(st)) return "is no file, pipe or terminal: give another path";
-  if (is_ours_or_roots(st)) return "";
+  if (!link && !is_written_to(st)) {
+    return S_ISCHR(st.st_mode) ? "is a device that dlock does not write to: give another path"
+                               : "is no file, pipe or terminal: give another path";
+  }
+  if (st.st_uid == geteuid() || util::may_be_root(st.st_uid)) return "";
   return (link ? "is a link of user " : "belongs to user ") + std::to_string(st.st_uid) +
-         ": remove it, or give another path";
+         ": give another path";
 }
 
 bool is_in_proc(int fd) {
@@ -80,7 +77,7 @@ bool is_in_proc(int fd) {
 //
 // A FIFO of another user would give him the outcome, and the reader one that he wrote; a link of
 // his would have us write to what he chose.  So each link is looked at, and followed by hand; what
-// is at the end is looked at by a descriptor that does not open it, and opened by that.
+// is at the end is looked at before it is opened, and must be the same after that.
 Result<Fd> open_special(const std::string& path) {
   std::string at = path;
   for (int links = 0; links < 40; ++links) {
@@ -94,7 +91,8 @@ Result<Fd> open_special(const std::string& path) {
     struct stat st {};
     if (!found || fstat(found.get(), &st) != 0) return refused(path, complaint());
     // The text of /proc/1/fd/1 is no path.
-    if (S_ISLNK(st.st_mode) && is_in_proc(found.get())) {
+    const bool leads_elsewhere = S_ISLNK(st.st_mode) && is_in_proc(found.get());
+    if (leads_elsewhere) {
       found.reset(open(at.c_str(), O_PATH | O_CLOEXEC));
       if (!found || fstat(found.get(), &st) != 0) return refused(path, complaint());
     }
@@ -104,10 +102,13 @@ Result<Fd> open_special(const std::string& path) {
                      (at == path ? "" : "leads to " + util::printable(at) + ", which ") + why);
     }
     if (!S_ISLNK(st.st_mode)) {
-      const std::string again = "/proc/self/fd/" + std::to_string(found.get());
-      Fd out(open(again.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
-      if (!out) return refused(path, complaint());
-      return out;
+      // Not by /proc/self/fd, which a chroot need not have.
+      constexpr int kFlags = O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+      Fd out(open(at.c_str(), kFlags | (leads_elsewhere ? 0 : O_NOFOLLOW)));
+      struct stat opened {};
+      if (!out || fstat(out.get(), &opened) != 0) return refused(path, complaint());
+      if (opened.st_dev == st.st_dev && opened.st_ino == st.st_ino) return out;
+      return refused(path, "was replaced by another file just now");
     }
     std::string target(4'096, '\0');
     const ssize_t length = readlinkat(found.get(), "", target.data(), target.size());
@@ -184,7 +185,10 @@ void StatusFile::write(const std::string& key, const Outcome& outcome) const {
   const std::string text =
       util::printable_json(status.dump(-1, ' ', false, json::error_handler_t::replace)) + '\n';
   const bool written = special_ ? util::write_all(special_.get(), text) : replace_file(path_, text);
-  if (!written) util::log(util::Level::error, refused(path_, complaint()).message);
+  if (!written) {
+    util::log(util::Level::error,
+              refused(path_, "cannot write the outcome: " + complaint()).message);
+  }
 }
 
 }  // namespace dlock

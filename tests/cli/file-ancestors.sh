@@ -32,8 +32,7 @@ refuses() { # USER TEXT DIRECTORY
   try_path "$1" "$3"
   assert_equal 77 "$got" "exit status for $1 and $3 ($(<err))"
   assert_equal 1 "$(wc -l <err)" "lines on stderr for $1 and $3"
-  assert_contains "$(<err)" "lock directory $3 could be replaced by others: $2" "stderr for $1 and $3"
-  assert_contains "$(<err)" 'or use another directory' "stderr for $1 and $3"
+  assert_contains "$(<err)" "lock directory $3 could be replaced by others, as $2" "stderr for $1 and $3"
   [[ ! -e ran ]] || fail "the command was run although $3 was refused"
 }
 allows() { # USER DIRECTORY
@@ -56,7 +55,7 @@ chain() {
 
 # Owners.
 chain of-eve '755 eve 0' "700 alice 0"
-refuses alice "$tmp/of-eve belongs to user ${uid[eve]}: chown it" "$tmp/of-eve/locks"
+refuses alice "$tmp/of-eve belongs to user ${uid[eve]}: use another directory, or chown it" "$tmp/of-eve/locks"
 chain of-eve-sticky '1777 eve 0' "700 alice 0"
 refuses alice "$tmp/of-eve-sticky belongs to user ${uid[eve]}" "$tmp/of-eve-sticky/locks"
 chain of-alice '755 alice 0' '700 root 0'
@@ -72,7 +71,7 @@ allows alice "$tmp/unreadable/locks"
 
 # Modes.
 chain team "2775 root $team" "700 alice 0"
-refuses alice "$tmp/team is writable by group $team (mode 2775): chmod g-w or chmod +t it" "$tmp/team/locks"
+refuses alice "$tmp/team is writable by group $team (mode 2775): use another directory, chmod g-w it, or let this group write to the lock directory, too" "$tmp/team/locks"
 chain team-sticky "3775 root $team" "700 alice 0"
 allows alice "$tmp/team-sticky/locks"
 chain team-in-team "2775 root $team" "2770 root $team"
@@ -87,8 +86,8 @@ refuses eve "$tmp/everybody-in-team is writable by group $team" "$tmp/everybody-
 chain everybody-in-sticky '1777 root 0' '1777 root 0'
 for user in alice eve root; do allows $user "$tmp/everybody-in-sticky/locks"; done
 chain writable "777 alice 0" "700 alice 0"
-refuses alice "$tmp/writable is writable by everybody and not sticky (mode 0777): chmod o-w or chmod +t it" "$tmp/writable/locks"
-# The private group of a user, as Debian and Fedora make it, with a umask of 002.  Root has one everywhere.
+refuses alice "$tmp/writable is writable by everybody and not sticky (mode 0777): use another directory, or chmod o-w or chmod +t it" "$tmp/writable/locks"
+# The private group of a user, as Debian and Fedora make it, with a umask of 002.
 chain private "775 root 0" "700 root 0"
 allows root "$tmp/private/locks"
 if unshare -m true 2>unshare.err; then
@@ -103,12 +102,33 @@ mount --bind passwd.new /etc/passwd
 mount --bind group.new /etc/group
 "$2" run -q -n -k job -b "file://$3" -- true
 sed 's/^alice:x:64200:$/&eve/' /etc/group >group.eve
+cp /etc/group group.alice
 cat group.eve >/etc/group
 if "$2" run -q -n -k job -b "file://$3" -- true 2>private.err; then exit 2; fi
+# It is the first group of eve.
+cat group.alice >/etc/group
+"$2" run -q -n -k job -b "file://$3" -- true
+echo "eve:x:64999:64200::/nonexistent:/bin/sh" >>/etc/passwd
+if "$2" run -q -n -k job -b "file://$3" -- true 2>>private.err; then exit 3; fi
 SH
   chain private-alice "775 alice 64200" "700 alice 0"
   unshare -m sh private.sh "${uid[alice]}" "$alice" "$tmp/private-alice/locks" || fail "in the private group: status $?"
-  assert_contains "$(<private.err)" 'is writable by group 64200' "stderr with eve in the private group"
+  assert_equal 2 "$(grep -c 'is writable by group 64200' private.err)" "refusals with eve in the private group"
+fi
+
+# A directory that one of the group made in a directory that another made.
+if unshare -m true 2>unshare.err; then
+  cat >member.sh <<'SH'
+set -e
+cp /etc/passwd passwd.new
+echo "bob:x:$1:$2::/nonexistent:/bin/sh" >>passwd.new
+mount --bind passwd.new /etc/passwd
+"$3" run -q -n -k job -b "file://$4" -- true
+SH
+  chain bob-in-team "2775 bob $team" "2770 root $team"
+  refuses alice "$tmp/bob-in-team belongs to user ${uid[bob]}" "$tmp/bob-in-team/locks"
+  unshare -m sh member.sh "${uid[bob]}" "$team" "$alice" "$tmp/bob-in-team/locks" ||
+    fail "below a directory of another user of the group: status $?"
 fi
 
 # Links.

@@ -75,7 +75,7 @@ fi
 mkdir -m 0700 on-the-way on-the-way/locks on-the-way/shared
 chmod 0770 on-the-way/shared
 chmod 0777 on-the-way
-refuses 77 "$tmp/on-the-way is writable by everybody and not sticky (mode 0777): chmod" "$tmp/on-the-way/locks"
+refuses 77 "$tmp/on-the-way is writable by everybody and not sticky (mode 0777): use another directory, or chmod" "$tmp/on-the-way/locks"
 refuses 77 "$tmp/on-the-way is writable by everybody" "$tmp/on-the-way/shared"
 ln -s on-the-way/.. through-it
 refuses 77 "$tmp/on-the-way is writable by everybody" "$tmp/through-it/real"
@@ -93,7 +93,7 @@ refuses 77 'Too many levels of symbolic links' "$tmp/round/real"
 ln -s nowhere/real to-nowhere
 refuses 69 'does not exist' "$tmp/to-nowhere/real"
 refuses 77 'is not a directory' "$tmp/file/real"
-refuses 77 '/proc/self is a symbolic link in /proc: use the path it leads to' /proc/self/cwd/real
+refuses 77 '/proc/self is a link in /proc, which need not lead where its text says' /proc/self/cwd/real
 
 # Lock files that are none.  dlock neither hangs on them, nor follows them, nor removes them.
 mkdir -m 0700 files

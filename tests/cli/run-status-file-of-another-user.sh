@@ -33,7 +33,7 @@ for user in alice root; do install -d -m 700 -o "${uid[$user]}" "$tmp/$user-lock
 mkfifo -m 666 "$sticky/fifo"
 of fifo eve
 exec {eves}<>"$sticky/fifo"
-refuses fifo "belongs to user ${uid[eve]}: remove it, or give another path"
+refuses fifo "belongs to user ${uid[eve]}: give another path"
 if read -r -t 0 -u "$eves"; then fail "the outcome was written to eve's FIFO"; fi
 exec {eves}>&-
 
@@ -43,7 +43,7 @@ chmod 666 "$tmp/precious"
 for target in /dev/fd/1 /proc/self/fd/1 /dev/stdout /dev/null "$tmp/precious" nowhere; do
   ln -s "$target" "$sticky/link"
   of link eve
-  refuses link "is a link of user ${uid[eve]}: remove it, or give another path"
+  refuses link "is a link of user ${uid[eve]}: give another path"
   ln -s link "$sticky/two"
   refuses two "leads to $sticky/link, which is a link of user ${uid[eve]}"
   rm "$sticky/link" "$sticky/two"
@@ -62,9 +62,9 @@ if mknod -m 666 "$sticky/block" b 240 0 2>mknod.err; then odd+=(block); fi
 if mknod -m 666 "$sticky/zero" c 1 5 2>mknod.err; then odd+=(zero); fi
 if mknod -m 666 "$sticky/no-device" c 250 77 2>mknod.err; then odd+=(no-device); fi
 for name in "${odd[@]}"; do
-  refuses "$name" 'is no file, pipe or terminal: give another path'
+  refuses "$name" 'is '
   ln -s "$name" "$sticky/to-$name"
-  refuses "to-$name" "leads to $sticky/$name, which is no file, pipe or terminal"
+  refuses "to-$name" "leads to $sticky/$name, which is "
 done
 if command -v strace >/dev/null; then
   for name in "${odd[@]}"; do

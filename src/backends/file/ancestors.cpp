@@ -11,9 +11,7 @@
 #include "backends/file/ancestors.hpp"
 
 #include <fcntl.h>
-#include <grp.h>
 #include <linux/magic.h>
-#include <pwd.h>
 #include <sys/statfs.h>
 #include <unistd.h>
 
@@ -21,34 +19,14 @@
 #include <cerrno>
 #include <climits>
 #include <cstdio>
-#include <string_view>
 
+#include "util/accounts.hpp"
 #include "util/text.hpp"
 
 namespace dlock::file {
 namespace {
 
 constexpr int kMostLinks = 40;  // as many as the kernel follows
-
-// A group that useradd(8) made for this user alone.  Where the umask is 002 it may write to all
-// that he creates, as to ~/.local.
-bool is_private_group(gid_t group, uid_t owner) {
-  std::array<char, 16'384> user_buffer;
-  std::array<char, 16'384> group_buffer;
-  passwd user{};
-  passwd* found = nullptr;
-  ::getpwuid_r(owner, &user, user_buffer.data(), user_buffer.size(), &found);
-  if (found == nullptr || user.pw_gid != group) return false;
-  struct group entry {};
-  struct group* entry_found = nullptr;
-  ::getgrgid_r(group, &entry, group_buffer.data(), group_buffer.size(), &entry_found);
-  const std::string_view name = user.pw_name;
-  if (entry_found == nullptr || name != entry.gr_name) return false;
-  for (char** member = entry.gr_mem; *member != nullptr; ++member) {
-    if (name != *member) return false;
-  }
-  return true;
-}
 
 // A directory, or else a link itself.  Without O_DIRECTORY it would not be mounted where autofs
 // mounts it on demand, as homes are.
@@ -115,39 +93,40 @@ Fd open_noting_ancestors(const std::string& path, std::vector<Ancestor>& ancesto
 Result<void> check_ancestors(const std::string& path, const struct stat& dir,
                              const std::vector<Ancestor>& ancestors) {
   const bool shared = (dir.st_mode & (S_IWGRP | S_IWOTH)) != 0;
-  // The owner of "/" is root, who can have another number in a user namespace.
+  // They may delete any lock file there anyway.
+  const bool group_asked_in = (dir.st_mode & S_IWGRP) != 0 && (dir.st_mode & S_ISVTX) == 0;
   const auto trusted = [&](uid_t user) {
-    return user == 0 || user == geteuid() || user == ancestors.front().st.st_uid ||
-           (shared && user == dir.st_uid);
-  };
-  // Those who may delete any lock file there anyway.
-  const auto asked_in = [&](gid_t group) {
-    return (dir.st_mode & S_IWGRP) != 0 && (dir.st_mode & S_ISVTX) == 0 && group == dir.st_gid;
+    return user == geteuid() || util::may_be_root(user) || (shared && user == dir.st_uid) ||
+           (group_asked_in && util::is_member(user, dir.st_gid));
   };
   for (const Ancestor& ancestor : ancestors) {
     const struct stat& st = ancestor.st;
-    const std::string shown = util::printable(ancestor.path);
-    const auto unsafe = [&](const std::string& why) {
+    const auto unsafe = [&](const std::string& why, const std::string& way_out) {
       return Error{Errc::denied, "lock directory " + util::printable(path) +
-                                     " could be replaced by others: " + shown + ' ' + why +
-                                     ", or use another directory"};
+                                     " could be replaced by others, as " +
+                                     util::printable(ancestor.path) + ' ' + why + ": " + way_out};
     };
+    const std::string owner = "user " + std::to_string(st.st_uid);
     const bool link = S_ISLNK(st.st_mode);
     if (!trusted(st.st_uid)) {
-      return unsafe((link ? "is a symbolic link of user " : "belongs to user ") +
-                    std::to_string(st.st_uid) + ": " +
-                    (link ? "use the path it leads to" : "chown it"));
+      return link ? unsafe("is a symbolic link of " + owner, "use the path it leads to")
+                  : unsafe("belongs to " + owner, "use another directory, or chown it");
     }
-    if (ancestor.in_proc) return unsafe("is a symbolic link in /proc: use the path it leads to");
+    if (ancestor.in_proc) {
+      return unsafe("is a link in /proc, which need not lead where its text says",
+                    "name the directory itself");
+    }
     if (link || (st.st_mode & S_ISVTX) != 0) continue;
     if ((st.st_mode & S_IWOTH) != 0) {
-      return unsafe("is writable by everybody and not sticky " + mode_of(st) +
-                    ": chmod o-w or chmod +t it");
+      return unsafe("is writable by everybody and not sticky " + mode_of(st),
+                    "use another directory, or chmod o-w or chmod +t it");
     }
-    if ((st.st_mode & S_IWGRP) != 0 && !asked_in(st.st_gid) &&
-        !is_private_group(st.st_gid, st.st_uid)) {
-      return unsafe("is writable by group " + std::to_string(st.st_gid) + ' ' + mode_of(st) +
-                    ": chmod g-w or chmod +t it");
+    const bool by_group = (st.st_mode & S_IWGRP) != 0;
+    if (by_group && !(group_asked_in && st.st_gid == dir.st_gid) &&
+        !util::is_private_group(st.st_gid, st.st_uid)) {
+      return unsafe("is writable by group " + std::to_string(st.st_gid) + ' ' + mode_of(st),
+                    "use another directory, chmod g-w it, or let this group write to the lock "
+                    "directory, too");
     }
   }
   return {};
