@@ -338,7 +338,9 @@ What is not known is null.
 The file appears under its name only when it is complete.
 In a sticky directory, as
 .I /tmp
-is, an empty file has the name until then, so that no other user can take it.
+is, an empty file has the name until then, so that no other user can take it: wait for a file that
+is not empty
+.RB (\(lq "test \-s FILE" \(rq).
 .PP
 A pipe, a terminal, /dev/null and a descriptor (/dev/stdout, /dev/fd/3) are not replaced, but written
 to.
@@ -1925,8 +1927,11 @@ and
 .I db1
 and
 .IR 10.0.0.1 ,
-a host and a unix socket, a path and a symbolic link to it, and two names of a MySQL
-database that differ in upper case only.
+.I 0.0.0.0
+and
+.IR 127.0.0.1 ,
+a host and a unix socket, a path and a symbolic link to it, two lists of servers of which some
+are the same, and two names of a MySQL database that differ in upper case only.
 .TP
 .B When the list changes,
 some keys move: if one shard is added to

@@ -14,12 +14,18 @@
 namespace dlock::cli {
 namespace {
 
+// The name of the option only: -psecret and --password=secret have a value, too.
+std::string shown_option(const std::string& word) {
+  return shown_word(word.starts_with("--") ? word.substr(0, word.find('=')) : word.substr(0, 2));
+}
+
 const Command& command_named(const std::string& word) {
   if (word == "-h" || word == "--help") return *find_command("help");
   if (word == "--version") return *find_command("version");
   if (const Command* command = find_command(word)) return *command;
   if (word.starts_with('-')) {
-    refuse_usage("unknown option " + shown_word(word) + " before the command; options follow it: " +
+    refuse_usage("unknown option " + shown_option(word) +
+                 " before the command; options follow it: " +
                  "dlock run [options] -- COMMAND; see: dlock help");
   }
   refuse_usage("unknown command " + shown_word(word) + "; commands: " + command_names() +
@@ -35,8 +41,7 @@ void take_operands(std::vector<std::string> words, bool has_mark, Invocation& in
   const Command& command = *invocation.command;
   for (std::string& word : words) {
     if (word.size() > 1 && word.starts_with('-')) {
-      const std::string name = word.substr(0, word.find('='));
-      refuse_usage("unknown option " + shown_word(name) + see_help(command));
+      refuse_usage("unknown option " + shown_option(word) + see_help(command));
     }
     if (command.wraps && has_mark) {
       refuse_usage("unexpected " + shown_word(word) + " before \"--\"; the command goes behind it" +

@@ -1,13 +1,14 @@
 #include "cli/select_backend.hpp"
 
 #include <algorithm>
-#include <set>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "cli/layers.hpp"
 #include "cli/refusal.hpp"
+#include "cli/shards.hpp"
 #include "cli/source.hpp"
 #include "cli/values.hpp"
 #include "core/secret.hpp"
@@ -85,16 +86,18 @@ void check_tls(const Setting& servers, std::span<const std::string_view> parts,
                       std::string(its.name) + ":// without");
 }
 
-void take_servers(const Settings& settings, const Source& source, const BackendEntry& entry,
-                  std::span<const BackendEntry> backends, Target& target) {
+// The setting, if the servers in `target` are from it.
+const Setting* take_servers(const Settings& settings, const Source& source,
+                            const BackendEntry& entry, std::span<const BackendEntry> backends,
+                            Target& target) {
   const Setting* servers = settings.find("server");
-  if (servers == nullptr) return;
+  if (servers == nullptr) return nullptr;
   // A variable that is set for other backends does no harm here; a flag is a mistake.
   if (entry.traits.reach == Traits::Reach::host) {
     if (servers->layer == Layer::flag) {
       refuse(*servers, "the " + std::string(entry.name) + " backend has no servers");
     }
-    return;
+    return nullptr;
   }
   if (source.shards || !target.url.hosts.empty()) {
     const Setting& said = source.setting;
@@ -103,7 +106,7 @@ void take_servers(const Settings& settings, const Source& source, const BackendE
                            ? "the URLs of " + said.where + " name their servers themselves"
                            : "the URL of " + said.where + " names its servers already");
     }
-    return;
+    return nullptr;
   }
   check_parts(*servers, entry);
   const std::vector<std::string_view> parts = parts_of(*servers);
@@ -113,10 +116,11 @@ void take_servers(const Settings& settings, const Source& source, const BackendE
   }
   if (std::none_of(parts.begin(), parts.end(), looks_like_url)) {
     for (Url& url : urls) target.url.hosts.push_back(std::move(url.hosts.front()));
-    return;
+    return servers;
   }
   check_tls(*servers, parts, urls, *find_backend(backends, entry.server_scheme));
   target.servers = std::move(urls);
+  return servers;
 }
 
 bool any_holds_password(std::span<const Url> urls) {
@@ -207,26 +211,17 @@ void take_zookeeper(const Settings& settings, const BackendEntry& entry, Target&
   target.zk_auth = std::move(*auth);
 }
 
-// As BackendEntry says; refuses a target that cannot be.
-std::string place_of(const Settings& settings, const Setting& source, const BackendEntry& entry,
-                     const Target& target) {
-  auto place = entry.place(target);
-  if (place) return std::move(*place);
-  // What is fine without a setting that counts more is wrong because of it.
-  const auto is_wrong = [&](const char* name, const Target& without) {
-    const Setting* setting = settings.find(name);
-    return setting != nullptr && setting->layer > source.layer && entry.place(without);
-  };
-  Target without_prefix = target;
-  without_prefix.prefix.reset();
-  Target without_servers = target;
-  without_servers.servers.clear();
-  const Setting* const blamed = is_wrong("prefix", without_prefix)    ? settings.find("prefix")
-                                : is_wrong("server", without_servers) ? settings.find("server")
-                                                                      : &source;
-  const bool from_file = blamed->from_file() && settings.find("backend") != nullptr;
-  throw Refusal(from_file ? exit_status::kConfig : exit_status::kUsage,
-                blamed->where + ": " + place.error().message);
+// The setting without which the target would be one that can be.  `servers`, if not null, is where
+// its servers are from.
+const Setting& blamed_for(const Target& target, const BackendEntry& entry, const Setting& source,
+                          const Setting* servers, const Setting* prefix) {
+  Target without = target;
+  without.prefix.reset();
+  if (prefix != nullptr && entry.place(without)) return *prefix;
+  without = target;
+  without.servers.clear();
+  without.url.hosts = {{"localhost"}};
+  return servers != nullptr && entry.place(without) ? *servers : source;
 }
 
 }  // namespace
@@ -247,7 +242,7 @@ Selection select_backend(Settings& settings, const std::optional<ConfigFile>& co
 
   Target& target = selection.target;
   target.url = source.shards ? Url{.scheme = std::string(entry.name)} : urls.front();
-  take_servers(settings, source, entry, backends, target);
+  const Setting* const servers = take_servers(settings, source, entry, backends, target);
   if (source.shards) {
     take_password(settings, source, entry, urls, target);
   } else {
@@ -262,12 +257,26 @@ Selection select_backend(Settings& settings, const std::optional<ConfigFile>& co
     const Target common = target;
     for (const Url& url : urls) target.shards.emplace_back(common).url = url;
   }
-  std::set<std::string> places;
-  for (const Target& shard : target.shards) {
-    if (places.insert(place_of(settings, source.setting, entry, shard)).second) continue;
-    refuse(source.setting, shard.url.redacted() + " is the same database as another of them");
+  // Refuses a target that cannot be; `which` is the rank of a shard.
+  const auto place_of = [&](const Target& one, const std::string& which) {
+    auto place = entry.place(one);
+    if (place) return std::move(*place);
+    const Setting& blamed =
+        blamed_for(one, entry, source.setting, servers, settings.find("prefix"));
+    const bool from_file = blamed.from_file() && settings.find("backend") != nullptr;
+    throw Refusal(
+        from_file ? exit_status::kConfig : exit_status::kUsage,
+        blamed.where + ": " + (&blamed == &source.setting ? which : "") + place.error().message);
+  };
+  std::map<std::string, std::size_t> places;
+  for (std::size_t i = 0; i < target.shards.size(); ++i) {
+    const std::string which = shard_rank(i, target.shards.size());
+    const auto [place, is_new] = places.emplace(place_of(target.shards[i], which + ": "), i);
+    if (is_new) continue;
+    refuse(source.setting,
+           which + " is the same database as shard " + std::to_string(place->second + 1));
   }
-  if (target.shards.empty()) place_of(settings, source.setting, entry, target);
+  if (target.shards.empty()) place_of(target, "");
   return selection;
 }
 

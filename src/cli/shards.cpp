@@ -40,14 +40,17 @@ std::vector<Url> shard_urls(const Setting& shards) {
       urls.push_back(std::move(*url));
       continue;
     }
-    const std::string which =
-        "shard " + std::to_string(urls.size() + 1) + " of " + std::to_string(parts.size());
+    const std::string which = shard_rank(urls.size(), parts.size());
     if (!looks_like_url(part)) {
       refuse(shards, which + " must be a URL, as in redis://host:6379/0");
     }
     refuse(shards, which + ": " + url.error().message);
   }
   return urls;
+}
+
+std::string shard_rank(std::size_t i, std::size_t count) {
+  return "shard " + std::to_string(i + 1) + " of " + std::to_string(count);
 }
 
 }  // namespace dlock::cli

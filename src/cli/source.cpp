@@ -92,6 +92,11 @@ std::vector<Url> take_urls(const Source& source, const std::optional<ConfigFile>
   for (Url& url : urls) {
     const std::string scheme = url.scheme;
     const BackendEntry* its = entry_of(url, backends);
+    if (its == nullptr && source.shards) {
+      refuse(setting, shard_rank(static_cast<std::size_t>(&url - urls.data()), urls.size()) +
+                          " does not begin with the name of a backend; backends: " +
+                          backend_names(backends, false));
+    }
     if (its == nullptr) refuse_unknown(setting, scheme, config, backends);
     if (entry != nullptr && its != entry) {
       refuse(setting, "all shards must be of the same backend, not " + std::string(entry->name) +
@@ -121,9 +126,9 @@ const BackendEntry* find_backend(std::span<const BackendEntry> backends, std::st
 }
 
 std::string no_backend(std::string_view word, std::span<const BackendEntry> backends) {
-  const bool is_name = word.find_first_of(":@/?#%") == std::string_view::npos;
-  const std::string which = is_name ? "backend " + util::in_quotes(word, 60)
-                                    : "such backend; a URL begins with scheme://";
+  const std::string which = is_scheme(word)
+                                ? "backend " + util::in_quotes(word, 60)
+                                : "such backend; a URL is as in redis://host or file:///directory";
   return "there is no " + which + "; backends: " + backend_names(backends, false);
 }
 

@@ -67,6 +67,11 @@ std::string_view expected(ValueKind kind) {
   return "";
 }
 
+// Somebody may have put a URL where a name belongs.
+std::string shown_name(const std::string& name) {
+  return mentions_password(name) ? "a URL with a password" : util::in_quotes(name);
+}
+
 // What the parser calls.  Returning false ends the parse; error() then tells why.
 class Reader : public nlohmann::json_sax<json> {
  public:
@@ -135,7 +140,7 @@ class Reader : public nlohmann::json_sax<json> {
     if (depth_ == 2) return new_profile(name);
     kind_ = kind_of_(name, depth_ == 3);
     if (!kind_) {
-      return fail("unknown key " + util::in_quotes(name) + (depth_ == 3 ? " in a profile" : ""));
+      return fail("unknown key " + shown_name(name) + (depth_ == 3 ? " in a profile" : ""));
     }
     if (file_.find(profile_, name) != nullptr) return fail(util::in_quotes(name) + " stands twice");
     key_depth_ = depth_;
@@ -189,7 +194,7 @@ class Reader : public nlohmann::json_sax<json> {
   }
   bool new_profile(const std::string& name) {
     if (name.empty() || util::has_control(name) || looks_like_url(name)) {
-      return fail(util::in_quotes(name) + " cannot be the name of a profile");
+      return fail(shown_name(name) + " cannot be the name of a profile");
     }
     if (file_.find_profile(name) != nullptr) {
       return fail("profile " + util::in_quotes(name) + " stands twice");

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <filesystem>
 #include <set>
 #include <utility>
 
@@ -21,19 +20,23 @@ std::string written(int family, const Address& address) {
 }
 
 std::string canonical_host(std::string host) {
-  host = util::lower(host);
-  if (host.size() > 1 && host.ends_with('.')) host.pop_back();
-  in_addr four{};
-  // As getaddrinfo() does: it takes "127.1" and "0x7f.0.0.1", too.
-  if (inet_aton(host.c_str(), &four) != 0) return written(AF_INET, four);
   const auto scope = std::min(host.find('%'), host.size());  // fe80::1%eth0
   in6_addr six{};
-  if (inet_pton(AF_INET6, host.substr(0, scope).c_str(), &six) != 1) return host;
+  if (inet_pton(AF_INET6, host.substr(0, scope).c_str(), &six) != 1) {
+    host = util::lower(host);
+    if (host.size() > 1 && host.ends_with('.')) host.pop_back();
+    in_addr four{};
+    // As getaddrinfo() does: it takes "127.1" and "0x7f.0.0.1", too.
+    return inet_aton(host.c_str(), &four) != 0 ? written(AF_INET, four) : host;
+  }
   if (IN6_IS_ADDR_V4MAPPED(&six)) {
+    in_addr four{};
     std::memcpy(&four, &six.s6_addr[12], sizeof four);
     return written(AF_INET, four);
   }
-  return written(AF_INET6, six) + host.substr(scope);
+  // Elsewhere the scope says nothing.
+  const bool has_scope = IN6_IS_ADDR_LINKLOCAL(&six) || IN6_IS_ADDR_MC_LINKLOCAL(&six);
+  return written(AF_INET6, six) + (has_scope ? host.substr(scope) : "");
 }
 
 }  // namespace
@@ -52,9 +55,13 @@ std::string canonical_list(const std::vector<HostPort>& hosts) {
 }
 
 std::string canonical_path(std::string_view path) {
-  std::string out = std::filesystem::path(path).lexically_normal();
-  if (out.size() > 1 && out.ends_with('/')) out.pop_back();
-  return out;
+  std::string out;
+  while (!path.empty()) {
+    const std::string_view part = path.substr(0, path.find('/'));
+    if (!part.empty() && part != ".") out.append("/").append(part);
+    path.remove_prefix(std::min(part.size() + 1, path.size()));
+  }
+  return out.empty() ? "/" : out;
 }
 
 }  // namespace dlock

@@ -19,7 +19,8 @@ HostPort canonical(HostPort host);
 /// "db1:3306,db2:3306": each in its canonical spelling, sorted, none twice.
 std::string canonical_list(const std::vector<HostPort>& hosts);
 
-/// An absolute path without ".", ".." and superfluous slashes.
+/// An absolute path without "." and superfluous slashes.  ".." stays: what it means is for the file
+/// system to say, where links are in the path.
 std::string canonical_path(std::string_view path);
 
 }  // namespace dlock

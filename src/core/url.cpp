@@ -38,9 +38,18 @@ Result<void> take_user(std::string_view& authority, Url& url) {
   if (at == std::string_view::npos) return {};
   std::string_view password = authority.substr(0, at);
   authority.remove_prefix(at + 1);
+  // h1's password would be sent to h2, with the rest of the list behind it.
+  const auto other = password.find('@');
+  if (other != std::string_view::npos && password.find(',', other) != std::string_view::npos) {
+    return invalid(
+        "a URL has one user for all its hosts; in a password an @ is written %40, a comma %2C");
+  }
   const auto user = decoded(take_until(password, ':'));
   const auto secret = decoded(password);
   if (!user || !secret) return invalid("bad %-escape before the @ of the URL");
+  if (secret->empty() && user->find(':') != std::string::npos) {
+    return invalid("the : between user and password of the URL is not written %3A");
+  }
   url.user = *user;
   url.password = *secret;
   return {};
@@ -59,10 +68,20 @@ Result<void> take_query(std::string_view query, Url& url) {
   return {};
 }
 
+// Other bytes are those of names in other scripts, which some resolvers take.
+bool is_name(std::string_view host) {
+  return std::all_of(host.begin(), host.end(), [](unsigned char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '.' || c == '_' || c >= 0x80;
+  });
+}
+
+// fe80::1%eth0
 bool is_ipv6(const std::string& host) {
+  const auto scope = std::min(host.find('%'), host.size());
   in6_addr address{};
-  return inet_pton(AF_INET6, host.substr(0, host.find('%')).c_str(), &address) ==
-         1;  // fe80::1%eth0
+  return inet_pton(AF_INET6, host.substr(0, scope).c_str(), &address) == 1 &&
+         (scope == host.size() || is_name(std::string_view(host).substr(scope + 1)));
 }
 
 // `where` is what it is a part of, for messages.
@@ -86,14 +105,13 @@ Result<HostPort> host_of(std::string_view text, const std::string& where) {
     out.host = take_until(text, ':');
     port = text;
   }
-  const bool plain = std::all_of(out.host.begin(), out.host.end(), [](unsigned char c) {
-    return c > ' ' && c != 0x7F && c != '/' && c != '?' && c != '#' && c != '@';
-  });
   if (out.host.empty()) return invalid("no host name in " + where);
-  if (!plain) return invalid("bad host name in " + where);
   // Not an address: a user and a password with a colon, perhaps, without their host.
   if (is_address && !is_ipv6(out.host)) {
     return invalid("bad address in " + where + ": must be as in [fe80::1]:6379");
+  }
+  if (!is_address && !is_name(out.host)) {
+    return invalid("bad host name in " + where + ": letters, digits, and - . _ only");
   }
   if (has_port) {
     const auto number = parse_int(port, 1, 65'535);
@@ -133,8 +151,10 @@ Result<Url> parse_url(std::string_view text) {
   if (text.find('#') != std::string_view::npos) return invalid("a # must be written %23 in a URL");
 
   const std::string_view before_query = take_until(text, '?');
-  // The ? may stand in a password.
-  if (text.find('@') != std::string_view::npos) {
+  // The ? may stand in a password, unless the path of a file follows: ?cacert=/home/me@site/ca.pem
+  const auto value = std::min(text.find('='), text.size());
+  const bool is_path = is_name(text.substr(0, value)) && text.substr(value).starts_with("=/");
+  if (!is_path && text.find('@') != std::string_view::npos) {
     return invalid(
         "an @ behind a ? in the URL: a ? in a password is written %3F, an @ in the query %40");
   }

@@ -139,7 +139,7 @@ for backend in redis redlock zookeeper zk mysql-table mysql mysql-row mysql-vers
     "dlock run -b $backend, with status $got,"
 done
 # A password that is not where it belongs is not printed.
-bad 'there is no such backend; a URL begins with scheme://' -b 'nope:hunter2@host'
+bad 'there is no such backend; a URL is as in redis://host or file:///directory' -b 'nope:hunter2@host'
 assert_lacks "$(<err)" hunter2 "the message about a bad backend"
 got=0
 "$DLOCK" run -k job -b 'file://u:hunter2@h/x' -- touch "$tmp/ran" 2>err || got=$?

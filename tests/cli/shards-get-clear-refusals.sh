@@ -25,13 +25,13 @@ refuses() {
     [[ ! -e ran && ! -s out ]] || fail "something was done: $line with $*"
   done
 }
-refuses 64 "--shard: $a/ is the same database as another of them" --shard "$a" --shard "$b,$a/"
+refuses 64 "--shard: shard 3 of 3 is the same database as shard 1" --shard "$a" --shard "$b,$a/"
 refuses 64 "--shard: all shards must be of the same backend, not file and redis" --shard "$a,redis://h"
 refuses 64 "--shard: shard 2 of 2 must be a URL" --shard "$a" --shard b
 refuses 64 "--shard: shard 1 of 2: bad port in the URL: must be 1 to 65535" --shard redis://u:hunter2,redis://v:w@h
 refuses 64 "--shard: says where the locks are, and so does --backend" --shard "$a" -b file
 refuses 64 "--server: the URLs of --shard name their servers themselves" --shard redis://h -S h
-refuses 64 "--shard: the file backend has no prefix" --shard file:///x,file:///y --prefix p
+refuses 64 "--prefix: the file backend has no prefix" --shard file:///x,file:///y --prefix p
 DLOCK_SHARDS=$a,$b DLOCK_BACKEND=file refuses 64 "DLOCK_SHARDS: says where the locks are"
 refuses 64 "--shard: shard 1 of 1 must be a URL" --shard ""
 
@@ -40,9 +40,9 @@ built_in() { "$DLOCK" backends --json | grep -qzP "\"$1\"[^}]*\"built_in\": ?tru
 same() {
   local backend=$1
   shift
-  ! built_in "$backend" || refuses 64 "--shard: $2 is the same database as another of them" --shard "$1" --shard "$2"
+  ! built_in "$backend" || refuses 64 "--shard: shard 2 of 2 is the same database as shard 1" --shard "$1" --shard "$2"
 }
-same file "$a" "file://$tmp//b/../a/."
+same file "$a" "file://$tmp//./a/."
 same file file:// "file://$([[ $EUID == 0 ]] && echo /run/dlock || echo "/tmp/dlock-$EUID")"
 same redis redis://h/0 redis://h/00
 same redis redis://h "redis://H.:6379"
@@ -57,8 +57,8 @@ same zookeeper zookeeper://a,b/x zookeeper://b,a:2181/x/
 same zookeeper zookeeper://a zookeeper://a,A.
 same mysql-table mysql://h/app mysql-table://h//app
 same mysql-table "mysql:///app?socket=/run/s" "mysql-table:///app?socket=/run//s"
-! built_in redis || refuses 64 "--shard: bad database in the URL" --shard redis://h/-0
-! built_in redlock || refuses 64 "--shard: redis 127.1:6379 stands twice" --shard redlock://127.0.0.1,127.1,h
+! built_in redis || refuses 64 "--shard: shard 1 of 1: bad database in the URL" --shard redis://h/-0
+! built_in redlock || refuses 64 "--shard: shard 1 of 1: redis 127.1:6379 stands twice" --shard redlock://127.0.0.1,127.1,h
 
 # in_profile TEXT PROFILE-LINE...
 in_profile() {
@@ -70,7 +70,7 @@ in_profile() {
 at=$tmp/config.json
 in_profile "$at:2: profile \"db\" has no \"url\"" '"ttl": 5'
 in_profile "$at:4: profile \"db\" has both \"url\" and \"shards\"" "\"url\": \"$a\"," "\"shards\": [\"$b\"]"
-in_profile "$at:3: shards: $a is the same database" "\"shards\": [\"$a\"," "\"$a\"]"
+in_profile "$at:3: shards: shard 2 of 2 is the same database as shard 1" "\"shards\": [\"$a\"," "\"$a\"]"
 in_profile "$at:4: shards: shard 2 of 2 must be a URL" '"ttl": 5,' "\"shards\": [\"$a\", \"db\"]"
 in_profile "$at:4: servers: the URLs of $at:3: shards name their servers" \
   '"shards": ["redis://h1", "redis://h2"],' '"servers": "h3"'

@@ -28,7 +28,7 @@ for key in "${keys[@]}"; do
   wait_until 30 test -e held
   expect_status 75 "${same[@]}" run -q -n --config config.json -b db -k "$key" -- true
   expect_status 75 "${same[@]}" run -q -n --shard "$b" --shard "$c,$a" -k "$key" -- true
-  expect_status 75 "${same[@]}" run -q -n --shard "$b/,file://$tmp//c/../a,file:///.$tmp/c" -k "$key" -- true
+  expect_status 75 "${same[@]}" run -q -n --shard "$b/,file://$tmp//./a,file:///.$tmp/c" -k "$key" -- true
   touch go
   wait "$!"
   rm held go

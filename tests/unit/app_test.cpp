@@ -530,11 +530,11 @@ TEST_F(App, ShardsThatCannotBeAreRefused) {
             "64 --shard: shard 1 of 1: bad %-escape before the @ of the URL");
   EXPECT_EQ(fault("rm://a,local:///x"),
             "64 --shard: all shards must be of the same backend, not remote and local");
-  EXPECT_EQ(fault("rm://a,nope://u:secret@h").substr(0, 41),
-            "64 --shard: there is no backend \"nope\"; b");
+  EXPECT_EQ(fault("rm://a,nope://u:secret@h").substr(0, 76),
+            "64 --shard: shard 2 of 2 does not begin with the name of a backend; backends");
   EXPECT_EQ(fault("rm://h/x,rm://u:secret@H/x/"),
-            "64 --shard: remote://u:***@H/x/ is the same database as another of them");
-  EXPECT_EQ(fault("rm://a,rm://b?x=1"), "64 --shard: takes no query");
+            "64 --shard: shard 2 of 2 is the same database as shard 1");
+  EXPECT_EQ(fault("rm://a,rm://b?x=1"), "64 --shard: shard 2 of 2: takes no query");
   EXPECT_EQ(fault("absent://a").substr(0, 43), "64 --shard: \"absent\" is not built into this");
   EXPECT_EQ(refusal({"--shard", "local:///x", "-S", "h"}),
             "64 --server: the local backend has no servers");
@@ -549,7 +549,7 @@ TEST_F(App, ShardsThatCannotBeAreRefused) {
             "78 c.json:3: servers: the URLs of " + dir_ +
                 "/c.json:2: shards name their servers themselves");
   EXPECT_EQ(in_file(R"({"shards": ["rm://h", "rm://h"]})"),
-            "78 c.json:2: shards: remote://h is the same database as another of them");
+            "78 c.json:2: shards: shard 2 of 2 is the same database as shard 1");
   EXPECT_EQ(in_file(R"({"shards": ["rm://h", "db"]})"),
             "78 c.json:2: shards: shard 2 of 2 must be a URL, as in redis://host:6379/0");
   EXPECT_EQ(in_file(R"({"shards": [["rm://h"]]})"), "78 c.json:2: is nested too deeply");

@@ -23,6 +23,12 @@ TEST(Url, AFileHasNoHost) {
   EXPECT_EQ(url.value().path, "/var/lock/my jobs");
 }
 
+TEST(Url, ThePathOfAFileMayHoldAnAt) {
+  const auto url = parse_url("rediss://h?cacert=/home/me@site/ca.pem&key=/k@y");
+  ASSERT_TRUE(url);
+  EXPECT_EQ(url.value().query.at("cacert"), "/home/me@site/ca.pem");
+}
+
 TEST(Url, NeverShowsItsPassword) {
   for (const char* text : {"redis://:secret@h:1/0", "redis://u:secret@h", "redis://u:se/secret@h/0",
                            "redis://u:a@secret@h", "mysql://u@h/db?password=secret"}) {
@@ -66,7 +72,14 @@ TEST(Url, ABadOneIsNamedWithoutItsPassword) {
                            "u:secret@h",
                            "redis:secret",
                            "redis://u:a:secret",
-                           "redis://[secret]:6379"}) {
+                           "redis://[secret]:6379",
+                           "redis://app%3Asecret%40h:1/0",
+                           "redis://app%3Asecret@h:1/0",
+                           "redis://a:secret@h1,b:secret@h2",
+                           "redis://app;secret",
+                           "redis://h;password=secret",
+                           "redis://h\\secret",
+                           "redis://[::1%a:secret]"}) {
     const auto url = parse_url(text);
     ASSERT_FALSE(url) << text;
     EXPECT_EQ(url.error().code, Errc::invalid);
@@ -86,7 +99,11 @@ TEST(Url, ABadOneSaysWhichPartIsWrong) {
   EXPECT_EQ(fault("redis"), "not a URL: it must begin with scheme://");
   EXPECT_EQ(fault("redis://u:pw"), "bad port in the URL: must be 1 to 65535");
   EXPECT_EQ(fault("redis://a,,b"), "no host name in the URL");
-  EXPECT_EQ(fault("redis://a b"), "bad host name in the URL");
+  EXPECT_EQ(fault("redis://a b"), "bad host name in the URL: letters, digits, and - . _ only");
+  EXPECT_EQ(fault("redis://u:p@h1,v:q@h2"),
+            "a URL has one user for all its hosts; in a password an @ is written %40, a comma %2C");
+  EXPECT_EQ(fault("mysql://u%3Apw@h/db"),
+            "the : between user and password of the URL is not written %3A");
   EXPECT_EQ(fault("redis://[::1"), "a [ without a ] in the URL");
   EXPECT_EQ(fault("redis://u:a:b"), "bad address in the URL: must be as in [fe80::1]:6379");
   EXPECT_EQ(fault("redis://[::1]6379"), "only :PORT can follow the ] in the URL");
