@@ -16,15 +16,12 @@ endif()
 include(CheckPIESupported)
 check_pie_supported()  # without this CMake compiles for PIE, but leaves the linking to the default
 add_compile_options(-fstack-protector-strong)
-# Compilers have these for some processors only.  A large frame cannot step over the guard page of a
-# stack; an overwritten pointer to a function leads to no other place than the beginning of one.
+# A large frame cannot step over the guard page of a stack.  clang has it for some processors only.
 include(CheckCXXCompilerFlag)
-foreach(protection stack-clash cf)
-  check_cxx_compiler_flag("-Werror -f${protection}-protection" DLOCK_HAS_${protection}_PROTECTION)
-  if(DLOCK_HAS_${protection}_PROTECTION)
-    add_compile_options(-f${protection}-protection)
-  endif()
-endforeach()
+check_cxx_compiler_flag("-Werror -fstack-clash-protection" DLOCK_HAS_STACK_CLASH_PROTECTION)
+if(DLOCK_HAS_STACK_CLASH_PROTECTION)
+  add_compile_options(-fstack-clash-protection)
+endif()
 # A quarter of the libraries' code is never called; what is not there need not be loaded.
 add_compile_options(-ffunction-sections -fdata-sections)
 add_link_options(-Wl,--gc-sections)
