@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "backends/zookeeper/unpack.hpp"
 #include "util/exchange.hpp"
 
 namespace dlock::zookeeper {
@@ -48,7 +49,7 @@ class Box {
 
 Call open_box(int code, const void* data) {
   const std::unique_ptr<Call> box(static_cast<Call*>(const_cast<void*>(data)));
-  finish(**box, code);
+  finish(**box, code == ZOK && answer_is_damaged() ? ZMARSHALLINGERROR : code);
   return *box;
 }
 
@@ -58,26 +59,26 @@ void done_string(int code, const char*, const void* data) { open_box(code, data)
 
 void done_stat(int code, const Stat* stat, const void* data) {
   const Call call = open_box(code, data);
-  if (code == ZOK && stat != nullptr) call->stat = *stat;
+  if (call->ok() && stat != nullptr) call->stat = *stat;
 }
 
 void done_create(int code, const char* path, const Stat* stat, const void* data) {
   const Call call = open_box(code, data);
-  if (code != ZOK) return;
+  if (!call->ok()) return;
   if (path != nullptr) call->text = path;
   if (stat != nullptr) call->stat = *stat;
 }
 
 void done_data(int code, const char* value, int length, const Stat* stat, const void* data) {
   const Call call = open_box(code, data);
-  if (code != ZOK) return;
+  if (!call->ok()) return;
   if (value != nullptr && length > 0) call->text.assign(value, static_cast<std::size_t>(length));
   if (stat != nullptr) call->stat = *stat;
 }
 
 void done_names(int code, const String_vector* names, const void* data) {
   const Call call = open_box(code, data);
-  if (code != ZOK || names == nullptr) return;
+  if (!call->ok() || names == nullptr) return;
   for (std::int32_t i = 0; i < names->count; ++i) {
     if (names->data[i] != nullptr) call->names.emplace_back(names->data[i]);
   }

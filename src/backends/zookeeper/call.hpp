@@ -28,9 +28,10 @@ struct Reply {
   }
   /// Whether it was done nobody knows.
   bool in_doubt() const {
-    // The last one is what the library says of an answer that it does not expect any more, after a
-    // connection was lost between two requests.
-    return code == ZCONNECTIONLOSS || code == ZOPERATIONTIMEOUT || code == ZRUNTIMEINCONSISTENCY;
+    // ZRUNTIMEINCONSISTENCY is what the library says of an answer that it does not expect any more,
+    // after a connection was lost between two requests; ZMARSHALLINGERROR, of a damaged answer.
+    return code == ZCONNECTIONLOSS || code == ZOPERATIONTIMEOUT || code == ZRUNTIMEINCONSISTENCY ||
+           code == ZMARSHALLINGERROR;
   }
 };
 using Call = std::shared_ptr<Reply>;

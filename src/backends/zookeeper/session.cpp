@@ -3,8 +3,8 @@
 #include "backends/zookeeper/session.hpp"
 
 #include <fcntl.h>
+#include <linux/tcp.h>  // netinet/tcp.h has no tcpi_bytes_received
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "backends/zookeeper/resolve.hpp"
+#include "backends/zookeeper/unpack.hpp"
 #include "core/patience.hpp"
 #include "util/duration.hpp"
 #include "util/exchange.hpp"
@@ -36,6 +37,8 @@ constexpr Millis kHangUpAtLeast{100};
 constexpr Millis kResetFollows{50};
 constexpr unsigned kTurnedAway = 2;  // a server that starts may reset a connection, too
 constexpr Millis kMostTimeout{10LL * 24 * 3'600'000};
+// Of one answer.  A list of a million locks takes half as much.
+constexpr std::uint64_t kMostBytes = std::uint64_t{64} * 1024 * 1024;
 constexpr auto kNoLog = static_cast<ZooLogLevel>(0);
 
 void log_line(const char* message) {
@@ -66,6 +69,13 @@ bool is_reset(int fd) {
   if (got != 0) return got < 0 && errno == ECONNRESET;
   pollfd item{fd, 0, 0};
   return util::poll({&item, 1}, after(Clock::now(), kResetFollows)) > 0;
+}
+
+// Since the connection was made, read or not.  0 if the kernel does not count them.
+std::uint64_t bytes_received(int fd) {
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  return ::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 ? info.tcpi_bytes_received : 0;
 }
 
 }  // namespace
@@ -102,8 +112,9 @@ std::int64_t Session::id() const { return zoo_client_id(handle())->client_id; }
 bool Session::take_news() { return std::exchange(news_, false); }
 
 Result<void> Session::open(Deadline deadline, Cancel cancel) {
-  if (no_server_) forget_connection();
+  if (handle_ && no_server_) forget_connection();
   if (!handle_) {
+    no_server_ = false;
     const auto servers = resolve(place_->hosts, deadline, cancel);
     if (!servers) return servers.error();
     servers_ = servers.value().count;
@@ -165,6 +176,7 @@ Result<void> Session::wait(const std::vector<Call>& calls, Deadline deadline, Ca
       return ok;
     }
   }
+  if (no_server_) return silent();
   if (connected()) dials_ = looked_up_ = 0;
   // Told on a connection that was not cut: somebody else has ended the session.
   ended_ = ended_ || std::any_of(calls.begin(), calls.end(),
@@ -205,6 +217,7 @@ Result<void> Session::turn(Deadline until, Cancel cancel) {
   fd_ = fd;
   if (dialling && (fd >= 0 || code != ZOK)) {
     dialled_ = asked;
+    whole_bytes_ = 0;
     ++dials_;
     if (fd >= 0) set_options(fd);
   }
@@ -242,7 +255,20 @@ Result<void> Session::turn(Deadline until, Cancel cancel) {
   errno = 0;
   const int done = zookeeper_process(handle(), events);
   note(state, now, done, reset ? ECONNRESET : errno);
+  check_answers();
   return {};
+}
+
+// The library accepts an answer of any length.
+void Session::check_answers() {
+  const Unpacked unpacked = take_unpacked();
+  const std::uint64_t bytes = has_socket() ? bytes_received(fd_) : 0;
+  if (unpacked.answers > 0) whole_bytes_ = bytes;
+  const bool is_endless = bytes > whole_bytes_ + kMostBytes;
+  if (!unpacked.damaged && !is_endless) return;
+  no_server_ = true;
+  trouble_ = is_endless ? "an answer has more than 64 MiB; is it a ZooKeeper server?"
+                        : "the answer is damaged; is it a ZooKeeper server?";
 }
 
 // Of what a call to the library has changed.
@@ -297,6 +323,7 @@ void Session::cut(int fd) {
     const int code = zookeeper_process(handle(), ZOOKEEPER_READ | ZOOKEEPER_WRITE);
     if (code != ZOK) break;
   }
+  (void)take_unpacked();
   if (was_dialling) ++failures_;
   trouble_ = "no answer";
 }
@@ -315,7 +342,6 @@ void Session::forget_connection() {
   zoo_set_watcher(handle(), nullptr);
   hang_up();
   handle_.reset();
-  no_server_ = false;
 }
 
 void Session::hang_up() {
@@ -384,6 +410,7 @@ Error Session::refused(const Call& call, const std::string& doing) const {
     case ZCONNECTIONLOSS:
     case ZOPERATIONTIMEOUT:
     case ZRUNTIMEINCONSISTENCY:
+    case ZMARSHALLINGERROR:
       return silent();
     default:
       return {Errc::unreachable, at + zerror(call->code)};

@@ -103,6 +103,7 @@ class Session {
   Result<void> turn(Deadline until, Cancel cancel);
   void look_up_again(Deadline until, Cancel cancel);
   void note(int state_before, Deadline asked, int code, int cause);
+  void check_answers();
   Error give_up();
   void forget_connection();
   void cut(int fd);
@@ -122,9 +123,10 @@ class Session {
   bool ended_ = false;
   bool no_server_ = false;  // but something else, on the present connection
   bool news_ = false;
-  int fd_ = -1;           // the library's
-  Deadline dialled_{};    // when that connection was begun
-  Deadline handshake_{};  // when the request for a session was sent, or a little earlier
+  int fd_ = -1;                    // the library's
+  std::uint64_t whole_bytes_ = 0;  // received on that connection up to the last whole answer
+  Deadline dialled_{};             // when that connection was begun
+  Deadline handshake_{};           // when the request for a session was sent, or a little earlier
   std::string trouble_;
 };
 

@@ -1,0 +1,17 @@
+// What the client library unpacks from the answers of a server, checked.
+#pragma once
+
+namespace dlock::zookeeper {
+
+struct Unpacked {
+  unsigned answers = 0;  // whole ones
+  bool damaged = false;  // one of them
+};
+
+/// What has been unpacked in this thread since the last call.
+Unpacked take_unpacked();
+
+/// For the functions that the library calls with an answer: whether it must not be used.
+bool answer_is_damaged();
+
+}  // namespace dlock::zookeeper
