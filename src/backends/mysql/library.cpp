@@ -7,6 +7,7 @@
 #include <mutex>
 #include <string>
 
+#include "backends/mysql/answer_limit.hpp"
 #include "backends/mysql/login_guard.hpp"
 
 namespace dlock::mysql {
@@ -37,7 +38,10 @@ Result<const Library*> load_library() {
   static const Result<Library> library = load();
   if (!library) return library.error();
   static std::once_flag guarded;
-  std::call_once(guarded, [] { guard_logins(library.value()); });
+  std::call_once(guarded, [] {
+    limit_answers(library.value());
+    guard_logins(library.value());
+  });
   return &library.value();
 }
 

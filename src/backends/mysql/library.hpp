@@ -15,6 +15,12 @@ namespace dlock::mysql {
 struct Library : util::DynamicLibrary {
   using DynamicLibrary::DynamicLibrary;
 
+#ifdef LIBMARIADB
+  // Not in its headers: calls the function after each read (0) and write (1).
+  int (*ma_pvio_register_callback)(my_bool,
+                                   void (*)(int, MYSQL*, const unsigned char*,
+                                            std::size_t)) = find("ma_pvio_register_callback");
+#endif
   decltype(&::mysql_affected_rows) mysql_affected_rows = find("mysql_affected_rows");
   decltype(&::mysql_client_find_plugin) mysql_client_find_plugin = find("mysql_client_find_plugin");
   decltype(&::mysql_close) mysql_close = find("mysql_close");

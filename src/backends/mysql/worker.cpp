@@ -6,7 +6,8 @@
 //              then left to its own timeouts.
 // Signals.     The thread blocks all of them: none is handled here, and SIGPIPE, which OpenSSL's
 //              and GnuTLS' write(2) may raise, ends nobody.
-// Sizes.       Rows are fetched one by one, so that a server that sends without end is stopped.
+// Sizes.       Rows are fetched one by one, and their memory is counted here.  answer_limit.cpp
+//              counts all bytes, the descriptions of columns included.
 #include "backends/mysql/worker.hpp"
 
 #include <fcntl.h>
@@ -22,6 +23,7 @@
 #include <system_error>
 #include <thread>
 
+#include "backends/mysql/answer_limit.hpp"
 #include "backends/mysql/client_options.hpp"
 #include "backends/mysql/errors.hpp"
 #include "backends/mysql/library.hpp"
@@ -37,7 +39,6 @@
 namespace dlock::mysql {
 namespace {
 
-constexpr std::size_t kMostBytes = std::size_t{64} * 1024 * 1024;  // of all answers to one ask
 constexpr std::size_t kBytesOfField = 48;  // what a field costs beside its text, about
 
 }  // namespace
@@ -74,7 +75,6 @@ struct Worker::Shared {
   Greeting greet();
   Reply carry_out(const std::string& statements);
   bool take_rows(Answer& answer, std::size_t& bytes);
-  void cut_off();
   void set_error(Reply& reply) const;
   void tell() const { eventfd_write(done.get(), 1); }
 };
@@ -130,6 +130,7 @@ Result<Worker::Greeting> Worker::Shared::connect() {
   if (auto ok = set_client_options(*library, mysql, *place, kMostBytes); !ok) {
     return Error{ok.error().code, server + ": " + ok.error().message};
   }
+  begin_answer();
   const Deadline start = Clock::now();
   const char* const socket = place->socket.empty() ? nullptr : place->socket.c_str();
   const char* const name = socket == nullptr ? host.host.c_str() : nullptr;
@@ -150,15 +151,6 @@ void Worker::Shared::set_error(Reply& out) const {
   out.code = library->mysql_errno(mysql);
   if (out.code == CR_SSL_CONNECTION_ERROR) out.code = CR_SERVER_LOST;
   out.error = error_of(out.code, library->mysql_error(mysql), server, *place);
-}
-
-// So that to free the result is not to read all that is left of it.  The server gets a reset when
-// the socket is closed: it might wait for minutes until there is room for more.
-void Worker::Shared::cut_off() {
-  const int socket = static_cast<int>(mysql->net.fd);
-  const linger none{1, 0};
-  ::setsockopt(socket, SOL_SOCKET, SO_LINGER, &none, sizeof none);
-  ::shutdown(socket, SHUT_RDWR);
 }
 
 // The rows of one answer, if it has any; false if there is an error or they are too many.
@@ -186,7 +178,7 @@ bool Worker::Shared::take_rows(Answer& answer, std::size_t& bytes) {
     if (bytes > kMostBytes) break;
   }
   const bool ok = library->mysql_errno(mysql) == 0;
-  if (bytes > kMostBytes) cut_off();
+  if (bytes > kMostBytes) cut_off(mysql);
   library->mysql_free_result(result);
   return ok;
 }
@@ -194,23 +186,24 @@ bool Worker::Shared::take_rows(Answer& answer, std::size_t& bytes) {
 Reply Worker::Shared::carry_out(const std::string& statements) {
   Reply out;
   std::size_t bytes = 0;
+  begin_answer();
   int status = library->mysql_real_query(mysql, statements.data(),
                                          static_cast<unsigned long>(statements.size()));
   while (status == 0) {
     Answer answer;
     bytes += sizeof answer;
     const bool ok = take_rows(answer, bytes);
-    if (bytes > kMostBytes) {
-      out.code = CR_NET_PACKET_TOO_LARGE;
-      out.error = error_of(out.code, "more than 64 MiB", server, *place);
-      return out;
-    }
-    if (!ok) break;
+    if (!ok || bytes > kMostBytes) break;
     out.answers.push_back(std::move(answer));
     status = library->mysql_next_result(mysql);
     if (status < 0) return out;  // that was the last
   }
-  set_error(out);
+  if (bytes > kMostBytes || answer_is_too_long()) {
+    out.code = CR_NET_PACKET_TOO_LARGE;
+    out.error = error_of(out.code, "more than 64 MiB", server, *place);
+  } else {
+    set_error(out);
+  }
   return out;
 }
 
