@@ -162,11 +162,12 @@ Result<std::optional<Reply>> Connection::parse() {
   return std::optional<Reply>();
 }
 
-Result<std::optional<Reply>> Connection::receive_now() {
+Result<std::optional<Reply>> Connection::receive_now(unsigned& reads) {
   if (!socket_) return lost("the connection was lost");
   for (;;) {
     auto reply = parse();
-    if (!reply || reply->has_value()) return reply;
+    if (!reply || reply->has_value() || reads == 0) return reply;
+    --reads;
     auto more = read_some();
     if (!more) return more.error();
     if (!*more) return std::optional<Reply>();

@@ -46,8 +46,9 @@ class Connection {
   /// The next reply, for a connection that is subscribed.
   Result<Reply> receive(Deadline deadline, Cancel cancel);
 
-  /// The same without waiting: none if no whole reply has come yet.
-  Result<std::optional<Reply>> receive_now();
+  /// The same without waiting: none if no whole reply has come yet.  Reads the socket `reads` times
+  /// at most, and counts them down; fd() stays readable if there is more.
+  Result<std::optional<Reply>> receive_now(unsigned& reads);
 
   /// -1 while it is not connected.
   int fd() const { return socket_.get(); }

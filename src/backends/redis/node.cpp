@@ -13,6 +13,11 @@ namespace {
 
 // So many locks are looked at in one request: a reply stays small, and a round trip is worth it.
 constexpr std::size_t kPortion = 100;
+// Of all names that a scan finds.  A million locks take less than half as much.
+constexpr std::size_t kMostBytesOfNames = std::size_t{256} * 1024 * 1024;
+// Each looks at kScanned keys: enough for a billion.
+constexpr unsigned kMostScans = 1'000'000;
+constexpr const char* kScanned = "1000";
 constexpr std::string_view kLookShape = "*$:$**";
 constexpr std::string_view kGlanceShape = "*$:$*:";
 
@@ -254,11 +259,19 @@ Result<std::vector<std::vector<std::string>>> Node::scan(const std::vector<std::
   std::vector<Scan> scans(patterns.size());
   std::vector<std::vector<std::string>> names(patterns.size());
   const auto is_done = [](const Scan& scan) { return scan.done; };
+  std::size_t bytes = 0;
+  unsigned asked = 0;
   while (!std::all_of(scans.begin(), scans.end(), is_done)) {
+    if (bytes > kMostBytesOfNames || ++asked > kMostScans) {
+      return Error{Errc::unreachable,
+                   address().shown +
+                       ": SCAN has not ended after 256 MiB of names or a million "
+                       "replies; is it a Redis server?"};
+    }
     std::vector<Command> commands;
     for (std::size_t i = 0; i < scans.size(); ++i) {
       if (scans[i].done) continue;
-      commands.push_back({"SCAN", scans[i].cursor, "MATCH", patterns[i], "COUNT", "1000"});
+      commands.push_back({"SCAN", scans[i].cursor, "MATCH", patterns[i], "COUNT", kScanned});
     }
     const auto replies = connection_.ask(commands, patience(deadline), cancel);
     if (!replies) return replies.error();
@@ -273,7 +286,10 @@ Result<std::vector<std::vector<std::string>>> Node::scan(const std::vector<std::
       scan.done = scan.cursor == "0";
       // No server gives a cursor twice in one scan. If we followed one again, we might never end.
       if (!scan.seen.insert(scan.cursor).second) return connection_.unexpected_reply();
-      for (const Reply& name : reply.at(1).items) names[i].push_back(name.text);
+      for (const Reply& name : reply.at(1).items) {
+        bytes += sizeof(std::string) + name.text.size();
+        names[i].push_back(name.text);
+      }
     }
   }
   for (auto& its : names) {

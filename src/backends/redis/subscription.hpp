@@ -24,8 +24,9 @@ class Subscription {
   /// Readable when there is something to read(), also at the end of the connection.
   int fd() const { return connection_.fd(); }
 
-  /// What has come, without waiting: messages, and "changed" if it was `key` that changed.  An
-  /// error: the connection is lost, and nothing will come any more.
+  /// What has come, without waiting: messages, and "changed" if it was `key` that changed.  If much
+  /// has come, only a part of it: fd() stays readable.  An error: the connection is lost, and
+  /// nothing will come any more.
   Result<std::vector<std::string>> read(std::string_view key);
 
  private:
