@@ -236,7 +236,7 @@ dlock run \-\-key job \-\- env \-u DLOCK_BACKEND command
 .in -4n
 .fi
 .PP
-The command finds these variables in its environment, and
+In addition, the command finds these variables in its environment, and
 .B "dlock acquire \-\-export"
 sets them.
 Only
@@ -464,7 +464,8 @@ user of the outer run or as root, and can connect to the address in
 .BR DLOCK_SUPERVISORS .
 If dlock cannot tell that, since
 .I /proc
-hides one of the processes, or if the outer run does not answer, is not allowed to
+hides one of the processes (hidepid=, ProtectProc=: from a user also his own dlock, if that knows a
+password), or if the outer run does not answer, is not allowed to
 create Unix sockets, or the record of the lock was overwritten, the nested run
 fails with status 69.
 .PP

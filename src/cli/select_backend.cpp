@@ -263,7 +263,8 @@ Selection select_backend(Settings& settings, const std::optional<ConfigFile>& co
     if (place) return std::move(*place);
     const Setting& blamed =
         blamed_for(one, entry, source.setting, servers, settings.find("prefix"));
-    const bool from_file = blamed.from_file() && settings.find("backend") != nullptr;
+    const bool by_default = settings.find("backend") == nullptr && !source.shards;
+    const bool from_file = blamed.from_file() && !(by_default && &blamed == &source.setting);
     throw Refusal(
         from_file ? exit_status::kConfig : exit_status::kUsage,
         blamed.where + ": " + (&blamed == &source.setting ? which : "") + place.error().message);

@@ -34,7 +34,7 @@ std::vector<std::string> read_file(const Setting& setting) {
   const auto file = read_trusted(path, kLongestFile);
   if (!file) refuse(setting, file.error().message);
   if (!file.value()) refuse(setting, path + ": no such file");
-  const auto is_private = check_private(path, file.value()->mode, "tokens");
+  const auto is_private = check_private(path, *file.value(), "tokens");
   if (!is_private) refuse(setting, is_private.error().message);
   return lines_of(file.value()->text);
 }

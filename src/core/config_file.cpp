@@ -277,7 +277,7 @@ Result<std::optional<ConfigFile>> read_config(const std::string& path, KeyKind k
   auto file = parse_config(text.value()->text, path, kind_of);
   if (!file) return file.error();
   if (file->holds_password) {
-    if (auto ok = check_private(path, text.value()->mode, "a password"); !ok) return ok.error();
+    if (auto ok = check_private(path, *text.value(), "a password"); !ok) return ok.error();
   }
   return std::optional(std::move(*file));
 }

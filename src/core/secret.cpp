@@ -39,10 +39,11 @@ bool mentions_password(std::string_view text) {
   while (at != std::string_view::npos) {
     const std::size_t begin = scheme_before(text, at);
     at = text.find(kSchemeEnd, at + 1);
-    // A URL has commas between its hosts; it ends at one that another scheme follows.
+    // What follows a comma may be the next URL, or the rest of a password.
     const std::size_t next = at == std::string_view::npos ? 0 : scheme_before(text, at);
-    const bool ends = next > begin && text[next - 1] == ',';
-    if (url_holds_password(text.substr(begin, ends ? next - 1 - begin : text.size()))) return true;
+    const bool may_end = next > begin && text[next - 1] == ',';
+    if (may_end && url_holds_password(text.substr(begin, next - 1 - begin))) return true;
+    if (url_holds_password(text.substr(begin))) return true;
   }
   return false;
 }

@@ -49,7 +49,7 @@ Result<std::optional<TrustedFile>> read_trusted(const std::string& path, std::si
                                    "); run: chmod go-w " + path};
   }
 
-  TrustedFile file{.mode = status.st_mode};
+  TrustedFile file{.owner = status.st_uid, .mode = status.st_mode};
   std::array<char, 16'384> buffer;
   for (;;) {
     const ssize_t got = ::read(fd.get(), buffer.data(), buffer.size());
@@ -64,11 +64,16 @@ Result<std::optional<TrustedFile>> read_trusted(const std::string& path, std::si
   }
 }
 
-Result<void> check_private(const std::string& path, mode_t mode, std::string_view what) {
-  if ((mode & (S_IRWXG | S_IRWXO)) == 0) return {};
+// Root has given a file of its own to our group, or to us by an access list: so come the secrets of
+// systemd (LoadCredential=) and Kubernetes (fsGroup).
+Result<void> check_private(const std::string& path, const TrustedFile& file,
+                           std::string_view what) {
+  const bool from_root = file.owner == 0 && geteuid() != 0;
+  const mode_t others = from_root ? S_IRWXO : S_IRWXG | S_IRWXO;
+  if ((file.mode & others) == 0) return {};
   return Error{Errc::denied, path + ": holds " + std::string(what) +
-                                 ", and others can read it (mode " + octal(mode) +
-                                 "); run: chmod go-rwx " + path};
+                                 ", and others can read it (mode " + octal(file.mode) +
+                                 "); run: chmod " + (from_root ? "o-rwx " : "go-rwx ") + path};
 }
 
 Result<std::string> read_private(const std::string& path, std::size_t most, std::string_view what) {
@@ -76,7 +81,7 @@ Result<std::string> read_private(const std::string& path, std::size_t most, std:
   auto file = read_trusted(path, most);
   if (!file) return file.error();
   if (!file.value()) return failed(path, ENOENT);
-  if (auto ok = check_private(path, file.value()->mode, what); !ok) return ok.error();
+  if (auto ok = check_private(path, *file.value(), what); !ok) return ok.error();
   return std::move(file.value()->text);
 }
 

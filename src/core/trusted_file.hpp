@@ -14,6 +14,7 @@ namespace dlock {
 
 struct TrustedFile {
   std::string text;
+  uid_t owner = 0;
   mode_t mode = 0;
 };
 
@@ -22,9 +23,9 @@ struct TrustedFile {
 /// what to do, for anything else.  Never blocks.
 Result<std::optional<TrustedFile>> read_trusted(const std::string& path, std::size_t most);
 
-/// Errc::denied, naming the chmod to do, if group or others can read a file of this mode, which
-/// holds `what`.
-Result<void> check_private(const std::string& path, mode_t mode, std::string_view what);
+/// Errc::denied, naming the chmod to do, if others can read this file, which holds `what`.  The
+/// group may read it if it belongs to root, and we are not root.
+Result<void> check_private(const std::string& path, const TrustedFile& file, std::string_view what);
 
 /// The text of a file of at most `most` bytes that holds `what` and that nobody else can read.
 /// Hides the memory of this process before it reads.  Errc::invalid also if there is no such file.

@@ -76,6 +76,20 @@ bool is_name(std::string_view host) {
   });
 }
 
+// The ? in front of it may stand in a password, which ends at an @.  It does not if an @ is part of
+// the path of a file: ?tls=verify&ca=/home/me@site/ca.pem
+bool may_be_query(std::string_view text) {
+  if (text.find('@') == std::string_view::npos) return true;
+  while (!text.empty()) {
+    std::string_view value = take_until(text, '&');
+    const bool named = is_name(take_until(value, '='));
+    if (!named || (value.find('@') != std::string_view::npos && !value.starts_with('/'))) {
+      return false;
+    }
+  }
+  return true;
+}
+
 // fe80::1%eth0
 bool is_ipv6(const std::string& host) {
   const auto scope = std::min(host.find('%'), host.size());
@@ -151,10 +165,7 @@ Result<Url> parse_url(std::string_view text) {
   if (text.find('#') != std::string_view::npos) return invalid("a # must be written %23 in a URL");
 
   const std::string_view before_query = take_until(text, '?');
-  // The ? may stand in a password, unless the path of a file follows: ?cacert=/home/me@site/ca.pem
-  const auto value = std::min(text.find('='), text.size());
-  const bool is_path = is_name(text.substr(0, value)) && text.substr(value).starts_with("=/");
-  if (!is_path && text.find('@') != std::string_view::npos) {
+  if (!may_be_query(text)) {
     return invalid(
         "an @ behind a ? in the URL: a ? in a password is written %3F, an @ in the query %40");
   }

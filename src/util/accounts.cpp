@@ -34,13 +34,13 @@ std::optional<User> user_of(uid_t number) {
 }
 
 // Not getpwent(3), whose place in the list all threads share.
-bool is_first_group_of_another(gid_t group, const std::string& user) {
+bool is_first_group_of_another(gid_t group, uid_t user) {
   const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen("/etc/passwd", "re"), std::fclose);
   std::vector<char> buffer(kEntry);
   passwd entry{};
   passwd* found = nullptr;
   while (file && ::fgetpwent_r(file.get(), &entry, buffer.data(), buffer.size(), &found) == 0) {
-    if (found->pw_gid == group && found->pw_name != user) return true;
+    if (found->pw_gid == group && found->pw_uid != user) return true;
   }
   return false;
 }
@@ -97,7 +97,7 @@ bool is_private_group(gid_t group, uid_t user) {
   for (char** member = found->gr_mem; *member != nullptr; ++member) {
     if (owner->name != *member) return false;
   }
-  return !is_first_group_of_another(group, owner->name);
+  return !is_first_group_of_another(group, user);
 }
 
 }  // namespace dlock::util

@@ -7,7 +7,8 @@ namespace dlock::util {
 
 /// True of root, and of who owns "/".  In a user namespace, as in containers without root, also of
 /// the number that stands for all users who have none there: the owner of what comes from the host,
-/// as /tmp and /dev often do, is root there, and cannot be told from other users of the host.
+/// as /tmp and /dev often do, is root there, and cannot be told from other users of the host, nor
+/// from the container's own "nobody".
 bool may_be_root(uid_t user);
 
 bool is_member(uid_t user, gid_t group);

@@ -116,6 +116,18 @@ SH
   assert_equal 2 "$(grep -c 'is writable by group 64200' private.err)" "refusals with eve in the private group"
 fi
 
+# A private group, and one more user in the access list.
+chain listed "775 alice ${uid[alice]}" "700 alice 0"
+if python3 - "$tmp/listed" "${uid[eve]}" 2>acl.err <<'PYTHON'
+import os, struct, sys
+entries = [(1, 7, 0xFFFFFFFF), (2, 7, int(sys.argv[2])), (4, 7, 0xFFFFFFFF), (16, 7, 0xFFFFFFFF), (32, 5, 0xFFFFFFFF)]
+text = struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in entries)
+os.setxattr(sys.argv[1], "system.posix_acl_access", text)
+PYTHON
+then
+  refuses alice "$tmp/listed may be writable by those whom its access list names" "$tmp/listed/locks"
+fi
+
 # A directory that one of the group made in a directory that another made.
 if unshare -m true 2>unshare.err; then
   cat >member.sh <<'SH'

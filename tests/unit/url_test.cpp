@@ -27,6 +27,7 @@ TEST(Url, ThePathOfAFileMayHoldAnAt) {
   const auto url = parse_url("rediss://h?cacert=/home/me@site/ca.pem&key=/k@y");
   ASSERT_TRUE(url);
   EXPECT_EQ(url.value().query.at("cacert"), "/home/me@site/ca.pem");
+  EXPECT_TRUE(parse_url("mysql://u@h/db?tls=verify&ca=/home/me@site/ca.pem"));
 }
 
 TEST(Url, NeverShowsItsPassword) {

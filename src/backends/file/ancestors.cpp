@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <sys/statfs.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <array>
@@ -36,6 +37,15 @@ Fd open_ancestor(int at, const std::string& name, struct stat& st) {
   if (!fd && errno == ENOTDIR) fd.reset(::openat(at, name.c_str(), kLook));
   if (!fd || ::fstat(fd.get(), &st) != 0) return {};
   return fd;
+}
+
+// acl(5): with a list, the group bits of the mode say what the named users and groups may have at
+// most.
+bool has_access_list(const Ancestor& ancestor) {
+  std::array<char, 4'096> list;
+  const ssize_t size =
+      ::lgetxattr(ancestor.path.c_str(), "system.posix_acl_access", list.data(), list.size());
+  return size > 0 || (size < 0 && errno == ERANGE);
 }
 
 std::string mode_of(const struct stat& st) {
@@ -122,7 +132,12 @@ Result<void> check_ancestors(const std::string& path, const struct stat& dir,
                     "use another directory, or chmod o-w or chmod +t it");
     }
     const bool by_group = (st.st_mode & S_IWGRP) != 0;
-    if (by_group && !(group_asked_in && st.st_gid == dir.st_gid) &&
+    if (!by_group) continue;
+    if (has_access_list(ancestor)) {
+      return unsafe("may be writable by those whom its access list names",
+                    "use another directory, or remove the list (setfacl -b)");
+    }
+    if (!(group_asked_in && st.st_gid == dir.st_gid) &&
         !util::is_private_group(st.st_gid, st.st_uid)) {
       return unsafe("is writable by group " + std::to_string(st.st_gid) + ' ' + mode_of(st),
                     "use another directory, chmod g-w it, or let this group write to the lock "

@@ -74,6 +74,10 @@ Result<void> set_tls(const Client& client, const Place& place) {
     if (!is_readable(place.cert)) return unreadable("certificate", place.cert);
     const auto key = read_private(place.key, kLongestKey, "a private key");
     if (!key) return Error{key.error().code, "the key " + key.error().message};
+    // The library would ask for it on the terminal.
+    if (key.value().find("ENCRYPTED") != std::string::npos) {
+      return Error{Errc::invalid, "the key " + util::printable(place.key) + " has a passphrase"};
+    }
     client.set_text(MYSQL_OPT_SSL_CERT, place.cert.c_str());
     client.set_text(MYSQL_OPT_SSL_KEY, place.key.c_str());
   }

@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# A file with a password that belongs to root may be read by its group, as those of systemd (LoadCredential=) and
+# Kubernetes (fsGroup) are, but by nobody else; one of the user by the user alone.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/users.sh"
+"$DLOCK" backends --json | grep -qzP '"redis"[^}]*"built_in": ?true' || skip "no redis backend"
+
+# given MODE OWNER STATUS: how a run of alice ends, with such a password file for a server that is not there.
+given() {
+  local got=0
+  echo secret >"$tmp/password"
+  chown "$2" "$tmp/password"
+  chmod "$1" "$tmp/password"
+  "$alice" run -q -n -k job -b redis://127.0.0.1:1 --password-file "$tmp/password" -- true 2>err || got=$?
+  assert_equal "$3" "$got" "status with a password file of $2 and mode $1 ($(<err))"
+}
+given 0640 "0:$team" 69
+given 0440 "0:$team" 69
+given 0644 "0:$team" 78
+assert_contains "$(<err)" "others can read it (mode 0644); run: chmod o-rwx $tmp/password"
+given 0640 "${uid[alice]}:$team" 78
+assert_contains "$(<err)" "others can read it (mode 0640); run: chmod go-rwx $tmp/password"
+given 0600 "${uid[alice]}:$team" 69
