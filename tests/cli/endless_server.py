@@ -147,6 +147,7 @@ ANSWERS = {
 def serve(connection):
     try:
         with connection:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             serving, how = ANSWERS[sys.argv[1]]
             serving(connection, how)
     except (EOFError, OSError):
