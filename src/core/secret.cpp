@@ -39,11 +39,13 @@ bool mentions_password(std::string_view text) {
   while (at != std::string_view::npos) {
     const std::size_t begin = scheme_before(text, at);
     at = text.find(kSchemeEnd, at + 1);
-    // What follows a comma may be the next URL, or the rest of a password.
+    // A URL has commas between its hosts; it ends at one that another scheme follows, unless what
+    // stands before that is no URL: then the comma is part of a password.
     const std::size_t next = at == std::string_view::npos ? 0 : scheme_before(text, at);
     const bool may_end = next > begin && text[next - 1] == ',';
-    if (may_end && url_holds_password(text.substr(begin, next - 1 - begin))) return true;
-    if (url_holds_password(text.substr(begin))) return true;
+    const std::string_view first = text.substr(begin, may_end ? next - 1 - begin : text.size());
+    const bool ends = may_end && parse_url(first).has_value();
+    if (url_holds_password(ends ? first : text.substr(begin))) return true;
   }
   return false;
 }
