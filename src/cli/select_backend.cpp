@@ -152,7 +152,7 @@ void warn_of_passwords(const Settings& settings, const Source& source, std::span
 void take_password(const Settings& settings, const Source& source, const BackendEntry& entry,
                    std::span<Url> urls, const Target& target) {
   warn_of_passwords(settings, source, urls, target);
-  // As before, but for a text in which it was not seen that a URL holds a password.
+  // Not each of them can be seen in the text: see mentions_password().
   if (any_holds_password(urls) || any_holds_password(target.servers)) hide_memory();
   const Setting& said = source.setting;
   const Setting* file = settings.find("password-file");
