@@ -100,30 +100,9 @@ for quote in \' \"; do assert_equal '' "$(offers run -b "${quote}a")" "what is o
 if command -v python3 >/dev/null; then
   mkdir bin
   ln -s "$DLOCK" bin/dlock
-  cat >terminal.py <<'PY'
-import os, pty, select, sys
-pid, terminal = pty.fork()
-if pid == 0:
-    os.environ.update(PS1='', PATH=os.getcwd() + '/bin:' + os.environ['PATH'], TERM='dumb')
-    os.execlp('bash', 'bash', '--norc', '--noprofile', '-i')
-said = b''
-def until(text):
-    global said
-    while text not in said:
-        if not select.select([terminal], [], [], 30)[0]:
-            sys.exit(f'no {text} in {said}')
-        said += os.read(terminal, 65536)
-    said = b''
-def enter(text):
-    os.write(terminal, text.encode() + b'\n')
-enter('source ' + sys.argv[1] + '; echo READ""Y=$?')
-until(b'READY=0')
-for typed in sys.argv[2:]:
-    enter('dlock run -n -k job -b ' + typed + '\t -- true; echo EN""DED=$?')
-    until(b'ENDED=0')
-PY
   # shellcheck disable=SC2016  # they are not to be expanded
-  python3 terminal.py "$DLOCK_SOURCE/completions/dlock.bash" pro two a '\`' '\$\(' v it '\*' '\{' s "'pro" '"pro' ||
+  PATH=$PWD/bin:$PATH python3 "$DLOCK_SOURCE/tests/cli/terminal.py" '$?' "source $DLOCK_SOURCE/completions/dlock.bash" \
+    bash --norc --noprofile -i -- pro two a '\`' '\$\(' v it '\*' '\{' s "'pro" '"pro' ||
     fail "what TAB puts on the command line of a terminal is no profile"
   assert_quiet "on a terminal"
 fi

@@ -55,30 +55,8 @@ for name in "${profiles[@]}"; do
 done
 if command -v python3 >/dev/null; then
   mkdir "$HOME/.local/share/fish/generated_completions"  # or fish makes it, from all manual pages
-  cat >terminal.py <<'PY'
-import os, pty, select, sys
-pid, terminal = pty.fork()
-if pid == 0:
-    os.environ.update(TERM='dumb')
-    os.execlp('fish', 'fish', '-i')
-said = b''
-def until(text):
-    global said
-    while text not in said:
-        if not select.select([terminal], [], [], 30)[0]:
-            sys.exit(f'no {text} in {said}')
-        said += os.read(terminal, 65536)
-    said = b''
-def enter(text):
-    os.write(terminal, text.encode() + b'\r')
-enter('echo READ""Y=$status')
-until(b'READY=0')
-for typed in sys.argv[1:]:
-    enter('dlock run -n -k job -b ' + typed + '\t -- true; echo EN""DED=$status')
-    until(b'ENDED=0')
-PY
   # shellcheck disable=SC2016,SC1003  # they are not to be expanded
-  python3 terminal.py pro two a '\`' '\$\(' '\$\{' v it '\*' '\{' s 'i\\' ||
+  python3 "$DLOCK_SOURCE/tests/cli/terminal.py" '$status' true fish -i -- pro two a '\`' '\$\(' '\$\{' v it '\*' '\{' s 'i\\' ||
     fail "what TAB puts on the command line of a terminal is no profile"
   assert_quiet "on a terminal"
 fi
