@@ -55,8 +55,10 @@ class FileOnce : public testing::Test {
     return std::to_string(fence) + "~" + std::to_string(expiry) + "~" + period;
   }
   static void write(const std::string& file, const std::string& text) {
+    const mode_t cleared = ::umask(022);  // by dlock, in this process
     fs::create_directories(fs::path(file).parent_path());
     std::ofstream(file) << text;
+    ::umask(cleared);
   }
 
   static Result<void> complete(Lease& lease, const std::string& period = "",
@@ -473,7 +475,6 @@ class FileOnceUsers : public FileOnce {
   static bool as(uid_t user, const std::function<bool()>& what) {
     const pid_t pid = ::fork();
     if (pid == 0) {
-      ::umask(077);
       const bool is_user = ::setgroups(1, &kTeam) == 0 && ::setresgid(user, user, user) == 0 &&
                            ::setresuid(user, user, user) == 0;
       const bool holds = is_user && what() && !testing::Test::HasFailure();
