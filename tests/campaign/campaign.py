@@ -233,10 +233,12 @@ def run_campaign(campaign, seed, seconds, client_count):
     expect_nothing(campaign, GONE_WITHIN, processes_left)
     expect_nothing(campaign, FREE_WITHIN, locks_left)
     # What a client has left that was killed goes when others wait for the lock, or after a week.
-    last = [clients.Run(campaign, [key], modes[0], hold=0.2) for key, modes in clients.KEYS.items()
-            for _ in range(clients.SLOTS + 1)]
-    for thread in clients.run_at_once(last):
-        thread.join()
+    keys = [*((key, modes[0]) for key, modes in clients.KEYS.items()),
+            *((f"{clients.ONCE}{job}", "exclusive") for job in range(campaign.job + 1))]
+    for some in (keys[i:i + len(clients.KEYS)] for i in range(0, len(keys), len(clients.KEYS))):
+        last = [clients.Run(campaign, [key], mode, hold=0.2) for key, mode in some for _ in range(clients.SLOTS + 1)]
+        for thread in clients.run_at_once(last):
+            thread.join()
     expect_nothing(campaign, GONE_WITHIN, processes_left, locks_left, records_left)
 
 
