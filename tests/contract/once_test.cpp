@@ -133,7 +133,8 @@ TEST_P(Once, IsForgottenWhenItsTimeIsOver) {
   do_job(*a, "job", "", Millis{1'500});
   do_job(*a, "other");
   EXPECT_TRUE(eventually([&] { return !find(*b); }));
-  EXPECT_EQ(names(*b), (std::vector<MarkName>{{"other", ""}}));
+  const std::vector<MarkName> left{{"other", ""}};  // find() takes off what the answer took
+  EXPECT_TRUE(eventually([&] { return names(*b) == left; }));
   EXPECT_FALSE(forget(*b));
   do_job(*b);
   EXPECT_TRUE(find(*a));
