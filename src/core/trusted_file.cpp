@@ -6,26 +6,21 @@
 
 #include <array>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 
 #include "core/secret.hpp"
 #include "util/fd.hpp"
+#include "util/text.hpp"
 
 namespace dlock {
 namespace {
 
 constexpr std::size_t kLongestPassword = 4'096;
+constexpr std::size_t kLongestKey = 65'536;
 
 Error failed(const std::string& path, int error) {
   const bool denied = error == EACCES || error == EPERM;
   return {denied ? Errc::denied : Errc::invalid, path + ": " + std::strerror(error)};
-}
-
-std::string octal(mode_t mode) {
-  std::array<char, 8> out{};
-  std::snprintf(out.data(), out.size(), "%04o", static_cast<unsigned>(mode & 07777));
-  return out.data();
 }
 
 }  // namespace
@@ -45,8 +40,8 @@ Result<std::optional<TrustedFile>> read_trusted(const std::string& path, std::si
                                    ", who could change it; it must belong to you or to root"};
   }
   if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-    return Error{Errc::denied, path + ": others can write to it (mode " + octal(status.st_mode) +
-                                   "); run: chmod go-w " + path};
+    return Error{Errc::denied, path + ": others can write to it (mode " +
+                                   util::octal(status.st_mode) + "); run: chmod go-w " + path};
   }
 
   TrustedFile file{.owner = status.st_uid, .mode = status.st_mode};
@@ -72,9 +67,11 @@ Result<void> check_private(const std::string& path, const TrustedFile& file,
   const mode_t others = from_root ? S_IRWXO : S_IRWXG | S_IRWXO;
   if ((file.mode & others) == 0) return {};
   return Error{Errc::denied, path + ": holds " + std::string(what) +
-                                 ", and others can read it (mode " + octal(file.mode) +
+                                 ", and others can read it (mode " + util::octal(file.mode) +
                                  "); run: chmod " + (from_root ? "o-rwx " : "go-rwx ") + path};
 }
+
+namespace {
 
 Result<std::string> read_private(const std::string& path, std::size_t most, std::string_view what) {
   hide_memory();
@@ -83,6 +80,14 @@ Result<std::string> read_private(const std::string& path, std::size_t most, std:
   if (!file.value()) return failed(path, ENOENT);
   if (auto ok = check_private(path, *file.value(), what); !ok) return ok.error();
   return std::move(file.value()->text);
+}
+
+}  // namespace
+
+Result<std::string> read_key(const std::string& path) {
+  auto key = read_private(path, kLongestKey, "a private key");
+  if (!key) return Error{key.error().code, "the key " + key.error().message};
+  return key;
 }
 
 Result<std::string> read_password(const std::string& path) {

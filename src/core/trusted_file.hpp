@@ -27,11 +27,11 @@ Result<std::optional<TrustedFile>> read_trusted(const std::string& path, std::si
 /// group may read it if it belongs to root, and we are not root.
 Result<void> check_private(const std::string& path, const TrustedFile& file, std::string_view what);
 
-/// The text of a file of at most `most` bytes that holds `what` and that nobody else can read.
-/// Hides the memory of this process before it reads.  Errc::invalid also if there is no such file.
-Result<std::string> read_private(const std::string& path, std::size_t most, std::string_view what);
+/// The text of a private file with a private key.  Hides the memory of this process before it
+/// reads.  Errc::invalid also if there is no such file.
+Result<std::string> read_key(const std::string& path);
 
-/// The password in a private file: its text without one newline at the end.
+/// The same for a password: the text without one newline at the end.
 Result<std::string> read_password(const std::string& path);
 
 }  // namespace dlock

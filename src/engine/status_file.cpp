@@ -1,9 +1,7 @@
 #include "engine/status_file.hpp"
 
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <sys/stat.h>
-#include <sys/statfs.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -68,11 +66,6 @@ std::string why_not(const struct stat& st) {
          ": give another path";
 }
 
-bool is_in_proc(int fd) {
-  struct statfs fs {};
-  return fstatfs(fd, &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC;
-}
-
 // What `path` names and is to be written to; none if it is to be replaced.
 //
 // A FIFO of another user would give him the outcome, and the reader one that he wrote; a link of
@@ -91,7 +84,7 @@ Result<Fd> open_special(const std::string& path) {
     struct stat st {};
     if (!found || fstat(found.get(), &st) != 0) return refused(path, complaint());
     // The text of /proc/1/fd/1 is no path.
-    const bool leads_elsewhere = S_ISLNK(st.st_mode) && is_in_proc(found.get());
+    const bool leads_elsewhere = S_ISLNK(st.st_mode) && util::is_in_proc(found.get());
     if (leads_elsewhere) {
       found.reset(open(at.c_str(), O_PATH | O_CLOEXEC));
       if (!found || fstat(found.get(), &st) != 0) return refused(path, complaint());

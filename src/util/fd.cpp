@@ -1,6 +1,8 @@
 #include "util/fd.hpp"
 
 #include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/statfs.h>
 
 #include <cerrno>
 
@@ -20,6 +22,11 @@ bool write_all(int fd, std::string_view text) {
     text.remove_prefix(static_cast<std::size_t>(wrote));
   }
   return true;
+}
+
+bool is_in_proc(int fd) {
+  struct statfs fs {};
+  return fstatfs(fd, &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC;
 }
 
 }  // namespace dlock::util

@@ -40,6 +40,9 @@ void occupy_standard_descriptors();
 /// Writes the whole of `text`; false, with errno set, if that fails in the middle.
 bool write_all(int fd, std::string_view text);
 
+/// Whether the file is one of proc(5).  The text of a link there need not be where it leads.
+bool is_in_proc(int fd);
+
 }  // namespace util
 
 }  // namespace dlock

@@ -171,6 +171,8 @@ std::string lower(std::string_view text) {
   return out;
 }
 
+std::string octal(mode_t mode) { return escaped("%04o", mode & 07777U); }
+
 std::optional<long long> parse_int(std::string_view text, long long low, long long high) {
   if (low >= 0 && text.starts_with('-')) return std::nullopt;  // "-0"
   long long value = 0;

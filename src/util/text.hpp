@@ -1,6 +1,8 @@
 // Text from strangers: check it, encode it, show it safely.
 #pragma once
 
+#include <sys/types.h>
+
 #include <optional>
 #include <string>
 #include <string_view>
@@ -34,6 +36,9 @@ std::optional<std::string> percent_decode(std::string_view text);
 
 /// A-Z become a-z.
 std::string lower(std::string_view text);
+
+/// The mode of a file as chmod(1) takes it: 0640.
+std::string octal(mode_t mode);
 
 /// The whole of `text` as a number in [low, high]: digits, behind a - only where `low` is negative.
 /// None otherwise.

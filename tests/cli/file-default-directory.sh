@@ -117,7 +117,7 @@ for user in alice root; do
   rmdir "$directory.real"
 done
 
-# Whoever may rename it, because /tmp or /run is not as it should be, could let two holders in.
+# A user who may rename it, because /tmp or /run is not as it should be, could let two holders in.
 for user in alice root; do
   directory=$alices parent=/tmp
   [[ $user == alice ]] || directory=/run/dlock parent=/run

@@ -1,5 +1,5 @@
-// Whoever can rename an ancestor of a lock directory can let two holders in: he moves the directory
-// away while a job holds a lock in it, and makes a new one, in which the next job gets the lock.
+// A user who can rename an ancestor of a lock directory can let two holders in: he moves it away
+// while a job holds a lock in it, and makes a new one, in which the next job gets the lock.
 //
 // Who can do that?  The owner of an ancestor, and those who may write to it.  If it is sticky, as
 // /tmp is, of the writers only the owner of the entry; the entry is the next ancestor or the lock
@@ -11,15 +11,12 @@
 #include "backends/file/ancestors.hpp"
 
 #include <fcntl.h>
-#include <linux/magic.h>
-#include <sys/statfs.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <climits>
-#include <cstdio>
 
 #include "util/accounts.hpp"
 #include "util/text.hpp"
@@ -48,12 +45,6 @@ bool has_access_list(const Ancestor& ancestor) {
   return size > 0 || (size < 0 && errno == ERANGE);
 }
 
-std::string mode_of(const struct stat& st) {
-  std::array<char, 16> out{};
-  std::snprintf(out.data(), out.size(), "(mode %04o)", static_cast<unsigned>(st.st_mode & 07777));
-  return out.data();
-}
-
 }  // namespace
 
 Fd open_noting_ancestors(const std::string& path, std::vector<Ancestor>& ancestors) {
@@ -80,8 +71,7 @@ Fd open_noting_ancestors(const std::string& path, std::vector<Ancestor>& ancesto
     Fd next = open_ancestor(at.get(), name, ancestor.st);
     if (!next) return {};
     if (S_ISLNK(ancestor.st.st_mode)) {
-      struct statfs fs {};
-      ancestor.in_proc = ::fstatfs(next.get(), &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC;
+      ancestor.in_proc = util::is_in_proc(next.get());
       std::array<char, PATH_MAX> target;
       const ssize_t length = ::readlinkat(next.get(), "", target.data(), target.size());
       if (length < 0) return {};
@@ -116,9 +106,10 @@ Result<void> check_ancestors(const std::string& path, const struct stat& dir,
                                      " could be replaced by others, as " +
                                      util::printable(ancestor.path) + ' ' + why + ": " + way_out};
     };
-    const std::string owner = "user " + std::to_string(st.st_uid);
+    const auto mode = [&] { return "(mode " + util::octal(st.st_mode) + ')'; };
     const bool link = S_ISLNK(st.st_mode);
     if (!trusted(st.st_uid)) {
+      const std::string owner = "user " + std::to_string(st.st_uid);
       return link ? unsafe("is a symbolic link of " + owner, "use the path it leads to")
                   : unsafe("belongs to " + owner, "use another directory, or chown it");
     }
@@ -128,7 +119,7 @@ Result<void> check_ancestors(const std::string& path, const struct stat& dir,
     }
     if (link || (st.st_mode & S_ISVTX) != 0) continue;
     if ((st.st_mode & S_IWOTH) != 0) {
-      return unsafe("is writable by everybody and not sticky " + mode_of(st),
+      return unsafe("is writable by everybody and not sticky " + mode(),
                     "use another directory, or chmod o-w or chmod +t it");
     }
     const bool by_group = (st.st_mode & S_IWGRP) != 0;
@@ -139,7 +130,7 @@ Result<void> check_ancestors(const std::string& path, const struct stat& dir,
     }
     if (!(group_asked_in && st.st_gid == dir.st_gid) &&
         !util::is_private_group(st.st_gid, st.st_uid)) {
-      return unsafe("is writable by group " + std::to_string(st.st_gid) + ' ' + mode_of(st),
+      return unsafe("is writable by group " + std::to_string(st.st_gid) + ' ' + mode(),
                     "use another directory, chmod g-w it, or let this group write to the lock "
                     "directory, too");
     }

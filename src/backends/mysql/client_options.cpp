@@ -26,8 +26,6 @@ constexpr std::array<const char*, 3> kTrusted{"/etc/ssl/certs/ca-certificates.cr
 // library does neither unless told to.
 [[maybe_unused]] constexpr const char* kLogins = "client_ed25519,parsec,auth_gssapi_client";
 
-constexpr std::size_t kLongestKey = 65'536;
-
 bool is_readable(const std::string& path) {
   return Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)).get() >= 0;
 }
@@ -72,8 +70,8 @@ Result<void> set_tls(const Client& client, const Place& place) {
   }
   if (!place.cert.empty()) {
     if (!is_readable(place.cert)) return unreadable("certificate", place.cert);
-    const auto key = read_private(place.key, kLongestKey, "a private key");
-    if (!key) return Error{key.error().code, "the key " + key.error().message};
+    const auto key = read_key(place.key);
+    if (!key) return key.error();
     // The library would ask for it on the terminal.
     if (key.value().find("ENCRYPTED") != std::string::npos) {
       return Error{Errc::invalid, "the key " + util::printable(place.key) + " has a passphrase"};

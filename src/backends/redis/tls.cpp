@@ -34,8 +34,6 @@ bool is_about_certificate(int alert) {
   return (alert >= 42 && alert <= 46) || alert == 48 || alert == 49;
 }
 
-constexpr std::size_t kLongestKey = 65'536;
-
 // OpenSSL would ask for it on the terminal, for as long as it takes.
 int no_passphrase(char*, int, int, void*) { return -1; }
 
@@ -120,9 +118,10 @@ Result<void> OpenSslTls::set_own_certificate(const TlsFiles& files) {
 }
 
 Result<void> OpenSslTls::set_own_key(const TlsFiles& files) {
-  auto text = read_private(files.key, kLongestKey, "a private key");
-  if (!text) return Error{text.error().code, "the key " + text.error().message};
-  BIO* const memory = lib_.BIO_new_mem_buf(text->data(), static_cast<int>(text->size()));
+  const auto key_text = read_key(files.key);
+  if (!key_text) return key_text.error();
+  const std::string& text = key_text.value();
+  BIO* const memory = lib_.BIO_new_mem_buf(text.data(), static_cast<int>(text.size()));
   EVP_PKEY* const key = lib_.PEM_read_bio_PrivateKey(memory, nullptr, no_passphrase, nullptr);
   const bool ok = key != nullptr && lib_.SSL_CTX_use_PrivateKey(context_, key) == 1;
   lib_.EVP_PKEY_free(key);
