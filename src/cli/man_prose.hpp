@@ -1757,6 +1757,7 @@ So on a cluster dlock works in another way:
 .IP \(bu 2
 A waiter does not sleep in the server.
 The first one looks several times a second, later ones less often.
+One that is stopped or dies holds up those behind it for some seconds.
 .IP \(bu 2
 A holder renews its lease every second.
 It hears of a

@@ -122,6 +122,27 @@ TEST_P(MysqlGalera, AWaiterThatIsGoneHoldsNobodyUp) {
   EXPECT_TRUE(lease && release(*lease));
 }
 
+// As on a machine or a network that is busy.
+TEST_P(MysqlGalera, AWaiterThatIsSlowKeepsItsPlace) {
+  Proxy proxy("127.0.0.1", cluster->server(0).port());
+  auto lease = hold(*client(0), request("job"));
+  Waiting first(connect_mysql("mysql-" + std::string(GetParam()) +
+                              "://app:sesame@127.0.0.1:" + std::to_string(proxy.port()) + "/test"),
+                request("job"));
+  ASSERT_TRUE(waiters_are(1));
+  Waiting second(client(1), request("job"));
+  ASSERT_TRUE(waiters_are(2));
+  proxy.delay_requests(Millis{3'000});
+  EXPECT_TRUE(release(*lease));
+  lease = first.lease();
+  proxy.pass();
+  ASSERT_TRUE(lease);
+  EXPECT_FALSE(second.done(0)) << "an OVERLAP";
+  EXPECT_TRUE(release(*lease));
+  lease = second.lease();
+  EXPECT_TRUE(lease && release(*lease));
+}
+
 // One that comes too late to watch it, too, and on both servers.
 TEST_P(MysqlGalera, AHoldThatIsOverIsOverForWhoeverDoesNotWait) {
   for (const int holder : {0, 1}) {

@@ -15,6 +15,8 @@
 //           With mysql-row, who has locked a row may still be connecting to record that, however
 //           long that takes: then the lock is not free.  If it is stopped there, the server ends
 //           its session after its ttl (wait_timeout).
+//           On a cluster nothing wakes the first waiter when the lock is free, and to acquire it
+//           takes a commit on all servers, so the others are more patient there.
 // Crowds.   A waiter that finds the server nearly full waits without a connection, and tries again
 //           every second or so.
 #include <algorithm>
@@ -37,6 +39,7 @@ constexpr Millis kRowRoomLook{1'000};  // a holder that died calls nobody
 constexpr Millis kPatienceWithFirst{1'000};
 constexpr Millis kAfterDeadlock{100};
 constexpr Millis kClusterLook{500};  // times its rank
+constexpr Millis kClusterPatienceWithFirst{10 * kClusterLook};
 
 // Between two tries of a waiter for whom the server has no connection to spare.
 constexpr Millis kOutside{2'000};
@@ -140,11 +143,12 @@ Result<std::optional<Millis>> Acquisition::watch_first(const State& state) {
       return std::optional(kPatienceWithFirst);
     }
   }
+  const Millis long_enough = on_cluster() ? kClusterPatienceWithFirst : kPatienceWithFirst;
   const Deadline now = Clock::now();
   if (slow_first_ != first.id) {
     slow_first_ = first.id;
     slow_since_ = now;
-  } else if (now - slow_since_ >= kPatienceWithFirst) {
+  } else if (now - slow_since_ >= long_enough) {
     const auto passed = ask(statements_.pass_over(first.id));
     if (!passed) return passed.error();
     // Others may be waiting for its mark.
