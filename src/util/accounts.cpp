@@ -86,6 +86,7 @@ bool is_member(uid_t user, gid_t group) {
 }
 
 bool is_private_group(gid_t group, uid_t user) {
+  if (group == 0) return false;
   std::vector<char> buffer(kEntry);
   struct group entry {};
   struct group* found = nullptr;

@@ -15,7 +15,8 @@ bool is_member(uid_t user, gid_t group);
 
 /// Whether `group` was made for this user alone, as useradd(8) does; where the umask is 002, it may
 /// write to all that the user creates.  Users that only a directory service knows, and whose first
-/// group it is, are overlooked.
+/// group it is, are overlooked.  Group 0 is never private: system users have it on Red Hat, and in
+/// containers each user for whom nobody has chosen a group.
 bool is_private_group(gid_t group, uid_t user);
 
 }  // namespace dlock::util

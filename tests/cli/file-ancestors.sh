@@ -88,8 +88,9 @@ for user in alice eve root; do allows $user "$tmp/everybody-in-sticky/locks"; do
 chain writable "777 alice 0" "700 alice 0"
 refuses alice "$tmp/writable is writable by everybody and not sticky (mode 0777): use another directory, or chmod o-w or chmod +t it" "$tmp/writable/locks"
 # The private group of a user, as Debian and Fedora make it, with a umask of 002.
-chain private "775 root 0" "700 root 0"
-allows root "$tmp/private/locks"
+# Group 0 is not: containers run processes of any user in it.
+chain group-0 "775 root 0" "700 root 0"
+refuses root "$tmp/group-0 is writable by group 0" "$tmp/group-0/locks"
 if unshare -m true 2>unshare.err; then
   cat >private.sh <<'SH'
 set -e
@@ -116,16 +117,54 @@ SH
   assert_equal 2 "$(grep -c 'is writable by group 64200' private.err)" "refusals with eve in the private group"
 fi
 
-# A private group, and one more user in the access list.
-chain listed "775 alice ${uid[alice]}" "700 alice 0"
-if python3 - "$tmp/listed" "${uid[eve]}" 2>acl.err <<'PYTHON'
+# Access lists.  list DIRECTORY [-d] ENTRY...: an entry is TAG:PERMISSIONS:ID, as in acl(5).
+list() {
+  python3 - "$@" 2>acl.err <<'PYTHON'
 import os, struct, sys
-entries = [(1, 7, 0xFFFFFFFF), (2, 7, int(sys.argv[2])), (4, 7, 0xFFFFFFFF), (16, 7, 0xFFFFFFFF), (32, 5, 0xFFFFFFFF)]
-text = struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in entries)
+name, entries = "access", sys.argv[2:]
+tags = {"owner": 1, "user": 2, "group": 4, "named-group": 8, "mask": 16, "others": 32}
+text = struct.pack("<I", 2)
+for entry in entries:
+    tag, permissions, number = entry.split(":")
+    text += struct.pack("<HHI", tags[tag], int(permissions), int(number or 0xFFFFFFFF))
 os.setxattr(sys.argv[1], "system.posix_acl_access", text)
 PYTHON
-then
-  refuses alice "$tmp/listed may be writable by those whom its access list names" "$tmp/listed/locks"
+}
+# list_of NAME ENTRY...: the ancestor $tmp/NAME, of root and alice's private group, gets this list.
+list_of() {
+  list "$tmp/$1" owner:7: "${@:2}" mask:7: others:5:
+}
+chain eve-may "755 root 0" "700 alice 0"
+if list_of eve-may "user:7:${uid[eve]}" group:5:; then
+  refuses alice "$tmp/eve-may is writable by user ${uid[eve]}, whom its access list names: use another directory, or take that entry out (setfacl -x)" "$tmp/eve-may/locks"
+  chain eve-may-read "755 root 0" "700 alice 0"
+  list_of eve-may-read "user:5:${uid[eve]}" group:5:
+  allows alice "$tmp/eve-may-read/locks"
+  chain alice-may "755 root 0" "700 alice 0"
+  list_of alice-may "user:7:${uid[alice]}" group:5:
+  allows alice "$tmp/alice-may/locks"
+  chain alice-may-roots "755 root 0" "700 root 0"
+  list_of alice-may-roots "user:7:${uid[alice]}" group:5:
+  refuses root "$tmp/alice-may-roots is writable by user ${uid[alice]}" "$tmp/alice-may-roots/locks"
+  chain group-may "755 root 0" "700 alice 0"
+  list_of group-may group:7:
+  refuses alice "$tmp/group-may is writable by group 0 (mode 0775)" "$tmp/group-may/locks"
+  chain team-may "755 root 0" "2770 root $team"
+  list_of team-may group:5: "named-group:7:$team"
+  allows alice "$tmp/team-may/locks"
+  chain others-may "755 root 0" "2770 root $team"
+  list_of others-may group:5: named-group:7:64999
+  refuses alice "$tmp/others-may is writable by group 64999" "$tmp/others-may/locks"
+
+  # The lock directory itself: eve is in its group, which may not write to it, but to the one above.
+  chain by-group "775 root ${uid[eve]}" "775 root ${uid[eve]}"
+  list "$tmp/by-group/locks" owner:7: "user:7:${uid[alice]}" group:5: mask:7: others:5:
+  start c -b "file://$tmp/by-group/locks" -k job --kill-after 60
+  ends 77 c
+  assert_contains "$(<c.err)" "is writable by those whom its access list names, but not by its group" "stderr for a lock directory with a list"
+  # Its group may, too.
+  list "$tmp/by-group/locks" owner:7: "user:7:${uid[alice]}" group:7: mask:7: others:5:
+  allows root "$tmp/by-group/locks"
 fi
 
 # A directory that one of the group made in a directory that another made.

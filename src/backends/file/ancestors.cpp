@@ -11,13 +11,13 @@
 #include "backends/file/ancestors.hpp"
 
 #include <fcntl.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <climits>
 
+#include "backends/file/access_list.hpp"
 #include "util/accounts.hpp"
 #include "util/text.hpp"
 
@@ -34,15 +34,6 @@ Fd open_ancestor(int at, const std::string& name, struct stat& st) {
   if (!fd && errno == ENOTDIR) fd.reset(::openat(at, name.c_str(), kLook));
   if (!fd || ::fstat(fd.get(), &st) != 0) return {};
   return fd;
-}
-
-// acl(5): with a list, the group bits of the mode say what the named users and groups may have at
-// most.
-bool has_access_list(const Ancestor& ancestor) {
-  std::array<char, 4'096> list;
-  const ssize_t size =
-      ::lgetxattr(ancestor.path.c_str(), "system.posix_acl_access", list.data(), list.size());
-  return size > 0 || (size < 0 && errno == ERANGE);
 }
 
 }  // namespace
@@ -122,17 +113,23 @@ Result<void> check_ancestors(const std::string& path, const struct stat& dir,
       return unsafe("is writable by everybody and not sticky " + mode(),
                     "use another directory, or chmod o-w or chmod +t it");
     }
-    const bool by_group = (st.st_mode & S_IWGRP) != 0;
-    if (!by_group) continue;
-    if (has_access_list(ancestor)) {
-      return unsafe("may be writable by those whom its access list names",
+    const auto writers = writers_by_group_bits(ancestor.path, st);
+    if (!writers) {
+      return unsafe("has an access list that cannot be read",
                     "use another directory, or remove the list (setfacl -b)");
     }
-    if (!(group_asked_in && st.st_gid == dir.st_gid) &&
-        !util::is_private_group(st.st_gid, st.st_uid)) {
-      return unsafe("is writable by group " + std::to_string(st.st_gid) + ' ' + mode(),
-                    "use another directory, chmod g-w it, or let this group write to the lock "
-                    "directory, too");
+    for (const Writer& writer : *writers) {
+      const std::string number = std::to_string(writer.id);
+      if (!writer.is_group && !trusted(writer.id)) {
+        return unsafe("is writable by user " + number + ", whom its access list names",
+                      "use another directory, or take that entry out (setfacl -x)");
+      }
+      if (writer.is_group && !(group_asked_in && writer.id == dir.st_gid) &&
+          !util::is_private_group(writer.id, st.st_uid)) {
+        return unsafe("is writable by group " + number + ' ' + mode(),
+                      "use another directory, chmod g-w it, or let this group write to the lock "
+                      "directory, too");
+      }
     }
   }
   return {};

@@ -6,9 +6,11 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
+#include "backends/file/access_list.hpp"
 #include "backends/file/name.hpp"
 #include "util/log.hpp"
 #include "util/text.hpp"
@@ -41,7 +43,8 @@ Error open_error(std::string_view path, int error) {
 }
 
 // Whoever can rename files in the directory can let two holders in.  Those who may are asked in by
-// the mode of a directory that is named; of others, only we and root may.
+// the mode of a directory that is named; of others, only we and root may.  What is made there is
+// for the group, so one that an access list opens to others, and not to its group, is of no use.
 Result<Sharing> check_owner(std::string_view path, const struct stat& st, Trust trust) {
   const mode_t others = st.st_mode & (S_IWGRP | S_IWOTH);
   Sharing sharing;
@@ -53,6 +56,14 @@ Result<Sharing> check_owner(std::string_view path, const struct stat& st, Trust 
     sharing.group = st.st_gid;
     sharing.folder |= st.st_mode & (S_ISGID | S_ISVTX);
     if ((others & S_IWGRP) != 0) {
+      const auto writers = writers_by_group_bits(std::string(path), st);
+      if (!writers || std::none_of(writers->begin(), writers->end(), [&](const Writer& writer) {
+            return writer.is_group && writer.id == st.st_gid;
+          })) {
+        return denied(path,
+                      "is writable by those whom its access list names, but not by its group: "
+                      "share it with a group (setfacl -b, chgrp, chmod 2770)");
+      }
       sharing.file |= 0060;
       sharing.folder |= 0070;
     }
