@@ -4,7 +4,8 @@
 //   itself among the ancestors of that process.  If /proc does not show them, the lender says so,
 //   and the borrower fails: if it waited for the lock, it might wait for its own job.
 // Who may lend.  The addresses of a run that has ended stay in environments, and another user may
-//   listen there.  So the borrower accepts a lender of its own user, of root, or above itself.
+//   listen there.  So the borrower accepts a lender of its own user, of root, or above itself.  Who
+//   listens and accepts nobody is not known; it counts only if the holder may be above us.
 // Loss.  A borrower is a holder like any other: it renews its lease by asking the lender again, and
 //   ends its job before the lease is over if the lender does not answer.  So a stopped lender is
 //   noticed, too.  An answer names the time that is left; the borrower counts from the instant at
@@ -44,6 +45,8 @@ namespace {
 constexpr const char* kVariable = "DLOCK_SUPERVISORS";
 constexpr char kSeparator = ':';
 constexpr std::size_t kAddressLength = 32;
+// Of those above a run.  A job that starts itself again by at(1) adds one each time.
+constexpr std::size_t kMostAbove = 64 * (kAddressLength + 1);
 constexpr std::size_t kMostConnections = 512;  // what a job can take of our descriptors
 constexpr int kBacklog = 64;
 constexpr char kCannotLend = '-';  // before an owner id, instead of an address
@@ -135,8 +138,13 @@ bool Lender::open(std::span<const std::string> owner_ids) {
 }
 
 std::string Lender::addresses() const {
-  const char* above = std::getenv(kVariable);
-  std::string out = above != nullptr ? above : "";
+  const char* variable = std::getenv(kVariable);
+  std::string_view above = variable != nullptr ? variable : "";
+  if (above.size() > kMostAbove) {  // the nearest ones are the last
+    above.remove_prefix(above.size() - kMostAbove);
+    above.remove_prefix(std::min(above.find(kSeparator), above.size() - 1) + 1);
+  }
+  std::string out(above);
   if (!out.empty() && !address_.empty()) out += kSeparator;
   return out + address_;
 }
@@ -330,6 +338,10 @@ bool is_above_us(const LockInfo::Holder& holder) {
   return holder.owner.id.empty() && above_us(static_cast<pid_t>(holder.owner.pid)) == Below::yes;
 }
 
+bool may_be_above_us(const LockInfo::Holder& holder) {
+  return above_us(static_cast<pid_t>(holder.owner.pid)) != Below::no;
+}
+
 // Null: that supervisor holds none of them, or has no right to lend.
 Result<std::unique_ptr<BorrowedLease>> borrow_from(std::string_view id, const LockInfo& lock,
                                                    Deadline deadline) {
@@ -348,6 +360,9 @@ Result<std::unique_ptr<BorrowedLease>> borrow_from(std::string_view id, const Lo
   for (;;) {
     Fd lender = util::connect_locally(id, deadline);
     if (!lender && errno == ECONNREFUSED) return none;
+    if (!lender && errno == EAGAIN && std::ranges::none_of(lock.holders, may_be_above_us)) {
+      return none;
+    }
     if (!lender) return cannot_borrow(lock, std::strerror(errno));
     const Below above = is_lender_above_us(lender.get());
     if (!is_of_our_user_or_root(lender.get()) && above != Below::yes) return none;
@@ -380,6 +395,7 @@ Result<std::unique_ptr<Lease>> borrow_lease(Backend& backend, const Request& req
     info = backend.inspect(request.key, patience.call_until());
   }
   const LockInfo& lock = info.value();
+  if (lock.holders.empty()) return std::unique_ptr<Lease>();
   const Deadline deadline = after(Clock::now(), connect_timeout);
   while (!addresses.empty()) {
     const auto at = addresses.rfind(kSeparator);  // the nearest one is the last

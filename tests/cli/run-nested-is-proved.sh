@@ -46,6 +46,13 @@ test -e borrowed || fail "a nested run does not borrow the lock that its outer r
 times=(--ttl 10s --kill-after 4.5s)
 expect_status 0 "$DLOCK" run -q -k times "${times[@]}" -- "$DLOCK" run -k times "${times[@]}" -- true
 
+# A job that starts itself again by at(1) does not pass on ever more addresses.
+many=$(printf '0123456789abcdef0123456789abcdef:%.0s' {1..3970})
+# shellcheck disable=SC2016
+DLOCK_SUPERVISORS=${many%:} "$DLOCK" run -q -k many -- sh -c 'echo ${#DLOCK_SUPERVISORS} >length; "$DLOCK" run -q -n -k many -- true' ||
+  fail "status $? below many runs that have ended"
+(($(<length) < 3000)) || fail "the command gets $(<length) bytes of addresses"
+
 # With few descriptors, many nested runs at once borrow the lock one after the other, or fail; none waits for its own job.
 cat >many <<'SH'
 #!/bin/sh
@@ -96,3 +103,22 @@ expect_status 75 env DLOCK_SUPERVISORS=$address "$DLOCK" run -q -n -k hostile --
 assert_equal ready "$(<liar)" "what another user's program was asked"
 # The program does lie, if it may: to a run of its own user.
 (as_nobody env DLOCK_SUPERVISORS=$address ./dlock run -q -n -k hostile -- true) || fail "the test's own program cannot lend"
+
+# Or it answers nobody, and its backlog is full: that holds up who waits for the lock of another, and does not fail it.
+cat >full.py <<'PYTHON'
+import socket, sys, time
+listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+listener.bind("\0dlock-" + sys.argv[1])
+listener.listen(0)
+first = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+first.connect("\0dlock-" + sys.argv[1])
+print("ready", flush=True)
+time.sleep(1000)
+PYTHON
+chmod 644 full.py
+address=fedcba9876543210fedcba9876543210
+as_nobody python3 full.py $address >full &
+wait_until 30 test -s full
+nested=(env DLOCK_SUPERVISORS="$address" "$DLOCK" run -q -n --connect-timeout 3)
+expect_status 75 "${nested[@]}" -k hostile -- true
+expect_status 0 "${nested[@]}" -k free -- true
