@@ -46,10 +46,11 @@ void set_process_title(const std::string& title) {
   char* const arguments_end = end_of(arguments, begin);
   const auto room = static_cast<std::size_t>(end_of(environ, arguments_end) - begin);
   const std::size_t length = std::min(title.size(), room - 1);
-  std::memset(begin, 0, static_cast<std::size_t>(arguments_end - begin));
   if (begin + length >= arguments_end) move_environment();
-  std::memcpy(begin, title.data(), length);
-  begin[length] = '\0';
+  // First all becomes 0 that the kernel might show while the title is not complete.
+  const auto shown = static_cast<std::size_t>(arguments_end - begin);
+  explicit_bzero(begin, std::max(shown, length + 1));
+  std::copy_n(title.data(), length, begin);
 }
 
 }  // namespace dlock::util
