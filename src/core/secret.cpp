@@ -10,6 +10,8 @@ namespace dlock {
 namespace {
 
 constexpr std::string_view kSchemeEnd = "://";
+// To look at each of many URLs takes a time that grows with the square of the length.
+constexpr std::size_t kLongestLookedAt = 8'192;
 
 bool url_holds_password(std::string_view text) {
   auto url = parse_url(text);
@@ -36,6 +38,7 @@ bool holds_password(const Url& url) {
 
 bool mentions_password(std::string_view text) {
   auto at = text.find(kSchemeEnd);
+  if (at != std::string_view::npos && text.size() > kLongestLookedAt) return true;
   while (at != std::string_view::npos) {
     const std::size_t begin = scheme_before(text, at);
     at = text.find(kSchemeEnd, at + 1);

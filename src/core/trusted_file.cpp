@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "core/secret.hpp"
+#include "util/accounts.hpp"
 #include "util/fd.hpp"
 #include "util/text.hpp"
 
@@ -35,7 +36,7 @@ Result<std::optional<TrustedFile>> read_trusted(const std::string& path, std::si
   struct stat status {};
   if (fstat(fd.get(), &status) != 0) return failed(path, errno);
   if (!S_ISREG(status.st_mode)) return Error{Errc::invalid, path + ": is not a regular file"};
-  if (status.st_uid != geteuid() && status.st_uid != 0) {
+  if (status.st_uid != geteuid() && !util::may_be_root(status.st_uid)) {
     return Error{Errc::denied, path + ": belongs to user " + std::to_string(status.st_uid) +
                                    ", who could change it; it must belong to you or to root"};
   }

@@ -36,6 +36,8 @@ goes() {
   assert_contains "$(<out)" '"outcome":"completed"'
 }
 goes "${container[@]}" "${enter[@]}" with-proc
+echo '{"wait": "5s"}' >"$tmp/root/config.json"
+DLOCK_CONFIG=/config.json goes "${container[@]}" "${enter[@]}" with-proc
 rm -rf "/tmp/dlock-${uid[alice]}"
 
 install -d -m 700 "$tmp/root/locks"
