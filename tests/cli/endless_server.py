@@ -112,7 +112,15 @@ def redis(connection, names):
         if command[0] == b"SCAN":
             cursor += 1
             found = [b"dlock:%d-%d" % (cursor, i) + b"x" * 400 for i in range(names)]
+            if names < 0:  # a cursor of 1 MiB
+                connection.sendall(b"*2\r\n" + text(b"%d" % cursor + b"7" * MIB) + b"*0\r\n")
+                continue
+            if names == 100:  # locks, each with a record of 8 MiB
+                cursor = 0
             connection.sendall(b"*2\r\n" + text(b"%d" % cursor) + b"*%d\r\n" % names + b"".join(map(text, found)))
+        elif command[0] in (b"EVAL", b"EVALSHA") and names == 100:
+            connection.sendall(b"*7\r\n:0\r\n" + text(b"held") + b":1000000\r\n" + text(b"1") + b":0\r\n" +
+                               text(b"r" * 8 * MIB) + text(b""))
         elif command[0] in (b"EVAL", b"EVALSHA"):  # somebody holds the lock, for long
             connection.sendall(b"*7\r\n:0\r\n" + text(b"held") + b":1000000\r\n" + text(b"1") + b":0\r\n" +
                                text(b"") * 2)
@@ -123,6 +131,13 @@ def redis(connection, names):
                 connection.sendall(flood)
         else:
             connection.sendall(b":1\r\n")
+
+
+# TLS: after the client's first words, requests to begin anew (RFC 5246, 7.4.1.1), which it skips.
+def tls(connection, _):
+    connection.recv(4096)
+    while True:
+        connection.sendall(bytes.fromhex("160303000400000000") * 4000)
 
 
 def number(value):
@@ -140,7 +155,10 @@ ANSWERS = {
     "mysql-columns": (mysql, None),
     "redis-scan": (redis, 20000),
     "redis-empty-scan": (redis, 0),
+    "redis-cursors": (redis, -1),
+    "redis-records": (redis, 100),
     "redis-messages": (redis, 0),
+    "tls": (tls, None),
 }
 
 

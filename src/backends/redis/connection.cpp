@@ -31,6 +31,8 @@ void append(std::string& out, const Command& command) {
 // What a server that expects TLS may begin its answer with (RFC 8446, 5.1).
 constexpr char kTlsAlert = 0x15;
 
+constexpr std::size_t kMostReceived = std::size_t{64} * 1024 * 1024;  // in answer to one question
+
 // hiredis looks at an unfinished line from its start with each piece: not too small.
 using Buffer = std::array<char, 64 * 1024>;
 
@@ -112,6 +114,7 @@ Result<std::string_view> Connection::read_socket(std::span<char> buffer) {
   const ssize_t got = ::recv(socket_.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
   if (got > 0) {
     if (!first_byte_) first_byte_ = buffer[0];
+    received_ += static_cast<std::size_t>(got);
     return std::string_view(buffer.data(), static_cast<std::size_t>(got));
   }
   if (got < 0 && (errno == EINTR || errno == EAGAIN || errno == EWOULDBLOCK)) {
@@ -209,6 +212,12 @@ Result<void> Connection::shake_hands(Deadline deadline, Cancel cancel) {
     // What came with the end of the handshake.
     if (done.value()) return feed({});
     do {
+      // A server may send without end what TLS skips.
+      if (first_byte_ && Clock::now() >= deadline) return lost("TLS has not begun in time");
+      if (first_byte_ && util::wait_readable(cancel.fd(), Clock::now())) {
+        drop();
+        return Error{Errc::cancelled, "stopped waiting for " + address_.shown};
+      }
       if (auto ok = wait_for(POLLIN, deadline, cancel); !ok) {
         if (first_byte_ || ok.error().code == Errc::cancelled) return ok;
         // A Redis without TLS waits for the end of the line.
@@ -286,7 +295,9 @@ Result<std::vector<Reply>> Connection::exchange(std::span<const Command> command
                                                 Deadline deadline, Cancel cancel) {
   if (auto ok = send(commands, deadline, cancel); !ok) return ok.error();
   std::vector<Reply> replies;
+  received_ = 0;
   while (replies.size() < commands.size()) {
+    if (received_ > kMostReceived) return lost("answers with more than 64 MiB");
     auto reply = receive(deadline, cancel);
     if (!reply) return reply.error();
     replies.push_back(std::move(*reply));

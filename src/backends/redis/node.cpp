@@ -17,6 +17,7 @@ constexpr std::size_t kPortion = 100;
 constexpr std::size_t kMostBytesOfNames = std::size_t{256} * 1024 * 1024;
 // Each looks at kScanned keys: enough for a billion.
 constexpr unsigned kMostScans = 1'000'000;
+constexpr std::size_t kLongestCursor = 20;  // digits of a number of 64 bits
 constexpr const char* kScanned = "1000";
 constexpr std::string_view kLookShape = "*$:$**";
 constexpr std::string_view kGlanceShape = "*$:$*:";
@@ -284,6 +285,7 @@ Result<std::vector<std::vector<std::string>>> Node::scan(const std::vector<std::
       if (!reply.is("*$*")) return connection_.unexpected_reply();
       scan.cursor = reply.at(0).text;
       scan.done = scan.cursor == "0";
+      if (scan.cursor.size() > kLongestCursor) return connection_.unexpected_reply();
       // No server gives a cursor twice in one scan. If we followed one again, we might never end.
       if (!scan.seen.insert(scan.cursor).second) return connection_.unexpected_reply();
       for (const Reply& name : reply.at(1).items) {
