@@ -344,6 +344,10 @@ is not empty
 .PP
 A pipe, a terminal, /dev/null and a descriptor (/dev/stdout, /dev/fd/3) are not replaced, but written
 to.
+Somebody must have the pipe open for reading when dlock starts.
+A file that is mounted by itself, as
+.B "docker run \-v FILE:FILE"
+does it, cannot be replaced: mount its directory.
 Pipes, terminals and symbolic links must belong to you or to root.
 If another user made them, or the file is another device, dlock refuses to start.
 )";
