@@ -29,9 +29,10 @@ struct Reply {
   /// Whether it was done nobody knows.
   bool in_doubt() const {
     // ZRUNTIMEINCONSISTENCY is what the library says of an answer that it does not expect any more,
-    // after a connection was lost between two requests; ZMARSHALLINGERROR, of a damaged answer.
+    // after a connection was lost between two requests; ZMARSHALLINGERROR, of a damaged answer;
+    // ZCLOSING, of a request that was under way when the connection was given up after one.
     return code == ZCONNECTIONLOSS || code == ZOPERATIONTIMEOUT || code == ZRUNTIMEINCONSISTENCY ||
-           code == ZMARSHALLINGERROR;
+           code == ZMARSHALLINGERROR || code == ZCLOSING;
   }
 };
 using Call = std::shared_ptr<Reply>;

@@ -111,26 +111,28 @@ std::int64_t Session::id() const { return zoo_client_id(handle())->client_id; }
 
 bool Session::take_news() { return std::exchange(news_, false); }
 
-Result<void> Session::open(Deadline deadline, Cancel cancel) {
-  if (handle_ && no_server_) forget_connection();
-  if (!handle_) {
-    no_server_ = false;
-    const auto servers = resolve(place_->hosts, deadline, cancel);
-    if (!servers) return servers.error();
-    servers_ = servers.value().count;
-    addresses_ = servers.value().list;
-    handle_.reset(
-        zookeeper_init2(addresses_.c_str(), on_event, static_cast<int>(asked_timeout_.count()),
-                        former_ ? &*former_ : nullptr, this, ZOO_NO_LOG_CLIENTENV, log_line));
-    if (!handle_) {
-      return Error{Errc::unreachable, place_->shown + ": " + std::strerror(errno)};
-    }
-    zoo_set_servers_resolution_delay(handle(), -1);
-    if (!place_->auth.empty()) {
-      zoo_add_auth(handle(), "digest", place_->auth.data(), static_cast<int>(place_->auth.size()),
-                   nullptr, nullptr);
-    }
+Result<void> Session::prepare(Deadline deadline, Cancel cancel) {
+  if (handle_ && !no_server_) return {};
+  const auto servers = resolve(place_->hosts, deadline, cancel);
+  if (!servers) return servers.error();
+  if (handle_) forget_connection();
+  servers_ = servers.value().count;
+  addresses_ = servers.value().list;
+  handle_.reset(
+      zookeeper_init2(addresses_.c_str(), on_event, static_cast<int>(asked_timeout_.count()),
+                      former_ ? &*former_ : nullptr, this, ZOO_NO_LOG_CLIENTENV, log_line));
+  if (!handle_) return Error{Errc::unreachable, place_->shown + ": " + std::strerror(errno)};
+  no_server_ = false;
+  zoo_set_servers_resolution_delay(handle(), -1);
+  if (!place_->auth.empty()) {
+    zoo_add_auth(handle(), "digest", place_->auth.data(), static_cast<int>(place_->auth.size()),
+                 nullptr, nullptr);
   }
+  return {};
+}
+
+Result<void> Session::open(Deadline deadline, Cancel cancel) {
+  if (auto ok = prepare(deadline, cancel); !ok) return ok;
   failures_ = 0;
   while (!connected()) {
     if (stopped() || failures_ >= servers_) return silent();
@@ -336,8 +338,9 @@ bool Session::has_socket() const {
          state == ZOO_CONNECTING_STATE;
 }
 
-// The next one goes on with the same session.
+// The next one goes on with the same session.  The watches are lost, so there may be news.
 void Session::forget_connection() {
+  news_ = true;
   former_ = *zoo_client_id(handle());
   zoo_set_watcher(handle(), nullptr);
   hang_up();

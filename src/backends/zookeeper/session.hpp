@@ -36,6 +36,11 @@ class Session {
   /// gives up and would leave something behind.
   Result<void> open_until(Deadline deadline, Cancel cancel);
 
+  /// To be called before a request, if wait() may have failed before.  A connection with a damaged
+  /// answer is given up; the next one continues the same session.  Does not wait for it.  open()
+  /// and persist() call this.
+  Result<void> prepare(Deadline deadline, Cancel cancel);
+
   /// What the functions of call.hpp take; after open().
   zhandle_t* handle() const { return handle_.get(); }
 
@@ -47,6 +52,7 @@ class Session {
   template <class Ask>
   Result<std::invoke_result_t<Ask>> persist(Ask ask, Deadline deadline, Cancel cancel) {
     for (;;) {
+      if (auto ok = prepare(deadline, cancel); !ok) return ok.error();
       const auto calls = ask();
       if (auto ok = wait({calls.begin(), calls.end()}, deadline, cancel); !ok) return ok.error();
       bool in_doubt = false;

@@ -188,6 +188,7 @@ Result<void> ZookeeperLease::release(Deadline deadline, Cancel cancel) {
     return *loss_;
   }
   for (;;) {
+    if (auto ok = session_->prepare(deadline, cancel); !ok) return ok;
     const Call done = slot_path_.empty() ? remove(session_->handle(), path_, -1)
                                          : remove_both(session_->handle(), path_, slot_path_);
     const auto waited = session_->wait({done}, deadline, cancel);
@@ -226,6 +227,7 @@ Result<void> ZookeeperLease::complete(const Completion& completion, Deadline dea
   Completing completing(place_, {request_.key, completion.period},
                         format_mark(request_.owner, fence_, completion.remember), path_);
   for (;;) {
+    if (auto ok = session_->prepare(deadline, cancel); !ok) return ok;
     const Call done = completing.ask(*session_);
     const auto waited = session_->wait({done}, deadline, cancel);
     deleting_ = deleting_ || !waited || done->in_doubt();

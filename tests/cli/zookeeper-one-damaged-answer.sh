@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# ctest: cost 10
+# One answer of a ZooKeeper server is damaged, and the server is well again: the job keeps its lock, the lock is
+# released, and what is to be remembered is.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/zookeeper.sh"
+. "$(dirname "$0")/trouble.sh"
+need python3
+
+cd "$tmp"
+start_zk a
+python3 "$DLOCK_SOURCE/tests/cli/zookeeper_damage.py" "${zk_port[a]}" damage >damage.port &
+wait_until 20 test -s damage.port
+read -r port <damage.port
+export DLOCK_BACKEND=zookeeper://127.0.0.1:$port
+remove=2 sync=9 multi=14
+
+# damage KIND HOW: the next answer to such a request.
+damage() {
+  echo "$1 $2" >damage.new
+  mv damage.new damage
+}
+done_damage() { [[ ! -e damage ]]; }
+queue_is_empty() { [[ -z $(zk a ls /dlock/job) ]]; }
+
+what='the answer to a renewal is damaged'
+run_job 8s ./job.sh 7
+damage "$sync" truncate
+wait_until 8 done_damage
+wait_until 8 grep -q 'renewed "job" again' err
+touch go
+job_ends 7 "$what"
+outcome_is completed "$what"
+assert_contains "$(<err)" 'the answer is damaged' "stderr when $what"
+assert_lacks "$(<err)" 'not released' "stderr when $what"
+queue_is_empty || fail "there is a node when $what"
+
+for job in "run $remove" "run --slots 2 $multi" "once --remember 1h $multi"; do
+  what="the last answer of ${job% *} is damaged"
+  read -ra words <<<"${job% *}"
+  rm -f started go
+  "$DLOCK" "${words[@]}" -k job --ttl 8s --status-file status -- ./job.sh 2>err &
+  holder=$!
+  wait_until 20 test -e started
+  damage "${job##* }" truncate
+  touch go
+  job_ends 0 "$what"
+  done_damage || fail "no answer was damaged: $what"
+  outcome_is completed "$what"
+  assert_contains "$(<err)" 'the answer is damaged' "stderr when $what"
+  assert_lacks "$(<err)" 'not released' "stderr when $what"
+  queue_is_empty || fail "there is a node when $what"
+done
+assert_contains "$("$DLOCK" list --done)" job "what is remembered"

@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""A proxy to a ZooKeeper server that damages one answer.
+
+    zookeeper_damage.py PORT FILE   prints its own port, and serves until it is ended
+
+FILE has the number of a request (OpCode in ZooDefs.java) and what is done to the next answer to such a one, which is a
+name of DAMAGES.  The file is removed when that is done; without it nothing is changed.
+"""
+import os
+import socket
+import struct
+import sys
+import threading
+
+
+def text(value):
+    return struct.pack(">i", len(value)) + value
+
+
+DAMAGES = {
+    "truncate": lambda answer: [answer[:-3]],
+}
+
+
+def frame_from(connection):
+    def receive(size):
+        data = b""
+        while len(data) < size:
+            more = connection.recv(size - len(data))
+            if not more:
+                raise EOFError
+            data += more
+        return data
+
+    return receive(struct.unpack(">i", receive(4))[0])
+
+
+def damaged(answer, kind):
+    try:
+        with open(control, encoding="ascii") as file:
+            wanted, damage = file.read().split()
+    except (OSError, ValueError):
+        return [answer]
+    if kind != int(wanted):
+        return [answer]
+    os.unlink(control)
+    return DAMAGES[damage](answer)
+
+
+class Pair:
+    def __init__(self, client):
+        self.client = client
+        self.server = socket.create_connection(("127.0.0.1", upstream))
+        self.kinds = {}  # of the requests, by their xid
+        threading.Thread(target=self.run, args=(self.pass_requests,), daemon=True).start()
+        threading.Thread(target=self.run, args=(self.pass_answers,), daemon=True).start()
+
+    def run(self, work):
+        try:
+            work()
+        except (EOFError, OSError):
+            pass
+        for end in (self.client, self.server):
+            try:
+                end.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+    def pass_requests(self):
+        self.server.sendall(text(frame_from(self.client)))  # the one for a session
+        while True:
+            data = frame_from(self.client)
+            xid, kind = struct.unpack_from(">ii", data)
+            self.kinds[xid] = kind
+            self.server.sendall(text(data))
+
+    def pass_answers(self):
+        self.client.sendall(text(frame_from(self.server)))
+        while True:
+            data = frame_from(self.server)
+            kind = self.kinds.get(struct.unpack_from(">i", data)[0])
+            self.client.sendall(b"".join(map(text, damaged(data, kind))))
+
+
+upstream, control = int(sys.argv[1]), sys.argv[2]
+listener = socket.create_server(("127.0.0.1", 0))
+print(listener.getsockname()[1], flush=True)
+while True:
+    Pair(listener.accept()[0])
