@@ -13,7 +13,7 @@ python3 "$DLOCK_SOURCE/tests/cli/zookeeper_damage.py" "${zk_port[a]}" damage >da
 wait_until 20 test -s damage.port
 read -r port <damage.port
 export DLOCK_BACKEND=zookeeper://127.0.0.1:$port
-remove=2 sync=9 multi=14
+remove=2 sync=9 multi=14 create=15
 
 # damage KIND HOW: the next answer to such a request.
 damage() {
@@ -52,3 +52,11 @@ for job in "run $remove" "run --slots 2 $multi" "once --remember 1h $multi"; do
   queue_is_empty || fail "there is a node when $what"
 done
 assert_contains "$("$DLOCK" list --done)" job "what is remembered"
+
+for how in short-path no-name; do
+  what="the path of the new node is damaged: $how"
+  damage "$create" "$how"
+  try 0 -w 20 -k job --ttl 8s -- true
+  done_damage || fail "no answer was damaged: $what"
+  queue_is_empty || fail "there is a node when $what"
+done

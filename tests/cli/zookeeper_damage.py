@@ -12,6 +12,9 @@ import struct
 import sys
 import threading
 
+HEADER = 16  # xid, zxid, error
+STAT = 68
+
 
 def text(value):
     return struct.pack(">i", len(value)) + value
@@ -19,7 +22,14 @@ def text(value):
 
 DAMAGES = {
     "truncate": lambda answer: [answer[:-3]],
+    # Of a create.
+    "short-path": lambda answer: [answer[:HEADER] + text(b"/x") + answer[-STAT:]],
+    "no-name": lambda answer: [answer[:HEADER] + text(path_of(answer).rpartition(b"/")[0] + b"/") + answer[-STAT:]],
 }
+
+
+def path_of(answer):
+    return answer[HEADER + 4:HEADER + 4 + struct.unpack_from(">i", answer, HEADER)[0]]
 
 
 def frame_from(connection):

@@ -1,6 +1,7 @@
 #include "backends/zookeeper/call.hpp"
 
 #include <array>
+#include <string_view>
 
 #include "backends/zookeeper/unpack.hpp"
 #include "util/exchange.hpp"
@@ -28,6 +29,7 @@ class Box {
     call_->asked = doing + (' ' + path);
   }
   const void* data() const { return box_.get(); }
+  void set_text(const std::string& text) const { call_->text = text; }
   // Room for the answers to the parts of a request.
   zoo_op_result_t* parts(std::size_t count) const {
     call_->parts.resize(count);
@@ -62,10 +64,15 @@ void done_stat(int code, const Stat* stat, const void* data) {
   if (call->ok() && stat != nullptr) call->stat = *stat;
 }
 
+// The server appends to the path at most.
 void done_create(int code, const char* path, const Stat* stat, const void* data) {
+  const std::string& asked = (*static_cast<const Call*>(data))->text;
+  if (code == ZOK && (path == nullptr || !std::string_view(path).starts_with(asked))) {
+    report_damage();
+  }
   const Call call = open_box(code, data);
   if (!call->ok()) return;
-  if (path != nullptr) call->text = path;
+  call->text = path;
   if (stat != nullptr) call->stat = *stat;
 }
 
@@ -144,6 +151,7 @@ std::string current_server(zhandle_t* handle) {
 Call create(zhandle_t* handle, const std::string& path, const std::string& data, NodeKind kind,
             bool auth) {
   Box box(handle, "create", path);
+  box.set_text(path);
   return box.taken(zoo_acreate2(handle, path.c_str(), data.data(), static_cast<int>(data.size()),
                                 acl_of(auth), mode_of(kind), done_create, box.data()));
 }

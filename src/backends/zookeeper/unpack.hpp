@@ -13,5 +13,7 @@ Unpacked take_unpacked();
 
 /// For the functions that the library calls with an answer: whether it must not be used.
 bool answer_is_damaged();
+/// For the same functions: an answer that could be unpacked says what no server says.
+void report_damage();
 
 }  // namespace dlock::zookeeper
