@@ -35,14 +35,15 @@ assert_contains "$(<err)" 'the answer is damaged' "stderr when $what"
 assert_lacks "$(<err)" 'not released' "stderr when $what"
 queue_is_empty || fail "there is a node when $what"
 
-for job in "run $remove" "run --slots 2 $multi" "once --remember 1h $multi"; do
-  what="the last answer of ${job% *} is damaged"
-  read -ra words <<<"${job% *}"
+for job in "run $remove truncate" "run --slots 2 $multi truncate" "run --slots 2 $multi more-parts" \
+  "run --slots 2 $multi fewer-parts" "once --remember 1h $multi truncate"; do
+  what="the last answer is damaged: $job"
+  read -ra words <<<"$job"
   rm -f started go
-  "$DLOCK" "${words[@]}" -k job --ttl 8s --status-file status -- ./job.sh 2>err &
+  "$DLOCK" "${words[@]::${#words[@]}-2}" -k job --ttl 8s --status-file status -- ./job.sh 2>err &
   holder=$!
   wait_until 20 test -e started
-  damage "${job##* }" truncate
+  damage "${words[@]: -2}"
   touch go
   job_ends 0 "$what"
   done_damage || fail "no answer was damaged: $what"
@@ -60,3 +61,14 @@ for how in short-path no-name; do
   done_damage || fail "no answer was damaged: $what"
   queue_is_empty || fail "there is a node when $what"
 done
+
+what='a waiter is answered when it has asked nothing'
+DLOCK_BACKEND=${zk_url[a]} run_job 8s ./job.sh
+"$DLOCK" run -k job --ttl 16s -- true 2>said &
+waiter=$!
+wait_until 20 eval '(($(zk a ls /dlock/job | wc -l) == 2))'
+damage "$sync" twice
+wait_until 8 grep -q late damage.port
+touch go
+wait "$waiter" || fail "status $? when $what ($(<said))"
+job_ends 0 "$what"

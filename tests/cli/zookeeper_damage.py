@@ -4,13 +4,15 @@
     zookeeper_damage.py PORT FILE   prints its own port, and serves until it is ended
 
 FILE has the number of a request (OpCode in ZooDefs.java) and what is done to the next answer to such a one, which is a
-name of DAMAGES.  The file is removed when that is done; without it nothing is changed.
+name of DAMAGES.  The file is removed when that is done; without it nothing is changed.  "late" is printed when a second
+answer was sent.
 """
 import os
 import socket
 import struct
 import sys
 import threading
+import time
 
 HEADER = 16  # xid, zxid, error
 STAT = 68
@@ -25,6 +27,11 @@ DAMAGES = {
     # Of a create.
     "short-path": lambda answer: [answer[:HEADER] + text(b"/x") + answer[-STAT:]],
     "no-name": lambda answer: [answer[:HEADER] + text(path_of(answer).rpartition(b"/")[0] + b"/") + answer[-STAT:]],
+    # Of any request.
+    "twice": lambda answer: [answer, answer],
+    # Of a multi: a check, type 13, is answered by these 9 bytes.
+    "more-parts": lambda answer: [answer[:HEADER] + struct.pack(">ibi", 13, 0, 0) * 9 + answer[HEADER:]],
+    "fewer-parts": lambda answer: [answer[:HEADER] + struct.pack(">ibi", -1, 1, -1)],
 }
 
 
@@ -89,7 +96,12 @@ class Pair:
         while True:
             data = frame_from(self.server)
             kind = self.kinds.get(struct.unpack_from(">i", data)[0])
-            self.client.sendall(b"".join(map(text, damaged(data, kind))))
+            answers = damaged(data, kind)
+            self.client.sendall(text(answers[0]))
+            for answer in answers[1:]:
+                time.sleep(0.1)  # the client has nothing to ask now
+                self.client.sendall(text(answer))
+                print("late", flush=True)
 
 
 upstream, control = int(sys.argv[1]), sys.argv[2]

@@ -1,8 +1,10 @@
 #include "backends/zookeeper/call.hpp"
 
 #include <array>
+#include <cassert>
 #include <string_view>
 
+#include "backends/zookeeper/session.hpp"
 #include "backends/zookeeper/unpack.hpp"
 #include "util/exchange.hpp"
 
@@ -17,12 +19,18 @@ void finish(Reply& reply, int code) {
   }
 }
 
+struct Boxed {
+  Call call;
+  Pending* pending = nullptr;  // of the session; set when the library has taken the request
+};
+
 // The library calls back exactly once for each request that it has taken, if only to say that the
 // session was closed; the box is a reference of its own until then.
 class Box {
  public:
   Box(zhandle_t* handle, const char* doing, const std::string& path)
-      : call_(std::make_shared<Reply>()), box_(std::make_unique<Call>(call_)) {
+      : handle_(handle), call_(std::make_shared<Reply>()), box_(std::make_unique<Boxed>()) {
+    box_->call = call_;
     call_->sent = Clock::now();
     if (!util::exchanges_shown()) return;
     call_->server = current_server(handle);
@@ -37,6 +45,8 @@ class Box {
   }
   Call taken(int code) {
     if (code == ZOK) {
+      box_->pending = &Session::of(handle_).pending();
+      box_->pending->push_back(call_->parts.size());
       (void)box_.release();
     } else {
       finish(*call_, code);
@@ -45,14 +55,17 @@ class Box {
   }
 
  private:
+  zhandle_t* const handle_;
   Call call_;
-  std::unique_ptr<Call> box_;
+  std::unique_ptr<Boxed> box_;
 };
 
 Call open_box(int code, const void* data) {
-  const std::unique_ptr<Call> box(static_cast<Call*>(const_cast<void*>(data)));
-  finish(**box, code == ZOK && answer_is_damaged() ? ZMARSHALLINGERROR : code);
-  return *box;
+  const std::unique_ptr<Boxed> box(static_cast<Boxed*>(const_cast<void*>(data)));
+  assert(!box->pending->empty());
+  box->pending->pop_front();
+  finish(*box->call, code == ZOK && answer_is_damaged() ? ZMARSHALLINGERROR : code);
+  return box->call;
 }
 
 void done_void(int code, const void* data) { open_box(code, data); }
@@ -66,7 +79,7 @@ void done_stat(int code, const Stat* stat, const void* data) {
 
 // The server appends to the path at most.
 void done_create(int code, const char* path, const Stat* stat, const void* data) {
-  const std::string& asked = (*static_cast<const Call*>(data))->text;
+  const std::string& asked = static_cast<const Boxed*>(data)->call->text;
   if (code == ZOK && (path == nullptr || !std::string_view(path).starts_with(asked))) {
     report_damage();
   }

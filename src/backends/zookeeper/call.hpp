@@ -3,6 +3,8 @@
 
 #include <zookeeper/zookeeper.h>
 
+#include <cstddef>
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -36,6 +38,10 @@ struct Reply {
   }
 };
 using Call = std::shared_ptr<Reply>;
+
+/// The requests of a session that have no answer yet, the oldest first: the number of parts of
+/// each, 0 if it is no all_or_none().
+using Pending = std::deque<std::size_t>;
 
 /// "zookeeper 10.0.0.7:2181", for -vv: the server that `handle` is connected to now.
 std::string current_server(zhandle_t* handle);

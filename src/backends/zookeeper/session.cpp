@@ -100,6 +100,10 @@ void Session::on_event(zhandle_t* handle, int type, int, const char* path, void*
                      std::string("change of ") + (path == nullptr ? "" : path), std::nullopt);
 }
 
+Session& Session::of(zhandle_t* handle) {
+  return *static_cast<Session*>(const_cast<void*>(zoo_get_context(handle)));
+}
+
 bool Session::connected() const {
   return handle_ && !no_server_ && zoo_state(handle()) == ZOO_CONNECTED_STATE;
 }
@@ -202,6 +206,15 @@ void Session::look() {
   }
 }
 
+// The library reads one answer at most, and that is of the oldest request.  At other times it
+// unpacks only what it has packed.
+int Session::process(int events) {
+  expect_answer(pending_.empty() ? std::nullopt : std::optional(pending_.front()));
+  const int code = zookeeper_process(handle(), events);
+  expect_answer(0);
+  return code;
+}
+
 // One round of the library's.  Ends early only if cancelled.
 Result<void> Session::turn(Deadline until, Cancel cancel) {
   if (stopped()) return {};
@@ -255,7 +268,7 @@ Result<void> Session::turn(Deadline until, Cancel cancel) {
   const bool reset = state == ZOO_ASSOCIATING_STATE && is_reset(fd);
   const Deadline now = Clock::now();
   errno = 0;
-  const int done = zookeeper_process(handle(), events);
+  const int done = process(events);
   note(state, now, done, reset ? ECONNRESET : errno);
   check_answers();
   return {};
@@ -322,7 +335,7 @@ void Session::cut(int fd) {
   const bool was_dialling = !connected();
   ::shutdown(fd, SHUT_RDWR);
   for (int packets = 0; packets < 10'000 && !stopped(); ++packets) {
-    const int code = zookeeper_process(handle(), ZOOKEEPER_READ | ZOOKEEPER_WRITE);
+    const int code = process(ZOOKEEPER_READ | ZOOKEEPER_WRITE);
     if (code != ZOK) break;
   }
   (void)take_unpacked();

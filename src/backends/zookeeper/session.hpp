@@ -44,6 +44,10 @@ class Session {
   /// What the functions of call.hpp take; after open().
   zhandle_t* handle() const { return handle_.get(); }
 
+  /// For call.cpp.
+  static Session& of(zhandle_t* handle);
+  Pending& pending() { return pending_; }
+
   /// Waits until each call is done.  What came of it stands in the call: connections are made anew
   /// as long as there is time, and what was under way on one that was lost is in doubt.
   Result<void> wait(const std::vector<Call>& calls, Deadline deadline, Cancel cancel);
@@ -106,6 +110,7 @@ class Session {
 
   bool stopped() const;
   bool has_socket() const;
+  int process(int events);
   Result<void> turn(Deadline until, Cancel cancel);
   void look_up_again(Deadline until, Cancel cancel);
   void note(int state_before, Deadline asked, int code, int cause);
@@ -117,6 +122,7 @@ class Session {
   const std::shared_ptr<const Place> place_;
   const Millis asked_timeout_;
   Millis timeout_{0};
+  Pending pending_;  // until the handle is closed
   std::unique_ptr<zhandle_t, Close> handle_;
   std::optional<clientid_t> former_;  // the session of a handle that was closed
   LossClock clock_;

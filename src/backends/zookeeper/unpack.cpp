@@ -8,10 +8,14 @@
 // Damage.  A missing number is 0 and a missing text is empty.  A missing Bool is true, because the
 //          only Bool that there is ends a list.  No function returns an error: the library would
 //          leave the fields that follow without a value, and use them.  answer_is_damaged() tells.
+// Too many. An assertion of the library fails if an answer is of no request, or has more parts than
+//          its request.  The former is replaced by the answer to a ping, and the latter ends early.
 #include "backends/zookeeper/unpack.hpp"
 
 #include <zookeeper/recordio.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -24,11 +28,18 @@ namespace {
 constexpr std::int32_t kMostItems = 2'000'000;
 constexpr std::size_t kBytesOfItem = 4;  // at least: each begins with a number
 
+// Messages that are of no request begin with one of these: of a watch, and the answers to a ping,
+// to credentials, and to a list of watches.
+constexpr std::array<std::int32_t, 4> kNoRequest{-1, -2, -4, -8};
+constexpr std::array<unsigned char, 16> kPing{0xff, 0xff, 0xff, 0xfe};
+
 thread_local Unpacked unpacked;
+thread_local std::optional<std::size_t> expected = 0;  // parts
 
 struct Bytes {
   const unsigned char* next;
   std::size_t left;
+  std::size_t parts_left = 0;
 };
 
 Bytes& bytes_of(iarchive* archive) { return *static_cast<Bytes*>(archive->priv); }
@@ -56,9 +67,14 @@ int take_number(iarchive* archive, const char*, Number* value) {
   return 0;
 }
 
+// In front of each part, and behind the last one: whether there is no more.
 int take_bool(iarchive* archive, const char*, std::int32_t* value) {
   const unsigned char* const byte = take(archive, 1);
-  *value = byte == nullptr || *byte != 0 ? 1 : 0;
+  std::size_t& parts = bytes_of(archive).parts_left;
+  const bool ends = byte == nullptr || *byte != 0;
+  if (ends != (parts == 0)) unpacked.damaged = true;
+  *value = ends || parts == 0 ? 1 : 0;
+  if (*value == 0) --parts;
   return 0;
 }
 
@@ -104,11 +120,22 @@ int start_list(iarchive* archive, const char*, std::int32_t* count) {
   return 0;
 }
 
+// Whether there is a request that the message may be the answer to, or it needs none.
+bool is_expected(iarchive archive, Bytes message) {
+  if (expected) return true;
+  archive.priv = &message;
+  std::int32_t request = 0;
+  take_number(&archive, nullptr, &request);
+  return std::find(kNoRequest.begin(), kNoRequest.end(), request) != kNoRequest.end();
+}
+
 int pass(iarchive*, const char*) { return 0; }
 
 }  // namespace
 
 Unpacked take_unpacked() { return std::exchange(unpacked, {}); }
+
+void expect_answer(std::optional<std::size_t> parts) { expected = parts; }
 
 bool answer_is_damaged() { return unpacked.damaged; }
 void report_damage() { unpacked.damaged = true; }
@@ -121,7 +148,8 @@ iarchive* unpack(char* buffer, int length) {
   auto* const archive = static_cast<iarchive*>(std::malloc(sizeof(iarchive)));
   auto* const bytes = static_cast<Bytes*>(std::malloc(sizeof(Bytes)));
   if (archive == nullptr || bytes == nullptr) std::abort();  // the library does not look
-  *bytes = {reinterpret_cast<const unsigned char*>(buffer), static_cast<std::size_t>(length)};
+  *bytes = {reinterpret_cast<const unsigned char*>(buffer), static_cast<std::size_t>(length),
+            expected.value_or(0)};
   *archive = {.start_record = pass,
               .end_record = pass,
               .start_vector = start_list,
@@ -132,6 +160,10 @@ iarchive* unpack(char* buffer, int length) {
               .deserialize_Buffer = take_data,
               .deserialize_String = take_text,
               .priv = bytes};
+  if (!is_expected(*archive, *bytes)) {
+    *bytes = {kPing.data(), kPing.size()};
+    unpacked.damaged = true;
+  }
   return archive;
 }
 }
