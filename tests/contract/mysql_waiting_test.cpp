@@ -51,6 +51,10 @@ class MysqlWaiting : public MysqlTest {
     return session;
   }
   mysql::Statements say() const { return {method_number(), "dlock_", "job"}; }
+  bool has_wakeup_connection(const Request& waiter) const {
+    return server->ask("SELECT IS_USED_LOCK('" + mysql::wakeup_mark(waiter.owner.id) + "')") !=
+           "NULL";
+  }
   // mysql-row: the session locks the row, and does not record it yet.
   void lock_row(mysql::Connection& session, const Request& wanted) const {
     const auto reply = session.ask(say().lock_row(wanted, session.mariadb()), soon(), Cancel());
@@ -237,6 +241,41 @@ TEST_P(MysqlWaiting, AForceReleaseOfADeadHolderWakesAtOnce) {
       }
     }
   }
+}
+
+// A server that was restarted needs all its connections for the holders that connect again.
+TEST_P(MysqlWaiting, TheFirstWaiterDropsItsWakeupConnectionOnceTheHolderIsBack) {
+  if (is_row()) return;  // the holder has lost the lock
+  auto lease = hold(*a, patient());
+  kill_session(session_of("kind = 0"));
+  const Request its = patient();
+  Waiting waiting(client(), its);
+  ASSERT_TRUE(eventually([&] { return has_wakeup_connection(its); }));
+  EXPECT_TRUE(renew(*lease));
+  EXPECT_TRUE(eventually([&] { return !has_wakeup_connection(its); }));
+  EXPECT_TRUE(release(*lease));
+  const auto took = time_of([&] { lease = waiting.lease(); });
+  EXPECT_LT(took, here(Millis{1'000}));
+  EXPECT_TRUE(lease && release(*lease));
+}
+
+TEST_P(MysqlWaiting, TheFirstWaiterOnANearlyFullServerOpensNoWakeupConnection) {
+  if (is_row()) return;  // the holder has lost the lock
+  start({.settings = {"max_connections=10"}});
+  make_tables();
+  auto lease = hold(*a, patient());
+  kill_session(session_of("kind = 0"));
+  inspect(*b, "job");  // and has a connection
+  std::vector<std::unique_ptr<mysql::Connection>> others;
+  while (sessions() < 8) others.push_back(session_at(place()));
+  Waiting waiting(client(), patient());
+  ASSERT_TRUE(waiters_are(1));
+  std::this_thread::sleep_for(Millis{1'000});  // in which it may open none
+  EXPECT_EQ(sessions(), 9);
+  EXPECT_TRUE(eventually([&] { return renew(*lease).has_value(); }));
+  EXPECT_TRUE(release(*lease));
+  lease = waiting.lease();
+  EXPECT_TRUE(lease && release(*lease));
 }
 
 // Several may be stopped at once: a machine, or a container.

@@ -18,7 +18,8 @@
 //           On a cluster nothing wakes the first waiter when the lock is free, and to acquire it
 //           takes a commit on all servers, so the others are more patient there.
 // Crowds.   A waiter that finds the server nearly full waits without a connection, and tries again
-//           every second or so.
+//           every second or so.  The first waiter keeps its connection, but opens no wakeup
+//           connection then, and looks every second.
 #include <algorithm>
 #include <array>
 
@@ -179,8 +180,14 @@ Result<void> Acquisition::await_room(std::optional<Millis> soonest) {
     return rest(util::jitter(kClusterLook));
   }
   if (!wakeup_connection_) {
+    const auto room = has_room();
+    if (!room) return room.error();
+    // If the server is full or nearly full, look now and then instead.
+    if (!room.value()) {
+      patience_.recovered();
+      return rest(kRowRoomLook);
+    }
     auto wakeup = Connection::open(place_, patience(), wait_.cancel);
-    // If the server is full, look now and then instead.
     if (!wakeup && wakeup.error().code == Errc::unreachable && !connection_->broken()) {
       patience_.recovered();
       return rest(kRowRoomLook);
@@ -225,6 +232,7 @@ Result<void> Acquisition::sleep(const State& state, const Decision& decision) {
     case Is::unmarked:
       return await_room(decision.party->left);
     case Is::held: {
+      wakeup_connection_.reset();  // a holder that is back has a mark again
       const Party& holder = *decision.party;
       // It may have expired, and its session not ended yet.
       const Millis left = std::clamp(holder.left.value_or(kLongest), Millis{1'000}, kLongest);
