@@ -1,5 +1,7 @@
 // Connections that end, answers that are lost or never come, and servers that stop.
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
 #include <atomic>
 #include <future>
@@ -562,6 +564,34 @@ TEST_P(MysqlFaults, WhoeverGivesUpLeavesNeitherRowNorSession) {
     EXPECT_TRUE(is_free_for(*b, wanted));
     EXPECT_TRUE(rows_become(0));
   }
+}
+
+// The client library would read on for as long as each read brings something.
+TEST_P(MysqlFaults, WhoeverGivesUpAServerThatGreetsByteByByteEndsTheConnection) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  auto* const name = reinterpret_cast<sockaddr*>(&address);
+  const Fd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  ASSERT_EQ(::bind(listener.get(), name, size), 0);
+  ASSERT_EQ(::listen(listener.get(), 1), 0);
+  ASSERT_EQ(::getsockname(listener.get(), name, &size), 0);
+  auto trickle = std::async(std::launch::async, [&] {
+    const Fd client(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    ::send(client.get(), "\x00\x40\x00\x00", 4, MSG_NOSIGNAL);  // 16,384 bytes follow
+    return eventually([&] {
+      ::send(client.get(), "1", 1, MSG_NOSIGNAL);
+      return util::wait_readable(client.get(), in(50));  // its end
+    });
+  });
+  const auto url = "mysql-" + method() +
+                   "://app@127.0.0.1:" + std::to_string(ntohs(address.sin_port)) + "/test?tls=off";
+  const auto trickling = std::make_shared<const mysql::Place>(
+      mysql::make_place({.url = parse_url(url).value()}).value());
+  const auto opened = mysql::Connection::open(trickling, in(500), Cancel());
+  EXPECT_EQ(error_of(opened).code, Errc::unreachable);
+  EXPECT_TRUE(trickle.get());
 }
 
 TEST_P(MysqlFaults, WhoeverGivesUpASilentServerDoesSoInTime) {

@@ -5,17 +5,21 @@
 
 #include <sys/socket.h>
 
+#include <utility>
+
 #include "backends/mysql/library.hpp"
 
 namespace dlock::mysql {
 namespace {
 
 thread_local std::size_t bytes_of_answer = 0;
+thread_local std::function<void(int)> first_read;
 
 #ifdef LIBMARIADB
 void count(int is_written, MYSQL* mysql, const unsigned char*, std::size_t length) {
   const auto read = static_cast<ssize_t>(length);  // -1: an error
   if (is_written != 0 || read <= 0) return;
+  if (const auto call = std::exchange(first_read, {})) call(static_cast<int>(mysql->net.fd));
   bytes_of_answer += length;
   if (answer_is_too_long()) cut_off(mysql);
 }
@@ -29,7 +33,10 @@ void limit_answers([[maybe_unused]] const Library& library) {
 #endif
 }
 
-void begin_answer() { bytes_of_answer = 0; }
+void begin_answer(std::function<void(int)> on_first_read) {
+  bytes_of_answer = 0;
+  first_read = std::move(on_first_read);
+}
 
 bool answer_is_too_long() { return bytes_of_answer > kMostBytes; }
 

@@ -4,6 +4,7 @@
 #include <mysql.h>
 
 #include <cstddef>
+#include <functional>
 
 namespace dlock::mysql {
 
@@ -15,8 +16,9 @@ constexpr std::size_t kMostBytes = std::size_t{64} * 1024 * 1024;
 /// kMostBytes in answer to one text.  With MySQL's library only the rows are counted (worker.cpp).
 void limit_answers(const Library& library);
 
-/// This thread asks next: its count starts again at 0.
-void begin_answer();
+/// This thread asks next: its count starts again at 0.  With MariaDB's library, `on_first_read` is
+/// called with the socket once the server has sent something.
+void begin_answer(std::function<void(int socket)> on_first_read = {});
 
 /// Whether the server has sent more than kMostBytes to this thread since.
 bool answer_is_too_long();

@@ -2,8 +2,9 @@
 //              could wait with poll(2), but both client libraries read ahead: the second answer may
 //              be with them already while the socket stays silent, and neither tells.
 // Leaving.     Who does not want to wait any longer shuts the socket down, which ends the call that
-//              is blocked on it.  While connecting, the library has the socket to itself: it is
-//              then left to its own timeouts.
+//              is blocked on it.  While connecting, the library may close the socket at any time,
+//              so a copy of it is shut down, which is made when the server sends something.  Before
+//              that, and with MySQL's library, the library's own timeouts end the call.
 // Signals.     The thread blocks all of them: none is handled here, and SIGPIPE, which OpenSSL's
 //              and GnuTLS' write(2) may raise, ends nobody.
 // Sizes.       Rows are fetched one by one, and their memory is counted here.  answer_limit.cpp
@@ -59,7 +60,8 @@ struct Worker::Shared {
   std::optional<Result<Greeting>> greeting;
   std::optional<std::string> sql;
   Reply reply;
-  int fd = -1;  // to shut down; -1 while the library has it to itself
+  int fd = -1;  // to shut down; -1: none
+  Fd copy;      // of the library's socket while it connects
 
   // The thread's own.
   MYSQL* mysql = nullptr;
@@ -68,6 +70,7 @@ struct Worker::Shared {
 
  private:
   Result<Greeting> connect();
+  void copy_socket(int socket);
   Error without_tls() const {
     return {Errc::unreachable, server + ": it does not speak TLS there"};
   }
@@ -124,13 +127,22 @@ Error Worker::Shared::why_not_connected(Deadline start) {
   return connect_error_of(code, text, error, server, *place);
 }
 
+// The timeout of MariaDB's library is for each read: a server that sends a byte every few seconds
+// would keep this thread for ever.
+void Worker::Shared::copy_socket(int socket) {
+  const std::lock_guard lock(mutex);
+  copy.reset(::fcntl(socket, F_DUPFD_CLOEXEC, 0));
+  fd = copy.get();
+  if (leaves && fd >= 0) ::shutdown(fd, SHUT_RDWR);
+}
+
 Result<Worker::Greeting> Worker::Shared::connect() {
   mysql = library->mysql_init(nullptr);
   if (mysql == nullptr) return Error{Errc::unreachable, server + ": no memory"};
   if (auto ok = set_client_options(*library, mysql, *place, kMostBytes); !ok) {
     return Error{ok.error().code, server + ": " + ok.error().message};
   }
-  begin_answer();
+  begin_answer([this](int socket) { copy_socket(socket); });
   const Deadline start = Clock::now();
   const char* const socket = place->socket.empty() ? nullptr : place->socket.c_str();
   const char* const name = socket == nullptr ? host.host.c_str() : nullptr;
@@ -213,7 +225,8 @@ void Worker::Shared::run() {
   auto connected = connect();
   std::unique_lock lock(mutex);
   const bool ok = connected.has_value();
-  if (ok) fd = connected->fd;
+  fd = ok ? connected->fd : -1;
+  copy.reset();
   greeting = std::move(connected);
   busy = false;
   tell();
