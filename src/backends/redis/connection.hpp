@@ -81,7 +81,7 @@ class Connection {
   std::unique_ptr<Tls> tls_;  // null: plain text
   std::unique_ptr<Reader> reader_;
   std::optional<char> first_byte_;  // that came on it
-  std::size_t received_ = 0;         // bytes since the last question
+  std::size_t received_ = 0;        // bytes since the last question
   unsigned number_ = 0;
 };
 
