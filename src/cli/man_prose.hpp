@@ -644,6 +644,9 @@ $ dlock run \-b file:///var/lock/jobs \-k job \-\- ./job
 You can name a directory that its group may write to, or everybody (then with mode 1777, as
 .I /tmp
 has it).
+An access list
+.RB ( setfacl )
+may name more users, but its group must be able to write, too.
 All who can write to it share its locks.
 dlock gives its files the group of the directory, and a mode that lets the others use them.
 .I /var/lock

@@ -38,7 +38,9 @@ bool holds_password(const Url& url) {
 
 bool mentions_password(std::string_view text) {
   auto at = text.find(kSchemeEnd);
-  if (at != std::string_view::npos && text.size() > kLongestLookedAt) return true;
+  if (at != std::string_view::npos && text.size() > kLongestLookedAt) {
+    return text.find('@') != std::string_view::npos || text.find("pass") != std::string_view::npos;
+  }
   while (at != std::string_view::npos) {
     const std::size_t begin = scheme_before(text, at);
     at = text.find(kSchemeEnd, at + 1);

@@ -11,7 +11,7 @@ namespace dlock {
 bool holds_password(const Url& url);
 
 /// The same of each URL in a text, as in `DLOCK_SHARDS=redis://a,redis://u:p@b`.  A URL that cannot
-/// be parsed is suspected if it names a user, and so is a very long text that has a URL.
+/// be parsed is suspected if it names a user, and so is a very long text with an @.
 bool mentions_password(std::string_view text);
 
 /// Call this before a secret is used.  From then on this process, and each that it forks, leaves no

@@ -5,7 +5,8 @@
 //   and the borrower fails: if it waited for the lock, it might wait for its own job.
 // Who may lend.  The addresses of a run that has ended stay in environments, and another user may
 //   listen there.  So the borrower accepts a lender of its own user, of root, or above itself.  Who
-//   listens and accepts nobody is not known; it counts only if the holder may be above us.
+//   listens and accepts nobody is not known; it counts unless each holder is seen on this machine,
+//   and not above us.
 // Loss.  A borrower is a holder like any other: it renews its lease by asking the lender again, and
 //   ends its job before the lease is over if the lender does not answer.  So a stopped lender is
 //   noticed, too.  An answer names the time that is left; the borrower counts from the instant at
@@ -27,6 +28,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
@@ -34,6 +36,7 @@
 #include "core/key.hpp"
 #include "core/patience.hpp"
 #include "engine/proc.hpp"
+#include "util/host.hpp"
 #include "util/local_socket.hpp"
 #include "util/poll.hpp"
 #include "util/random_id.hpp"
@@ -46,7 +49,7 @@ constexpr const char* kVariable = "DLOCK_SUPERVISORS";
 constexpr char kSeparator = ':';
 constexpr std::size_t kAddressLength = 32;
 // Of those above a run.  A job that starts itself again by at(1) adds one each time.
-constexpr std::size_t kMostAbove = 64 * (kAddressLength + 1);
+constexpr std::size_t kMostAbove = 32'768;     // bytes
 constexpr std::size_t kMostConnections = 512;  // what a job can take of our descriptors
 constexpr int kBacklog = 64;
 constexpr char kCannotLend = '-';  // before an owner id, instead of an address
@@ -338,8 +341,12 @@ bool is_above_us(const LockInfo::Holder& holder) {
   return holder.owner.id.empty() && above_us(static_cast<pid_t>(holder.owner.pid)) == Below::yes;
 }
 
+// In another pid namespace its pid may be that of nobody, or of another process.
 bool may_be_above_us(const LockInfo::Holder& holder) {
-  return above_us(static_cast<pid_t>(holder.owner.pid)) != Below::no;
+  const auto pid = static_cast<pid_t>(holder.owner.pid);
+  const bool is_here =
+      holder.owner.host == util::host_name() && pid > 0 && (::kill(pid, 0) == 0 || errno == EPERM);
+  return !is_here || above_us(pid) != Below::no;
 }
 
 // Null: that supervisor holds none of them, or has no right to lend.
@@ -359,11 +366,13 @@ Result<std::unique_ptr<BorrowedLease>> borrow_from(std::string_view id, const Lo
   if (id.size() != kAddressLength) return none;
   for (;;) {
     Fd lender = util::connect_locally(id, deadline);
-    if (!lender && errno == ECONNREFUSED) return none;
-    if (!lender && errno == EAGAIN && std::ranges::none_of(lock.holders, may_be_above_us)) {
-      return none;
+    if (!lender) {
+      const int error = errno;
+      if (error == ECONNREFUSED) return none;
+      const bool full = error == EAGAIN;
+      if (full && std::ranges::none_of(lock.holders, may_be_above_us)) return none;
+      return cannot_borrow(lock, std::strerror(error));
     }
-    if (!lender) return cannot_borrow(lock, std::strerror(errno));
     const Below above = is_lender_above_us(lender.get());
     if (!is_of_our_user_or_root(lender.get()) && above != Below::yes) return none;
     auto out = std::make_unique<BorrowedLease>(std::move(lender), lock.key);

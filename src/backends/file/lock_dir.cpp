@@ -57,9 +57,11 @@ Result<Sharing> check_owner(std::string_view path, const struct stat& st, Trust 
     sharing.folder |= st.st_mode & (S_ISGID | S_ISVTX);
     if ((others & S_IWGRP) != 0) {
       const auto writers = writers_by_group_bits(std::string(path), st);
-      if (!writers || std::none_of(writers->begin(), writers->end(), [&](const Writer& writer) {
+      const bool is_everybodys = (others & S_IWOTH) != 0;
+      if (!is_everybodys &&
+          (!writers || std::none_of(writers->begin(), writers->end(), [&](const Writer& writer) {
             return writer.is_group && writer.id == st.st_gid;
-          })) {
+          }))) {
         return denied(path,
                       "is writable by those whom its access list names, but not by its group: "
                       "share it with a group (setfacl -b, chgrp, chmod 2770)");

@@ -17,7 +17,7 @@ constexpr std::size_t kPortion = 100;
 constexpr std::size_t kMostBytesOfNames = std::size_t{256} * 1024 * 1024;
 // Each looks at kScanned keys: enough for a billion.
 constexpr unsigned kMostScans = 1'000'000;
-constexpr std::size_t kLongestCursor = 20;  // digits of a number of 64 bits
+constexpr std::size_t kLongestCursor = 1'024;  // Redis: the digits of a number
 constexpr const char* kScanned = "1000";
 constexpr std::string_view kLookShape = "*$:$**";
 constexpr std::string_view kGlanceShape = "*$:$*:";

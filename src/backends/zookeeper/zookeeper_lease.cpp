@@ -235,7 +235,7 @@ Result<void> ZookeeperLease::complete(const Completion& completion, Deadline dea
       session_->close();
       return {};
     }
-    if (session_->expired() || Completing::lock_is_gone(*done)) {
+    if (session_->expired() || (waited && Completing::lock_is_gone(*done))) {
       return find_out(completing, deadline, cancel);
     }
     if (!waited) return waited.error();
