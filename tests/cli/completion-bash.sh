@@ -85,12 +85,12 @@ for words in '-b' '--backend =' '--schema'; do
     got+=("${word[0]}")
   done
   for name in "${profiles[@]}"; do
-    printf '%s\n' "${got[@]}" | grep -qxF -- "$name" || fail "$words does not offer the profile $name"
+    grep -qxF -- "$name" <(printf '%s\n' "${got[@]}") || fail "$words does not offer the profile $name"
     quoted=$(printf %q "$name")
     [[ $quoted != = ]] || continue
     # shellcheck disable=SC2086  # words
     offers run $words "$quoted" >/dev/null
-    printf '%s\n' "${COMPREPLY[@]}" | grep -qxF -- "$quoted" || fail "$words $quoted does not offer itself"
+    grep -qxF -- "$quoted" <(printf '%s\n' "${COMPREPLY[@]}") || fail "$words $quoted does not offer itself"
   done
 done
 # In quotes that are open, a name that needs others is not offered.

@@ -42,7 +42,7 @@ expect '--token --token-file' 'dlock release --tok'
 expect 'version' 'dlock help ver'
 expect 'some-file' 'dlock run --status-file some'
 expect 'some-file' 'dlock run -k job -- cat some'
-offers 'dlock run -k job -- unshar' | grep -qx unshare ||
+grep -qx unshare <(offers 'dlock run -k job -- unshar') ||
   fail 'behind "--" no commands are offered'
 ! offers 'dlock run -k job -- ls --on' | grep -q on-lost ||
   fail "behind \"--\" dlock's own options are offered"

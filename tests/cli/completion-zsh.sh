@@ -113,7 +113,7 @@ expect 'fish' 'dlock acquire --export=f'
 expect '--while' 'dlock acquire --export --wh'
 expect 'some-file' 'dlock run --status-file some'
 expect 'some-file' 'dlock run -k job -- cat some'
-awk '/^== /{on = ($0 == "== dlock run -k job -- unshar"); next} on' answers | grep -qx unshare ||
+grep -qx unshare <(awk '/^== /{on = ($0 == "== dlock run -k job -- unshar"); next} on' answers) ||
   fail 'behind "--" no commands are offered'
 
 # The name of a profile is never run: not by TAB, and not by what TAB has put on the command line.
@@ -122,7 +122,7 @@ for beginning in "${beginnings[@]}"; do
   written=$(grep -xF -A1 -- "dlock run -b $beginning" written | tail -n 1)
   word=$(zsh -fc "print -rl -- ${written#dlock run -b }")
   assert_quiet "from the command line as $written"
-  printf '%s\n' "${profiles[@]}" | grep -qxF -- "$word" || fail "\"dlock run -b $beginning<TAB>\" writes $written, which is no profile"
+  grep -qxF -- "$word" <(printf '%s\n' "${profiles[@]}") || fail "\"dlock run -b $beginning<TAB>\" writes $written, which is no profile"
 done
 awk '/^== /{on = ($0 == "== dlock run -b "); next} on' answers >offered
 for name in "${profiles[@]}"; do
