@@ -96,7 +96,10 @@ def mysql(connection, _):
 
 
 # Redis: https://redis.io/docs/latest/develop/reference/protocol-spec/
-def redis(connection, names):
+def redis(connection, how):
+    """how: names per SCAN, bytes added to each cursor, bytes of a lock's record, and whether SCAN ends."""
+    names, long_cursor, record, ends = how
+
     def text(data):
         return b"$%d\r\n%s\r\n" % (len(data), data)
 
@@ -112,18 +115,11 @@ def redis(connection, names):
         if command[0] == b"SCAN":
             cursor += 1
             found = [b"dlock:%d-%d" % (cursor, i) + b"x" * 400 for i in range(names)]
-            if names < 0:  # a cursor of 1 MiB
-                connection.sendall(b"*2\r\n" + text(b"%d" % cursor + b"7" * MIB) + b"*0\r\n")
-                continue
-            if names == 100:  # locks, each with a record of 8 MiB
-                cursor = 0
-            connection.sendall(b"*2\r\n" + text(b"%d" % cursor) + b"*%d\r\n" % names + b"".join(map(text, found)))
-        elif command[0] in (b"EVAL", b"EVALSHA") and names == 100:
-            connection.sendall(b"*7\r\n:0\r\n" + text(b"held") + b":1000000\r\n" + text(b"1") + b":0\r\n" +
-                               text(b"r" * 8 * MIB) + text(b""))
+            shown = b"0" if ends else b"%d" % cursor + b"7" * long_cursor
+            connection.sendall(b"*2\r\n" + text(shown) + b"*%d\r\n" % names + b"".join(map(text, found)))
         elif command[0] in (b"EVAL", b"EVALSHA"):  # somebody holds the lock, for long
             connection.sendall(b"*7\r\n:0\r\n" + text(b"held") + b":1000000\r\n" + text(b"1") + b":0\r\n" +
-                               text(b"") * 2)
+                               text(b"r" * record) + text(b""))
         elif command[0] == b"SUBSCRIBE":
             connection.sendall(b"*3\r\n" + text(b"subscribe") + text(command[1]) + b":1\r\n")
             flood = (b"*3\r\n" + text(b"message") + text(b"x") + text(b"y")) * 10000
@@ -136,6 +132,7 @@ def redis(connection, names):
 # TLS: after the client's first words, requests to begin anew (RFC 5246, 7.4.1.1), which it skips.
 def tls(connection, _):
     connection.recv(4096)
+    print("begun", flush=True)
     while True:
         connection.sendall(bytes.fromhex("160303000400000000") * 4000)
 
@@ -153,11 +150,11 @@ ANSWERS = {
     "zookeeper-nothing": (zookeeper, b""),
     "zookeeper-endless": (zookeeper, 0x7ffffff0),
     "mysql-columns": (mysql, None),
-    "redis-scan": (redis, 20000),
-    "redis-empty-scan": (redis, 0),
-    "redis-cursors": (redis, -1),
-    "redis-records": (redis, 100),
-    "redis-messages": (redis, 0),
+    "redis-scan": (redis, (20000, 0, 0, False)),
+    "redis-empty-scan": (redis, (0, 0, 0, False)),
+    "redis-cursors": (redis, (0, MIB, 0, False)),
+    "redis-records": (redis, (100, 0, 8 * MIB, True)),
+    "redis-messages": (redis, (0, 0, 0, False)),
     "tls": (tls, None),
 }
 

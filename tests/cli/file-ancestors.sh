@@ -117,22 +117,17 @@ SH
   assert_equal 2 "$(grep -c 'is writable by group 64200' private.err)" "refusals with eve in the private group"
 fi
 
-# Access lists.  list DIRECTORY [-d] ENTRY...: an entry is TAG:PERMISSIONS:ID, as in acl(5).
-list() {
-  python3 - "$@" 2>acl.err <<'PYTHON'
+# Access lists.  list_of NAME ENTRY...: $tmp/NAME gets one; an entry is TAG:PERMISSIONS:ID, as in acl(5).
+list_of() {
+  python3 - "$tmp/$1" owner:7: "${@:2}" mask:7: others:5: 2>acl.err <<'PYTHON'
 import os, struct, sys
-name, entries = "access", sys.argv[2:]
 tags = {"owner": 1, "user": 2, "group": 4, "named-group": 8, "mask": 16, "others": 32}
 text = struct.pack("<I", 2)
-for entry in entries:
+for entry in sys.argv[2:]:
     tag, permissions, number = entry.split(":")
     text += struct.pack("<HHI", tags[tag], int(permissions), int(number or 0xFFFFFFFF))
 os.setxattr(sys.argv[1], "system.posix_acl_access", text)
 PYTHON
-}
-# list_of NAME ENTRY...: the ancestor $tmp/NAME, of root and alice's private group, gets this list.
-list_of() {
-  list "$tmp/$1" owner:7: "${@:2}" mask:7: others:5:
 }
 chain eve-may "755 root 0" "700 alice 0"
 if list_of eve-may "user:7:${uid[eve]}" group:5:; then
@@ -158,12 +153,12 @@ if list_of eve-may "user:7:${uid[eve]}" group:5:; then
 
   # The lock directory itself: eve is in its group, which may not write to it, but to the one above.
   chain by-group "775 root ${uid[eve]}" "775 root ${uid[eve]}"
-  list "$tmp/by-group/locks" owner:7: "user:7:${uid[alice]}" group:5: mask:7: others:5:
+  list_of by-group/locks "user:7:${uid[alice]}" group:5:
   start c -b "file://$tmp/by-group/locks" -k job --kill-after 60
   ends 77 c
   assert_contains "$(<c.err)" "is writable by those whom its access list names, but not by its group" "stderr for a lock directory with a list"
   # Its group may, too.
-  list "$tmp/by-group/locks" owner:7: "user:7:${uid[alice]}" group:7: mask:7: others:5:
+  list_of by-group/locks "user:7:${uid[alice]}" group:7:
   allows root "$tmp/by-group/locks"
 fi
 

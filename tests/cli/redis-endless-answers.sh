@@ -20,8 +20,8 @@ ends_endless 69 60 'answers with more than 64 MiB' list -b "redis://127.0.0.1:$p
 start_endless tls
 ends_endless 69 20 'TLS has not begun in time' list --connect-timeout 1 -b "rediss://127.0.0.1:$port"
 "$DLOCK" run --connect-timeout 60 -k job -b "rediss://127.0.0.1:$port" -- touch ran 2>err &
-wait_until 20 test -e err
-sleep 0.5
+begun_again() { (($(grep -c begun "port-tls") == 2)); }
+wait_until 20 begun_again
 kill $!
 got=0
 wait $! || got=$?

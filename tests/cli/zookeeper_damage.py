@@ -39,17 +39,8 @@ def path_of(answer):
     return answer[HEADER + 4:HEADER + 4 + struct.unpack_from(">i", answer, HEADER)[0]]
 
 
-def frame_from(connection):
-    def receive(size):
-        data = b""
-        while len(data) < size:
-            more = connection.recv(size - len(data))
-            if not more:
-                raise EOFError
-            data += more
-        return data
-
-    return receive(struct.unpack(">i", receive(4))[0])
+def frame_from(file):  # struct.error at its end
+    return file.read(struct.unpack(">i", file.read(4))[0])
 
 
 def damaged(answer, kind):
@@ -75,7 +66,7 @@ class Pair:
     def run(self, work):
         try:
             work()
-        except (EOFError, OSError):
+        except (struct.error, OSError):
             pass
         for end in (self.client, self.server):
             try:
@@ -84,17 +75,19 @@ class Pair:
                 pass
 
     def pass_requests(self):
-        self.server.sendall(text(frame_from(self.client)))  # the one for a session
+        file = self.client.makefile("rb")
+        self.server.sendall(text(frame_from(file)))  # the one for a session
         while True:
-            data = frame_from(self.client)
+            data = frame_from(file)
             xid, kind = struct.unpack_from(">ii", data)
             self.kinds[xid] = kind
             self.server.sendall(text(data))
 
     def pass_answers(self):
-        self.client.sendall(text(frame_from(self.server)))
+        file = self.server.makefile("rb")
+        self.client.sendall(text(frame_from(file)))
         while True:
-            data = frame_from(self.server)
+            data = frame_from(file)
             kind = self.kinds.get(struct.unpack_from(">i", data)[0])
             answers = damaged(data, kind)
             self.client.sendall(text(answers[0]))

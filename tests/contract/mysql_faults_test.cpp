@@ -1,6 +1,5 @@
 // Connections that end, answers that are lost or never come, and servers that stop.
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <atomic>
@@ -12,6 +11,7 @@
 #include "backends/mysql/lease.hpp"
 #include "backends/mysql/statements.hpp"
 #include "mysql_fixture.hpp"
+#include "support/reserved_port.hpp"
 
 namespace dlock::test {
 namespace {
@@ -568,15 +568,8 @@ TEST_P(MysqlFaults, WhoeverGivesUpLeavesNeitherRowNorSession) {
 
 // The client library would read on for as long as each read brings something.
 TEST_P(MysqlFaults, WhoeverGivesUpAServerThatGreetsByteByByteEndsTheConnection) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  auto* const name = reinterpret_cast<sockaddr*>(&address);
-  const Fd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  ASSERT_EQ(::bind(listener.get(), name, size), 0);
-  ASSERT_EQ(::listen(listener.get(), 1), 0);
-  ASSERT_EQ(::getsockname(listener.get(), name, &size), 0);
+  ReservedPort port;
+  const Fd& listener = port.listen();
   auto trickle = std::async(std::launch::async, [&] {
     const Fd client(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
     ::send(client.get(), "\x00\x40\x00\x00", 4, MSG_NOSIGNAL);  // 16,384 bytes follow
@@ -585,8 +578,8 @@ TEST_P(MysqlFaults, WhoeverGivesUpAServerThatGreetsByteByByteEndsTheConnection) 
       return util::wait_readable(client.get(), in(50));  // its end
     });
   });
-  const auto url = "mysql-" + method() +
-                   "://app@127.0.0.1:" + std::to_string(ntohs(address.sin_port)) + "/test?tls=off";
+  const auto url =
+      "mysql-" + method() + "://app@127.0.0.1:" + std::to_string(port.port()) + "/test?tls=off";
   const auto trickling = std::make_shared<const mysql::Place>(
       mysql::make_place({.url = parse_url(url).value()}).value());
   const auto opened = mysql::Connection::open(trickling, in(500), Cancel());

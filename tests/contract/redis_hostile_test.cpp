@@ -1,11 +1,12 @@
 // Data that nobody should have put there, and servers that are none.
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 
 #include <thread>
 
 #include "redis_fixture.hpp"
+#include "support/reserved_port.hpp"
 
 namespace dlock::test {
 namespace {
@@ -131,24 +132,14 @@ class FakeServer {
   }
   FakeServer(const FakeServer&) = delete;
   FakeServer& operator=(const FakeServer&) = delete;
-  int port() const { return port_; }
+  int port() const { return port_.port(); }
 
  private:
   FakeServer(std::string once, std::string forever, std::vector<std::string> replies)
       : once_(std::move(once)),
         forever_(std::move(forever)),
         replies_(std::move(replies)),
-        listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof address;
-    EXPECT_EQ(::bind(listener_.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
-    EXPECT_EQ(::listen(listener_.get(), 16), 0);
-    ::getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&address), &size);
-    port_ = ntohs(address.sin_port);
-    thread_ = std::thread([this] { serve(); });
-  }
+        thread_([this] { serve(); }) {}
 
   void serve() {
     for (;;) {
@@ -177,8 +168,8 @@ class FakeServer {
 
   const std::string once_, forever_;
   const std::vector<std::string> replies_;
-  const Fd listener_;
-  int port_ = 0;
+  ReservedPort port_;
+  const Fd& listener_ = port_.listen();
   std::thread thread_;
 };
 

@@ -26,4 +26,11 @@ ReservedPort::ReservedPort() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC,
   port_ = ntohs(address.sin_port);
 }
 
+const Fd& ReservedPort::listen() {
+  if (::listen(fd_.get(), 16) != 0) {
+    throw std::system_error(errno, std::generic_category(), "cannot listen");
+  }
+  return fd_;
+}
+
 }  // namespace dlock::test

@@ -12,6 +12,8 @@ class ReservedPort {
  public:
   ReservedPort();
   int port() const { return port_; }
+  /// For a server in this process: what to accept connections from.
+  const Fd& listen();
 
  private:
   Fd fd_;

@@ -128,7 +128,7 @@ Error Worker::Shared::why_not_connected(Deadline start) {
 }
 
 // The timeout of MariaDB's library is for each read: a server that sends a byte every few seconds
-// would keep this thread for ever.
+// would never let this thread go.
 void Worker::Shared::copy_socket(int socket) {
   const std::lock_guard lock(mutex);
   copy.reset(::fcntl(socket, F_DUPFD_CLOEXEC, 0));

@@ -54,6 +54,11 @@ Error Connection::lost(const Error& why) {
   return {why.code, address_.shown + ": " + why.message};
 }
 
+Error Connection::cancelled() {
+  drop();
+  return {Errc::cancelled, "stopped waiting for " + address_.shown};
+}
+
 Error Connection::lost(const std::string& why) { return lost(Error{Errc::unreachable, why}); }
 
 // An idle connection that the server has closed meanwhile, or that brings what nobody asked for.
@@ -74,10 +79,7 @@ Result<void> Connection::wait_for(short events, Deadline deadline, Cancel cancel
   const Deadline asked = Clock::now();
   util::poll(fds, deadline);
   if (fds[0].revents != 0) return {};
-  if (fds[1].revents != 0) {
-    drop();
-    return Error{Errc::cancelled, "stopped waiting for " + address_.shown};
-  }
+  if (fds[1].revents != 0) return cancelled();
   // In tenths of a second: when exactly we began to wait for this part means nothing.
   const auto tenths = (Clock::now() - asked + Millis{50}) / Millis{100};
   return lost("no answer within " + util::format_duration(std::max(tenths, 1L) * Millis{100}));
@@ -214,10 +216,7 @@ Result<void> Connection::shake_hands(Deadline deadline, Cancel cancel) {
     do {
       // A server may send without end what TLS skips.
       if (first_byte_ && Clock::now() >= deadline) return lost("TLS has not begun in time");
-      if (first_byte_ && util::wait_readable(cancel.fd(), Clock::now())) {
-        drop();
-        return Error{Errc::cancelled, "stopped waiting for " + address_.shown};
-      }
+      if (first_byte_ && util::wait_readable(cancel.fd(), Clock::now())) return cancelled();
       if (auto ok = wait_for(POLLIN, deadline, cancel); !ok) {
         if (first_byte_ || ok.error().code == Errc::cancelled) return ok;
         // A Redis without TLS waits for the end of the line.

@@ -72,6 +72,7 @@ class Connection {
   Result<void> shake_hands(Deadline deadline, Cancel cancel);
   Result<void> introduce(Deadline deadline, Cancel cancel);
   bool is_stale();
+  Error cancelled();
   Error lost(const std::string& why);
   Error lost(const Error& why);
 
