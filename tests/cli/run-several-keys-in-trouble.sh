@@ -68,7 +68,8 @@ kill -STOP "$supervisor"
 sleep 4
 kill -CONT "$supervisor"
 wait_until 30 grep -q 'taking all again' err
-wait_until 2 is_held a  # not by the one before: that would last
+waits_for_b_again() { (($(grep -c 'waiting for "b"' err) == 2)); }
+wait_until 30 waits_for_b_again  # so it has "a" again; nobody else may ask for that here
 assert_lacks "$(<err)" "waiting for \"a\": held by" "it waits for itself"
 touch go
 wait "$other"

@@ -498,9 +498,12 @@ TEST_F(ZooKeeperOnce, MarksThatAreOverGoAndOthersStay) {
 // Jobs of many machines begin and end in the same second of the day.
 TEST_F(ZooKeeperOnce, SweepsAlthoughOtherJobsBegin) {
   EXPECT_TRUE(a->prepare_marks("job", soon()));
-  const int before = nodes().stat(kFolder)->version;
+  const auto before = nodes().stat(kFolder);
+  ASSERT_TRUE(before);
   EXPECT_TRUE(b->prepare_marks("other", soon()));
-  EXPECT_EQ(nodes().stat(kFolder)->version, before);
+  const auto now = nodes().stat(kFolder);
+  ASSERT_TRUE(now);
+  EXPECT_EQ(now->version, before->version);
 }
 
 TEST_F(ZooKeeperOnce, SweepsAlthoughAnotherJobEnds) {
@@ -568,26 +571,36 @@ TEST_F(ZooKeeperOnce, ALateSweepOrForgettingLeavesANewMark) {
     SCOPED_TRACE(forgets);
     const auto client = through_proxy();
     ASSERT_TRUE(client->prepare_marks("job", soon()));
-    do_job(*a, "job", forgets ? kDay : Millis{1});
-    EXPECT_TRUE(forgets || eventually([&] { return !find(*b); }));
-    proxy->delay_requests(Millis{250});
-    auto bytes = proxy->request_bytes();
-    auto late = std::async(std::launch::async, [&] {
+    const auto leave_mark = [&] {
+      do_job(*a, "job", forgets ? kDay : Millis{1});
+      EXPECT_TRUE(forgets || eventually([&] { return !find(*b); }));
+    };
+    const auto take_mark = [&] {
       if (!forgets) return client->prepare_marks("other", soon()).has_value();
       const auto gone = client->forget_mark({"job", ""}, soon());
       return gone && gone.value();
-    });
-    for (int requests = forgets ? 2 : 4; requests > 0; --requests) {
-      ASSERT_TRUE(eventually([&] { return proxy->request_bytes() > bytes; }));
-      bytes = proxy->request_bytes();
-    }
+    };
+    leave_mark();
+    const auto begun = proxy->request_bytes();
+    ASSERT_TRUE(take_mark());
+    ASSERT_FALSE(nodes().exists(kJob));
+    const auto cost = proxy->request_bytes() - begun;
+
+    leave_mark();
+    proxy->delay_requests(Millis{250});
+    const auto begun_late = proxy->request_bytes();
+    auto late = std::async(std::launch::async, take_mark);
+    // So many bytes, and its last request is under way, however they were cut into pieces.
+    ASSERT_TRUE(eventually([&] { return proxy->request_bytes() >= begun_late + cost; }));
     nodes().remove(kJob);
     const auto lease = hold(*a, request("job"));
     ASSERT_TRUE(lease);
     must_complete(*lease);
     proxy->delay_requests(Millis{0});
     EXPECT_TRUE(late.get());
-    EXPECT_EQ(nodes().stat(kJob)->version, 0);
+    const auto mark = nodes().stat(kJob);
+    ASSERT_TRUE(mark);
+    EXPECT_EQ(mark->version, 0);
     EXPECT_TRUE(is_by(*lease));
     EXPECT_TRUE(b->forget_mark({"job", ""}, soon()).value());
   }
@@ -616,7 +629,9 @@ TEST_F(ZooKeeperOnce, LookingGoesOnInANewSessionWhenTheLastOneHasEnded) {
   ASSERT_TRUE(note && note.value());
   const auto left = nodes().children("/dlock/%broken");
   ASSERT_EQ(left.size(), 1u);
-  const auto session = nodes().stat("/dlock/%broken/" + left[0])->session;
+  const auto note_node = nodes().stat("/dlock/%broken/" + left[0]);
+  ASSERT_TRUE(note_node);
+  const std::int64_t session = note_node->session;
   proxy->blackhole();  // the end of its connection is not heard
   ZooKeeperClient::end_session(server->port(), session);
   proxy->pass();
