@@ -95,9 +95,9 @@ void Acquisition::tell_blocked(std::size_t key, const LockInfo& info) {
   reached_[key] = true;
   blocker_ = ToFront::blocked_by(key, holder, held, count_waiters(info));
   blocker_seen_ = Clock::now();
-  // The front may be stopped, and what it has to hear of the grant needs room.
   has_told_ = true;
-  if (link_.has_room()) (void)link_.send(*blocker_);  // if it can
+  // The front may be stopped, and what it has to hear of the grant needs room.
+  if (!time_is_up() && link_.has_room()) (void)link_.send(*blocker_);  // if it can
 }
 
 // One of those that were held already.

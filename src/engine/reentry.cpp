@@ -4,9 +4,9 @@
 //   itself among the ancestors of that process.  If /proc does not show them, the lender says so,
 //   and the borrower fails: if it waited for the lock, it might wait for its own job.
 // Who may lend.  The addresses of a run that has ended stay in environments, and another user may
-//   listen there.  So the borrower accepts a lender of its own user, of root, or above itself.  Who
-//   listens and accepts nobody is not known; it counts unless each holder is seen on this machine,
-//   and not above us.
+//   listen there.  So an address stands there with the owner ids of its run, and is asked only for
+//   a lock with one of these; and the borrower accepts a lender of its own user, of root, or above
+//   itself.
 // Loss.  A borrower is a holder like any other: it renews its lease by asking the lender again, and
 //   ends its job before the lease is over if the lender does not answer.  So a stopped lender is
 //   noticed, too.  An answer names the time that is left; the borrower counts from the instant at
@@ -28,15 +28,14 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <csignal>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "core/key.hpp"
 #include "core/patience.hpp"
 #include "engine/proc.hpp"
-#include "util/host.hpp"
 #include "util/local_socket.hpp"
 #include "util/poll.hpp"
 #include "util/random_id.hpp"
@@ -52,7 +51,9 @@ constexpr std::size_t kAddressLength = 32;
 constexpr std::size_t kMostAbove = 32'768;     // bytes
 constexpr std::size_t kMostConnections = 512;  // what a job can take of our descriptors
 constexpr int kBacklog = 64;
-constexpr char kCannotLend = '-';  // before an owner id, instead of an address
+// Before an owner id: of the run whose address stands before it, or of one that has none.
+constexpr char kHeldThere = '+';
+constexpr char kCannotLend = '-';
 constexpr int kAgainMs = 20;
 constexpr Millis kListensAgain{500};
 constexpr int kMostAtOnce = 16;  // so that nobody keeps the supervisor from its other work
@@ -123,11 +124,15 @@ Answer make_answer(int socket, const Question& question, const Loan* loan) {
 bool Lender::open(std::span<const std::string> owner_ids) {
   const std::string id = util::random_id();
   listener_ = util::listen_locally(id, kBacklog);
-  if (!listener_ && (errno == EAFNOSUPPORT || errno == EPERM || errno == EACCES)) {
-    for (const std::string& owner_id : owner_ids) {
-      if (!address_.empty()) address_ += kSeparator;
-      address_ += kCannotLend + owner_id;
-    }
+  const bool is_forbidden =
+      !listener_ && (errno == EAFNOSUPPORT || errno == EPERM || errno == EACCES);
+  std::string address = is_forbidden ? "" : id;
+  for (const std::string& owner_id : owner_ids) {
+    if (!address.empty()) address += kSeparator;
+    address += (is_forbidden ? kCannotLend : kHeldThere) + owner_id;
+  }
+  if (is_forbidden) {
+    address_ = std::move(address);
     return true;
   }
   events_.reset(epoll_create1(EPOLL_CLOEXEC));
@@ -136,7 +141,7 @@ bool Lender::open(std::span<const std::string> owner_ids) {
       epoll_ctl(events_.get(), EPOLL_CTL_ADD, listener_.get(), &event) != 0) {
     return false;
   }
-  address_ = id;
+  address_ = std::move(address);
   return true;
 }
 
@@ -229,6 +234,8 @@ bool Lender::serve(std::span<const Loan> loans) {
 
 namespace {
 
+constexpr const char* kNoAnswer = "no answer; is its supervisor stopped?";
+
 Error not_held_any_more() {
   return {Errc::lost, "the outer run lost it, was killed, or reached its --max-hold"};
 }
@@ -302,7 +309,7 @@ Result<void> BorrowedLease::ask(Deadline deadline, Cancel cancel) {
     if (got < 0 && errno == EAGAIN) {
       std::array<pollfd, 2> fds{{{lender_.get(), POLLIN, 0}, {cancel.fd(), POLLIN, 0}}};
       if (util::poll(fds, deadline) == 0) {
-        return Error{Errc::unreachable, "no answer; is its supervisor stopped?"};
+        return Error{Errc::unreachable, kNoAnswer};
       }
       if (fds[1].revents != 0) return Error{Errc::cancelled, "cancelled"};
       continue;
@@ -341,37 +348,54 @@ bool is_above_us(const LockInfo::Holder& holder) {
   return holder.owner.id.empty() && above_us(static_cast<pid_t>(holder.owner.pid)) == Below::yes;
 }
 
-// In another pid namespace its pid may be that of nobody, or of another process.
-bool may_be_above_us(const LockInfo::Holder& holder) {
-  const auto pid = static_cast<pid_t>(holder.owner.pid);
-  const bool is_here =
-      holder.owner.host == util::host_name() && pid > 0 && (::kill(pid, 0) == 0 || errno == EPERM);
-  return !is_here || above_us(pid) != Below::no;
+// A run above this one, as DLOCK_SUPERVISORS names it.
+struct RunAbove {
+  std::string_view address;                 // none: it cannot lend
+  std::vector<std::string_view> owner_ids;  // none: that of an earlier version tells none
+
+  bool may_hold(const LockInfo& lock) const {
+    return owner_ids.empty() || std::ranges::any_of(lock.holders, [&](const auto& holder) {
+             return std::ranges::find(owner_ids, holder.owner.id) != owner_ids.end();
+           });
+  }
+};
+
+// The nearest first.
+std::vector<RunAbove> runs_in(std::string_view list) {
+  std::vector<RunAbove> out;
+  std::vector<std::string_view> held_there;
+  while (!list.empty()) {
+    const auto at = list.rfind(kSeparator);
+    const std::string_view last = at == std::string_view::npos ? list : list.substr(at + 1);
+    list = at == std::string_view::npos ? std::string_view() : list.substr(0, at);
+    if (last.starts_with(kHeldThere)) {
+      held_there.push_back(last.substr(1));
+    } else if (last.starts_with(kCannotLend)) {
+      out.push_back({.address = {}, .owner_ids = {last.substr(1)}});
+    } else if (last.size() == kAddressLength) {
+      out.push_back({.address = last, .owner_ids = std::exchange(held_there, {})});
+    }
+  }
+  return out;
 }
 
-// Null: that supervisor holds none of them, or has no right to lend.
-Result<std::unique_ptr<BorrowedLease>> borrow_from(std::string_view id, const LockInfo& lock,
+// Null: that run holds none of them, or has no right to lend.
+Result<std::unique_ptr<BorrowedLease>> borrow_from(const RunAbove& run, const LockInfo& lock,
                                                    Deadline deadline) {
   std::unique_ptr<BorrowedLease> none;
-  if (id.starts_with(kCannotLend)) {
-    if (std::none_of(lock.holders.begin(), lock.holders.end(),
-                     [&](const auto& holder) { return id.substr(1) == holder.owner.id; })) {
-      return none;
-    }
+  if (!run.may_hold(lock)) return none;
+  if (run.address.empty()) {
     return cannot_borrow(
         lock,
         "the outer run is not allowed to create Unix sockets (in a systemd unit, add "
         "AF_UNIX to RestrictAddressFamilies=)");
   }
-  if (id.size() != kAddressLength) return none;
   for (;;) {
-    Fd lender = util::connect_locally(id, deadline);
+    Fd lender = util::connect_locally(run.address, deadline);
     if (!lender) {
       const int error = errno;
       if (error == ECONNREFUSED) return none;
-      const bool full = error == EAGAIN;
-      if (full && std::ranges::none_of(lock.holders, may_be_above_us)) return none;
-      return cannot_borrow(lock, std::strerror(error));
+      return cannot_borrow(lock, error == EAGAIN ? kNoAnswer : std::strerror(error));
     }
     const Below above = is_lender_above_us(lender.get());
     if (!is_of_our_user_or_root(lender.get()) && above != Below::yes) return none;
@@ -395,8 +419,8 @@ Result<std::unique_ptr<BorrowedLease>> borrow_from(std::string_view id, const Lo
 Result<std::unique_ptr<Lease>> borrow_lease(Backend& backend, const Request& request,
                                             const Wait& wait, Millis connect_timeout) {
   const char* const variable = std::getenv(kVariable);
-  std::string_view addresses = variable != nullptr ? variable : "";
-  if (addresses.empty()) return std::unique_ptr<Lease>();
+  const auto runs = runs_in(variable != nullptr ? variable : "");
+  if (runs.empty()) return std::unique_ptr<Lease>();
   Patience patience(wait, connect_timeout, request.key);
   auto info = backend.inspect(request.key, patience.call_until());
   while (!info) {
@@ -406,12 +430,8 @@ Result<std::unique_ptr<Lease>> borrow_lease(Backend& backend, const Request& req
   const LockInfo& lock = info.value();
   if (lock.holders.empty()) return std::unique_ptr<Lease>();
   const Deadline deadline = after(Clock::now(), connect_timeout);
-  while (!addresses.empty()) {
-    const auto at = addresses.rfind(kSeparator);  // the nearest one is the last
-    const std::string_view last =
-        at == std::string_view::npos ? addresses : addresses.substr(at + 1);
-    addresses = at == std::string_view::npos ? std::string_view() : addresses.substr(0, at);
-    auto lease = borrow_from(last, lock, deadline);
+  for (const RunAbove& run : runs) {
+    auto lease = borrow_from(run, lock, deadline);
     if (!lease) return lease.error();
     if (!*lease) continue;
     if (lock.mode != request.mode || lock.slots != request.slots) {

@@ -1,9 +1,10 @@
 // Re-entry: a run inside a job that holds the lock already borrows it from that job's supervisor.
 //
 // The supervisor listens on a local socket.  Its address is in DLOCK_SUPERVISORS, which the command
-// inherits.  A run that finds such addresses asks each of them whether it holds the lock under the
-// owner id that the backend shows.  The connection stays open for as long as the lock is borrowed:
-// its end tells the borrower that the lock is lost, and the lender that the borrower has ended.
+// inherits, with the owner ids of its locks.  A run that finds there the owner id that the backend
+// shows asks at that address whether the lock is held under it.  The connection stays open for as
+// long as the lock is borrowed: its end tells the borrower that the lock is lost, and the lender
+// that the borrower has ended.
 #pragma once
 
 #include <memory>

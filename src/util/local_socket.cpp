@@ -60,9 +60,12 @@ Fd connect_locally(std::string_view id, Deadline until) {
   Fd out = make_socket(0);
   const Millis left = std::max(remaining(until), Millis{1});
   const timeval patience{.tv_sec = left.count() / 1'000, .tv_usec = left.count() % 1'000 * 1'000};
-  const bool ok =
-      out && setsockopt(out.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) == 0 &&
-      connect(out.get(), reinterpret_cast<const sockaddr*>(&address.name), address.length) == 0;
+  bool ok = out && setsockopt(out.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) == 0;
+  // With a time limit also SIGCONT interrupts it.
+  while (ok && connect(out.get(), reinterpret_cast<const sockaddr*>(&address.name),
+                       address.length) != 0) {
+    ok = errno == EINTR && Clock::now() < until;
+  }
   return if_ok(std::move(out), ok);
 }
 

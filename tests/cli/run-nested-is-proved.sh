@@ -104,7 +104,8 @@ assert_equal ready "$(<liar)" "what another user's program was asked"
 # The program does lie, if it may: to a run of its own user.
 (as_nobody env DLOCK_SUPERVISORS=$address ./dlock run -q -n -k hostile -- true) || fail "the test's own program cannot lend"
 
-# Or it answers nobody, and its backlog is full: that holds up who waits for the lock of another, and does not fail it.
+# Or nobody accepts there, and the backlog is full: no run is held up for a lock that was not held there, on this machine
+# or on another.
 cat >full.py <<'PYTHON'
 import socket, sys, time
 listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -116,9 +117,19 @@ print("ready", flush=True)
 time.sleep(1000)
 PYTHON
 chmod 644 full.py
-address=fedcba9876543210fedcba9876543210
-as_nobody python3 full.py $address >full &
+# shellcheck disable=SC2016  # for the inner shell
+"$DLOCK" run -q -k ended -- sh -c 'echo "$DLOCK_SUPERVISORS" >ended'
+above=$(<ended)
+as_nobody python3 full.py "${above%%:*}" >full &
 wait_until 30 test -s full
-nested=(env DLOCK_SUPERVISORS="$address" "$DLOCK" run -q -n --connect-timeout 3)
+nested=(env DLOCK_SUPERVISORS="$above" "$DLOCK" run -q -n --connect-timeout 20)
+begun=$(now_ms)
 expect_status 75 "${nested[@]}" -k hostile -- true
 expect_status 0 "${nested[@]}" -k free -- true
+if unshare --uts true 2>/dev/null; then
+  # shellcheck disable=SC2016
+  unshare --uts sh -c 'hostname elsewhere; exec "$DLOCK" run -q -k far -- sleep 1000' &
+  wait_until 30 is_held far
+  expect_status 75 "${nested[@]}" -k far -- true
+fi
+(($(now_ms) - begun < 15000)) || fail "they were held up"

@@ -2,6 +2,7 @@
 # Who has to wait for more than a moment is told for whom, once and again when the holder changes;
 # on a terminal it is one line that is kept current and is gone when the command writes.
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/redis.sh"
 
 need python3
 cd "$tmp"
@@ -151,4 +152,21 @@ hold e job
 wait_until 30 test -e e.held
 timeout 60 python3 timeout.py || fail "a wait that runs out on a terminal does not end as it should"
 touch e.go
+wait "$holder"
+
+# Who does not wait is not told to be waiting, however long it takes to find that out.
+start_redis server
+start_proxy slow "${redis_port[server]}"
+export DLOCK_BACKEND=${redis_url[server]}
+hold f job
+wait_until 30 test -e f.held
+proxy slow delay 200
+for ((i = 0; i < 10; ++i)); do
+  got=0
+  "$DLOCK" run -n -k job -b "redis://127.0.0.1:${proxy_port[slow]}" -- true 2>err || got=$?
+  assert_equal 75 "$got" "status of a dlock that does not wait ($(<err))"
+  [[ $(<err) =~ ^"dlock: \"job\" is held by $host pid $holder (./hold.sh) for "[^$'\n']+$ ]] ||
+    fail "a dlock that does not wait says: $(<err)"
+done
+touch f.go
 wait "$holder"
