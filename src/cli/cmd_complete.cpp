@@ -3,6 +3,7 @@
 #include "cli/layers.hpp"
 #include "cli/print_text.hpp"
 #include "cli/refusal.hpp"
+#include "core/secret.hpp"
 #include "util/text.hpp"
 
 namespace dlock::cli {

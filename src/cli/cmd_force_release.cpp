@@ -12,6 +12,7 @@
 #include "cli/print_text.hpp"
 #include "cli/refusal.hpp"
 #include "cli/values.hpp"
+#include "core/secret.hpp"
 #include "engine/describe.hpp"
 #include "util/duration.hpp"
 #include "util/fd.hpp"

@@ -7,6 +7,7 @@
 #include "cli/generate.hpp"
 #include "cli/print_text.hpp"
 #include "cli/refusal.hpp"
+#include "core/secret.hpp"
 
 namespace dlock::cli {
 namespace {

@@ -5,6 +5,7 @@
 
 #include "cli/print_text.hpp"
 #include "cli/refusal.hpp"
+#include "core/secret.hpp"
 
 namespace dlock::cli {
 namespace {

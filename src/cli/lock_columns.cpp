@@ -5,6 +5,7 @@
 
 #include "cli/print_text.hpp"
 #include "cli/refusal.hpp"
+#include "core/secret.hpp"
 #include "util/host.hpp"
 #include "util/text.hpp"
 

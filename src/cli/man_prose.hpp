@@ -644,10 +644,11 @@ $ dlock run \-b file:///var/lock/jobs \-k job \-\- ./job
 You can name a directory that its group may write to, or everybody (then with mode 1777, as
 .I /tmp
 has it).
+All who can write to it share its locks.
 An access list
 .RB ( setfacl )
-may name more users, but its group must be able to write, too.
-All who can write to it share its locks.
+by which others than its group may write is refused:
+they could not use the files of the group, nor the group theirs.
 dlock gives its files the group of the directory, and a mode that lets the others use them.
 .I /var/lock
 is empty after a boot on most systems; let

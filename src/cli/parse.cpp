@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "cli/refusal.hpp"
+#include "core/secret.hpp"
 
 namespace dlock::cli {
 namespace {

@@ -22,17 +22,6 @@ class Refusal : public std::runtime_error {
   int status_;
 };
 
-/// Whether a word of the user's may be a URL in the wrong place, with a password.
-inline bool may_hold_password(std::string_view word) {
-  return word.find('@') != std::string_view::npos || looks_like_url(word);
-}
-
-/// A word of the user's, quoted for a message: nothing is shown from where a password could begin.
-inline std::string shown_word(const std::string& word) {
-  return util::in_quotes(
-      may_hold_password(word) ? word.substr(0, word.find_first_of(":@/")) + "..." : word, 60);
-}
-
 [[noreturn]] inline void refuse_usage(const std::string& message) {
   throw Refusal(exit_status::kUsage, message);
 }

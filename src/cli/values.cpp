@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "cli/refusal.hpp"
+#include "core/secret.hpp"
 #include "util/duration.hpp"
 #include "util/text.hpp"
 

@@ -67,9 +67,10 @@ std::string_view expected(ValueKind kind) {
   return "";
 }
 
-// Somebody may have put a URL where a name belongs.
-std::string shown_name(const std::string& name) {
-  return mentions_password(name) ? "a URL with a password" : util::in_quotes(name);
+// The names of profiles are shown: no URL may be one, even if some of it is missing.
+bool may_name_profile(const std::string& name) {
+  const bool has_user = name.find(':') < name.rfind('@') && name.rfind('@') != std::string::npos;
+  return !name.empty() && !util::has_control(name) && !looks_like_url(name) && !has_user;
 }
 
 // What the parser calls.  Returning false ends the parse; error() then tells why.
@@ -140,7 +141,7 @@ class Reader : public nlohmann::json_sax<json> {
     if (depth_ == 2) return new_profile(name);
     kind_ = kind_of_(name, depth_ == 3);
     if (!kind_) {
-      return fail("unknown key " + shown_name(name) + (depth_ == 3 ? " in a profile" : ""));
+      return fail("unknown key " + shown_word(name) + (depth_ == 3 ? " in a profile" : ""));
     }
     if (file_.find(profile_, name) != nullptr) return fail(util::in_quotes(name) + " stands twice");
     key_depth_ = depth_;
@@ -193,8 +194,8 @@ class Reader : public nlohmann::json_sax<json> {
     return true;
   }
   bool new_profile(const std::string& name) {
-    if (name.empty() || util::has_control(name) || looks_like_url(name)) {
-      return fail(shown_name(name) + " cannot be the name of a profile");
+    if (!may_name_profile(name)) {
+      return fail(shown_word(name) + " cannot be the name of a profile");
     }
     if (file_.find_profile(name) != nullptr) {
       return fail("profile " + util::in_quotes(name) + " stands twice");

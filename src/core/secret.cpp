@@ -6,6 +6,8 @@
 #include <cctype>
 #include <string>
 
+#include "util/text.hpp"
+
 namespace dlock {
 namespace {
 
@@ -13,9 +15,13 @@ constexpr std::string_view kSchemeEnd = "://";
 // To look at each of many URLs takes a time that grows with the square of the length.
 constexpr std::size_t kLongestLookedAt = 8'192;
 
+bool is_suspect(std::string_view text) {
+  return text.find('@') != std::string_view::npos || text.find("pass") != std::string_view::npos;
+}
+
 bool url_holds_password(std::string_view text) {
   auto url = parse_url(text);
-  return url ? holds_password(*url) : text.find('@') != std::string_view::npos;
+  return url ? holds_password(*url) : is_suspect(text);
 }
 
 // Where the scheme begins that ends at `end`.  The text before it may be `--backend=` or `-b`.
@@ -39,7 +45,7 @@ bool holds_password(const Url& url) {
 bool mentions_password(std::string_view text) {
   auto at = text.find(kSchemeEnd);
   if (at != std::string_view::npos && text.size() > kLongestLookedAt) {
-    return text.find('@') != std::string_view::npos || text.find("pass") != std::string_view::npos;
+    return is_suspect(text);
   }
   while (at != std::string_view::npos) {
     const std::size_t begin = scheme_before(text, at);
@@ -53,6 +59,15 @@ bool mentions_password(std::string_view text) {
     if (url_holds_password(ends ? first : text.substr(begin))) return true;
   }
   return false;
+}
+
+bool may_hold_password(std::string_view word) {
+  return word.find('@') != std::string_view::npos || looks_like_url(word);
+}
+
+std::string shown_word(const std::string& word) {
+  return util::in_quotes(
+      may_hold_password(word) ? word.substr(0, word.find_first_of(":@/")) + "..." : word, 60);
 }
 
 void hide_memory() { prctl(PR_SET_DUMPABLE, 0); }

@@ -1,6 +1,7 @@
 // Passwords in what the user says, and how they are kept out of core files.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "core/url.hpp"
@@ -11,8 +12,13 @@ namespace dlock {
 bool holds_password(const Url& url);
 
 /// The same of each URL in a text, as in `DLOCK_SHARDS=redis://a,redis://u:p@b`.  A URL that cannot
-/// be parsed is suspected if it names a user, and so is a very long text with an @.
+/// be parsed, or a very long text, is suspected if it has an @ or a "pass".
 bool mentions_password(std::string_view text);
+
+/// Whether a word of the user's may be a URL in the wrong place, with a password.
+bool may_hold_password(std::string_view word);
+/// Such a word, quoted for a message: nothing is shown from where a password could begin.
+std::string shown_word(const std::string& word);
 
 /// Call this before a secret is used.  From then on this process, and each that it forks, leaves no
 /// core file, and no debugger of the same user can attach to it.  exec ends that: the command of a

@@ -91,6 +91,15 @@ for text in "u:$marker" "u:$marker@h" "u:12?$marker@h" "$marker@h" "redis:$marke
   as_server "$text"
 done
 
+# In the place of a name in the config file, also if it is no URL.
+for text in "redis://u:$marker" "redis:/u:$marker@h" "redis:/app:12?$marker@h" "mysql://h/a?password=$marker%zz" \
+  "mysql://h/a?password=$marker#1"; do
+  in_config "{\"$text\": \"x\"}"
+  nothing_shown "the key $text" "$DLOCK" list --config config.json
+  in_config "{\"backends\": {\"$text\": {\"url\": \"file:///tmp\"}}}"
+  nothing_shown "the profile $text" "$DLOCK" list --config config.json -b none
+done
+
 # In the wrong place.
 for text in "redis://u:$marker" "redis://u:$marker@h" "u:$marker@h"; do
   nothing_shown "run $text" "${run[@]}" "$text" "${end[@]}"

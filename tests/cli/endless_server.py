@@ -152,7 +152,7 @@ ANSWERS = {
     "mysql-columns": (mysql, None),
     "redis-scan": (redis, (20000, 0, 0, False)),
     "redis-empty-scan": (redis, (0, 0, 0, False)),
-    "redis-cursors": (redis, (0, MIB, 0, False)),
+    "redis-cursors": (redis, (0, 1000, 0, False)),
     "redis-records": (redis, (100, 0, 8 * MIB, True)),
     "redis-messages": (redis, (0, 0, 0, False)),
     "tls": (tls, None),

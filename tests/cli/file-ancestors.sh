@@ -156,9 +156,13 @@ if list_of eve-may "user:7:${uid[eve]}" group:5:; then
   list_of by-group/locks "user:7:${uid[alice]}" group:5:
   start c -b "file://$tmp/by-group/locks" -k job --kill-after 60
   ends 77 c
-  assert_contains "$(<c.err)" "is writable by those whom its access list names, but not by its group" "stderr for a lock directory with a list"
-  # Its group may, too.
+  assert_contains "$(<c.err)" "is writable by others than its group, whom its access list names" "stderr for a lock directory with a list"
+  # Its group may, too: each would shut out the other from what it makes.
   list_of by-group/locks "user:7:${uid[alice]}" group:7:
+  start c -b "file://$tmp/by-group/locks" -k job --kill-after 60
+  ends 77 c
+  # A list by which only others than the group may read.
+  list_of by-group/locks "user:5:${uid[alice]}" group:7:
   allows root "$tmp/by-group/locks"
 fi
 

@@ -14,7 +14,7 @@ if [[ -n ${DLOCK_TEST_SOAK-} ]]; then
   ends_endless 69 900 'SCAN has not ended' list -b "redis://127.0.0.1:$port"
 fi
 start_endless redis-cursors
-ends_endless 69 20 'unexpected reply' list -b "redis://127.0.0.1:$port"
+ends_endless 69 60 'SCAN has not ended' list -b "redis://127.0.0.1:$port"
 start_endless redis-records
 ends_endless 69 60 'answers with more than 64 MiB' list -b "redis://127.0.0.1:$port"
 start_endless tls

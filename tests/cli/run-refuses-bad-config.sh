@@ -113,6 +113,11 @@ for mode in 644 640 604 610; do
   refuses "holds a password, and others can read it (mode 0$mode); run: chmod go-rwx $config"
   assert_lacks "$(<err)" hunter2 "the message about a readable password"
 done
+# Although that is no URL.
+printf '%s\n' '{"backends": {"p": {"url": "mysql://db/app?user=app&password=100%hunter2"}}}' >"$config"
+chmod 644 "$config"
+refuses "holds a password, and others can read it (mode 0644); run: chmod go-rwx $config"
+chmod 600 "$config"
 bad "$config:1: " "{$backend \"backends\": {\"p\": {\"url\": \"redis://user:hunter2@h\"}}}"
 assert_lacks "$(<err)" hunter2 "the message about a syntax error beside a password"
 echo "{$backend}" >"$config"

@@ -42,9 +42,21 @@ Error open_error(std::string_view path, int error) {
   return errno_error(path, "lock directory", error);
 }
 
+// What is made in the directory is for its group: whom an access list names beside it, or instead,
+// could not use that, nor the group what they make.
+Result<void> check_access_list(std::string_view path, const struct stat& st) {
+  const auto writers = writers_by_group_bits(std::string(path), st);
+  if (!writers) return denied(path, "has an access list that cannot be read");
+  if (writers->size() == 1 && writers->front().is_group && writers->front().id == st.st_gid) {
+    return {};
+  }
+  return denied(path,
+                "is writable by others than its group, whom its access list names: share it with a "
+                "group alone (setfacl -b, chgrp, chmod 2770)");
+}
+
 // Whoever can rename files in the directory can let two holders in.  Those who may are asked in by
-// the mode of a directory that is named; of others, only we and root may.  What is made there is
-// for the group, so one that an access list opens to others, and not to its group, is of no use.
+// the mode of a directory that is named; of others, only we and root may.
 Result<Sharing> check_owner(std::string_view path, const struct stat& st, Trust trust) {
   const mode_t others = st.st_mode & (S_IWGRP | S_IWOTH);
   Sharing sharing;
@@ -56,15 +68,8 @@ Result<Sharing> check_owner(std::string_view path, const struct stat& st, Trust 
     sharing.group = st.st_gid;
     sharing.folder |= st.st_mode & (S_ISGID | S_ISVTX);
     if ((others & S_IWGRP) != 0) {
-      const auto writers = writers_by_group_bits(std::string(path), st);
-      const bool is_everybodys = (others & S_IWOTH) != 0;
-      if (!is_everybodys &&
-          (!writers || std::none_of(writers->begin(), writers->end(), [&](const Writer& writer) {
-            return writer.is_group && writer.id == st.st_gid;
-          }))) {
-        return denied(path,
-                      "is writable by those whom its access list names, but not by its group: "
-                      "share it with a group (setfacl -b, chgrp, chmod 2770)");
+      if ((others & S_IWOTH) == 0) {
+        if (auto ok = check_access_list(path, st); !ok) return ok.error();
       }
       sharing.file |= 0060;
       sharing.folder |= 0070;

@@ -13,11 +13,10 @@ namespace {
 
 // So many locks are looked at in one request: a reply stays small, and a round trip is worth it.
 constexpr std::size_t kPortion = 100;
-// Of all names that a scan finds.  A million locks take less than half as much.
-constexpr std::size_t kMostBytesOfNames = std::size_t{256} * 1024 * 1024;
+// Of all names that a scan finds, and its cursors.  A million locks take less than half as much.
+constexpr std::size_t kMostBytes = std::size_t{256} * 1024 * 1024;
 // Each looks at kScanned keys: enough for a billion.
 constexpr unsigned kMostScans = 1'000'000;
-constexpr std::size_t kLongestCursor = 1'024;  // Redis: the digits of a number
 constexpr const char* kScanned = "1000";
 constexpr std::string_view kLookShape = "*$:$**";
 constexpr std::string_view kGlanceShape = "*$:$*:";
@@ -263,10 +262,10 @@ Result<std::vector<std::vector<std::string>>> Node::scan(const std::vector<std::
   std::size_t bytes = 0;
   unsigned asked = 0;
   while (!std::all_of(scans.begin(), scans.end(), is_done)) {
-    if (bytes > kMostBytesOfNames || ++asked > kMostScans) {
+    if (bytes > kMostBytes || ++asked > kMostScans) {
       return Error{Errc::unreachable,
                    address().shown +
-                       ": SCAN has not ended after 256 MiB of names or a million "
+                       ": SCAN has not ended after 256 MiB of names and cursors, or a million "
                        "replies; is it a Redis server?"};
     }
     std::vector<Command> commands;
@@ -285,7 +284,7 @@ Result<std::vector<std::vector<std::string>>> Node::scan(const std::vector<std::
       if (!reply.is("*$*")) return connection_.unexpected_reply();
       scan.cursor = reply.at(0).text;
       scan.done = scan.cursor == "0";
-      if (scan.cursor.size() > kLongestCursor) return connection_.unexpected_reply();
+      bytes += sizeof(std::string) + scan.cursor.size();
       // No server gives a cursor twice in one scan. If we followed one again, we might never end.
       if (!scan.seen.insert(scan.cursor).second) return connection_.unexpected_reply();
       for (const Reply& name : reply.at(1).items) {
