@@ -67,12 +67,6 @@ std::string_view expected(ValueKind kind) {
   return "";
 }
 
-// The names of profiles are shown: no URL may be one, even if some of it is missing.
-bool may_name_profile(const std::string& name) {
-  const bool has_user = name.find(':') < name.rfind('@') && name.rfind('@') != std::string::npos;
-  return !name.empty() && !util::has_control(name) && !looks_like_url(name) && !has_user;
-}
-
 // What the parser calls.  Returning false ends the parse; error() then tells why.
 class Reader : public nlohmann::json_sax<json> {
  public:
@@ -194,7 +188,7 @@ class Reader : public nlohmann::json_sax<json> {
     return true;
   }
   bool new_profile(const std::string& name) {
-    if (!may_name_profile(name)) {
+    if (name.empty() || util::has_control(name) || may_hold_password(name)) {  // it will be shown
       return fail(shown_word(name) + " cannot be the name of a profile");
     }
     if (file_.find_profile(name) != nullptr) {

@@ -62,12 +62,14 @@ bool mentions_password(std::string_view text) {
 }
 
 bool may_hold_password(std::string_view word) {
-  return word.find('@') != std::string_view::npos || looks_like_url(word);
+  const auto pass = std::min(word.find("pass"), word.size());
+  return word.find('@') != std::string_view::npos || looks_like_url(word) ||
+         word.find('=', pass) != std::string_view::npos;
 }
 
 std::string shown_word(const std::string& word) {
   return util::in_quotes(
-      may_hold_password(word) ? word.substr(0, word.find_first_of(":@/")) + "..." : word, 60);
+      may_hold_password(word) ? word.substr(0, word.find_first_of(":@/?=")) + "..." : word, 60);
 }
 
 void hide_memory() { prctl(PR_SET_DUMPABLE, 0); }

@@ -95,9 +95,8 @@ void Acquisition::tell_blocked(std::size_t key, const LockInfo& info) {
   reached_[key] = true;
   blocker_ = ToFront::blocked_by(key, holder, held, count_waiters(info));
   blocker_seen_ = Clock::now();
-  has_told_ = true;
   // The front may be stopped, and what it has to hear of the grant needs room.
-  if (!time_is_up() && link_.has_room()) (void)link_.send(*blocker_);  // if it can
+  if (!time_is_up() && link_.has_room() && link_.send(*blocker_)) has_told_ = true;
 }
 
 // One of those that were held already.

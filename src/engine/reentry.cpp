@@ -47,8 +47,9 @@ namespace {
 constexpr const char* kVariable = "DLOCK_SUPERVISORS";
 constexpr char kSeparator = ':';
 constexpr std::size_t kAddressLength = 32;
-// Of those above a run.  A job that starts itself again by at(1) adds one each time.
-constexpr std::size_t kMostAbove = 32'768;     // bytes
+// Of those above a run.  A job that starts itself again by at(1) adds one each time.  Linux takes
+// 128 KiB, and one run needs 2.
+constexpr std::size_t kMostAbove = 98'304;     // bytes
 constexpr std::size_t kMostConnections = 512;  // what a job can take of our descriptors
 constexpr int kBacklog = 64;
 // Before an owner id: of the run whose address stands before it, or of one that has none.

@@ -93,10 +93,12 @@ done
 
 # In the place of a name in the config file, also if it is no URL.
 for text in "redis://u:$marker" "redis:/u:$marker@h" "redis:/app:12?$marker@h" "mysql://h/a?password=$marker%zz" \
-  "mysql://h/a?password=$marker#1"; do
+  "mysql://h/a?password=$marker#1" "mysql:/h/a?password=$marker" "mysql//h?passwd=$marker"; do
   in_config "{\"$text\": \"x\"}"
   nothing_shown "the key $text" "$DLOCK" list --config config.json
   in_config "{\"backends\": {\"$text\": {\"url\": \"file:///tmp\"}}}"
+  nothing_shown "the profile $text" "$DLOCK" list --config config.json -b none
+  in_config "{\"backends\": {\"$text\": 1}}"
   nothing_shown "the profile $text" "$DLOCK" list --config config.json -b none
 done
 

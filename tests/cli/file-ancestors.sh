@@ -117,16 +117,18 @@ SH
   assert_equal 2 "$(grep -c 'is writable by group 64200' private.err)" "refusals with eve in the private group"
 fi
 
-# Access lists.  list_of NAME ENTRY...: $tmp/NAME gets one; an entry is TAG:PERMISSIONS:ID, as in acl(5).
+# Access lists.  list_of NAME ENTRY...: $tmp/NAME gets one; an entry is TAG:PERMISSIONS:ID, as in acl(5).  default_list_of:
+# what is made in it gets that.
+default_list_of() { list=default list_of "$@"; }
 list_of() {
-  python3 - "$tmp/$1" owner:7: "${@:2}" mask:7: others:5: 2>acl.err <<'PYTHON'
+  list=${list:-access} python3 - "$tmp/$1" owner:7: "${@:2}" mask:7: others:5: 2>acl.err <<'PYTHON'
 import os, struct, sys
 tags = {"owner": 1, "user": 2, "group": 4, "named-group": 8, "mask": 16, "others": 32}
 text = struct.pack("<I", 2)
 for entry in sys.argv[2:]:
     tag, permissions, number = entry.split(":")
     text += struct.pack("<HHI", tags[tag], int(permissions), int(number or 0xFFFFFFFF))
-os.setxattr(sys.argv[1], "system.posix_acl_access", text)
+os.setxattr(sys.argv[1], "system.posix_acl_" + os.environ["list"], text)
 PYTHON
 }
 chain eve-may "755 root 0" "700 alice 0"
@@ -161,9 +163,18 @@ if list_of eve-may "user:7:${uid[eve]}" group:5:; then
   list_of by-group/locks "user:7:${uid[alice]}" group:7:
   start c -b "file://$tmp/by-group/locks" -k job --kill-after 60
   ends 77 c
-  # A list by which only others than the group may read.
+  # Whom it names may read; it names the group, or the owner.
   list_of by-group/locks "user:5:${uid[alice]}" group:7:
   allows root "$tmp/by-group/locks"
+  list_of by-group/locks user:7:0 group:7: "named-group:7:${uid[eve]}"
+  allows root "$tmp/by-group/locks"
+  # Against umasks: the folders that dlock makes there have it, too.
+  chain by-default "755 root 0" "2770 root ${uid[eve]}"
+  default_list_of by-default/locks group:7: "named-group:7:${uid[eve]}"
+  for command in 'run -k job -- true' 'once -k job --remember 1d -- true' 'id --name numbers' 'list'; do
+    # shellcheck disable=SC2086  # words
+    expect_status 0 "$DLOCK" ${command%% *} -b "file://$tmp/by-default/locks" ${command#"${command%% *}"} >out
+  done
 fi
 
 # A directory that one of the group made in a directory that another made.

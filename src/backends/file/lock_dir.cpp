@@ -42,12 +42,18 @@ Error open_error(std::string_view path, int error) {
   return errno_error(path, "lock directory", error);
 }
 
-// What is made in the directory is for its group: whom an access list names beside it, or instead,
-// could not use that, nor the group what they make.
+// What is made in the directory is for its group: whom else an access list names could not use
+// that, nor the group what they make.  The owner may be named, too.
 Result<void> check_access_list(std::string_view path, const struct stat& st) {
   const auto writers = writers_by_group_bits(std::string(path), st);
   if (!writers) return denied(path, "has an access list that cannot be read");
-  if (writers->size() == 1 && writers->front().is_group && writers->front().id == st.st_gid) {
+  const auto is_group = [&](const Writer& writer) {
+    return writer.is_group && writer.id == st.st_gid;
+  };
+  const auto may_share = [&](const Writer& writer) {
+    return is_group(writer) || (!writer.is_group && writer.id == st.st_uid);
+  };
+  if (std::ranges::any_of(*writers, is_group) && std::ranges::all_of(*writers, may_share)) {
     return {};
   }
   return denied(path,
