@@ -21,8 +21,8 @@
 
 #include "core/patience.hpp"
 #include "core/sharded_backend.hpp"
+#include "engine/borrow.hpp"
 #include "engine/describe.hpp"
-#include "engine/reentry.hpp"
 #include "util/duration.hpp"
 #include "util/host.hpp"
 #include "util/jitter.hpp"

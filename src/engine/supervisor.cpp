@@ -20,6 +20,7 @@
 #include "engine/describe.hpp"
 #include "engine/grant.hpp"
 #include "engine/job.hpp"
+#include "engine/lender.hpp"
 #include "engine/reentry.hpp"
 #include "util/duration.hpp"
 #include "util/log.hpp"
@@ -199,7 +200,7 @@ std::vector<std::pair<std::string, std::string>> Supervisor::environment() const
         {.key = key, .token = lock.owner_id(), .fence = lock.fence(), .slot = lock.slot()});
   }
   auto variables = grant_variables(grants);
-  variables.emplace_back("DLOCK_SUPERVISORS", lender_.addresses());
+  variables.emplace_back(reentry::kVariable, lender_.addresses());
   if (spec_.once) {
     const std::string& period = spec_.once->completion.period;
     variables.emplace_back("DLOCK_ONCE", spec_.keys.front() + (period.empty() ? "" : '@' + period));

@@ -1,241 +1,39 @@
-// Who may borrow.  Neither pids nor names nor a token in the environment prove that a run is below
-//   the holder: two containers may have the same pids and host name, at(1) and tmux(1) copy the
-//   environment.  The kernel says which process has connected (SO_PEERCRED); the lender looks for
-//   itself among the ancestors of that process.  If /proc does not show them, the lender says so,
-//   and the borrower fails: if it waited for the lock, it might wait for its own job.
-// Who may lend.  The addresses of a run that has ended stay in environments, and another user may
-//   listen there.  So an address stands there with the owner ids of its run, and is asked only for
-//   a lock with one of these; and the borrower accepts a lender of its own user, of root, or above
-//   itself.
-// Loss.  A borrower is a holder like any other: it renews its lease by asking the lender again, and
-//   ends its job before the lease is over if the lender does not answer.  So a stopped lender is
-//   noticed, too.  An answer names the time that is left; the borrower counts from the instant at
-//   which it asked, which comes back with the answer, so a late one is not taken for a new one.
-// Without a socket.  A service manager may forbid local sockets (RestrictAddressFamilies).  A run
-//   that cannot listen leaves its owner id instead of an address: it holds the lock and cannot lend
-//   it, and a nested run that finds this id on the lock fails.
-// End of the borrower.  Its front has a copy of the connection, as it has of a witness: a borrower
-//   whose supervisor is killed has ended when its front has killed the job.
-// Death of the lender.  Where the kernel keeps the lock, the borrower gets a copy of the witness:
-//   the lock is kept until the borrower has ended.  Elsewhere its ttl runs on.
+#include "engine/borrow.hpp"
 
-#include "engine/reentry.hpp"
-
-#include <sys/epoll.h>
+#include <poll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
-#include "core/key.hpp"
 #include "core/patience.hpp"
 #include "engine/proc.hpp"
+#include "engine/reentry.hpp"
 #include "util/local_socket.hpp"
 #include "util/poll.hpp"
-#include "util/random_id.hpp"
 #include "util/text.hpp"
 
 namespace dlock {
 namespace {
 
-constexpr const char* kVariable = "DLOCK_SUPERVISORS";
-constexpr char kSeparator = ':';
-constexpr std::size_t kAddressLength = 32;
-// Of those above a run.  A job that starts itself again by at(1) adds one each time.  Linux takes
-// 128 KiB, and one run needs 2.
-constexpr std::size_t kMostAbove = 98'304;     // bytes
-constexpr std::size_t kMostConnections = 512;  // what a job can take of our descriptors
-constexpr int kBacklog = 64;
-// Before an owner id: of the run whose address stands before it, or of one that has none.
-constexpr char kHeldThere = '+';
-constexpr char kCannotLend = '-';
-constexpr int kAgainMs = 20;
-constexpr Millis kListensAgain{500};
-constexpr int kMostAtOnce = 16;  // so that nobody keeps the supervisor from its other work
-
-// The key, or an owner id that somebody has copied to another lock would be lent there.  Earlier
-// versions ask without it, and cut it off: a job can outlive an upgrade.
-struct Question {
-  std::array<char, 32> owner_id{};
-  Deadline::rep asked_at = 0;  // the borrower's clock
-  std::array<char, kMaxKeyLength + 1> key{};
-
-  Question() = default;
-  Question(std::string_view its_owner_id, std::string_view its_key) {
-    its_owner_id.copy(owner_id.data(), owner_id.size());
-    its_key.copy(key.data(), kMaxKeyLength);
-  }
-  bool asks_for(const Loan& loan) const {
-    const Question other(loan.owner_id, loan.key);
-    return owner_id == other.owner_id && (key == other.key || key.front() == '\0');
-  }
-};
-constexpr auto kQuestionWithoutKey = static_cast<ssize_t>(offsetof(Question, key));
-
-struct Answer {
-  static constexpr Millis::rep kNotHeld = 0;
-  static constexpr Millis::rep kForEver = -1;
-  static constexpr Millis::rep kUnproved = -2;  // it cannot be seen whether the borrower is below
-  Deadline::rep asked_at = 0;                   // that of the question
-  Millis::rep left_ms = kNotHeld;
-  Millis::rep ttl_ms = 0;
-};
-
+using namespace reentry;
 using util::is_of_our_user_or_root;
-using util::peer_of;
+
+constexpr std::size_t kAddressLength = 32;
+constexpr int kAgainMs = 20;
+constexpr const char* kNoAnswer = "no answer; is its supervisor stopped?";
 
 Below is_lender_above_us(int socket) {
-  const auto peer = peer_of(socket);
+  const auto peer = util::peer_of(socket);
   return peer ? above_us(peer->pid) : Below::no;
 }
-
-// Null: it is not lent.
-const Loan* find_loan(std::span<const Loan> loans, const Question& question) {
-  const auto it = std::find_if(loans.begin(), loans.end(),
-                               [&](const Loan& loan) { return question.asks_for(loan); });
-  return it == loans.end() ? nullptr : &*it;
-}
-
-Answer make_answer(int socket, const Question& question, const Loan* loan) {
-  Answer out;
-  out.asked_at = question.asked_at;
-  if (loan == nullptr) return out;
-  const auto peer = peer_of(socket);
-  const Below below = peer ? below_us(peer->pid) : Below::unknown;
-  if (below == Below::no) return out;
-  if (below == Below::unknown) {
-    out.left_ms = Answer::kUnproved;
-    return out;
-  }
-  out.left_ms = loan->valid_until == kNever
-                    ? Answer::kForEver
-                    : std::max(remaining(loan->valid_until).count(), Answer::kNotHeld);
-  out.ttl_ms = loan->ttl.count();
-  return out;
-}
-
-}  // namespace
-
-bool Lender::open(std::span<const std::string> owner_ids) {
-  const std::string id = util::random_id();
-  listener_ = util::listen_locally(id, kBacklog);
-  const bool is_forbidden =
-      !listener_ && (errno == EAFNOSUPPORT || errno == EPERM || errno == EACCES);
-  std::string address = is_forbidden ? "" : id;
-  for (const std::string& owner_id : owner_ids) {
-    if (!address.empty()) address += kSeparator;
-    address += (is_forbidden ? kCannotLend : kHeldThere) + owner_id;
-  }
-  if (is_forbidden) {
-    address_ = std::move(address);
-    return true;
-  }
-  events_.reset(epoll_create1(EPOLL_CLOEXEC));
-  epoll_event event{.events = EPOLLIN, .data = {.fd = listener_.get()}};
-  if (!listener_ || !events_ ||
-      epoll_ctl(events_.get(), EPOLL_CTL_ADD, listener_.get(), &event) != 0) {
-    return false;
-  }
-  address_ = std::move(address);
-  return true;
-}
-
-std::string Lender::addresses() const {
-  const char* variable = std::getenv(kVariable);
-  std::string_view above = variable != nullptr ? variable : "";
-  if (above.size() > kMostAbove) {  // the nearest ones are the last
-    above.remove_prefix(above.size() - kMostAbove);
-    above.remove_prefix(std::min(above.find(kSeparator), above.size() - 1) + 1);
-  }
-  std::string out(above);
-  if (!out.empty() && !address_.empty()) out += kSeparator;
-  return out + address_;
-}
-
-bool Lender::has_borrowers() const {
-  return std::any_of(connections_.begin(), connections_.end(),
-                     [](const Connection& connection) { return !connection.borrowed.empty(); });
-}
-
-void Lender::recall_all_but(std::span<const Loan> loans) {
-  for (const Connection& connection : connections_) {
-    const std::string& borrowed = connection.borrowed;
-    const bool is_lent = std::any_of(loans.begin(), loans.end(),
-                                     [&](const Loan& loan) { return loan.owner_id == borrowed; });
-    if (!borrowed.empty() && !is_lent) shutdown(connection.socket.get(), SHUT_WR);
-  }
-}
-
-// While there is no descriptor for another connection, those that want one wait in the backlog, and
-// must not keep us awake.
-void Lender::listen(bool on) {
-  if (!on) listens_at_ = after(Clock::now(), kListensAgain);
-  if (std::exchange(listening_, on) == on) return;
-  epoll_event event{.events = on ? std::uint32_t{EPOLLIN} : 0, .data = {.fd = listener_.get()}};
-  epoll_ctl(events_.get(), EPOLL_CTL_MOD, listener_.get(), &event);
-}
-
-void Lender::accept_some() {
-  for (int i = 0; i < kMostAtOnce; ++i) {
-    if (connections_.size() >= kMostConnections) return listen(false);
-    Fd socket(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!socket && (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)) return;
-    if (!socket) return listen(false);
-    if (!is_of_our_user_or_root(socket.get())) {
-      const Answer no;
-      (void)util::send_datagram(socket.get(), &no, sizeof(no));
-      continue;
-    }
-    epoll_event event{.events = EPOLLIN, .data = {.fd = socket.get()}};
-    if (epoll_ctl(events_.get(), EPOLL_CTL_ADD, socket.get(), &event) != 0) continue;
-    connections_.push_back({std::move(socket)});
-  }
-}
-
-// False: it has ended, or is no dlock.
-bool Lender::answer(Connection& connection, std::span<const Loan> loans) const {
-  const int socket = connection.socket.get();
-  Question question;
-  const ssize_t got = util::receive_datagram(socket, &question, sizeof(question));
-  if (got < 0 && errno == EAGAIN) return true;
-  if (got != static_cast<ssize_t>(sizeof(question)) && got != kQuestionWithoutKey) return false;
-  const Loan* const loan = find_loan(loans, question);
-  const Answer answer = make_answer(socket, question, loan);
-  const bool yes = answer.left_ms > 0 || answer.left_ms == Answer::kForEver;
-  const auto witness = yes && connection.borrowed.empty() ? loan->witness : std::span<const int>();
-  // After it was recalled it cannot be sent, and the borrower is one until it has ended.
-  const bool sent = util::send_datagram(socket, &answer, sizeof(answer), witness);
-  if (yes && sent) connection.borrowed = loan->owner_id;
-  return sent || !connection.borrowed.empty();
-}
-
-bool Lender::serve(std::span<const Loan> loans) {
-  if (Clock::now() >= next_deadline()) listen(true);
-  std::array<epoll_event, kMostAtOnce> events{};
-  const int count = events_ ? epoll_wait(events_.get(), events.data(), kMostAtOnce, 0) : 0;
-  for (int i = 0; i < count; ++i) {
-    const int fd = events[static_cast<std::size_t>(i)].data.fd;
-    if (fd == listener_.get()) {
-      accept_some();
-      continue;
-    }
-    const auto ended = std::erase_if(connections_, [&](Connection& connection) {
-      return connection.socket.get() == fd && !answer(connection, loans);
-    });
-    if (ended > 0) listen(true);
-  }
-  return count > 0;
-}
-
-namespace {
-
-constexpr const char* kNoAnswer = "no answer; is its supervisor stopped?";
 
 Error not_held_any_more() {
   return {Errc::lost, "the outer run lost it, was killed, or reached its --max-hold"};
