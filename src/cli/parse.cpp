@@ -11,6 +11,7 @@
 
 #include "cli/refusal.hpp"
 #include "core/secret.hpp"
+#include "util/text.hpp"
 
 namespace dlock::cli {
 namespace {

@@ -6,9 +6,7 @@
 #include <string_view>
 
 #include "core/settings.hpp"
-#include "core/url.hpp"
 #include "engine/exit_status.hpp"
-#include "util/text.hpp"
 
 namespace dlock::cli {
 

@@ -44,9 +44,7 @@ bool holds_password(const Url& url) {
 
 bool mentions_password(std::string_view text) {
   auto at = text.find(kSchemeEnd);
-  if (at != std::string_view::npos && text.size() > kLongestLookedAt) {
-    return is_suspect(text);
-  }
+  if (at != std::string_view::npos && text.size() > kLongestLookedAt) return is_suspect(text);
   while (at != std::string_view::npos) {
     const std::size_t begin = scheme_before(text, at);
     at = text.find(kSchemeEnd, at + 1);

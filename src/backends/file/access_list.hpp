@@ -13,6 +13,8 @@ namespace dlock::file {
 struct Writer {
   bool is_group = false;
   unsigned id = 0;
+
+  bool operator==(const Writer&) const = default;
 };
 
 /// Whom the group bits of the mode let write to the directory `path`, of status `st`: its group, or

@@ -47,13 +47,10 @@ Error open_error(std::string_view path, int error) {
 Result<void> check_access_list(std::string_view path, const struct stat& st) {
   const auto writers = writers_by_group_bits(std::string(path), st);
   if (!writers) return denied(path, "has an access list that cannot be read");
-  const auto is_group = [&](const Writer& writer) {
-    return writer.is_group && writer.id == st.st_gid;
-  };
-  const auto may_share = [&](const Writer& writer) {
-    return is_group(writer) || (!writer.is_group && writer.id == st.st_uid);
-  };
-  if (std::ranges::any_of(*writers, is_group) && std::ranges::all_of(*writers, may_share)) {
+  const Writer group{.is_group = true, .id = st.st_gid};
+  const Writer owner{.id = st.st_uid};
+  const auto may_share = [&](const Writer& one) { return one == group || one == owner; };
+  if (std::ranges::count(*writers, group) > 0 && std::ranges::all_of(*writers, may_share)) {
     return {};
   }
   return denied(path,
@@ -73,10 +70,10 @@ Result<Sharing> check_owner(std::string_view path, const struct stat& st, Trust 
     sharing.shared = true;
     sharing.group = st.st_gid;
     sharing.folder |= st.st_mode & (S_ISGID | S_ISVTX);
+    if (others == S_IWGRP) {
+      if (auto ok = check_access_list(path, st); !ok) return ok.error();
+    }
     if ((others & S_IWGRP) != 0) {
-      if ((others & S_IWOTH) == 0) {
-        if (auto ok = check_access_list(path, st); !ok) return ok.error();
-      }
       sharing.file |= 0060;
       sharing.folder |= 0070;
     }

@@ -180,17 +180,17 @@ Result<void> Acquisition::await_room(std::optional<Millis> soonest) {
     return rest(util::jitter(kClusterLook));
   }
   if (!wakeup_connection_) {
+    // If the server is full or nearly full.
+    const auto look_now_and_then = [this] {
+      patience_.recovered();
+      return rest(kRowRoomLook);
+    };
     const auto room = has_room();
     if (!room) return room.error();
-    // If the server is full or nearly full, look now and then instead.
-    if (!room.value()) {
-      patience_.recovered();
-      return rest(kRowRoomLook);
-    }
+    if (!room.value()) return look_now_and_then();
     auto wakeup = Connection::open(place_, patience(), wait_.cancel);
     if (!wakeup && wakeup.error().code == Errc::unreachable && !connection_->broken()) {
-      patience_.recovered();
-      return rest(kRowRoomLook);
+      return look_now_and_then();
     }
     if (!wakeup) return wakeup.error();
     // The wakeup connection before this one may have the mark for another moment.

@@ -216,7 +216,7 @@ Result<void> Connection::shake_hands(Deadline deadline, Cancel cancel) {
     do {
       // A server may send without end what TLS skips.
       if (first_byte_ && Clock::now() >= deadline) return lost("TLS has not begun in time");
-      if (first_byte_ && util::wait_readable(cancel.fd(), Clock::now())) return cancelled();
+      if (first_byte_ && cancel.requested()) return cancelled();
       if (auto ok = wait_for(POLLIN, deadline, cancel); !ok) {
         if (first_byte_ || ok.error().code == Errc::cancelled) return ok;
         // A Redis without TLS waits for the end of the line.
