@@ -164,6 +164,30 @@ TEST_F(RedisNetwork, ARequestThatComesAfterItWasGivenUpTakesNothing) {
   }
 }
 
+// Nor that of a waiter that was called: what took it out of the queue was no answer to this
+// request.
+TEST_F(RedisNetwork, ACalledWaiterWhoseRequestComesAfterItWasGivenUpTakesNothing) {
+  for (const Request& wanted : {request("job"), shared("job")}) {
+    auto held = hold(*a, request("job"));
+    Waiting waiting(through_proxy(300), wanted);
+    ASSERT_TRUE(waiters_are(1));
+    const auto before = proxy->request_bytes();
+    proxy->delay_requests(Millis{1'500});
+    EXPECT_TRUE(release(*held));
+    ASSERT_TRUE(eventually([&] { return proxy->request_bytes() > before; }));
+    proxy->pass();  // for what comes after it
+    auto lease = waiting.lease();
+    ASSERT_TRUE(lease);
+    EXPECT_TRUE(release(*lease));
+    ASSERT_FALSE(is_held());
+    for (const Deadline until = in(2'000); Clock::now() < until;) {
+      ASSERT_FALSE(is_held()) << mode_name(wanted.mode);
+      util::wait_readable(-1, in(20));
+    }
+    EXPECT_TRUE(only_the_counter_is_left());
+  }
+}
+
 // --- late
 
 // The request was held up on its way for longer than the ttl, so nobody may trust the grant.

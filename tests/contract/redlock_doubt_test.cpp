@@ -1,6 +1,7 @@
 // Requests of which nobody knows what became of them: what they do when they arrive after all.
 #include <gtest/gtest.h>
 
+#include "backends/redis/record.hpp"
 #include "redlock_fixture.hpp"
 
 namespace dlock::test {
@@ -65,6 +66,34 @@ TEST_F(RedlockDoubt, AVoteThatComesAfterTheLockWasGivenBackIsNotGiven) {
     }
     client.reset();
   }
+}
+
+// Something that is left on the server of its queue makes a waiter ask all of them; what it finds
+// there makes it wait in the queue of another.
+TEST_F(RedlockDoubt, AWaiterThatMovesToAnotherQueueLeavesTheFirst) {
+  auto held = hold(*direct, request("job", Mode::exclusive, 1, Millis{1'500}));
+  let_finish(*direct);
+  Waiting waiting(client(), request("job"));
+  ASSERT_TRUE(waiting.blocked());
+  ASSERT_TRUE(eventually([&] { return having(names("job").queue, kAll) != 0; }));
+  const Mask first = having(names("job").queue, kAll);
+  redis::Record left{.acquired_at = "2026-11-26T03:04:05Z", .ttl = Millis{60'000}};
+  left.owner.id = "0f3a0f3a0f3a0f3a0f3a0f3a0f3a0f3a";
+  for (const unsigned node : members(first)) {
+    servers[node].command("SET", names("job").owner, redis::format_record(left), "PX", "60000");
+    servers[node].command("SET", lock_of("job"), left.owner.id, "PX", "60000");
+  }
+  EXPECT_TRUE(release(*held));
+  auto next = hold(*direct, request("job"));
+  ASSERT_TRUE(next);
+  ASSERT_TRUE(eventually([&] { return (having(names("job").queue, kAll) & ~first) != 0; }));
+  EXPECT_TRUE(eventually([&] { return (having(names("job").queue, kAll) & first) == 0; }));
+  EXPECT_TRUE(release(*next));
+  EXPECT_TRUE(release(*waiting.lease()));
+  for (const unsigned node : members(first)) {
+    servers[node].command("DEL", names("job").owner, lock_of("job"));
+  }
+  EXPECT_TRUE(only_counters_are_left(kAll));
 }
 
 // --- a server that is far away

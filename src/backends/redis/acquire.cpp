@@ -93,10 +93,15 @@ Result<void> Acquisition::join() {
   return {};
 }
 
-// To the queue of another server: since we do not hear at the old one any more, we count as dead
-// there.
+// To the queue of another server, out of that of the old one: where nobody waits any more, nobody
+// would clear up.
 void Acquisition::move_to(unsigned head) {
   if (head == head_) return;
+  if (joined_) {
+    Traces queued;
+    queued.outstanding = std::make_shared<Outstanding>(cluster_->size());
+    take_another_id(queued);
+  }
   head_ = head;
   subscription_.reset();
   watched_ = 0;
