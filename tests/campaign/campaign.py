@@ -231,7 +231,8 @@ def run_campaign(campaign, seed, seconds, client_count):
 
     # At once: the pipes of all runs have ended.
     expect_nothing(campaign, GONE_WITHIN, processes_left)
-    expect_nothing(campaign, FREE_WITHIN, locks_left)
+    # A server where the grant of a client that was killed has not expired clears nothing up.
+    expect_nothing(campaign, FREE_WITHIN, locks_left, grants_left)
     # What a client has left that was killed goes when others wait for the lock, or after a week.
     keys = [*((key, modes[0]) for key, modes in clients.KEYS.items()),
             *((f"{clients.ONCE}{job}", "exclusive") for job in range(campaign.job + 1))]
@@ -270,6 +271,10 @@ def processes_left(campaign):
 
 def locks_left(campaign):
     return [f"dlock list shows {lock}" for lock in campaign.locks()]
+
+
+def grants_left(campaign):
+    return campaign.servers.ask("grants")
 
 
 def records_left(campaign):

@@ -6,6 +6,7 @@
 #   restart NAME...  with its data, until it serves resume NAME...   SIGCONT
 #   leader           prints which server leads      fail_over        the primary is dead: the standby takes over
 #   left KEY...      prints what these keys have left on the servers
+#   grants           prints on which of several servers somebody has a lock, though it be too few of them
 # Each answer ends with a line that has only a full stop.
 # shellcheck source=../cli/lib.sh
 . "$(dirname "$0")/../cli/lib.sh"
@@ -64,6 +65,11 @@ case $backend in
   *) fail "there is no campaign for the backend $backend" ;;
 esac
 
+grants_redis() {
+  local name
+  for name in "${names[@]}"; do rcli "$name" --scan --pattern 'dlock:*' | sed "s/^/redis $name: /"; done
+}
+
 # left_KIND KEY...: prints what is left, but for what may be: counters of fencing tokens, empty parents, lock files.
 left_file() { (cd "$locks" && find . -path './*~w/*') }
 # A mark that an id was given up or that a job is done, and the record of a waiter that was killed, expire.
@@ -106,6 +112,7 @@ while read -r action rest <&3; do
       ;;
     leader) if [[ $kind == zk ]]; then zk_leader "${names[@]}" || true; else echo "$primary"; fi ;;
     fail_over) fail_over ;;
+    grants) [[ ${kind-} != redis ]] || grants_redis ;;
     left) "left_${kind:-file}" "${words[@]}" ;;
     *) fail "what is $action?" ;;
   esac
