@@ -384,5 +384,54 @@ TEST_F(RedisWaiting, ASlotOfADeadHolderGoesToAWaiterWhenItsTtlIsOver) {
   EXPECT_TRUE(waiting[1]->lease());
 }
 
+// --- while others go on holding it
+
+TEST_F(RedisWaiting, AWriterThatIsKilledLetsTheReadersBehindItInWhileOthersRead) {
+  const Request wanted = request("job", Mode::shared, 1, Millis{2'000});
+  auto lease = hold(*a, wanted);
+  std::optional<Sleeper> writer(std::in_place, *server, "job", "x");
+  auto readers = queue(1, wanted);
+  writer.reset();
+  EXPECT_TRUE(eventually([&] {
+    EXPECT_TRUE(renew(*lease));
+    return readers[0]->done(200);
+  }));
+  EXPECT_TRUE(release(*lease));
+  EXPECT_TRUE(readers[0]->lease());
+}
+
+TEST_F(RedisWaiting, ASlotThatIsFreeIsNotLostOnTheLivingOneBehindThoseThatDoNotCome) {
+  const Request wanted = request("job", Mode::slots, 2, Millis{2'000});
+  auto stays = hold(*a, wanted);
+  auto lease = hold(*a, request("job", Mode::slots, 2));
+  std::deque<Sleeper> sleepers;
+  for (int i = 0; i < 3; ++i) {
+    sleepers.emplace_back(*server, "job", "n", "60000", "sleeper" + std::to_string(i));
+  }
+  auto waiting = queue(1, wanted);
+  EXPECT_TRUE(release(*lease));
+  EXPECT_TRUE(eventually([&] {
+    EXPECT_TRUE(renew(*stays));
+    return waiting[0]->done(200);
+  }));
+  EXPECT_TRUE(release(*stays));
+  EXPECT_TRUE(waiting[0]->lease());
+}
+
+// What is left of those that were killed goes with it.
+TEST_F(RedisWaiting, AQueueLastsForAsLongAsOneInIt) {
+  auto lease = hold(*a, request("job", Mode::exclusive, 1, Millis{60'000}));
+  auto waiting = queue(1, request("job"));
+  const auto lasts = [&] {
+    return std::stol(server->command("PTTL", redis::names_of("dlock:", "job").queue));
+  };
+  ASSERT_GT(lasts(), 0);
+  ASSERT_LE(lasts(), 20'000);
+  ASSERT_TRUE(eventually([&] { return lasts() < 18'000; }));
+  EXPECT_TRUE(eventually([&] { return lasts() > 18'000; }));
+  EXPECT_TRUE(release(*lease));
+  EXPECT_TRUE(waiting[0]->lease());
+}
+
 }  // namespace
 }  // namespace dlock::test

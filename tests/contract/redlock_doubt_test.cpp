@@ -96,6 +96,34 @@ TEST_F(RedlockDoubt, AWaiterThatMovesToAnotherQueueLeavesTheFirst) {
   EXPECT_TRUE(only_counters_are_left(kAll));
 }
 
+// It was granted to an id of the waiter that it does not use any more, and what was to take it back
+// did not come through.  As long as it stands, one more server that fails keeps everybody out.
+TEST_F(RedlockDoubt, AVoteForAnEarlierIdIsTakenBackWhileTheLockIsHeld) {
+  auto held = hold(*direct, request("job"));
+  ASSERT_TRUE(is_held_by(kAll, "job", kAll));
+  const auto address = [&](unsigned node) { return std::to_string(proxies[node].port()); };
+  unsigned far = 0;  // the last in the order of all clients: it is not where they wait
+  for (unsigned node = 1; node < 3; ++node) far = address(node) > address(far) ? node : far;
+  servers[far].command("DEL", lock_of("job"), names("job").owner);
+  proxies[far].hold();
+  Waiting waiting(through_proxies(), request("job"));
+  ASSERT_TRUE(is_held_by(kAll, "job", kAll));
+  proxies[far].refuse();
+  ASSERT_TRUE(waiting.blocked());
+  ASSERT_TRUE(eventually([&] { return having(names("job").queue, kAll) != 0; }));
+  EXPECT_TRUE(release(*held));
+  auto lease = waiting.lease();
+  ASSERT_TRUE(lease);
+  ASSERT_NE(servers[far].command("GET", lock_of("job")), lease->owner_id());
+  ASSERT_NE(servers[far].command("EXISTS", lock_of("job")), "0");
+  heal(1U << far, Death::cut);
+  EXPECT_TRUE(eventually([&] {
+    EXPECT_TRUE(renew(*lease));
+    return servers[far].command("EXISTS", lock_of("job")) == "0";
+  }));
+  EXPECT_TRUE(release(*lease));
+}
+
 // --- a server that is far away
 
 // Connecting, with a password, takes two round trips more than asking.

@@ -36,11 +36,6 @@
 namespace dlock::redis {
 namespace {
 
-constexpr std::size_t kMostLeftovers = 8;
-
-Removing given_up(const Outstanding& outstanding, unsigned node) {
-  return {.was_waiting = true, .in_doubt = outstanding[node], .unheard = true};
-}
 constexpr unsigned kMostDoublings = 5;  // of a pause of 2 ms
 constexpr unsigned kMostNumberlessDoublings = 8;
 constexpr unsigned kMostSplits = 12;  // then somebody has left something behind, and we wait for it
@@ -115,10 +110,7 @@ void Acquisition::take_another_id(const Traces& traces) {
   if (joined_ && std::find(nodes.begin(), nodes.end(), head_) == nodes.end()) {
     nodes.push_back(head_);
   }
-  for (const unsigned node : nodes) leftovers_.push_back({request_, node, traces.outstanding});
-  if (leftovers_.size() > kMostLeftovers) {
-    leftovers_.erase(leftovers_.begin(), leftovers_.end() - std::ptrdiff_t{kMostLeftovers});
-  }
+  for (const unsigned node : nodes) leftovers_.add(request_, node, traces.outstanding);
   subscription_.reset();
   joined_ = false;
   request_.owner.id = util::random_id();
@@ -127,24 +119,8 @@ void Acquisition::take_another_id(const Traces& traces) {
 // Before we ask again, or they could be in our own way.  Of several servers nobody waits for the
 // answer: a minority of them does no harm.
 Result<void> Acquisition::undo_leftovers(Deadline give_up) {
-  std::erase_if(leftovers_, [](const Leftover& leftover) { return leftover.undone->load(); });
-  for (const Leftover& leftover : leftovers_) {
-    if (single()) {
-      const auto removal = cluster_->node(0).remove(
-          leftover.request, given_up(*leftover.outstanding, 0), give_up, wait_.cancel);
-      if (!removal) return removal.error();
-      *leftover.undone = true;
-    } else if (!cluster_->is_behind(leftover.node)) {
-      Cluster::Answers<Removal> answers(*cluster_, Cancel());
-      answers.ask(leftover.node, [leftover, timeout = node_timeout(request_.ttl)](
-                                     Node& node, unsigned number, Cancel stop) {
-        auto removal = node.remove(leftover.request, given_up(*leftover.outstanding, number),
-                                   after(Clock::now(), timeout), stop);
-        if (removal) *leftover.undone = true;
-        return removal;
-      });
-    }
-  }
+  if (single()) return leftovers_.undo(*cluster_, give_up, wait_.cancel);
+  leftovers_.ask_to_undo(*cluster_);
   return {};
 }
 
@@ -211,6 +187,7 @@ Result<std::unique_ptr<Lease>> Acquisition::get() {
                                    .head = head_,
                                    .is_queued = is_queued,
                                    .outstanding = round.outstanding,
+                                   .leftovers = std::move(leftovers_),
                                    .subscription = std::move(subscription_)});
     }
     if (round.other_list) warn_of_other_list();
@@ -251,33 +228,14 @@ Result<std::unique_ptr<Lease>> Acquisition::get() {
   }
 }
 
-// The queue must not wait for us, and what was perhaps granted must not wait for its end.  Those
-// that are known to be slow are only told.  An error: of the only server.
+// The queue must not wait for us, and what was perhaps granted must not wait for its end.
 Result<void> Acquisition::undo() {
+  if (joined_) {
+    leftovers_.add(request_, head_, std::make_shared<Outstanding>(cluster_->size()));
+  }
   const Deadline deadline =
       after(Clock::now(), std::min(cluster_->address(head_).patience, kFarewell));
-  std::vector<unsigned> awaited;
-  Cluster::Answers<Removal> answers(*cluster_, Cancel());
-  const auto remove = [&](const Leftover& leftover) {
-    if (cluster_->is_prompt(leftover.node)) awaited.push_back(leftover.node);
-    answers.ask(leftover.node, [leftover, deadline](Node& node, unsigned number, Cancel stop) {
-      return node.remove(leftover.request, given_up(*leftover.outstanding, number), deadline, stop);
-    });
-  };
-  for (const Leftover& leftover : leftovers_) {
-    if (!leftover.undone->load()) remove(leftover);
-  }
-  if (joined_) remove({request_, head_, std::make_shared<Outstanding>(cluster_->size())});
-  Result<void> undone;
-  while (!awaited.empty()) {
-    while (const auto letter = answers.take()) {
-      if (single() && !letter->second) undone = letter->second.error();
-      const auto it = std::find(awaited.begin(), awaited.end(), letter->first);
-      if (it != awaited.end()) awaited.erase(it);
-    }
-    if (awaited.empty() || cluster_->wait(deadline, Cancel()) == Cluster::End::deadline) break;
-  }
-  return undone;
+  return leftovers_.undo(*cluster_, deadline, Cancel());
 }
 
 Result<std::unique_ptr<Lease>> Acquisition::run() {

@@ -19,7 +19,7 @@ constexpr Millis kForeignLook{500};
 constexpr Millis kDeputyLooks{500};
 constexpr Millis kStagger{4};  // between the looks of two waiters
 constexpr Millis kMostStagger{800};
-constexpr const char* kWaiterLives = "20000";
+constexpr const char* kWaiterLives = "20000";  // acquire.lua has it, too
 
 }  // namespace
 
@@ -30,6 +30,13 @@ Result<std::vector<Reply>> Acquisition::ask(std::vector<Command> commands) {
         return node.ask(commands, deadline, cancel);
       },
       wait_.cancel);
+}
+
+// The queue lasts for as long as one of those in it.
+Result<std::vector<Reply>> Acquisition::ask_and_stay(std::vector<Command> commands) {
+  commands.push_back({"PEXPIRE", names_.waiter + request_.owner.id, kWaiterLives});
+  commands.push_back({"PEXPIRE", names_.queue, kWaiterLives});
+  return ask(std::move(commands));
 }
 
 void Acquisition::tell(const LockInfo& info) {
@@ -67,7 +74,7 @@ bool Acquisition::may_be_leftover() const {
 // False: it is worth to ask for the lock, and if something is left behind at the head, all servers.
 bool Acquisition::is_still_held() {
   const std::string before = holders_;
-  (void)ask({{"PEXPIRE", names_.waiter + request_.owner.id, kWaiterLives}});
+  (void)ask_and_stay({});
   if (!tell()) return false;
   if (holders_ != before || !may_be_leftover()) return true;
   head_first_ = false;
@@ -145,11 +152,8 @@ Result<bool> Acquisition::read_calls(Turn& turn) {
 // lock must be free at two looks, and not granted between them.
 bool Acquisition::look_as_deputy() {
   std::vector<Command> commands{{"GET", names_.owner}};
-  if (!was_told_) {
-    commands.push_back({"GET", names_.counter});
-    commands.push_back({"PEXPIRE", names_.waiter + request_.owner.id, kWaiterLives});
-  }
-  const auto replies = ask(std::move(commands));
+  if (!was_told_) commands.push_back({"GET", names_.counter});
+  const auto replies = was_told_ ? ask(std::move(commands)) : ask_and_stay(std::move(commands));
   if (!replies) return true;
   const auto record = parse_record(replies.value()[0].text);
   if (!record) {
@@ -178,30 +182,15 @@ bool Acquisition::still_queued(const Reply& score, const Reply& record) {
   return queued && record.number() == 1;
 }
 
-bool Acquisition::look_at_slots() {
-  const auto replies = ask({{"ZRANGE", names_.lock, "0", "0", "WITHSCORES"},
-                            {"TIME"},
-                            {"ZSCORE", names_.queue, entry()},
-                            {"PEXPIRE", names_.waiter + request_.owner.id, kWaiterLives}});
-  if (!replies) return true;
-  const std::int64_t soonest = replies.value()[0].at(1).number(-1);
-  const Reply& time = replies.value()[1];
-  const std::int64_t now = time.at(0).number() * 1'000 + time.at(1).number() / 1'000;
-  if (!still_queued(replies.value()[2], replies.value()[3]) || soonest <= now) return true;
-  look_again_in(Millis{soonest - now});
-  return false;
-}
-
-// True if it is worth to ask for the lock.
+// True if it is worth to ask for the lock.  While it is held, that also gets those in who share it,
+// past others that were called or that wait in front of them, and are dead.
 bool Acquisition::look() {
-  if (request_.mode == Mode::slots) return look_at_slots();
-  const auto replies = ask({{"PTTL", names_.lock},
-                            {"GET", names_.owner},
-                            {"ZSCORE", names_.queue, entry()},
-                            {"PEXPIRE", names_.waiter + request_.owner.id, kWaiterLives}});
+  const auto replies = ask_and_stay(
+      {{"PTTL", names_.lock}, {"GET", names_.owner}, {"ZSCORE", names_.queue, entry()}});
   if (!replies) return true;
   const std::int64_t left = replies.value()[0].number(-2);
   if (!still_queued(replies.value()[2], replies.value()[3]) || left == -2) return true;
+  if (request_.mode != Mode::exclusive) return true;
   const auto record = parse_record(replies.value()[1].text);
   if (!single() && record && Millis{left} > record->ttl + Millis{1'000}) {
     head_first_ = false;  // its clock was set back: the others may have forgotten it

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "backends/redis/cluster.hpp"
+#include "backends/redis/leftovers.hpp"
 #include "backends/redis/record.hpp"
 #include "backends/redis/round.hpp"
 #include "backends/redis/subscription.hpp"
@@ -31,14 +32,6 @@ class Acquisition {
   Result<std::unique_ptr<Lease>> run();
 
  private:
-  // What an earlier id of ours may have left on a server, or may still come to leave there.
-  struct Leftover {
-    Request request;
-    unsigned node = 0;
-    std::shared_ptr<const Outstanding> outstanding;
-    std::shared_ptr<std::atomic<bool>> undone = std::make_shared<std::atomic<bool>>(false);
-  };
-
   static unsigned first_of(const Cluster& cluster) {
     const auto& ranks = cluster.ranks();
     return static_cast<unsigned>(std::min_element(ranks.begin(), ranks.end()) - ranks.begin());
@@ -50,6 +43,7 @@ class Acquisition {
   void take_another_id(const Traces& traces);
   Result<void> undo_leftovers(Deadline give_up);
   Result<std::vector<Reply>> ask(std::vector<Command> commands);
+  Result<std::vector<Reply>> ask_and_stay(std::vector<Command> commands);
   void warn_of_other_list();
   bool pause_after_split(unsigned& times, unsigned most_doublings);
   Result<void> go_round_again(const RoundResult& round);
@@ -58,7 +52,6 @@ class Acquisition {
   Result<bool> read_calls(Turn& turn);
   bool look();
   bool look_as_deputy();
-  bool look_at_slots();
   bool still_queued(const Reply& score, const Reply& record);
   void look_again_in(std::optional<Millis> time);
 
@@ -103,7 +96,7 @@ class Acquisition {
   bool has_warned_ = false;
   Patience patience_;
 
-  std::vector<Leftover> leftovers_;
+  Leftovers leftovers_;
 
   std::unique_ptr<Subscription> subscription_;
   std::string acquired_at_;

@@ -64,6 +64,7 @@ class RedisLease final : public Lease {
         outstanding_(std::move(grant.outstanding)),
         forgetful_(std::make_shared<Outstanding>(cluster_->size())),
         marked_(std::make_shared<Outstanding>(cluster_->size())),
+        leftovers_(std::move(grant.leftovers)),
         waiters_subscription_(std::move(grant.subscription)) {}
 
   const std::string& owner_id() const override { return request_.owner.id; }
@@ -122,6 +123,7 @@ class RedisLease final : public Lease {
   const std::shared_ptr<Outstanding> outstanding_;
   const std::shared_ptr<Outstanding> forgetful_;  // servers that did not have it any more
   const std::shared_ptr<Outstanding> marked_;     // those that remember the job as done, or may
+  Leftovers leftovers_;
   std::unique_ptr<Subscription> waiters_subscription_;
 };
 
@@ -267,6 +269,7 @@ Result<void> RedisLease::extend(Millis ttl, WaitFor servers, Deadline deadline, 
     };
     let_others_finish();
     give_again();
+    leftovers_.ask_to_undo(*cluster_);
     let_others_finish();
   }
   if (was_endless) {

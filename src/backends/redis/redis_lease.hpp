@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "backends/redis/cluster.hpp"
+#include "backends/redis/leftovers.hpp"
 #include "backends/redis/round.hpp"
 #include "backends/redis/subscription.hpp"
 
@@ -18,6 +19,7 @@ struct Grant {
   unsigned head = 0;       // where the waiter was subscribed
   bool is_queued = false;  // there still
   std::shared_ptr<Outstanding> outstanding;
+  Leftovers leftovers;                         // to be taken back
   std::unique_ptr<Subscription> subscription;  // if it had to wait
 };
 
