@@ -14,7 +14,7 @@ namespace {
 // So many locks are looked at in one request: a reply stays small, and a round trip is worth it.
 constexpr std::size_t kPortion = 100;
 // Of all names that a scan finds, and its cursors.  A million locks take less than half as much.
-constexpr std::size_t kMostBytes = std::size_t{256} * 1024 * 1024;
+constexpr std::size_t kMostScannedBytes = std::size_t{256} * 1024 * 1024;
 // Each looks at kScanned keys: enough for a billion.
 constexpr unsigned kMostScans = 1'000'000;
 constexpr const char* kScanned = "1000";
@@ -262,7 +262,7 @@ Result<std::vector<std::vector<std::string>>> Node::scan(const std::vector<std::
   std::size_t bytes = 0;
   unsigned asked = 0;
   while (!std::all_of(scans.begin(), scans.end(), is_done)) {
-    if (bytes > kMostBytes || ++asked > kMostScans) {
+    if (bytes > kMostScannedBytes || ++asked > kMostScans) {
       return Error{Errc::unreachable,
                    address().shown +
                        ": SCAN has not ended after 256 MiB of names and cursors, or a million "
