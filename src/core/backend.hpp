@@ -109,8 +109,8 @@ class Lease {
  public:
   virtual ~Lease() = default;
 
-  /// What the holder is shown with, and what breaks its lock: the id of the request, or, where it
-  /// was in doubt what had become of an earlier attempt, another one.
+  /// What the holder is shown with, and what breaks its lock: the id of the request, or another
+  /// one, where a backend gave that one up while it waited.
   virtual const std::string& owner_id() const = 0;
 
   /// How long the lock outlives a holder that has fallen silent, where the service has the last

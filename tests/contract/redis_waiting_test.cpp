@@ -418,6 +418,20 @@ TEST_F(RedisWaiting, ASlotThatIsFreeIsNotLostOnTheLivingOneBehindThoseThatDoNotC
   EXPECT_TRUE(waiting[0]->lease());
 }
 
+// It finds out by itself that the reader that was called does not come, and must not take its
+// place.
+TEST_F(RedisWaiting, AReaderBehindAWriterDoesNotTakeThePlaceOfOneThatDoesNotCome) {
+  auto lease = hold(*a, shared("job"));
+  const Sleeper called(*server, "job", "s");
+  auto writer = queue(1, request("job"));
+  Waiting reader(client(), shared("job"));
+  ASSERT_TRUE(waiters_are(3));
+  ASSERT_FALSE(reader.done(2'500));
+  EXPECT_TRUE(release(*lease));
+  EXPECT_TRUE(release(*writer[0]->lease()));
+  EXPECT_TRUE(reader.lease());
+}
+
 // What is left of those that were killed goes with it.
 TEST_F(RedisWaiting, AQueueLastsForAsLongAsOneInIt) {
   auto lease = hold(*a, request("job", Mode::exclusive, 1, Millis{60'000}));

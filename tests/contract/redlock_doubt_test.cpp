@@ -96,6 +96,38 @@ TEST_F(RedlockDoubt, AWaiterThatMovesToAnotherQueueLeavesTheFirst) {
   EXPECT_TRUE(only_counters_are_left(kAll));
 }
 
+// A look is no attempt, which gives up a server that is silent for a moment.
+TEST_F(RedlockDoubt, AWaiterKeepsItsPlaceWhereTheServerOfItsQueueIsSlowForAWhile) {
+  for (const Mode mode : {Mode::exclusive, Mode::shared, Mode::slots}) {
+    SCOPED_TRACE(mode_name(mode));
+    const Mode other = mode == Mode::slots ? mode : Mode::exclusive;
+    auto held = hold(*direct, request("job", other, 1, Millis{1'500}));
+    let_finish(*direct);
+    Waiting waiting(through_proxies(), request("job", mode, 1, Millis{1'500}));
+    ASSERT_TRUE(waiting.blocked());
+    ASSERT_TRUE(eventually([&] { return having(names("job").queue, kAll) != 0; }));
+    const Mask first = having(names("job").queue, kAll);
+    const unsigned node = members(first).at(0);
+    const std::string entry = servers[node].command("ZRANGE", names("job").queue, "0", "-1");
+    proxies[node].delay_requests(Millis{150});
+    const auto before = proxies[node].request_bytes();
+    EXPECT_TRUE(eventually([&] {
+      EXPECT_TRUE(renew(*held));
+      return proxies[node].request_bytes() > before;
+    }));
+    for (const Deadline until = in(1'000); Clock::now() < until;) {
+      EXPECT_TRUE(renew(*held));
+      EXPECT_EQ(having(names("job").queue, kAll), first);
+      util::wait_readable(-1, in(100));
+    }
+    EXPECT_EQ(servers[node].command("ZRANGE", names("job").queue, "0", "-1"), entry);
+    proxies[node].pass();
+    EXPECT_TRUE(release(*held));
+    EXPECT_TRUE(release(*waiting.lease()));
+    let_finish(*direct);
+  }
+}
+
 // It was granted to an id of the waiter that it does not use any more, and what was to take it back
 // did not come through.  As long as it stands, one more server that fails keeps everybody out.
 TEST_F(RedlockDoubt, AVoteForAnEarlierIdIsTakenBackWhileTheLockIsHeld) {

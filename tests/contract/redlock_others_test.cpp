@@ -1,6 +1,8 @@
 // Clocks that are wrong, and other programs on the same servers.
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "redlock_fixture.hpp"
 
 namespace dlock::test {
@@ -122,6 +124,41 @@ TEST_F(RedlockClocks, ClocksThatAreFasterOrSlowerByATenthAreSurvivedByAMinority)
     util::wait_readable(-1, in(200));
   }
   EXPECT_TRUE(release(*lease));
+}
+
+/// Each of three servers has a clock of its own.
+class RedlockClocksOfThree : public RedlockTest {
+ protected:
+  void SetUp() override {
+    if (!RedisServer::available()) GTEST_SKIP() << "redis-server is not installed";
+    for (FakeClock& clock : clocks) servers.emplace_back(RedisOptions{.clock = &clock});
+  }
+  void TearDown() override { servers.clear(); }
+
+  static constexpr Mask kAll = 0b111;
+  std::array<FakeClock, 3> clocks;
+};
+
+// The lock of a dead holder would last there for an hour; the others have forgotten it.
+TEST_F(RedlockClocksOfThree, AClockThatRunsBackWhereAWaiterWaitsKeepsItOutNoLonger) {
+  for (const Mode mode : {Mode::exclusive, Mode::shared}) {
+    SCOPED_TRACE(mode_name(mode));
+    auto holder = client();
+    auto lease = hold(*holder, request("job", Mode::exclusive, 1, Millis{1'500}));
+    ASSERT_TRUE(is_held_by(kAll, "job", kAll));
+    let_finish(*holder);
+    Waiting waiting(client(), request("job", mode));
+    ASSERT_TRUE(waiting.blocked());
+    ASSERT_TRUE(eventually([&] { return having(names("job").queue, kAll) != 0; }));
+    for (const unsigned node : members(having(names("job").queue, kAll))) {
+      clocks[node].jump(Millis{-3'600'000});
+    }
+    lease.reset();
+    const auto next = waiting.lease();
+    ASSERT_TRUE(next);
+    EXPECT_TRUE(release(*next));
+    flush(kAll);
+  }
 }
 
 // --- other programs

@@ -182,16 +182,29 @@ bool Acquisition::still_queued(const Reply& score, const Reply& record) {
   return queued && record.number() == 1;
 }
 
-// True if it is worth to ask for the lock.  While it is held, that also gets those in who share it,
-// past others that were called or that wait in front of them, and are dead.
+// While others hold it who share it; some may have died who were called, or who stood in front of
+// us.
+bool Acquisition::look_for_room() {
+  auto room = cluster_->call<Room>(
+      head_,
+      [request = request_, deadline = patience_with_head()](Node& node, Cancel cancel) {
+        return node.room(request, deadline, cancel);
+      },
+      wait_.cancel);
+  if (!room || room->is_there) return true;
+  look_again_in(room->look_in);
+  return false;
+}
+
+// True if it is worth to ask for the lock.
 bool Acquisition::look() {
   const auto replies = ask_and_stay(
       {{"PTTL", names_.lock}, {"GET", names_.owner}, {"ZSCORE", names_.queue, entry()}});
   if (!replies) return true;
   const std::int64_t left = replies.value()[0].number(-2);
   if (!still_queued(replies.value()[2], replies.value()[3]) || left == -2) return true;
-  if (request_.mode != Mode::exclusive) return true;
   const auto record = parse_record(replies.value()[1].text);
+  if (!record && request_.mode != Mode::exclusive) return look_for_room();
   if (!single() && record && Millis{left} > record->ttl + Millis{1'000}) {
     head_first_ = false;  // its clock was set back: the others may have forgotten it
     return true;

@@ -52,6 +52,7 @@ class Acquisition {
   Result<bool> read_calls(Turn& turn);
   bool look();
   bool look_as_deputy();
+  bool look_for_room();
   bool still_queued(const Reply& score, const Reply& record);
   void look_again_in(std::optional<Millis> time);
 

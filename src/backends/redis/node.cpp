@@ -228,6 +228,16 @@ Result<bool> Node::break_lock(std::string_view key, std::string_view owner_id, s
   return reply.value().number() == 1;
 }
 
+Result<Room> Node::room(const Request& request, Deadline deadline, Cancel cancel) {
+  const auto reply =
+      run(kRoom, "*::", names(request.key), {},
+          {request.owner.id, mode_text(request.mode, request.slots)}, deadline, cancel);
+  if (!reply) return reply.error();
+  Room out{.is_there = reply.value().at(0).number() == 1};
+  if (const auto left = reply.value().at(1).number(-1); left >= 0) out.look_in = Millis{left};
+  return out;
+}
+
 Result<LockInfo> Node::look(std::string_view key, Deadline deadline, Cancel cancel) {
   const Names its = names(key);
   const auto reply = run(kLook, kLookShape, its, {}, {"", ""}, deadline, cancel);

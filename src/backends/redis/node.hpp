@@ -101,6 +101,12 @@ struct Removing {
   bool unheard = false;   // nobody may be there to send it again if the script is not known
 };
 
+/// For a waiter that would share the lock, or take one of its slots.
+struct Room {
+  bool is_there = false;          // it can have it now, as far as this server can tell
+  std::optional<Millis> look_in;  // else; nothing: it never ends
+};
+
 /// What one server answered to a holder that wants its job to be remembered.
 struct Completed {
   bool done = false;
@@ -150,6 +156,8 @@ class Node {
   Result<bool> give_again(const Request& request, const std::string& record, const Agreed& agreed,
                           Deadline valid_until, Deadline deadline, Cancel cancel);
   Result<Removal> remove(const Request& request, Removing how, Deadline deadline, Cancel cancel);
+
+  Result<Room> room(const Request& request, Deadline deadline, Cancel cancel);
 
   Result<LockInfo> look(std::string_view key, Deadline deadline, Cancel cancel);
   /// The same, but of the waiters their number only: it costs the same however many they are.

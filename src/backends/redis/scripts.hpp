@@ -20,6 +20,7 @@ extern const Script kKeep;
 extern const Script kLook;
 extern const Script kRelease;
 extern const Script kRenew;
+extern const Script kRoom;
 extern const Script kWindow;
 
 }  // namespace dlock::redis

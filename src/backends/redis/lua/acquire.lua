@@ -212,6 +212,10 @@ local function take_part()
       if called and called ~= entry then return refused('turn', 500) end
     end
   end
+  -- Who passes over one that was called does not pass over the others.
+  if turn == 'late' and kind ~= 'none' and others_ahead() then
+    return refused('held', redis.call('PTTL', lock))
+  end
   -- What is left of a lock that was deleted.
   if kind == 'none' and redis.call('EXISTS', owner) == 1 then redis.call('DEL', owner) end
   local number, taken
