@@ -137,10 +137,18 @@ TEST_F(RedlockDoubt, AVoteForAnEarlierIdIsTakenBackWhileTheLockIsHeld) {
   unsigned far = 0;  // the last in the order of all clients: it is not where they wait
   for (unsigned node = 1; node < 3; ++node) far = address(node) > address(far) ? node : far;
   servers[far].command("DEL", lock_of("job"), names("job").owner);
+  auto client = through_proxies();
+  let_finish(*client);  // it is connected, and cannot be again
   proxies[far].hold();
-  Waiting waiting(through_proxies(), request("job"));
-  ASSERT_TRUE(is_held_by(kAll, "job", kAll));
   proxies[far].refuse();
+  for (unsigned node = 0; node < 3; ++node) {
+    if (node != far) proxies[node].delay_requests(Millis{100});  // so that it is asked, too
+  }
+  Waiting waiting(std::move(client), request("job"));
+  ASSERT_TRUE(is_held_by(kAll, "job", kAll));
+  for (unsigned node = 0; node < 3; ++node) {
+    if (node != far) proxies[node].pass();
+  }
   ASSERT_TRUE(waiting.blocked());
   ASSERT_TRUE(eventually([&] { return having(names("job").queue, kAll) != 0; }));
   EXPECT_TRUE(release(*held));
