@@ -1,6 +1,8 @@
 // Answers that are lost, late, slow or never come.
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "redis_fixture.hpp"
 
 namespace dlock::test {
@@ -171,7 +173,11 @@ TEST_F(RedisNetwork, ACalledWaiterWhoseRequestComesAfterItWasGivenUpTakesNothing
     auto held = hold(*a, request("job"));
     Waiting waiting(through_proxy(300), wanted);
     ASSERT_TRUE(waiters_are(1));
-    const auto before = proxy->request_bytes();
+    auto before = proxy->request_bytes();
+    ASSERT_TRUE(eventually([&] {  // it has asked all that it asks before it is called
+      util::wait_readable(-1, in(100));
+      return std::exchange(before, proxy->request_bytes()) == before;
+    }));
     proxy->delay_requests(Millis{1'500});
     EXPECT_TRUE(release(*held));
     ASSERT_TRUE(eventually([&] { return proxy->request_bytes() > before; }));

@@ -401,7 +401,7 @@ TEST_F(RedisWaiting, AWriterThatIsKilledLetsTheReadersBehindItInWhileOthersRead)
 }
 
 TEST_F(RedisWaiting, ASlotThatIsFreeIsNotLostOnTheLivingOneBehindThoseThatDoNotCome) {
-  const Request wanted = request("job", Mode::slots, 2, Millis{2'000});
+  const Request wanted = request("job", Mode::slots, 2, Millis{4'000});
   auto stays = hold(*a, wanted);
   auto lease = hold(*a, request("job", Mode::slots, 2));
   std::deque<Sleeper> sleepers;

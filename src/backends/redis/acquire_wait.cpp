@@ -32,10 +32,12 @@ Result<std::vector<Reply>> Acquisition::ask(std::vector<Command> commands) {
       wait_.cancel);
 }
 
-// The queue lasts for as long as one of those in it.
+// The queue lasts for as long as one of those in it.  What could not be taken back elsewhere may be
+// by now.
 Result<std::vector<Reply>> Acquisition::ask_and_stay(std::vector<Command> commands) {
   commands.push_back({"PEXPIRE", names_.waiter + request_.owner.id, kWaiterLives});
   commands.push_back({"PEXPIRE", names_.queue, kWaiterLives});
+  if (!single()) leftovers_.ask_to_undo(*cluster_);
   return ask(std::move(commands));
 }
 

@@ -32,10 +32,14 @@ Result<Removal> Leftovers::remove(const Leftover& leftover, Node& node, Deadline
   return removal;
 }
 
+// A server where something is under way is asked the next time: what is asked there then must not
+// wait for this.
 void Leftovers::ask_to_undo(Cluster& cluster) {
   forget_undone();
+  std::vector<bool> is_idle;
+  for (const unsigned node : cluster.all()) is_idle.push_back(cluster.is_idle(node));
   for (const Leftover& leftover : list_) {
-    if (cluster.is_behind(leftover.node)) continue;
+    if (!is_idle[leftover.node]) continue;
     Cluster::Answers<Removal> answers(cluster, Cancel());
     answers.ask(leftover.node, [leftover](Node& node, unsigned, Cancel stop) {
       return remove(leftover, node, after(Clock::now(), node_timeout(leftover.request.ttl)), stop);

@@ -63,13 +63,16 @@ end
 
 -- Whether somebody lives in front of us who wants the lock in another mode.
 local function others_ahead()
-  local ours = redis.pcall('ZRANK', queue, letter(mode) .. ':' .. id)
-  if ours == 0 then return false end
-  local last = type(ours) == 'number' and ours - 1 or -1
-  for _, entry in ipairs(redis.pcall('ZRANGE', queue, 0, last)) do
-    if letter(entry) ~= letter(mode) and is_alive(entry) then return true end
+  local ours = letter(mode) .. ':' .. id
+  local portion = 16
+  for from = 0, math.huge, portion do
+    local line = redis.pcall('ZRANGE', queue, from, from + portion - 1)
+    for _, entry in ipairs(line) do
+      if entry == ours then return false end
+      if letter(entry) ~= letter(mode) and is_alive(entry) then return true end
+    end
+    if #line < portion then return false end
   end
-  return false
 end
 
 -- As pcall, of what others may have written at a name of ours; but a right that is missing is an error.
