@@ -237,36 +237,48 @@ TEST_P(Contract, AWaiterIsToldOfTheNextHolderToo) {
   const auto waiters = [&](std::size_t count) {
     return eventually([&] { return inspect(*a, "job").waiters->size() == count; });
   };
-  auto lease = hold(*a, request("job"));
-  std::vector<std::string> expected{lease->owner_id()};
-  Waiting next(connect(), request("job"));
-  ASSERT_TRUE(waiters(1));
-  std::mutex mutex;
-  std::vector<std::string> ids;
-  const auto told = [&](std::size_t count) {
-    return eventually([&] {
-      const std::lock_guard lock(mutex);
-      return ids.size() == count;
-    });
-  };
-  CancelSource source;
-  std::thread thread([&, client = connect()] {
-    const auto tell = [&](const LockInfo& info) {
-      const std::lock_guard lock(mutex);
-      ids.push_back(info.holders.at(0).owner.id);
+  // A waiter may be known a moment before it stands in the queue: then another can overtake it.
+  std::atomic<bool> overtook = true;
+  for (int tries = 0; overtook && tries < 5; ++tries) {
+    overtook = false;
+    auto lease = hold(*a, request("job"));
+    std::vector<std::string> expected{lease->owner_id()};
+    Waiting next(connect(), request("job"));
+    ASSERT_TRUE(waiters(1));
+    std::mutex mutex;
+    std::vector<std::string> ids;
+    const auto told = [&](std::size_t count) {
+      return eventually([&] {
+        const std::lock_guard lock(mutex);
+        return overtook || ids.size() == count;
+      });
     };
-    EXPECT_EQ(code_of(client->acquire(request("job"), {kNever, source.cancel(), tell})),
-              Errc::cancelled);
-  });
-  EXPECT_TRUE(waiters(2));
-  EXPECT_TRUE(told(1));
-  EXPECT_TRUE(release(*lease));
-  lease = next.lease();
-  expected.push_back(lease->owner_id());
-  EXPECT_TRUE(told(2));
-  source.fire();
-  thread.join();
-  EXPECT_EQ(ids, expected);
+    CancelSource source;
+    std::thread thread([&, client = connect()] {
+      const auto tell = [&](const LockInfo& info) {
+        const std::lock_guard lock(mutex);
+        ids.push_back(info.holders.at(0).owner.id);
+      };
+      auto got = client->acquire(request("job"), {kNever, source.cancel(), tell});
+      if (got) {
+        overtook = true;
+        EXPECT_TRUE(release(**got));
+      } else {
+        EXPECT_EQ(got.error().code, Errc::cancelled) << got.error().message;
+      }
+    });
+    EXPECT_TRUE(waiters(2));
+    EXPECT_TRUE(told(1));
+    EXPECT_TRUE(release(*lease));
+    lease = next.lease();
+    expected.push_back(lease->owner_id());
+    EXPECT_TRUE(told(2));
+    source.fire();
+    thread.join();
+    EXPECT_TRUE(overtook || ids == expected);
+    EXPECT_TRUE(release(*lease));
+  }
+  EXPECT_FALSE(overtook);
 }
 
 TEST_P(Contract, AReleaseWakesAWaiter) {
