@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # ctest: cost 15
-# 200 waiters on a redis server send five small commands every seven seconds; they are served in the
+# 200 waiters on a redis server send four small commands every seven seconds; they are served in the
 # order in which they came, each for the same few commands; and those that are killed or stopped
 # meanwhile hold up the others for no more than a moment.
 . "$(dirname "$0")/lib.sh"
@@ -93,7 +93,7 @@ wait_for(lambda: redis("pubsub", "numsub", "{dlock:job}:to:" + token)[-1] == "1"
 before = commands()
 time.sleep(14)
 idle = used(before, commands())
-looks = sum(idle.values()) / 5 / WAITERS
+looks = sum(idle.values()) / 4 / WAITERS
 print(f"{looks:.1f} looks of each waiter in 14 s")
 if looks > 2.5:
     sys.exit(f"commands of {WAITERS} waiters in 14 s: {idle}")
@@ -102,7 +102,7 @@ seconds = finish(holder, waiters, waiters, 3)
 spent = used(before, commands())
 each = sum(spent.values()) / WAITERS
 print(f"{each:.2f} commands for each hand-over: {spent}")
-looks = 5 * seconds / 7  # five commands each 7 s, by those that wait at that time
+looks = 4 * seconds / 7  # four commands each 7 s, by those that wait at that time
 if each > 20 + looks:
     sys.exit(f"a hand-over costs more than 20 commands, and {looks:.1f} for looks")
 

@@ -432,20 +432,5 @@ TEST_F(RedisWaiting, AReaderBehindAWriterDoesNotTakeThePlaceOfOneThatDoesNotCome
   EXPECT_TRUE(reader.lease());
 }
 
-// What is left of those that were killed goes with it.
-TEST_F(RedisWaiting, AQueueLastsForAsLongAsOneInIt) {
-  auto lease = hold(*a, request("job", Mode::exclusive, 1, Millis{60'000}));
-  auto waiting = queue(1, request("job"));
-  const auto lasts = [&] {
-    return std::stol(server->command("PTTL", redis::names_of("dlock:", "job").queue));
-  };
-  ASSERT_GT(lasts(), 0);
-  ASSERT_LE(lasts(), 20'000);
-  ASSERT_TRUE(eventually([&] { return lasts() < 18'000; }));
-  EXPECT_TRUE(eventually([&] { return lasts() > 18'000; }));
-  EXPECT_TRUE(release(*lease));
-  EXPECT_TRUE(waiting[0]->lease());
-}
-
 }  // namespace
 }  // namespace dlock::test

@@ -110,7 +110,8 @@ TEST_F(RedlockDoubt, AWaiterKeepsItsPlaceWhereTheServerOfItsQueueIsSlowForAWhile
     const Mask first = having(names("job").queue, kAll);
     const unsigned node = members(first).at(0);
     const std::string entry = servers[node].command("ZRANGE", names("job").queue, "0", "-1");
-    const auto lasts = [&] { return std::stol(servers[node].command("PTTL", names("job").queue)); };
+    const std::string record = names("job").waiter + entry.substr(2);
+    const auto lasts = [&] { return std::stol(servers[node].command("PTTL", record)); };
     proxies[node].delay_requests(Millis{300});
     const Deadline until = in(10'000);
     for (long before = lasts(), now = before; now <= before && Clock::now() < until;

@@ -19,7 +19,7 @@ constexpr Millis kForeignLook{500};
 constexpr Millis kDeputyLooks{500};
 constexpr Millis kStagger{4};  // between the looks of two waiters
 constexpr Millis kMostStagger{800};
-constexpr const char* kWaiterLives = "20000";  // acquire.lua has it, too
+constexpr const char* kWaiterLives = "20000";
 
 }  // namespace
 
@@ -32,11 +32,10 @@ Result<std::vector<Reply>> Acquisition::ask(std::vector<Command> commands) {
       wait_.cancel);
 }
 
-// The queue lasts for as long as one of those in it.  What could not be taken back elsewhere may be
-// by now.
+// What could not be taken back elsewhere may be by now.  Nothing is written to the queue: the
+// holder would hear of it.
 Result<std::vector<Reply>> Acquisition::ask_and_stay(std::vector<Command> commands) {
   commands.push_back({"PEXPIRE", names_.waiter + request_.owner.id, kWaiterLives});
-  commands.push_back({"PEXPIRE", names_.queue, kWaiterLives});
   if (!single()) leftovers_.ask_to_undo(*cluster_);
   return ask(std::move(commands));
 }

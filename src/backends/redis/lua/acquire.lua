@@ -22,7 +22,6 @@
 local ttl, record, turn, join, came = ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9]
 local entry = letter(mode) .. ':' .. id
 local node, wants_number = ARGV[10], ARGV[11] == '1'
-local lives = 20000  -- who waits, unless it says so again: acquire_wait.cpp
 
 local function append(name, value)
   record = string.sub(record, 1, -2) .. ',"' .. name .. '":' .. value .. '}'
@@ -87,8 +86,8 @@ local function refused(why, ms, holder)
   local place = -1
   if join == '1' then
     redis.call('ZADD', queue, 'NX', came, entry)
-    redis.call('PEXPIRE', queue, lives)
-    redis.call('SET', KEYS[5], record, 'PX', lives)
+    redis.call('PEXPIRE', queue, 86400000)
+    redis.call('SET', KEYS[5], record, 'PX', 20000)
     place = redis.call('ZRANK', queue, entry)
   end
   return {0, why, ms, came, place, holder or '', why == 'held' and list_of_holder() or ''}
