@@ -237,7 +237,7 @@ TEST_P(Contract, AWaiterIsToldOfTheNextHolderToo) {
   const auto waiters = [&](std::size_t count) {
     return eventually([&] { return inspect(*a, "job").waiters->size() == count; });
   };
-  // A waiter may be known a moment before it stands in the queue: then another can overtake it.
+  // A waiter may be listed before it is in the queue: then another can overtake it.
   std::atomic<bool> overtook = true;
   for (int tries = 0; overtook && tries < 5; ++tries) {
     overtook = false;

@@ -92,11 +92,7 @@ Result<void> Acquisition::join() {
 // would clear up.
 void Acquisition::move_to(unsigned head) {
   if (head == head_) return;
-  if (joined_) {
-    Traces queued;
-    queued.outstanding = std::make_shared<Outstanding>(cluster_->size());
-    take_another_id(queued);
-  }
+  if (joined_) take_another_id({});
   head_ = head;
   subscription_.reset();
   watched_ = 0;
@@ -230,9 +226,7 @@ Result<std::unique_ptr<Lease>> Acquisition::get() {
 
 // The queue must not wait for us, and what was perhaps granted must not wait for its end.
 Result<void> Acquisition::undo() {
-  if (joined_) {
-    leftovers_.add(request_, head_, std::make_shared<Outstanding>(cluster_->size()));
-  }
+  if (joined_) leftovers_.add(request_, head_, nullptr);
   const Deadline deadline =
       after(Clock::now(), std::min(cluster_->address(head_).patience, kFarewell));
   return leftovers_.undo(*cluster_, deadline, Cancel());

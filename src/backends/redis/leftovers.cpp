@@ -28,8 +28,10 @@ void Leftovers::forget_undone() {
 
 Result<Removal> Leftovers::remove(const Leftover& leftover, Node& node, Deadline deadline,
                                   Cancel cancel) {
-  const Removing how{
-      .was_waiting = true, .in_doubt = (*leftover.outstanding)[leftover.node], .unheard = true};
+  const auto& outstanding = leftover.outstanding;
+  const Removing how{.was_waiting = true,
+                     .in_doubt = outstanding && (*outstanding)[leftover.node],
+                     .unheard = true};
   auto removal = node.remove(leftover.request, how, deadline, cancel);
   if (removal) *leftover.undone = true;
   return removal;
@@ -39,6 +41,7 @@ Result<Removal> Leftovers::remove(const Leftover& leftover, Node& node, Deadline
 // wait for this.
 void Leftovers::ask_to_undo(Cluster& cluster) {
   forget_undone();
+  if (list_.empty()) return;
   std::vector<bool> is_idle;
   for (const unsigned node : cluster.all()) is_idle.push_back(cluster.is_idle(node));
   for (const Leftover& leftover : list_) {

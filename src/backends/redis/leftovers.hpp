@@ -15,8 +15,9 @@ namespace dlock::redis {
 
 class Leftovers {
  public:
-  /// Of `request` on this server; `outstanding` as in Traces.  Of too many on one server the oldest
-  /// is forgotten: it ends with its ttl, and in the queue it counts as dead.
+  /// Of `request` on this server; `outstanding` as in Traces, null: all was answered.  Of too many
+  /// on one server the oldest is forgotten: it ends with its ttl, and in the queue it counts as
+  /// dead.
   void add(const Request& request, unsigned node, std::shared_ptr<const Outstanding> outstanding);
   bool empty() const { return list_.empty(); }
 
