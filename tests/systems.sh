@@ -40,14 +40,14 @@ root=$caches/$release.root # the system, while this script runs
 # The outer script has no mounts, and the inner one dies with it: setpriv makes the kernel kill unshare
 # when this shell is gone, and unshare the inner script.  That is the first process of its namespace,
 # so the kernel then kills the others too, and with the last process the mounts are gone.
-if [[ -z ${DLOCK_SYSTEMS_INNER-} ]]; then
+if [[ -z ${TEST_SYSTEMS_INNER-} ]]; then
   ensure_packages debootstrap git gpgv util-linux
   mkdir -p "$caches"
   exec 9>"$root.lock" # every process of this run holds it
   flock --nonblock 9 || die "tests/systems.sh $release is already running"
   rm -rf --one-file-system -- "$root"
   status=0
-  DLOCK_SYSTEMS_INNER=1 setpriv --pdeathsig KILL \
+  TEST_SYSTEMS_INNER=1 setpriv --pdeathsig KILL \
     unshare --mount --pid --fork --kill-child --propagation private "$0" "$@" || status=$?
   rm -rf --one-file-system -- "$root"
   exit "$status"

@@ -80,7 +80,7 @@ if [[ ! -d $root ]]; then
   exec 9>&-
 fi
 # What ctest made for the other tests is of MariaDB.
-unset DLOCK_MYSQL_DATA
+unset TEST_MYSQL_DATA
 # To log in with TLS, MariaDB's client library reads all CAs that the system trusts: 20 ms each time, which is
 # too long for tests that log in hundreds of times at once.
 export SSL_CERT_FILE=/dev/null TEST_MYSQL_ROOT=$root

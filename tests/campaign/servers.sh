@@ -10,7 +10,7 @@
 # Each answer ends with a line that has only a full stop.
 # shellcheck source=../cli/lib.sh
 . "$(dirname "$0")/../cli/lib.sh"
-cli=$DLOCK_SOURCE/tests/cli
+cli=$TEST_SOURCE/tests/cli
 backend=$1 count=$2
 exec 3<&0 </dev/null
 cd "$tmp"
@@ -53,7 +53,7 @@ case $backend in
     kind=mysql names=(server) primary=server
     if ((count == 2)); then
       # shellcheck source=failover.sh
-      . "$DLOCK_SOURCE/tests/campaign/failover.sh"
+      . "$TEST_SOURCE/tests/campaign/failover.sh"
       kind=pair names=(a b)
       start_mysql_pair
       export DLOCK_PASSWORD_FILE=$mysql_password_file

@@ -13,7 +13,7 @@ ln -s "$DLOCK" bin/dlock
 PATH=$tmp/bin:$PATH
 
 # recipe.0.sh, recipe.5.GitHub-Actions and so on: their numbers and headings.
-python3 - "$DLOCK_SOURCE/man/dlock.1" <<'PY'
+python3 - "$TEST_SOURCE/man/dlock.1" <<'PY'
 import re, sys
 text = open(sys.argv[1]).read()
 section = text[text.index('\n.SH FOR SCRIPTS\n') + 1:]

@@ -46,7 +46,7 @@ ends 0 script
 [[ ! -e term ]] || fail "the script was ended"
 
 # A dlock that may have no local socket: as on another host, there is none to ask.
-afar() { python3 "$DLOCK_SOURCE/tests/cli/forbid.py" socket:1 EPERM "$@"; }
+afar() { python3 "$TEST_SOURCE/tests/cli/forbid.py" socket:1 EPERM "$@"; }
 begin
 afar "$DLOCK" release -q -k job --token "$job"
 assert_free job

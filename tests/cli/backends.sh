@@ -1,10 +1,10 @@
 # shellcheck shell=bash disable=SC2034  # the variables are for the scripts
 # For scripts whose behaviour every backend must have.  A script with the line "# ctest: every backend"
 # near its top is a test of its own for each function use_NAME below, cli.<script>/NAME, and is told NAME
-# in DLOCK_TEST_BACKEND.  After lib.sh:
+# in TEST_BACKEND.  After lib.sh:
 #   . "$(dirname "$0")/backends.sh"
 # starts what that backend needs, with no lock in it, points DLOCK_BACKEND there, and goes to $tmp.  By
-# hand: DLOCK_TEST_BACKEND=redis bash tests/cli/NAME.sh; without it, it is the file backend.
+# hand: TEST_BACKEND=redis bash tests/cli/NAME.sh; without it, it is the file backend.
 #
 #   $backend        its name
 #   $location       where it is, as dlock prints it
@@ -57,8 +57,8 @@ servers_of_backend=()  # their kind, and their names
 
 agree=
 declare -A trait=() pid=()
-backend=${DLOCK_TEST_BACKEND:-file}
-unset DLOCK_TEST_BACKEND
+backend=${TEST_BACKEND:-file}
+unset TEST_BACKEND
 while read -r lib_name lib_value; do
   trait[$lib_name]=$lib_value
 done < <("$DLOCK" backends --json | sed -n "/\"name\": \"$backend\"/,/}/s/[\":,]/ /gp")

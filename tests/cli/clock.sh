@@ -3,13 +3,13 @@
 #   . "$(dirname "$0")/clock.sh"
 #
 #   ${clock_file[NAME]}   of new_clock; a process goes by it that has in its environment
-#                         "CLOCK_SHIM=${clock_file[NAME]}" "LD_PRELOAD=$DLOCK_CLOCK_SHIM"
+#                         "CLOCK_SHIM=${clock_file[NAME]}" "LD_PRELOAD=$TEST_CLOCK_SHIM"
 : "${tmp:?lib.sh comes first}"
 declare -gA clock_file=() clock_state=()
 
 # new_clock NAME: the right time, so far.  Servers of that name that are started after this go by it.
 new_clock() {
-  [[ -r $DLOCK_CLOCK_SHIM ]] || fail "there is no $DLOCK_CLOCK_SHIM"
+  [[ -r $TEST_CLOCK_SHIM ]] || fail "there is no $TEST_CLOCK_SHIM"
   clock_file[$1]=$tmp/clock-$1
   clock_state[$1]='0 0 0 0 0'
   lib_set_clock "$1" 0 0 0

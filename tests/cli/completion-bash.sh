@@ -7,7 +7,7 @@ cd "$tmp"
 set +E  # compgen fails where it has nothing to offer, which is no news
 
 # shellcheck source=/dev/null
-source "$DLOCK_SOURCE/completions/dlock.bash"
+source "$TEST_SOURCE/completions/dlock.bash"
 
 # The words typed so far, the last of them being completed; prints what is offered, space-separated.
 offers() {
@@ -71,7 +71,7 @@ if [[ -e /usr/share/bash-completion/bash_completion ]]; then
 fi
 
 # The name of a profile is never run: not by TAB, and not by what TAB has put on the command line.
-. "$DLOCK_SOURCE/tests/cli/profiles.sh"
+. "$TEST_SOURCE/tests/cli/profiles.sh"
 for words in '-b' '--backend =' '--schema'; do
   # shellcheck disable=SC2086  # words
   offers run $words '' >/dev/null
@@ -101,7 +101,7 @@ if command -v python3 >/dev/null; then
   mkdir bin
   ln -s "$DLOCK" bin/dlock
   # shellcheck disable=SC2016  # they are not to be expanded
-  PATH=$PWD/bin:$PATH python3 "$DLOCK_SOURCE/tests/cli/terminal.py" '$?' "source $DLOCK_SOURCE/completions/dlock.bash" \
+  PATH=$PWD/bin:$PATH python3 "$TEST_SOURCE/tests/cli/terminal.py" '$?' "source $TEST_SOURCE/completions/dlock.bash" \
     bash --norc --noprofile -i -- pro two a '\`' '\$\(' v it '\*' '\{' s "'pro" '"pro' ||
     fail "what TAB puts on the command line of a terminal is no profile"
   assert_quiet "on a terminal"

@@ -13,7 +13,7 @@ unset XDG_DATA_DIRS
 install_to() { cmake --install "${DLOCK%/src/dlock}" "$@" >install.log || fail "$(<install.log)"; }
 install_to --prefix "$HOME/.local"
 export PATH=$HOME/.local/bin:$PATH
-. "$DLOCK_SOURCE/tests/cli/profiles.sh"
+. "$TEST_SOURCE/tests/cli/profiles.sh"
 touch some-file
 
 # What is offered for a command line, one word per line, without descriptions.  Only what this test has
@@ -56,7 +56,7 @@ done
 if command -v python3 >/dev/null; then
   mkdir "$HOME/.local/share/fish/generated_completions"  # or fish makes it, from all manual pages
   # shellcheck disable=SC2016,SC1003  # they are not to be expanded
-  python3 "$DLOCK_SOURCE/tests/cli/terminal.py" '$status' true fish -i -- pro two a '\`' '\$\(' '\$\{' v it '\*' '\{' s 'i\\' ||
+  python3 "$TEST_SOURCE/tests/cli/terminal.py" '$status' true fish -i -- pro two a '\`' '\$\(' '\$\{' v it '\*' '\{' s 'i\\' ||
     fail "what TAB puts on the command line of a terminal is no profile"
   assert_quiet "on a terminal"
 fi

@@ -11,7 +11,7 @@ export XDG_CONFIG_HOME=$tmp
 mkdir bin dlock
 ln -s "$DLOCK" bin/dlock
 export PATH=$tmp/bin:$PATH
-. "$DLOCK_SOURCE/tests/cli/profiles.sh"
+. "$TEST_SOURCE/tests/cli/profiles.sh"
 touch some-file
 
 # A zsh on a terminal of its own, in which each TAB appends what is offered to a file and then says
@@ -45,7 +45,7 @@ done
 ZSH
 cat >setup.zsh << 'ZSH'
 PS1=
-fpath=($DLOCK_SOURCE/completions $fpath)
+fpath=($TEST_SOURCE/completions $fpath)
 autoload -Uz compinit
 compinit -u -D
 unsetopt auto_menu auto_list beep

@@ -23,7 +23,7 @@ recipe() {
 }
 
 for file in README.md man/dlock.1; do
-  file=$DLOCK_SOURCE/$file
+  file=$TEST_SOURCE/$file
   rm -f held go
   skipped=$(recipe "$file" "touch $tmp/overlap")
   as_cron "$(recipe "$file" "sh -c 'touch $tmp/held; until test -e $tmp/go; do sleep 0.02; done'")" &

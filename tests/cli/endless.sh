@@ -6,7 +6,7 @@ need python3
 
 # start_endless ANSWER: sets $port.
 start_endless() {
-  python3 "$DLOCK_SOURCE/tests/cli/endless_server.py" "$1" >"$tmp/port-$1" &
+  python3 "$TEST_SOURCE/tests/cli/endless_server.py" "$1" >"$tmp/port-$1" &
   wait_until 20 test -s "$tmp/port-$1"
   port=$(<"$tmp/port-$1")
 }

@@ -6,7 +6,7 @@ need python3
 [[ $(uname -m) == @(x86_64|aarch64) ]] || skip "forbid.py does not know the system calls of $(uname -m)"
 cd "$tmp"
 
-deaf() { python3 "$DLOCK_SOURCE/tests/cli/forbid.py" inotify_init1 EMFILE "$DLOCK" run -q -k job "$@" -- sh -c 'touch held; exec sleep 600'; }
+deaf() { python3 "$TEST_SOURCE/tests/cli/forbid.py" inotify_init1 EMFILE "$DLOCK" run -q -k job "$@" -- sh -c 'touch held; exec sleep 600'; }
 for kind in '' --shared --slots=2; do
   rm -f held
   deaf ${kind:+"$kind"} 2>err &

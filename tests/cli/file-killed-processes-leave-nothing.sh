@@ -60,11 +60,11 @@ for mode in '' --shared --slots=1; do
 done
 
 # At random.
-seconds=${KILL_SECONDS:-${DLOCK_TEST_SOAK:+60}}
+seconds=${KILL_SECONDS:-${TEST_SOAK:+60}}
 cat >campaign.py <<'PY'
 """Clients run dlock, and their processes are killed at random, for so many seconds.  Nothing runs any more at the end."""
 import os, random, signal, subprocess, sys, time
-sys.path.insert(0, os.environ["DLOCK_SOURCE"] + "/tests/campaign")
+sys.path.insert(0, os.environ["TEST_SOURCE"] + "/tests/campaign")
 sys.dont_write_bytecode = True
 import processes
 

@@ -30,7 +30,7 @@ check() {
 }
 
 new_clock file
-check file env "CLOCK_SHIM=${clock_file[file]}" "LD_PRELOAD=$DLOCK_CLOCK_SHIM" "$DLOCK"
+check file env "CLOCK_SHIM=${clock_file[file]}" "LD_PRELOAD=$TEST_CLOCK_SHIM" "$DLOCK"
 new_clock server
 start_redis server
 DLOCK_BACKEND=${redis_url[server]} check server "$DLOCK"
@@ -39,7 +39,7 @@ DLOCK_BACKEND=${redis_url[server]} check server "$DLOCK"
 new_clock busy
 start_redis busy
 workers_are() { (($(rcli busy zcard '{dlock:}:workers') >= $1)); }
-DLOCK_BACKEND=${redis_url[busy]} python3 "$DLOCK_SOURCE/tests/cli/id_storm.py" "$DLOCK" 20 500 $RANDOM --snowflake &
+DLOCK_BACKEND=${redis_url[busy]} python3 "$TEST_SOURCE/tests/cli/id_storm.py" "$DLOCK" 20 500 $RANDOM --snowflake &
 wait_until 60 workers_are 50
 jump_clock busy -3600000
 wait_until 60 workers_are 200

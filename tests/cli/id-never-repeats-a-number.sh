@@ -16,8 +16,8 @@ if [[ ${trait[ids]} != true ]]; then
 fi
 
 each=500
-[[ -z ${DLOCK_TEST_SOAK-} ]] || each=10000
-storm() { python3 "$DLOCK_SOURCE/tests/cli/id_storm.py" "$DLOCK" 20 "$each" $RANDOM -q --connect-timeout 20 "$@"; }
+[[ -z ${TEST_SOAK-} ]] || each=10000
+storm() { python3 "$TEST_SOURCE/tests/cli/id_storm.py" "$DLOCK" 20 "$each" $RANDOM -q --connect-timeout 20 "$@"; }
 
 storm --name order
 storm --snowflake

@@ -3,35 +3,35 @@
 #   . "$(dirname "$0")/lib.sh"
 # A script runs with set -euo pipefail, in an environment of its own, and leaves nothing behind.
 #
-#   $DLOCK         the dlock under test          $tmp    an empty directory of this test
-#   $DLOCK_TEST    the dlock with test backends  $locks  the file backend's directory, $tmp/locks
-#   $DLOCK_PROXY   dlock-proxy                   $DLOCK_CLOCK_SHIM  dlock-clock-shim.so
-#   $DLOCK_ZK      dlock-zk                      $DLOCK_MEMORY_SHIM  dlock-memory-shim.so
-#   $DLOCK_SOURCE  the source tree               $DLOCK_RESERVED_PORT  dlock-reserved-port
+#   $DLOCK        the dlock under test          $tmp    an empty directory of this test
+#   $TEST_DLOCK   the dlock with test backends  $locks  the file backend's directory, $tmp/locks
+#   $TEST_PROXY   dlock-proxy                   $TEST_CLOCK_SHIM     dlock-clock-shim.so
+#   $TEST_ZK      dlock-zk                      $TEST_MEMORY_SHIM    dlock-memory-shim.so
+#   $TEST_SOURCE  the source tree               $TEST_RESERVED_PORT  dlock-reserved-port
+#
+# What the tests export for themselves begins with TEST_: a variable that begins with DLOCK_ is a setting of dlock.
 #
 # By hand: bash tests/cli/NAME.sh tests what is in build/default.
 set -euo pipefail
 
 # As a shell on a terminal would have it: nohup and CI runners ignore signals, and bash cannot take
 # back what was ignored when it started.
-if [[ -z ${DLOCK_LIB_SIGNALS-} ]]; then
-  DLOCK_LIB_SIGNALS=default exec env --default-signal bash "$0" "$@"
+if [[ -z ${TEST_LIB_SIGNALS-} ]]; then
+  TEST_LIB_SIGNALS=default exec env --default-signal bash "$0" "$@"
 fi
 
-DLOCK_SOURCE=${DLOCK_SOURCE:-$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)}
-DLOCK=${DLOCK:-$DLOCK_SOURCE/build/default/src/dlock}
-DLOCK_TEST=${DLOCK_TEST:-$DLOCK_SOURCE/build/default/tests/support/dlock-test}
-DLOCK_PROXY=${DLOCK_PROXY:-${DLOCK_TEST%/*}/dlock-proxy}
-DLOCK_RESERVED_PORT=${DLOCK_RESERVED_PORT:-${DLOCK_TEST%/*}/dlock-reserved-port}
-DLOCK_ZK=${DLOCK_ZK:-${DLOCK_TEST%/*}/dlock-zk}
-DLOCK_CLOCK_SHIM=${DLOCK_CLOCK_SHIM:-${DLOCK_TEST%/*}/dlock-clock-shim.so}
-DLOCK_MEMORY_SHIM=${DLOCK_MEMORY_SHIM:-${DLOCK_TEST%/*}/dlock-memory-shim.so}
+TEST_SOURCE=${TEST_SOURCE:-$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)}
+DLOCK=${DLOCK:-$TEST_SOURCE/build/default/src/dlock}
+TEST_DLOCK=${TEST_DLOCK:-$TEST_SOURCE/build/default/tests/support/dlock-test}
+TEST_PROXY=${TEST_PROXY:-${TEST_DLOCK%/*}/dlock-proxy}
+TEST_RESERVED_PORT=${TEST_RESERVED_PORT:-${TEST_DLOCK%/*}/dlock-reserved-port}
+TEST_ZK=${TEST_ZK:-${TEST_DLOCK%/*}/dlock-zk}
+TEST_CLOCK_SHIM=${TEST_CLOCK_SHIM:-${TEST_DLOCK%/*}/dlock-clock-shim.so}
+TEST_MEMORY_SHIM=${TEST_MEMORY_SHIM:-${TEST_DLOCK%/*}/dlock-memory-shim.so}
 
 # Nothing of the caller's settings or locks must matter.
-for name in "${!DLOCK_@}"; do
-  [[ $name == DLOCK_@(TEST|TEST_BACKEND|TEST_SOAK|SOURCE|PROXY|RESERVED_PORT|CLOCK_SHIM|MEMORY_SHIM|ZK) ]] || unset "$name"
-done
-export DLOCK DLOCK_TEST DLOCK_SOURCE DLOCK_PROXY DLOCK_RESERVED_PORT DLOCK_CLOCK_SHIM DLOCK_MEMORY_SHIM DLOCK_ZK
+for name in "${!DLOCK_@}"; do unset "$name"; done
+export DLOCK TEST_DLOCK TEST_SOURCE TEST_PROXY TEST_RESERVED_PORT TEST_CLOCK_SHIM TEST_MEMORY_SHIM TEST_ZK
 export LC_ALL=C.UTF-8
 # The system's programs first: the python3 of a version manager is a script that takes half a second to start.
 export PATH=/usr/bin:/bin:$PATH

@@ -7,7 +7,7 @@
 cd "$tmp"
 product=mysql
 secret=sesame
-. "$DLOCK_SOURCE/tests/cli/refusals.sh"
+. "$TEST_SOURCE/tests/cli/refusals.sh"
 export DLOCK_PASSWORD_FILE=$mysql_password_file
 
 # URLs and flags.

@@ -11,7 +11,7 @@ cd "$tmp"
 mysql_backend row
 
 # dlock run as on another machine: nobody can see whether its processes have ended.
-elsewhere=(python3 "$DLOCK_SOURCE/tests/cli/forbid.py" socket:1 EPERM "$DLOCK" run)
+elsewhere=(python3 "$TEST_SOURCE/tests/cli/forbid.py" socket:1 EPERM "$DLOCK" run)
 rows() { sql server "SELECT COUNT(*) FROM dlock_locks"; }
 no_row() { [[ $(rows) == 0 ]]; }
 

@@ -11,7 +11,7 @@
 need python3 flock
 cd "$tmp"
 rounds=2 pause=4
-[[ -z ${DLOCK_TEST_SOAK-} ]] || rounds=38 pause=8
+[[ -z ${TEST_SOAK-} ]] || rounds=38 pause=8
 mysql_backend row
 start_proxy far "${mysql_port[server]}"
 touch oracle grants overlaps
@@ -38,7 +38,7 @@ client() {
   (($1 / 2 % 2)) || heeds=ignores
   until [[ -e over ]]; do
     got=0
-    python3 "$DLOCK_SOURCE/tests/cli/forbid.py" socket:1 EPERM "$DLOCK" run -q -k job --ttl 2s --kill-after 0.9s \
+    python3 "$TEST_SOURCE/tests/cli/forbid.py" socket:1 EPERM "$DLOCK" run -q -k job --ttl 2s --kill-after 0.9s \
       -w 10 --connect-timeout 2s -- ./job.sh $heeds "$((RANDOM % 3)).$((RANDOM % 10))" 2>>err || got=$?
     # Ended, busy, unreachable, or lost.
     [[ $got == @(0|69|75|79) ]] || echo "status $got" >>overlaps

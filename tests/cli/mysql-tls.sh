@@ -9,7 +9,7 @@ need python3
 cd "$tmp"
 product=mysql
 secret=sesame
-. "$DLOCK_SOURCE/tests/cli/refusals.sh"
+. "$TEST_SOURCE/tests/cli/refusals.sh"
 export DLOCK_PASSWORD_FILE=$mysql_password_file
 
 certificate ca ca 2 basicConstraints=critical,CA:TRUE

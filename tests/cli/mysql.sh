@@ -16,7 +16,7 @@ declare -gA mysql_port=() mysql_pid=() mysql_url=() mysql_dir=()
 mysql_password_file=$tmp/mysql-password
 (umask 077 && echo sesame >"$mysql_password_file")
 
-lib_mysql_files=$DLOCK_SOURCE/tests/support/mysql
+lib_mysql_files=$TEST_SOURCE/tests/support/mysql
 lib_mysql_user=()
 ((EUID != 0)) || lib_mysql_user=(--user=root)
 
@@ -75,7 +75,7 @@ mysql_backend() {
 
 # Sets $lib_mysql_data to the files of a server that has just been installed.
 lib_mysql_data() {
-  lib_mysql_data=${DLOCK_MYSQL_DATA-}
+  lib_mysql_data=${TEST_MYSQL_DATA-}
   [[ ! -d $lib_mysql_data ]] || return 0
   lib_mysql_data=$tmp/mysql-data
   [[ -d $lib_mysql_data ]] || bash "$lib_mysql_files/install.sh" "$lib_mysql_data" ||

@@ -4,13 +4,13 @@
 . "$(dirname "$0")/lib.sh"
 cd "$tmp"
 export DLOCK_BACKEND="faulty://$tmp/control?wrap=memory://$tmp/store" DLOCK_TTL=3s DLOCK_KILL_AFTER=0.2
-once=("$DLOCK_TEST" once -k job --remember 1h --status-file status)
+once=("$TEST_DLOCK" once -k job --remember 1h --status-file status)
 once() { "${once[@]}" "$@"; }
 forget() {
   rm -f control
   once --reset 2>/dev/null || fail "nothing was remembered"
 }
-marks() { "$DLOCK_TEST" list --done 2>/dev/null | sed 1d | wc -l; }
+marks() { "$TEST_DLOCK" list --done 2>/dev/null | sed 1d | wc -l; }
 
 # Not for a while.
 echo 'complete unreachable 2' >control
@@ -38,7 +38,7 @@ expect_status 69 once -- true 2>err
 (($(now_ms) - before < $(here 1500))) || fail "tried for as long as the lease lasts"
 assert_equal 1 "$(wc -l <err)" "lines on stderr ($(<err))"
 rm control
-expect_status 0 "$DLOCK_TEST" run -n -k job -- true
+expect_status 0 "$TEST_DLOCK" run -n -k job -- true
 assert_equal 0 "$(marks)" "marks"
 
 # Lost in the last moment.

@@ -8,7 +8,7 @@ lib_ports=0
 # can listen on it, end, and listen again; no other program gets it.  Not from within $( ) or ( ).
 reserve_port() {
   local file=$tmp/port-$((++lib_ports))
-  "$DLOCK_RESERVED_PORT" >"$file" </dev/null &
+  "$TEST_RESERVED_PORT" >"$file" </dev/null &
   wait_until 20 test -s "$file"
   printf -v "$1" %s "$(<"$file")"
 }

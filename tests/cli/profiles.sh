@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2034  # the variables are for the scripts
 # For the scripts about completion: names of profiles that a shell could run or take apart.  After lib.sh:
-#   . "$DLOCK_SOURCE/tests/cli/profiles.sh"
+#   . "$TEST_SOURCE/tests/cli/profiles.sh"
 #   $profiles     the names; each is a profile of $DLOCK_CONFIG, for the locks of the test
 #   assert_quiet  fails if one of them was run: each would create ./ran
 : "${tmp:?lib.sh comes first}"

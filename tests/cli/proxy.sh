@@ -8,7 +8,7 @@ declare -gA proxy_port=() proxy_pid=()
 
 # start_proxy NAME PORT: a proxy, on a free port of 127.0.0.1, to this port of it.  Ends with the script.
 start_proxy() {
-  "$DLOCK_PROXY" "127.0.0.1:$2" --control "$tmp/proxy-$1" >"$tmp/proxy-$1.port" </dev/null &
+  "$TEST_PROXY" "127.0.0.1:$2" --control "$tmp/proxy-$1" >"$tmp/proxy-$1.port" </dev/null &
   proxy_pid[$1]=$!
   wait_until 20 test -s "$tmp/proxy-$1.port"
   proxy_port[$1]=$(<"$tmp/proxy-$1.port")
@@ -29,7 +29,7 @@ start_proxy() {
 proxy() {
   local name=$1 answer
   shift
-  answer=$("$DLOCK_PROXY" --control "$tmp/proxy-$name" "$@") || fail "proxy $name $*: $answer"
+  answer=$("$TEST_PROXY" --control "$tmp/proxy-$name" "$@") || fail "proxy $name $*: $answer"
   [[ $answer == ok ]] || printf '%s\n' "$answer"
 }
 

@@ -59,7 +59,7 @@ import collections, os, random, signal, subprocess, sys, threading, time
 dlock, tmp = sys.argv[1:]
 live = f"{tmp}/live"
 os.mkdir(live)
-GRANTS = 2000 if os.environ.get("DLOCK_TEST_SOAK") else 120
+GRANTS = 2000 if os.environ.get("TEST_SOAK") else 120
 KEYS = ["key0", "key1", "key2"]
 for key in KEYS:
     open(f"{tmp}/counter.{key}", "w").write("0")

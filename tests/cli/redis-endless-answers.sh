@@ -9,7 +9,7 @@
 cd "$tmp"
 start_endless redis-scan
 ends_endless 69 60 'SCAN has not ended' list -b "redis://127.0.0.1:$port"
-if [[ -n ${DLOCK_TEST_SOAK-} ]]; then
+if [[ -n ${TEST_SOAK-} ]]; then
   start_endless redis-empty-scan
   ends_endless 69 900 'SCAN has not ended' list -b "redis://127.0.0.1:$port"
 fi

@@ -9,6 +9,6 @@
 need python3
 
 runs=120
-[[ -z ${DLOCK_TEST_SOAK-} ]] || runs=2000
+[[ -z ${TEST_SOAK-} ]] || runs=2000
 start_redis a
 python3 "$(dirname "$0")/hostile_redis.py" "$DLOCK" "${redis_port[a]}" "$runs" "${HOSTILE_SEED:-$RANDOM}"

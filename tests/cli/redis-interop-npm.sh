@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/redis.sh"
 need node
-export NODE_PATH=$DLOCK_SOURCE/build/peers/node_modules
+export NODE_PATH=$TEST_SOURCE/build/peers/node_modules
 [[ -d $NODE_PATH/redlock ]] || skip "npm's redlock is not installed in build/peers (tests/run.sh does it)"
 
 cd "$tmp"
@@ -59,7 +59,7 @@ check() {
   local servers=("$@") urls=() server value asked expires released
   for server in "${servers[@]}"; do urls+=("${redis_url[$server]}"); done
   mkfifo to_node from_node
-  node "$DLOCK_SOURCE/tests/peers/redlock.js" "${urls[@]}" <to_node >from_node &
+  node "$TEST_SOURCE/tests/peers/redlock.js" "${urls[@]}" <to_node >from_node &
   exec 3>to_node 4<from_node
 
   # dlock waits until node releases.

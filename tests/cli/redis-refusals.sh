@@ -7,7 +7,7 @@
 
 cd "$tmp"
 product=redis
-. "$DLOCK_SOURCE/tests/cli/refusals.sh"
+. "$TEST_SOURCE/tests/cli/refusals.sh"
 
 # URLs.
 host=127.0.0.1

@@ -2,7 +2,7 @@
 # A message before the lock is asked for (here, that others can read the password in --backend) does not end what dlock
 # has to say on a pipe: the waiter names the holder, and the end of its supervisor is reported.
 . "$(dirname "$0")/lib.sh"
-. "$DLOCK_SOURCE/tests/cli/redis.sh"
+. "$TEST_SOURCE/tests/cli/redis.sh"
 cd "$tmp"
 
 start_redis server requirepass secret

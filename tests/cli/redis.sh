@@ -85,7 +85,7 @@ lib_redis_answers() {
 lib_redis_run() {
   local name=$1 dir=${redis_dir[$1]} environment=()
   if [[ -n ${clock_file[$name]-} ]]; then
-    environment=("CLOCK_SHIM=${clock_file[$name]}" "LD_PRELOAD=$DLOCK_CLOCK_SHIM")
+    environment=("CLOCK_SHIM=${clock_file[$name]}" "LD_PRELOAD=$TEST_CLOCK_SHIM")
   fi
   env "${environment[@]}" setpriv --pdeathsig KILL redis-server "$dir/redis.conf" \
     --port "${redis_port[$name]}" >>"$dir/output" 2>&1 </dev/null &

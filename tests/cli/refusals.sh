@@ -3,7 +3,7 @@
 # the right status and in one line on stderr, soon, and starts nothing.  In $tmp, after lib.sh and these:
 #   product=redis    as it is called in messages about a server
 #   secret=PASSWORD  to be in no message
-#   . "$DLOCK_SOURCE/tests/cli/refusals.sh"
+#   . "$TEST_SOURCE/tests/cli/refusals.sh"
 : "${tmp:?lib.sh comes first}" "${product:?}"
 need python3
 

@@ -8,7 +8,7 @@ cd "$tmp"
 # start ARGUMENTS...: a job in the background whose dlock has no memory from `no_memory` on; the job itself has.
 start() {
   printf 0 >memory
-  LD_PRELOAD=$DLOCK_MEMORY_SHIM MEMORY_SHIM=$tmp/memory "$DLOCK" run -k job "$@" -- \
+  LD_PRELOAD=$TEST_MEMORY_SHIM MEMORY_SHIM=$tmp/memory "$DLOCK" run -k job "$@" -- \
     env -u LD_PRELOAD ./tree 2>err &
   front=$!
   wait_until 30 tree_is_grown

@@ -84,7 +84,7 @@ fi
 # None of these left the lock behind, and no row of the table was forgotten.
 row 0 --nonblock --key job -- true
 row 0 --nonblock --key busy -- true
-rows=$(sed -n '/kTable/,/};/s/.*Row{"\([^"]*\)".*/\1/p' "$DLOCK_SOURCE/src/engine/exit_status.hpp")
+rows=$(sed -n '/kTable/,/};/s/.*Row{"\([^"]*\)".*/\1/p' "$TEST_SOURCE/src/engine/exit_status.hpp")
 while read -r status; do
   [[ $status == 79 || $status == 70 || -v provoked[$status] ]] ||
     fail "the table has a row $status that this test does not provoke"

@@ -119,7 +119,7 @@ if ((EUID == 0)) && mkdir "$freezer/dlock-test-$$" 2>/dev/null; then
     echo THAWED >"$group/freezer.state"
     rmdir "$group"
   }
-  bash -c "echo \$\$ >$group/tasks; exec '$DLOCK_TEST' run --backend memory://$tmp/store --ttl 1s --key f -- \
+  bash -c "echo \$\$ >$group/tasks; exec '$TEST_DLOCK' run --backend memory://$tmp/store --ttl 1s --key f -- \
     sh -c 'echo \$\$ >$tmp/job; exec sleep 1000'" 2>"$tmp/err" &
   front=$!
   wait_until 10 test -s "$tmp/job"

@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 need python3
 
-python3 - "$DLOCK" "$DLOCK_TEST" "$tmp" <<'PYTHON'
+python3 - "$DLOCK" "$TEST_DLOCK" "$tmp" <<'PYTHON'
 import os, pty, re, select, signal, sys, time
 
 dlock, dlock_test, tmp = sys.argv[1:4]

@@ -18,7 +18,7 @@ touch nested.err
 words='cannot borrow "outer" from the outer run: '
 
 # No local sockets, as RestrictAddressFamilies of systemd forbids them.
-python3 "$DLOCK_SOURCE/tests/cli/forbid.py" socket:1 EAFNOSUPPORT "$DLOCK" run -k outer -- sh -ec "
+python3 "$TEST_SOURCE/tests/cli/forbid.py" socket:1 EAFNOSUPPORT "$DLOCK" run -k outer -- sh -ec "
   : >nested.err; $(nested 69 outer "$words" )
   echo >nested.err; $(nested 0 other | sed 's/ || ! grep.*; then/; then/')
 " || fail "without local sockets"

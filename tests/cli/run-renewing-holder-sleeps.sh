@@ -12,7 +12,7 @@ wakes() { # TASK...: how often these threads, as /proc/PID/task/TID, have been p
   echo "$total"
 }
 
-"$DLOCK_TEST" run --backend "memory://$tmp/store" --key k --ttl 3s -- sleep 1000 &
+"$TEST_DLOCK" run --backend "memory://$tmp/store" --key k --ttl 3s -- sleep 1000 &
 front=$!
 # The keeper starts after a second.
 has_keeper() {

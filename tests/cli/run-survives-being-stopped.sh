@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 need python3
 
-python3 - "$DLOCK_TEST" "$tmp" <<'PYTHON'
+python3 - "$TEST_DLOCK" "$tmp" <<'PYTHON'
 import fcntl, os, signal, subprocess, sys, time
 
 dlock, tmp = sys.argv[1:3]

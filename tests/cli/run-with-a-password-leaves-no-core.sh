@@ -6,7 +6,7 @@
 
 # Root is not kept out by anything: as somebody else.
 dlock=$tmp/dlock
-cp "$DLOCK_TEST" "$dlock"
+cp "$TEST_DLOCK" "$dlock"
 chmod 0755 "$tmp" "$dlock"
 mkdir -m 0777 "$tmp/stores"
 user=(env)

@@ -12,7 +12,7 @@ path=$tmp/classes
 for jar in curator-recipes curator-framework curator-client zookeeper zookeeper-jute guava slf4j-api slf4j-simple; do
   path+=:$jars/$jar.jar
 done
-javac -cp "$path" -d "$tmp/classes" "$DLOCK_SOURCE/tests/peers/CuratorLock.java"
+javac -cp "$path" -d "$tmp/classes" "$TEST_SOURCE/tests/peers/CuratorLock.java"
 curator=(java -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData -Xshare:auto -Xmx128m
   -Dorg.slf4j.simpleLogger.defaultLogLevel=error -cp "$path" CuratorLock "${peer_at[@]}")
 

@@ -9,7 +9,7 @@ for candidate in python3 /usr/bin/python3; do
   if "$candidate" -c 'import kazoo' 2>/dev/null; then python=$candidate; fi
 done
 [[ $python ]] || skip "python3-kazoo is not installed"
-kazoo=("$python" "$DLOCK_SOURCE/tests/peers/kazoo_lock.py" "${peer_at[@]}")
+kazoo=("$python" "$TEST_SOURCE/tests/peers/kazoo_lock.py" "${peer_at[@]}")
 
 start_peer "${kazoo[@]}" lock
 excluded "Lock, which was first"

@@ -11,7 +11,7 @@ jump_clock ahead 7200000
 export DLOCK_BACKEND=${zk_url[one]}
 
 # ahead COMMAND...: on a machine whose clock is two hours ahead.
-ahead() { env CLOCK_SHIM="${clock_file[ahead]}" LD_PRELOAD="$DLOCK_CLOCK_SHIM" "$@"; }
+ahead() { env CLOCK_SHIM="${clock_file[ahead]}" LD_PRELOAD="$TEST_CLOCK_SHIM" "$@"; }
 # is_done: the job is not run again.
 is_done() {
   ahead "$DLOCK" once -k job --remember 1h -- touch again || fail "status $?"
@@ -19,7 +19,7 @@ is_done() {
 }
 
 # Marks are deleted while the job runs.
-"$DLOCK" once -k job --remember 1h -- "$DLOCK_ZK" "${zk_port[one]}" rmr /dlock/%done || fail "status $?"
+"$DLOCK" once -k job --remember 1h -- "$TEST_ZK" "${zk_port[one]}" rmr /dlock/%done || fail "status $?"
 is_done "without %done"
 
 # The node that tells the time is missing.

@@ -9,7 +9,7 @@ need python3
 
 cd "$tmp"
 start_zk a
-python3 "$DLOCK_SOURCE/tests/cli/zookeeper_damage.py" "${zk_port[a]}" damage >damage.port &
+python3 "$TEST_SOURCE/tests/cli/zookeeper_damage.py" "${zk_port[a]}" damage >damage.port &
 wait_until 20 test -s damage.port
 read -r port <damage.port
 export DLOCK_BACKEND=zookeeper://127.0.0.1:$port

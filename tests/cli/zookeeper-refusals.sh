@@ -8,7 +8,7 @@ need openssl
 cd "$tmp"
 product=zookeeper
 secret=hunter2
-. "$DLOCK_SOURCE/tests/cli/refusals.sh"
+. "$TEST_SOURCE/tests/cli/refusals.sh"
 
 # URLs and flags.
 host=127.0.0.1

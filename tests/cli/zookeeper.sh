@@ -72,7 +72,7 @@ resume_zk() { kill -CONT "${zk_pid[$1]}"; }
 zk() {
   local name=$1
   shift
-  "$DLOCK_ZK" "${zk_port[$name]}" "$@"
+  "$TEST_ZK" "${zk_port[$name]}" "$@"
 }
 
 # zk_number NAME FIELD: one of `mntr`, e.g. zk_watch_count.

@@ -2,7 +2,7 @@
 // says what happens there and what is checked.
 //
 // A test that fails tells its seed.  To see what happened:
-//   DLOCK_SIM_SEED=seed dlock-sim --gtest_filter=test
+//   TEST_SIM_SEED=seed dlock-sim --gtest_filter=test
 
 #include <gtest/gtest.h>
 
@@ -28,13 +28,13 @@ constexpr bool kSanitized = false;
 
 /// A quarter of them are tried with each change; all of them in soak.
 std::uint64_t seeds(std::uint64_t all) {
-  static const bool soak = std::getenv("DLOCK_TEST_SOAK") != nullptr;
+  static const bool soak = std::getenv("TEST_SOAK") != nullptr;
   return all / (soak ? 1 : 4) / (kSanitized ? 25 : 1);
 }
 
 /// The seed that the user wants to see; 0: all.
 std::uint64_t wanted_seed() {
-  const char* text = std::getenv("DLOCK_SIM_SEED");
+  const char* text = std::getenv("TEST_SIM_SEED");
   return text == nullptr ? 0 : std::strtoull(text, nullptr, 10);
 }
 

@@ -38,7 +38,7 @@ void FakeClock::drift(std::int64_t ppm) {
 }
 
 std::vector<std::string> FakeClock::environment() const {
-  return {"LD_PRELOAD=" DLOCK_CLOCK_SHIM, "CLOCK_SHIM=" + dir_.path() + "/clock"};
+  return {"LD_PRELOAD=" TEST_CLOCK_SHIM, "CLOCK_SHIM=" + dir_.path() + "/clock"};
 }
 
 void FakeClock::write() {

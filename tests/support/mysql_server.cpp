@@ -18,7 +18,7 @@
 namespace dlock::test {
 namespace {
 
-const std::string kFiles = DLOCK_TEST_SUPPORT "/mysql";
+const std::string kFiles = TEST_SUPPORT "/mysql";
 
 std::string program(const char* name) {
   std::string path = find_program(name);
@@ -49,7 +49,7 @@ std::string outcome_of(const std::vector<std::string>& argv) {
 const std::string& fresh_data() {
   static const TempDir dir;
   static const std::string data = [] {
-    const char* const made = std::getenv("DLOCK_MYSQL_DATA");
+    const char* const made = std::getenv("TEST_MYSQL_DATA");
     if (made != nullptr && std::filesystem::is_directory(made)) return std::string(made);
     const std::string path = dir.path() + "/data";
     outcome_of({find_program("bash"), kFiles + "/install.sh", path});

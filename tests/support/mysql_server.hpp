@@ -23,7 +23,7 @@ class MysqlServer : public TestServer {
   /// False: it is MySQL's, and what is MariaDB's alone is not tested.
   static bool is_mariadb();
 
-  /// Ready when this returns, after some 0.2 s; where the variable DLOCK_MYSQL_DATA does not name
+  /// Ready when this returns, after some 0.2 s; where the variable TEST_MYSQL_DATA does not name
   /// what install.sh made, the first one of a process takes 0.4 s more.
   explicit MysqlServer(MysqlOptions options = {});
 

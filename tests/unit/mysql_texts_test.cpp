@@ -1,5 +1,5 @@
 // The texts that decide who holds a lock, whole, as the server gets them: mysql_texts.sql.  A
-// change of it is to be read as a change of the code.  To write it anew: DLOCK_WRITE_TEXTS=1
+// change of it is to be read as a change of the code.  To write it anew: TEST_WRITE_TEXTS=1
 // dlock-unit-tests
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@
 namespace dlock::mysql {
 namespace {
 
-constexpr const char* kFile = DLOCK_UNIT_TESTS "/mysql_texts.sql";
+constexpr const char* kFile = TEST_UNIT_TESTS "/mysql_texts.sql";
 
 Request request_in(Mode mode) {
   Request out;
@@ -88,7 +88,7 @@ std::string texts() {
 
 TEST(MysqlTexts, AreThoseThatWereRead) {
   const std::string now = texts();
-  if (std::getenv("DLOCK_WRITE_TEXTS") != nullptr) std::ofstream(kFile) << now;
+  if (std::getenv("TEST_WRITE_TEXTS") != nullptr) std::ofstream(kFile) << now;
   std::stringstream read;
   read << std::ifstream(kFile).rdbuf();
   EXPECT_EQ(read.str(), now);
