@@ -32,12 +32,13 @@ std::string url_path(std::string_view path) {
 
 class FileBackend final : public Backend {
  public:
-  explicit FileBackend(std::shared_ptr<const LockDir> dir) : dir_(std::move(dir)) {}
+  FileBackend(std::shared_ptr<const LockDir> dir, const Looks& looks)
+      : dir_(std::move(dir)), looks_(looks) {}
 
   std::string location() const override { return "file://" + url_path(dir_->path()); }
 
   Result<std::unique_ptr<Lease>> acquire(const Request& request, const Wait& wait) override {
-    return file::acquire(dir_, request, wait);
+    return file::acquire(dir_, request, wait, looks_);
   }
 
   Result<std::vector<LockInfo>> list(std::string_view prefix, Deadline) override {
@@ -78,6 +79,7 @@ class FileBackend final : public Backend {
 
  private:
   std::shared_ptr<const LockDir> dir_;
+  const Looks looks_;
   bool warned_ = false;  // of what may become of marks
 };
 
@@ -102,12 +104,16 @@ Result<std::string> place(const Target& target) {
 }
 
 Result<std::unique_ptr<Backend>> open(const Target& target, Deadline, Cancel) {
+  return open_with(target, Looks());
+}
+
+Result<std::unique_ptr<Backend>> open_with(const Target& target, const Looks& looks) {
   if (auto ok = place(target); !ok) return ok.error();
   std::string path = target.url.path;
   while (path.ends_with('/')) path.pop_back();  // or a link as last part would be followed
   auto dir = LockDir::open(path);
   if (!dir) return dir.error();
-  return std::make_unique<FileBackend>(std::move(*dir));
+  return std::make_unique<FileBackend>(std::move(*dir), looks);
 }
 
 }  // namespace dlock::file

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "backends/file/looks.hpp"
 #include "core/backend.hpp"
 
 namespace dlock::file {
@@ -10,5 +11,8 @@ namespace dlock::file {
 /// As BackendEntry says.
 Result<std::string> place(const Target& target);
 Result<std::unique_ptr<Backend>> open(const Target& target, Deadline deadline, Cancel cancel);
+
+/// The same with other intervals: tests shorten them.
+Result<std::unique_ptr<Backend>> open_with(const Target& target, const Looks& looks);
 
 }  // namespace dlock::file

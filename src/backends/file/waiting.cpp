@@ -2,7 +2,7 @@
 // who is in the way.
 //
 // A hand-over is between the kernel and the one whom it lets in.  The others learn of it when they
-// look: those who have somebody to tell, every ten seconds, by one small read.
+// look (see Looks): those who have somebody to tell, by one small read.
 #include <poll.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -23,13 +23,8 @@ namespace {
 
 using util::in_quotes;
 
-constexpr Millis kLook{10'000};
-// If nobody was seen at first: somebody was just getting the lock.
-constexpr Millis kFirstLook{1'000};
 constexpr Millis kBetweenWakes{100};
 constexpr unsigned kMostWakes = 20;
-// Without inotify: whether our file is still in its place.
-constexpr Millis kBlindLook{60'000};
 
 }  // namespace
 
@@ -95,7 +90,7 @@ Result<Acquisition::Step> Acquisition::wait_for(const LockFile& file, const Poll
                        watch_.add(place_->dir->fd(), Watch::For::moved_directory);
   const bool follows = wait_.on_blocked && !wait_.once;
   bool must_look = true;
-  Millis until_look = kFirstLook;
+  Millis until_look = looks_.first_holders;
   for (;;) {
     // After the watch, so that nothing is missed.
     auto here = where(file);
@@ -104,9 +99,9 @@ Result<Acquisition::Step> Acquisition::wait_for(const LockFile& file, const Poll
       if (auto ok = tell_of_holders(); !ok) return ok.error();
     }
     must_look = !told_;
-    if (told_) until_look = kLook;
-    Deadline look = watched ? kNever : after(Clock::now(), kBlindLook);
-    if (follows || must_look) look = after(Clock::now(), std::exchange(until_look, kLook));
+    if (told_) until_look = looks_.holders;
+    Deadline look = watched ? kNever : after(Clock::now(), looks_.file);
+    if (follows || must_look) look = after(Clock::now(), std::exchange(until_look, looks_.holders));
     auto end = poll(std::min(wait_.until, look));
     if (!end) return end.error();
     switch (*end) {
@@ -139,7 +134,7 @@ Result<Acquisition::Step> Acquisition::wait_for_lock(LockFile& file, int operati
     return ok.error();
   }
   if (is_main) registration_->locks_by(waiting.pid());
-  const Millis between_tries = wait_.once ? kBlindLook : kLook;
+  const Millis between_tries = wait_.once ? looks_.file : looks_.holders;
   Deadline next_try = is_main ? kNever : std::min(after(Clock::now(), between_tries), wait_.until);
   auto step = wait_for(file, [&](Deadline deadline) -> Result<FlockWait::End> {
     auto end = waiting.wait(std::min(deadline, next_try), wait_.cancel, watch_.fd());
