@@ -10,21 +10,7 @@ secret=sesame
 . "$TEST_SOURCE/tests/cli/refusals.sh"
 export DLOCK_PASSWORD_FILE=$mysql_password_file
 
-# URLs and flags.
 host=127.0.0.1
-refuses 64 'bad port' mysql://$host:0/db
-refuses 64 'which database' mysql://$host
-refuses 64 'no name of a database' mysql://$host/a/b
-refuses 64 'absolute path' 'mysql:///db?socket=here'
-refuses 64 'both a host and a socket' "mysql://$host/db?socket=/here"
-refuses 64 'must be off, preferred, on or verify' "mysql://$host/db?tls=maybe"
-refuses 64 'tls=verify' "mysql://$host/db?ca=/ca.pem"
-refuses 64 'may hold socket, tls, ca, cert and key only' "mysql://$host/db?charset=x"
-refuses 64 'bad prefix' mysql://$host/db --prefix 'a b'
-# The statements of a prefix are never those of somebody else.
-refuses 64 'bad prefix' mysql://$host/db --prefix 'x; DROP TABLE y; --'
-refuses 64 'means nothing to the mysql-table backend' mysql://$host/db --zk-style kazoo
-
 # Not there, or no MySQL server.
 impostors greeting <<'END'
 silent b''

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # When list, show or force-release cannot answer, they say why in one line on stderr, print nothing, and
-# exit with the status that "dlock run" has for it.
+# exit with the status that "dlock run" has for it.  Bad command lines are in refused-command-lines.txt.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/redis.sh"
 
@@ -26,39 +26,6 @@ all_refuse() {
   refuses "$status" "$text" show job "$@"
   refuses "$status" "$text" force-release --yes job "$@"
 }
-
-# Command lines.
-for command in show 'force-release --yes'; do
-  # shellcheck disable=SC2086  # words
-  set -- $command
-  refuses 64 'KEY' "$@"
-  refuses 64 'the key is empty' "$@" ''
-  refuses 64 'is 256 bytes long' "$@" "$(printf '%256s' '')"
-  refuses 64 'holds a control character' "$@" $'a\nb'
-  refuses 64 'is not valid UTF-8' "$@" $'a\xff'
-  refuses 64 'more' "$@" job more
-done
-refuses 64 'two' list one two
-all_refuse 64 '--no-such-flag' --no-such-flag
-all_refuse 64 '--wait' --wait 1
-all_refuse 64 'etcd' --backend etcd
-all_refuse 64 '--connect-timeout' --connect-timeout soon
-for command in list 'show job'; do
-  # shellcheck disable=SC2086
-  set -- $command
-  for columns in '' ',' 'key,' 'key, pid' KEY 'key;pid' '*'; do
-    refuses 64 'there is no column "' "$@" --output "$columns"
-    assert_contains "$(<err)" 'columns: key, mode, ' "what columns there are"
-  done
-  refuses 64 '--yes' "$@" --yes
-  refuses 64 '--id' "$@" --id abc
-done
-refuses 64 '--older-than' list --older-than -1
-refuses 64 '--older-than' show job --older-than 1
-refuses 64 '--output' force-release --yes job --output key
-refuses 78 'no.json' list --config no.json
-echo '{"older_than": "1h"}' >config.json
-refuses 78 'older_than' list --config config.json
 
 # The file backend.
 all_refuse 69 "$tmp/missing" --backend "file://$tmp/missing"

@@ -9,26 +9,7 @@ cd "$tmp"
 product=redis
 . "$TEST_SOURCE/tests/cli/refusals.sh"
 
-# URLs.
 host=127.0.0.1
-refuses 64 'bad port' redis://$host:0
-refuses 64 'bad port' redis://$host:70000
-refuses 64 'bad port' redis://$host:6379x
-refuses 64 'bad database in the URL: must be a number' redis://$host/x
-refuses 64 'bad database in the URL: must be a number' redis://$host/-0
-refuses 64 'bad database in the URL: must be a number' redis://$host/99999999999
-refuses 64 'bad database in the URL: must be a number' redis://$host/0/1
-refuses 64 'takes one server' redis://$host,$host:1
-refuses 64 'takes one server' redis -S $host -S $host:1
-refuses 64 'a redis:// URL has no query' "redis://$host?ttl=5"
-refuses 64 'a user without a password' redis://user@$host
-refuses 64 'no path of a socket' redis+unix://
-refuses 64 'takes a path and no host' redis+unix://$host/run/socket
-refuses 64 'may hold db only' "redis+unix:///run/socket?dv=1"
-refuses 64 'bad database in the URL: must be a number' "redis+unix:///run/socket?db=x"
-refuses 64 'is no way to reach redis' redis+carrier://$host
-refuses 64 'the prefix is longer than 200 bytes' redis://$host --prefix "$(printf '%201s' '')"
-
 # Not there, or no redis server.
 impostors answering <<'END'
 http b'HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n'

@@ -10,22 +10,7 @@ product=zookeeper
 secret=hunter2
 . "$TEST_SOURCE/tests/cli/refusals.sh"
 
-# URLs and flags.
 host=127.0.0.1
-refuses 64 'bad port' zookeeper://$host:0
-refuses 64 'bad port' zookeeper://$host:70000
-refuses 64 'no path of a node' zookeeper://$host/a//b
-refuses 64 'no path of a node' zookeeper://$host/a/../b
-refuses 64 'belongs to the servers' zookeeper://$host/zookeeper
-refuses 64 'belongs to the servers' zookeeper://$host --prefix /zookeeper/x
-refuses 64 'must begin with a /' zookeeper://$host --prefix x
-refuses 64 'the URL has options' "zookeeper://$host?x=1"
-refuses 64 'curator, curator-rw' zookeeper://$host --zk-style nonsense
-refuses 64 'only, without TLS' zookeepers://$host
-refuses 64 'only, without TLS' zookeeper+tls://$host
-refuses 64 'only, without TLS' "zookeeper://$host?tls=on"
-refuses 64 'means nothing to the file backend' "file://$locks" --zk-style kazoo
-
 # Not there, or no ZooKeeper server.
 impostors answering <<'END'
 http b'HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n'
