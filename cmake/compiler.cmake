@@ -11,6 +11,9 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   add_compile_options(-Wno-restrict)  # gcc 12 sees overlaps in "a" + string: gcc.gnu.org/PR105651
 endif()
 
+# No file that is built names the directory it was built in, so that a compiler cache serves every checkout.
+add_compile_options(-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=)
+
 # Hardening.  An index out of range ends the process rather than reading what is there: the job is
 # then ended as after any death of dlock.
 include(CheckPIESupported)
