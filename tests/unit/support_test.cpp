@@ -6,7 +6,6 @@
 #include <array>
 #include <cerrno>
 #include <memory>
-#include <stdexcept>
 #include <string>
 
 #include "support/fake_clock.hpp"
@@ -93,45 +92,6 @@ TEST_F(SupportRedis, IsReadyOnItsPortAndItsSocket) {
   EXPECT_EQ(one.command("LRANGE", "list", "0", "-1"), "1\n2");
 }
 
-TEST_F(SupportRedis, StartsAgainWithWhatItsSettingsKept) {
-  RedisServer forgets;
-  RedisServer keeps({.settings = {"appendonly yes", "appendfsync always"}});
-  for (RedisServer* redis : {&forgets, &keeps}) {
-    redis->command("SET", "k", "v");
-    redis->kill();
-    EXPECT_FALSE(Client(redis->port()).connected());
-    redis->start_again();
-    EXPECT_TRUE(Client(redis->port()).connected());
-  }
-  EXPECT_EQ(forgets.command("GET", "k"), "(nil)");
-  EXPECT_EQ(keeps.command("GET", "k"), "v");
-}
-
-TEST_F(SupportRedis, KnowsItsPassword) {
-  RedisServer redis({.settings = {"requirepass secret"}});
-  EXPECT_EQ(redis.command("GET", "k"), "(nil)");
-  EXPECT_EQ(Client(redis.port()).ask("GET k"), "-NOAUTH Authentication required.\r\n");
-}
-
-TEST_F(SupportRedis, SaysWhyItDoesNotStart) {
-  try {
-    RedisServer redis({.settings = {"no-such-setting 1"}});
-    FAIL();
-  } catch (const std::runtime_error& error) {
-    EXPECT_NE(std::string(error.what()).find("no-such-setting"), std::string::npos);
-  }
-}
-
-TEST_F(SupportRedis, DoesNothingWhilePaused) {
-  RedisServer redis;
-  const Client client(redis.port());
-  redis.pause();
-  client.say("PING\r\n");
-  EXPECT_EQ(client.hear(kShort), "silence");
-  redis.resume();
-  EXPECT_EQ(client.hear(), "+PONG\r\n");
-}
-
 TEST_F(SupportRedis, ItsClockCanJump) {
   FakeClock clock;
   RedisServer redis({.clock = &clock});
@@ -144,19 +104,6 @@ TEST_F(SupportRedis, ItsClockCanJump) {
   redis.command("SET", "k", "v", "PX", "30000");
   clock.jump(Millis{-60'000});
   EXPECT_GT(std::stol(redis.command("PTTL", "k")), 80'000);
-}
-
-TEST_F(SupportRedis, ItsClockCanGoFast) {
-  FakeClock clock;
-  RedisServer redis({.clock = &clock});
-  clock.drift(99'000'000);  // a hundred times as fast
-  redis.command("SET", "k", "v", "PX", "30000");
-  const Deadline set = Clock::now();
-  EXPECT_TRUE(comes_true([&] { return redis.command("GET", "k") == "(nil)"; }));
-  EXPECT_GE(Clock::now() - set, Millis{250});
-  clock.drift(0);
-  redis.command("SET", "k", "v", "PX", "30000");
-  EXPECT_EQ(redis.command("GET", "k"), "v");
 }
 
 TEST_F(SupportProxy, PassesOnAndCounts) {

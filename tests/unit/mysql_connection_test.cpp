@@ -1,5 +1,5 @@
-// The MariaDB server that the other tests rely on does what it says, and so does the connection to
-// it: to this one, to one that is not there, and to one that means harm.
+// A connection to a MariaDB server: to a real one, to one that is not there, and to one that means
+// harm.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -95,54 +95,38 @@ bool no_threads() {
   });
 }
 
-class SupportMysql : public testing::Test {
+class MysqlSession : public testing::Test {
  protected:
   void SetUp() override {
     if (!MysqlServer::available()) GTEST_SKIP() << "MariaDB is not installed";
   }
+  /// One for all tests that leave it as it was.
+  static const MysqlServer& shared() { return *test::shared_server<MysqlServer>(); }
 };
 
 // --- the server
 
-TEST_F(SupportMysql, IsReadyWithADatabaseAndUsers) {
-  const MysqlServer server;
+TEST_F(MysqlSession, TheServerOfTheTestsIsReadyWithADatabaseAndUsers) {
+  const MysqlServer& server = shared();
   EXPECT_EQ(server.ask("SELECT 1, 'a'; SELECT DATABASE()"), "1\ta\ntest");
-  EXPECT_EQ(server.ask("SHOW TABLES"), "");
   EXPECT_THROW(server.ask("nonsense"), std::runtime_error);
   EXPECT_EQ(value(*connected(server.url("table")), "SELECT CURRENT_USER()"), "app@%");
   EXPECT_TRUE(connected(server.url("table", "root"))->mariadb());
 }
 
-TEST_F(SupportMysql, TakesSettingsAndSaysWhyItDoesNotStart) {
-  const MysqlServer server({.settings = {"read_only=1", "wait_timeout=77"}});
-  EXPECT_EQ(server.ask("SELECT @@read_only, @@wait_timeout"), "1\t77");
-  try {
-    const MysqlServer wrong({.settings = {"nonsense=1"}});
-    ADD_FAILURE() << "it started";
-  } catch (const std::runtime_error& error) {
-    EXPECT_TRUE(mentions(error.what(), "nonsense")) << error.what();
-  }
-}
-
-TEST_F(SupportMysql, KeepsItsDataWhenItIsKilled) {
-  MysqlServer server;
-  server.ask("CREATE TABLE t (a INT) ENGINE=InnoDB; INSERT INTO t VALUES (1), (2)");
-  server.start_again();
-  EXPECT_EQ(server.ask("SELECT a FROM t ORDER BY a"), "1\n2");
-}
-
 // --- asking
 
-TEST_F(SupportMysql, AnswersEveryStatementOfAnAsk) {
-  const MysqlServer server;
+TEST_F(MysqlSession, AnswersEveryStatementOfAnAsk) {
+  const MysqlServer& server = shared();
   const auto connection = connected(server.url("table"));
   EXPECT_EQ(value(*connection, "SELECT CONNECTION_ID()"), std::to_string(connection->id()));
-  const Reply reply = ask(*connection,
-                          "CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, a VARBINARY(9));"
-                          "INSERT INTO t (a) VALUES (0x00FF0A), (NULL), ('');"
-                          "SELECT a FROM t ORDER BY id;"
-                          "UPDATE t SET a = 'x' WHERE id < 3;"
-                          "SELECT a FROM t WHERE id > 7");
+  const Reply reply =
+      ask(*connection,
+          "CREATE TEMPORARY TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, a VARBINARY(9));"
+          "INSERT INTO t (a) VALUES (0x00FF0A), (NULL), ('');"
+          "SELECT a FROM t ORDER BY id;"
+          "UPDATE t SET a = 'x' WHERE id < 3;"
+          "SELECT a FROM t WHERE id > 7");
   ASSERT_TRUE(reply.ok()) << reply.error->message;
   EXPECT_EQ(reply.code, 0U);
   ASSERT_EQ(reply.answers.size(), 5U);
@@ -154,8 +138,8 @@ TEST_F(SupportMysql, AnswersEveryStatementOfAnAsk) {
   EXPECT_TRUE(reply.answers[4].rows.empty());
 }
 
-TEST_F(SupportMysql, AnErrorEndsAnAskAndNotTheConnection) {
-  const MysqlServer server;
+TEST_F(MysqlSession, AnErrorEndsAnAskAndNotTheConnection) {
+  const MysqlServer& server = shared();
   const auto connection = connected(server.url("table"));
   const Reply reply = ask(*connection, "SELECT 1; SELECT * FROM missing; SELECT 3");
   ASSERT_FALSE(reply.ok());
@@ -166,7 +150,7 @@ TEST_F(SupportMysql, AnErrorEndsAnAskAndNotTheConnection) {
   EXPECT_EQ(value(*connection, "SELECT 4"), "4");
 }
 
-TEST_F(SupportMysql, ASessionIsSetUpWhateverTheServerSays) {
+TEST_F(MysqlSession, ASessionIsSetUpWhateverTheServerSays) {
   const MysqlServer server(
       {.settings = {"init_connect=SET autocommit=0, sql_select_limit=1, sql_mode='ANSI_QUOTES', "
                     "time_zone='+05:00', tx_read_only=1",
@@ -184,8 +168,8 @@ TEST_F(SupportMysql, ASessionIsSetUpWhateverTheServerSays) {
   EXPECT_EQ(ask(*connection, "SELECT 1 UNION SELECT 2").answers.at(0).rows.size(), 2U);
 }
 
-TEST_F(SupportMysql, AStatementMayTakeLongerThanConnecting) {
-  const MysqlServer server;
+TEST_F(MysqlSession, AStatementMayTakeLongerThanConnecting) {
+  const MysqlServer& server = shared();
   auto got = Connection::open(place(server.url("table"), Millis{900}), in(kAmple), {});
   ASSERT_TRUE(got) << got.error().message;
   EXPECT_EQ(value(**got, "SELECT SLEEP(1.5)"), "0");
@@ -210,7 +194,7 @@ struct CancelWhenAsleep {
   ~CancelWhenAsleep() { thread.join(); }
 };
 
-TEST_F(SupportMysql, CancelEndsAnAskAndBreaksTheConnection) {
+TEST_F(MysqlSession, CancelEndsAnAskAndBreaksTheConnection) {
   const MysqlServer server;
   const auto connection = connected(server.url("table"));
   EXPECT_EQ(value(*connection, "SELECT 1"), "1");
@@ -235,8 +219,8 @@ TEST_F(SupportMysql, CancelEndsAnAskAndBreaksTheConnection) {
   EXPECT_TRUE(no_threads());
 }
 
-TEST_F(SupportMysql, WhatIsCancelledOrLateBeforeItIsSentBreaksNothing) {
-  const MysqlServer server;
+TEST_F(MysqlSession, WhatIsCancelledOrLateBeforeItIsSentBreaksNothing) {
+  const MysqlServer& server = shared();
   const auto connection = connected(server.url("table"));
   const Fd stop(eventfd(1, EFD_CLOEXEC));
   EXPECT_EQ(connection->ask("SELECT 1", kNever, Cancel(stop.get())).error->code, Errc::cancelled);
@@ -245,7 +229,7 @@ TEST_F(SupportMysql, WhatIsCancelledOrLateBeforeItIsSentBreaksNothing) {
   EXPECT_EQ(value(*connection, "SELECT 1"), "1");
 }
 
-TEST_F(SupportMysql, AServerThatIsStoppedIsLateAndLeavesNoThread) {
+TEST_F(MysqlSession, AServerThatIsStoppedIsLateAndLeavesNoThread) {
   MysqlServer server;
   const auto connection = connected(server.url("table"));
   EXPECT_EQ(value(*connection, "SELECT 1"), "1");
@@ -264,8 +248,8 @@ TEST_F(SupportMysql, AServerThatIsStoppedIsLateAndLeavesNoThread) {
   EXPECT_EQ(value(*connected(server.url("table")), "SELECT 1"), "1");
 }
 
-TEST_F(SupportMysql, AKilledConnectionIsReadableAndThenBroken) {
-  const MysqlServer server;
+TEST_F(MysqlSession, AKilledConnectionIsReadableAndThenBroken) {
+  const MysqlServer& server = shared();
   const auto connection = connected(server.url("table"));
   EXPECT_EQ(value(*connection, "SELECT 1"), "1");
   EXPECT_FALSE(util::wait_readable(connection->fd(), Clock::now()));
@@ -277,7 +261,7 @@ TEST_F(SupportMysql, AKilledConnectionIsReadableAndThenBroken) {
   EXPECT_TRUE(connection->broken());
 }
 
-TEST_F(SupportMysql, AServerThatDiesBreaksAnAsk) {
+TEST_F(MysqlSession, AServerThatDiesBreaksAnAsk) {
   MysqlServer server;
   const auto connection = connected(server.url("table"));
   std::thread killer([&server] {
@@ -298,7 +282,7 @@ TEST_F(SupportMysql, AServerThatDiesBreaksAnAsk) {
   EXPECT_TRUE(connection->broken());
 }
 
-TEST_F(SupportMysql, SaysGoodbye) {
+TEST_F(MysqlSession, SaysGoodbye) {
   const MysqlServer server;
   const auto aborted = [&] {
     return server.ask(
@@ -327,8 +311,8 @@ TEST_F(SupportMysql, SaysGoodbye) {
   EXPECT_TRUE(comes_true([&] { return count_in("/proc/self/fd") == open; }));
 }
 
-TEST_F(SupportMysql, ChangesNothingInTheProcess) {
-  const MysqlServer server;
+TEST_F(MysqlSession, ChangesNothingInTheProcess) {
+  const MysqlServer& server = shared();
   const auto connection = connected(server.url("table"));
   struct sigaction action {};
   ASSERT_EQ(::sigaction(SIGPIPE, nullptr, &action), 0);
@@ -345,7 +329,7 @@ TEST_F(SupportMysql, ChangesNothingInTheProcess) {
 
 // --- connecting
 
-TEST_F(SupportMysql, SaysWhyItCannotConnect) {
+TEST_F(MysqlSession, SaysWhyItCannotConnect) {
   MysqlServer server;
   const Error wrong = refusal(server.url("table", "app:Xyzzy7"));
   EXPECT_EQ(wrong.code, Errc::denied);
@@ -367,8 +351,8 @@ TEST_F(SupportMysql, SaysWhyItCannotConnect) {
               mentions(refusal("mysql-table://no.such.host.invalid/test").message, "no such host"));
 }
 
-TEST_F(SupportMysql, ConnectsByASocketAndByTheNameLocalhost) {
-  const MysqlServer server;
+TEST_F(MysqlSession, ConnectsByASocketAndByTheNameLocalhost) {
+  const MysqlServer& server = shared();
   EXPECT_EQ(value(*connected("mysql-table://app:sesame@/test?socket=" + server.socket_path()),
                   "SELECT CURRENT_USER()"),
             "app@%");
@@ -378,7 +362,7 @@ TEST_F(SupportMysql, ConnectsByASocketAndByTheNameLocalhost) {
             "app@%");
 }
 
-TEST_F(SupportMysql, TakesThePrimaryAmongSeveral) {
+TEST_F(MysqlSession, TakesThePrimaryAmongSeveral) {
   const MysqlServer standby({.settings = {"read_only=1"}});
   const MysqlServer primary;
   const ReservedPort nobody;
@@ -399,7 +383,7 @@ TEST_F(SupportMysql, TakesThePrimaryAmongSeveral) {
   EXPECT_EQ(value(*connected(url({standby.port()})), "SELECT @@read_only"), "1");
 }
 
-TEST_F(SupportMysql, CancelEndsConnecting) {
+TEST_F(MysqlSession, CancelEndsConnecting) {
   MysqlServer server;
   server.pause();
   const Fd stop(eventfd(1, EFD_CLOEXEC));
@@ -408,7 +392,7 @@ TEST_F(SupportMysql, CancelEndsConnecting) {
   EXPECT_EQ(out.error().code, Errc::cancelled);
 }
 
-TEST_F(SupportMysql, SpeaksTls) {
+TEST_F(MysqlSession, SpeaksTls) {
   const test::TempDir dir;
   const auto openssl = test::find_program("openssl");
   if (openssl.empty()) GTEST_SKIP() << "openssl is not installed";
