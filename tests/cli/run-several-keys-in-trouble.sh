@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# ctest: cost 30
+# ctest: cost 38
 # A run of several keys loses one of them, or its server, or there are too few connections, descriptors or threads: the
 # other locks are kept as long as they are needed, and no longer.
 . "$(dirname "$0")/lib.sh"
@@ -25,7 +25,8 @@ ends() { # STATUS PID
 # With --on-lost ignore the command goes on; what is not lost is renewed, lent to nested runs, and held until these
 # have ended, too.
 "$DLOCK" run --on-lost ignore --ttl 3 -k a -k b -- sh -c "$job"'
-  "$DLOCK" run -n -k b -- sh -c "touch nested; until test -e on; do sleep 0.02; done" &' 2>err &
+  "$DLOCK" run -n -k b -- sh -c "touch nested; until test -e on; do sleep 0.02; done" &
+  until test -e nested; do sleep 0.02; done  # or it comes when the lock is being given up' 2>err &
 pid=$!
 wait_until 30 test -e runs
 break_lock a

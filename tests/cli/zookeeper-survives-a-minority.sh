@@ -32,18 +32,19 @@ finish() {
 }
 waiting() { (($("$DLOCK" show job --output waiting | sed -n 2p) == $1)); }
 
-start first --ttl 10s
+# The servers of a busy machine may need some seconds to elect a leader.
+start first --ttl 20s
 wait_until 20 test -e first.held
-start second --ttl 10s
+start second --ttl 20s
 wait_until 20 waiting 1
-start third --ttl 10s
+start third --ttl 20s
 wait_until 20 waiting 2
 
 leader=$(zk_leader "${names[@]}")
 stop_zk "$leader"
 new_leader() { zk_leader "${names[@]}" >leader; }
 wait_until 30 new_leader
-sleep 4  # a renewal or two
+sleep 7  # a renewal
 gone "${pid[first]}" && fail "the job was ended with the leader: $(<first.err)"
 wait_until 20 waiting 2
 finish first

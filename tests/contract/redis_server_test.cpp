@@ -150,7 +150,7 @@ TEST_F(RedisTrouble, AHolderHearsAtOnceOfALockThatIsDeletedByHand) {
     } else {
       server->command(how, "dlock:job");
     }
-    EXPECT_TRUE(util::wait_readable(events, in(1'000)));
+    EXPECT_TRUE(util::wait_readable(events, in(5'000)));
     EXPECT_EQ(renew(*lease).error().code, Errc::lost);
     server->command("FLUSHALL");
   }

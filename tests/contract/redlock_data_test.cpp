@@ -43,7 +43,7 @@ TEST_F(RedlockData, AServerThatForgetsIsGivenTheLockAgainAndTheFenceGoesOn) {
         let_finish(*a);
         lose(lost, loss);
         for (int i = 0; i < 2; ++i) {
-          const auto renewed = renew(*lease);
+          const auto renewed = renew_soon(*lease);
           EXPECT_TRUE(renewed) << renewed.error().message;
         }
         EXPECT_TRUE(eventually([&] { return renew(*lease) && having(lock_of("job")) == kEach; }));
@@ -67,7 +67,7 @@ TEST_F(RedlockData, ARestartOfOneServerAfterAnotherIsSurvived) {
   for (unsigned node = 0; node < kServers; ++node) {
     lose(1U << node, Loss::restarted);
     EXPECT_TRUE(eventually([&] {
-      const auto renewed = renew(*lease);
+      const auto renewed = renew_soon(*lease);
       EXPECT_TRUE(renewed) << node << ": " << renewed.error().message;
       util::wait_readable(-1, in(50));
       return !renewed || having(lock_of("job")) == kEach;
@@ -92,7 +92,7 @@ TEST_F(RedlockData, WhatSomebodyHasDeletedIsNotGivenAgain) {
       servers[node].command("DEL", lock_of("job"), names("job").owner);
     }
     for (int i = 0; i < 3; ++i) {
-      EXPECT_TRUE(renew(*lease));
+      EXPECT_TRUE(renew_soon(*lease));
       let_finish(*a);
     }
     EXPECT_EQ(having(lock_of("job")), 0b11100U);
@@ -211,7 +211,7 @@ TEST_F(RedlockData, AMinorityWithAnothersLockStopsNobody) {
       auto lease = try_once(*a, wanted);
       ASSERT_TRUE(lease) << lease.error().message;
       EXPECT_EQ(code_of(try_once(*b, rival_of(wanted))), Errc::busy);
-      EXPECT_TRUE(renew(**lease));
+      EXPECT_TRUE(renew_soon(**lease));
       EXPECT_TRUE(release(**lease));
     }
     for (const unsigned node : members(taken)) {
@@ -232,7 +232,7 @@ TEST_F(RedlockData, WhatIsLeftOfADeadClientOnAMinorityStopsNobody) {
   auto lease = try_once(*a, request("job"));
   ASSERT_TRUE(lease) << lease.error().message;
   EXPECT_EQ(code_of(try_once(*b, request("job"))), Errc::busy);
-  EXPECT_TRUE(renew(**lease));
+  EXPECT_TRUE(renew_soon(**lease));
   EXPECT_TRUE(release(**lease));
 }
 
@@ -253,7 +253,7 @@ TEST_F(RedlockData, WhoHasTheMajorityExcludesAndIsShown) {
   EXPECT_EQ(info.nodes_agreeing, 3u);
   EXPECT_EQ(info.nodes_total, 5u);
   EXPECT_EQ(info.remarks.size(), 2u);
-  EXPECT_TRUE(renew(*lease));
+  EXPECT_TRUE(renew_soon(*lease));
   EXPECT_TRUE(release(*lease));
 }
 
@@ -321,7 +321,7 @@ TEST_F(RedlockData, AWaiterWhoseServerForgetsGetsTheLockAtTheLatestWhenItWouldHa
     Mask head = 0;
     ASSERT_TRUE(eventually([&] { return (head = having(names("job").queue)) != 0; }));
     lose(head, loss);
-    EXPECT_TRUE(renew(*lease));
+    EXPECT_TRUE(renew_soon(*lease));
     EXPECT_FALSE(waiting.done(50));
     EXPECT_TRUE(release(*lease));
     const auto took = time_of([&] { lease = waiting.lease(); });
@@ -347,7 +347,7 @@ TEST_F(RedlockData, AWaiterWhoseServerDiesGetsTheLockWhenItIsReleased) {
     if (death == Death::killed) {  // it joins the queue of another
       EXPECT_TRUE(eventually([&] { return having(names("job").queue, kEach & ~head) != 0; }));
     }
-    EXPECT_TRUE(renew(*lease));
+    EXPECT_TRUE(renew_soon(*lease));
     EXPECT_FALSE(waiting.done(50));
     EXPECT_TRUE(release(*lease));
     if (death == Death::stopped) heal(head, death);  // what it has been told it tells

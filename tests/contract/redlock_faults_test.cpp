@@ -33,7 +33,7 @@ class RedlockFaults : public RedlockTest {
   /// It keeps `other` out, can be renewed, and leaves nothing behind.
   void expect_to_work(Lease& lease, Backend& other) const {
     EXPECT_EQ(code_of(try_once(other, request("job"))), Errc::busy);
-    EXPECT_TRUE(renew(lease));
+    EXPECT_TRUE(renew_soon(lease));
     EXPECT_TRUE(release(lease));
     EXPECT_TRUE(is_held_by(0, "job"));
   }
@@ -174,7 +174,7 @@ TEST_F(RedlockFaults, AnAcquireWhoseAnswersAreLostByTheMajorityIsGrantedOrUndone
       EXPECT_LT(time_of([&] { lease = try_once(*a, short_request()); }), here(Millis{2'500}));
       if (lease) {
         EXPECT_EQ(code_of(try_once(*b, short_request())), Errc::busy);
-        EXPECT_TRUE(renew(**lease));
+        EXPECT_TRUE(renew_soon(**lease));
         EXPECT_TRUE(release(**lease));
       } else {
         EXPECT_EQ(lease.error().code, Errc::unreachable) << lease.error().message;
@@ -273,7 +273,7 @@ TEST_F(RedlockFaults, ARenewalWhoseAnswersAreLostByTheMajorityFailsAndKeepsTheLo
     EXPECT_EQ(renewed.error().code, Errc::unreachable) << renewed.error().message;
     EXPECT_EQ(lease->valid_until(), before);
     EXPECT_EQ(code_of(try_once(*b, request("job"))), Errc::busy);
-    EXPECT_TRUE(renew(*lease));
+    EXPECT_TRUE(renew_soon(*lease));
     EXPECT_GT(lease->valid_until(), before);
   }
   EXPECT_TRUE(release(*lease));
@@ -316,7 +316,7 @@ TEST_F(RedlockFaults, AReleaseWhoseAnswersAreLostByTheMajorityFreesTheLockAllThe
   const auto again = release(*lease);
   ASSERT_FALSE(again);
   EXPECT_EQ(again.error().code, Errc::lost) << again.error().message;
-  EXPECT_TRUE(renew(*next));
+  EXPECT_TRUE(renew_soon(*next));
   EXPECT_TRUE(release(*next));
   EXPECT_TRUE(only_counters_are_left());
 }
@@ -407,10 +407,10 @@ TEST_F(RedlockFaults, ServersThatAreCutOffByTurnsNeverLetTwoIn) {
     auto lease = hold(*a, request("job" + std::to_string(turn)));
     ASSERT_TRUE(lease) << turn;
     EXPECT_EQ(code_of(try_once(*b, request("job" + std::to_string(turn)))), Errc::busy);
-    EXPECT_TRUE(renew(*lease)) << turn;
+    EXPECT_TRUE(renew_soon(*lease)) << turn;
     const Mask healed = 1U << (turn % 3 == 0 ? one : two);
     heal(healed, Death::cut);
-    EXPECT_TRUE(renew(*lease)) << turn;
+    EXPECT_TRUE(renew_soon(*lease)) << turn;
     EXPECT_EQ(code_of(try_once(*b, request("job" + std::to_string(turn)))), Errc::busy);
     const auto released = release(*lease);
     EXPECT_TRUE(released) << turn << released.error().message;

@@ -40,7 +40,7 @@ TEST_F(RedlockClocks, TwoClocksThatJumpForwardLetNobodyElseIn) {
     ASSERT_TRUE(is_held_by(0b00111, "job"));  // expired there
     EXPECT_EQ(code_of(try_once(*b, rival_of(wanted))), Errc::busy);
     for (int i = 0; i < 2; ++i) {
-      const auto renewed = renew(*lease);
+      const auto renewed = renew_soon(*lease);
       EXPECT_TRUE(renewed) << renewed.error().message;
     }
     let_finish(*a);
@@ -68,7 +68,7 @@ TEST_F(RedlockClocks, TheHolderHearsIfMostClocksJumpForward) {
   const auto renewed = renew(*lease);
   ASSERT_FALSE(renewed);
   EXPECT_EQ(renewed.error().code, Errc::lost) << renewed.error().message;
-  EXPECT_TRUE(renew(*next));
+  EXPECT_TRUE(renew_soon(*next));
 }
 
 TEST_F(RedlockClocks, ClocksThatRunBackKeepNobodyOutAfterARelease) {
@@ -84,7 +84,7 @@ TEST_F(RedlockClocks, ClocksThatRunBackKeepNobodyOutAfterARelease) {
     ASSERT_EQ(info.holders.size(), 1u);
     ASSERT_TRUE(info.holders[0].expires);
     EXPECT_LT(*info.holders[0].expires, Millis{31'000});
-    EXPECT_TRUE(renew(*lease));
+    EXPECT_TRUE(renew_soon(*lease));
     let_finish(*a);
     const LockInfo there = inspect(*connect_redis(servers[3].port()), "job");
     ASSERT_EQ(there.holders.size(), 1u);
@@ -109,7 +109,7 @@ TEST_F(RedlockClocks, AClockThatRunsBackKeepsTheLockOfADeadHolderOnAMinorityOnly
   ASSERT_TRUE(lease);
   EXPECT_LT(took, here(Millis{2'500}));
   EXPECT_EQ(having(lock_of("job")), kEach);
-  EXPECT_TRUE(renew(*lease));
+  EXPECT_TRUE(renew_soon(*lease));
   EXPECT_TRUE(release(*lease));
 }
 
@@ -119,7 +119,7 @@ TEST_F(RedlockClocks, ClocksThatAreFasterOrSlowerByATenthAreSurvivedByAMinority)
   // For this ttl a server has 200 ms to answer, as much as for any.
   auto lease = hold(*a, request("job", Mode::exclusive, 1, Millis{4'000}));
   for (const Deadline end = in(6'000); Clock::now() < end;) {
-    ASSERT_TRUE(renew(*lease));
+    ASSERT_TRUE(renew_soon(*lease));
     EXPECT_EQ(code_of(try_once(*b, request("job"))), Errc::busy);
     util::wait_readable(-1, in(200));
   }
@@ -205,7 +205,7 @@ TEST_F(RedlockPeers, WeExcludeAPeerOnAllServers) {
     auto lease = hold(*a, wanted);
     ASSERT_TRUE(eventually([&] { return having("job") == kEach; }));
     EXPECT_EQ(set_nx(kEach, "theirs"), 0U);
-    EXPECT_TRUE(renew(*lease));
+    EXPECT_TRUE(renew_soon(*lease));
     EXPECT_EQ(set_nx(kEach, "theirs"), 0U);
     EXPECT_TRUE(release(*lease));
     ASSERT_TRUE(eventually([&] { return having("job") == 0; }));
@@ -219,7 +219,7 @@ TEST_F(RedlockPeers, APeerOnOneServerDoesNotStopUs) {
   auto lease = try_once(*a, request("job"));
   ASSERT_TRUE(lease) << lease.error().message;
   EXPECT_EQ(code_of(try_once(*b, request("job"))), Errc::busy);
-  EXPECT_TRUE(renew(**lease));
+  EXPECT_TRUE(renew_soon(**lease));
   EXPECT_TRUE(release(**lease));
   EXPECT_EQ(servers[0].command("GET", "job"), "b4cc8000a83811eeaa5c0242ac120002");
 }

@@ -69,7 +69,7 @@ TEST_F(RedlockServers, AnyNumberWorksAndOneThatIsNoGoodDrawsAWarning) {
     const auto fence = lease->fence();
     ASSERT_TRUE(fence);
     EXPECT_EQ(code_of(try_once(*b, request("job"))), Errc::busy);
-    EXPECT_TRUE(renew(*lease));
+    EXPECT_TRUE(renew_soon(*lease));
     EXPECT_TRUE(release(*lease));
     EXPECT_GT(hold(*b, request("job"))->fence(), fence);
   }
@@ -175,7 +175,7 @@ TEST_F(RedlockServers, AReplicaDoesNotCount) {
     auto lease = try_once(*client, request("job" + std::to_string(i)));
     ASSERT_TRUE(lease) << lease.error().message;
     for (int k = 0; k < 3; ++k) {
-      EXPECT_TRUE(renew(**lease));
+      EXPECT_TRUE(renew_soon(**lease));
     }
     EXPECT_TRUE(release(**lease));
     let_finish(*client);
@@ -220,7 +220,7 @@ TEST_F(RedlockServers, EachServerMayHaveItsOwnUserPasswordAndDatabase) {
   const auto info = inspect(*b, "job");
   EXPECT_EQ(info.nodes_agreeing, 5u) << testing::PrintToString(info.remarks);
   EXPECT_EQ(code_of(try_once(*b, request("job"))), Errc::busy);
-  EXPECT_TRUE(renew(*lease));
+  EXPECT_TRUE(renew_soon(*lease));
   EXPECT_EQ(servers[0].command("INFO", "keyspace").find("db3:"), 12u);
   EXPECT_EQ(servers[3].command("INFO", "keyspace").find("db2:"), 12u);
   EXPECT_EQ(servers[4].command("INFO", "keyspace").find("db15:"), 12u);

@@ -33,7 +33,7 @@ TEST_F(RedlockSlotsData, ServersMayForgetOneAfterAnother) {
       flush(1U << node);
       EXPECT_TRUE(eventually([&] {
         for (unsigned i = 0; i < 3; ++i) {
-          EXPECT_TRUE(renew(*leases[last_first ? 2 - i : i]));
+          EXPECT_TRUE(renew_soon(*leases[last_first ? 2 - i : i]));
           let_finish(*a);
         }
         return all_are_at(node) || HasFailure();
@@ -56,7 +56,7 @@ TEST_F(RedlockSlotsData, AHolderThatComesToAnEmptyServerKeepsNobodyOut) {
     EXPECT_TRUE(eventually([&] {
       bool all = true;
       for (const auto& lease : leases) {
-        all = renew(*lease) && all;
+        all = renew_soon(*lease) && all;
         const std::string its = servers[0].command("ZSCORE", names("job").lock, lease->owner_id());
         all = its != "(nil)" && its != "" && all;
       }
@@ -81,8 +81,8 @@ TEST_F(RedlockSlotsData, WhatIsDeletedIsNotGivenAgain) {
   EXPECT_TRUE(eventually([&] { return renew(*two) && renew(*one) && has(*one) && has(*two); }));
   const auto renew_both = [&] {
     for (int times = 0; times < 3; ++times) {
-      EXPECT_TRUE(renew(*one));
-      EXPECT_TRUE(renew(*two));
+      EXPECT_TRUE(renew_soon(*one));
+      EXPECT_TRUE(renew_soon(*two));
       let_finish(*a);
     }
   };
