@@ -8,7 +8,7 @@ run_tests() {
   shift
   rm -f -- "$dir/ctest.log" "$dir/ctest.xml"
   # Most of them wait most of the time.
-  ctest --test-dir "$dir" --output-on-failure --no-tests=error --parallel $(($(nproc) * 3)) \
+  ctest --test-dir "$dir" --output-on-failure --no-tests=error --parallel $(($(nproc) * 5)) \
     --output-log "$dir/ctest.log" --output-junit "$dir/ctest.xml" "$@" || status=$?
   [[ -n ${CI-} ]] || return "$status"
 

@@ -5,7 +5,7 @@ set -euo pipefail
 usage() {
   cat <<'TEXT'
 Usage: tests/with-mysql.sh COMMAND [ARGUMENTS...]
-       e.g. tests/with-mysql.sh build/default/tests/contract/dlock-contract-tests \
+       e.g. tests/with-mysql.sh build/default/tests/contract/dlock-one-backend-tests \
               --gtest_filter='*mysql*:*Mysql*-*Galera*'
 
 Runs COMMAND with MySQL's server of Debian unstable, of which it finds the directory in TEST_MYSQL_ROOT.

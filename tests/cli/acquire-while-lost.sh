@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# ctest: every backend
+# ctest: every kind of backend
 # acquire --while PID: if the lock is lost, PID and what is below it are ended, as --on-lost says.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/backends.sh"

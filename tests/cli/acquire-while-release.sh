@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# ctest: every backend
+# ctest: every kind of backend
 # The lock of acquire --while PID is released by its token, also from where the process that keeps it is not to
 # be reached: then it is told through the service.  Neither is a loss: the script goes on.
 . "$(dirname "$0")/lib.sh"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# ctest: every backend
+# ctest: every kind of backend
 # "dlock force-release --yes" takes the lock from those it means and from nobody else: their dlocks end
 # their commands at once, and say by whom and why, and who waits for the lock gets it.
 . "$(dirname "$0")/lib.sh"

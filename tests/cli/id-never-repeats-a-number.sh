@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# ctest: every backend
+# ctest: every kind of backend
 # ctest: longer in soak
 # ctest: cost 15
 # Whatever is killed or stopped, dlock id prints no number twice.
@@ -15,7 +15,7 @@ if [[ ${trait[ids]} != true ]]; then
   exit 0
 fi
 
-each=500
+each=100
 [[ -z ${TEST_SOAK-} ]] || each=10000
 storm() { python3 "$TEST_SOURCE/tests/cli/id_storm.py" "$DLOCK" 20 "$each" $RANDOM -q --connect-timeout 20 "$@"; }
 

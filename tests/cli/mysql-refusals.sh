@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# ctest: cost 20
 # What a MySQL server refuses, what is none and what is not there at all ends in the right status and in a
 # line on stderr that names the server, soon, starts nothing and leaves nothing.
 . "$(dirname "$0")/lib.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# ctest: soak
 # ctest: cost 30
 # A mysql-row lock ends with its connection, before the job of its holder has ended.  The next holder starts when the
 # earlier one has ended its job and removed its record, or when the ttl of the earlier one is over; on the same

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# ctest: every backend
+# ctest: every kind of backend
 # What dlock once remembers is a command that has exited with 0 under the lock, and nothing else: whoever waits runs
 # it after one that was killed, was ended by --max-hold, could not be started, or whose dlock was killed.
 . "$(dirname "$0")/lib.sh"

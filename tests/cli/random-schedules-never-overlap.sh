@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# ctest: every backend
+# ctest: every kind of backend
 # ctest: processors 2
 # ctest: longer in soak
 # ctest: cost 20

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# ctest: cost 25
+# ctest: cost 30
 # rediss://: the lock is taken, waited for and renewed by TLS, and only from a server that shows a
 # certificate for the name in the URL, in force, of a CA that is trusted.
 . "$(dirname "$0")/lib.sh"
@@ -37,7 +37,7 @@ shows() {
 refused() {
   local want=$1 text=$2
   rm -f ran
-  try "$want" --backend "$3" --connect-timeout 2s --key k -- touch ran
+  try "$want" --backend "$3" --connect-timeout 1s --key k -- touch ran
   assert_contains "$(<err)" "$text" "$3"
   assert_equal 1 "$(wc -l <err)" "lines about $3"
   [[ ! -e ran ]] || fail "the job ran: $3"

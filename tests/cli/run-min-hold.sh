@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# ctest: cost 18
 # With --min-hold the caller has the exit status and its pipes back at once, and the lock stays held
 # until the time is over, and is free then.
 . "$(dirname "$0")/lib.sh"

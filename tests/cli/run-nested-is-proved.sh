@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# ctest: cost 30
 # A nested run uses the lock of a run above it, and of no other: not that of another container with the same host name
 # and pids, nor of a program that another user has put where a supervisor was.  A run of root below a job of another
 # user (sudo) uses the lock of that job.

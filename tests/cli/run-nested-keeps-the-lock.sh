@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# ctest: cost 25
 # ctest: every kind of backend
 # A nested run that is still running when the job above it ends keeps the lock: the caller has its exit status, and
 # nobody else holds the lock until the nested job has ended, by itself, by --max-hold, by a loss, or because the

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# ctest: every backend
+# ctest: every kind of backend
 # ctest: processors 2
 # ctest: cost 20
 # 20 processes take random pairs of 5 keys, in random order: none waits for ever, and under no key do two commands run.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# ctest: every backend
+# ctest: every kind of backend
 # ctest: cost 12
 # A run takes several locks: all or none, in one order for everybody.
 . "$(dirname "$0")/lib.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# ctest: cost 20
 # Who has to wait for more than a moment is told for whom, once and again when the holder changes;
 # on a terminal it is one line that is kept current and is gone when the command writes.
 . "$(dirname "$0")/lib.sh"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# ctest: every backend
+# ctest: every kind of backend
 # "dlock show" says by its status whether a lock is held, and prints who holds it and who waits for it, in
 # the order in which they came; who is killed or gives up is not there any more.
 . "$(dirname "$0")/lib.sh"

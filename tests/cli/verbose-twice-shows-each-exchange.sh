@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# ctest: every backend
+# ctest: every kind of backend
 # -vv prints a line for each exchange with the backend, with its outcome and time, and -v does not.  No line has
 # the whole id of a grant: with that, others could release it.
 . "$(dirname "$0")/lib.sh"

@@ -16,12 +16,8 @@ using LeaseResult = Result<std::unique_ptr<Lease>>;
 
 /// So long may a slow machine take; nothing waits for it when all is well.
 inline constexpr Millis kPatience{20'000};
-/// How many waiters a crowd has.  A sanitizer makes each connection slow.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+/// How many waiters a crowd has.
 inline constexpr std::size_t kCrowd = 80;
-#else
-inline constexpr std::size_t kCrowd = 200;
-#endif
 inline Deadline soon() { return after(Clock::now(), kPatience); }
 inline Deadline in(int ms) { return after(Clock::now(), Millis{ms}); }
 

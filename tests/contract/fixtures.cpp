@@ -16,7 +16,8 @@
 namespace dlock::test {
 namespace {
 
-// The row of a backend; a waiter of the file backend looks more often, so that no test waits for it.
+// The row of a backend; a waiter of the file backend looks more often, so that no test waits for
+// it.
 BackendEntry entry_of(std::string_view url) {
   BackendEntry entry = *find_backend(url.substr(0, url.find(':')));
   if (entry.name != "file") return entry;
@@ -114,8 +115,7 @@ class ZooKeeperService final : public Service {
 class ShardedService final : public Service {
  public:
   // {} in `url` becomes the directory of a shard.
-  explicit ShardedService(const std::string& url)
-      : entry_(entry_of(url)) {
+  explicit ShardedService(const std::string& url) : entry_(entry_of(url)) {
     const auto at = url.find("{}");
     for (const TempDir& dir : dirs_) {
       const std::string its = url.substr(0, at) + dir.path() + url.substr(at + 2);
@@ -290,7 +290,7 @@ std::unique_ptr<Backend> open_url(const std::string& url, Millis connect_timeout
     return nullptr;
   }
   auto backend = entry_of(url).open({.url = parsed.value(), .connect_timeout = connect_timeout},
-                             after(Clock::now(), Millis{5'000}), Cancel());
+                                    after(Clock::now(), Millis{5'000}), Cancel());
   if (!backend) {
     ADD_FAILURE() << url << ": " << backend.error().message;
     return nullptr;

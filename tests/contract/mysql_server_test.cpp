@@ -119,7 +119,7 @@ TEST_P(MysqlServers, AServerThatIsReadOnlyIsNotBusy) {
   for (const bool known : {false, true}) {
     if (known) make_tables();
     server->ask("SET GLOBAL read_only = 1");
-    for (const Deadline until : {Deadline{}, soon()}) {
+    for (const Deadline until : {Deadline{}, in(1'000)}) {
       const Error error = error_of(a->acquire(request("job"), {.until = until}));
       EXPECT_EQ(error.code, Errc::unreachable);
       EXPECT_TRUE(says(error, "is it a replica?")) << error.message;

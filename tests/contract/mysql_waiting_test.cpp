@@ -81,8 +81,8 @@ class MysqlWaiting : public MysqlTest {
 INSTANTIATE_TEST_SUITE_P(Methods, MysqlWaiting, testing::Values("table", "row", "version"),
                          mysql_name);
 
-TEST_P(MysqlWaiting, TwoHundredAskNothingAndAreLetInOneByOneInTheirOrder) {
-  constexpr int kHandOvers = 50;
+TEST_P(MysqlWaiting, ACrowdAsksNothingAndIsLetInOneByOneInItsOrder) {
+  constexpr int kHandOvers = 30;
   auto lease = hold(*a, patient());
   ASSERT_NO_FATAL_FAILURE(queue_up(kCrowd, patient));
   EXPECT_EQ(sessions(), static_cast<long>(kCrowd) + 2);  // the holder, and b

@@ -15,7 +15,7 @@ namespace dlock::test {
 namespace {
 
 // Not shorter: of redlock, a quarter of it must be enough for a server of this machine to answer.
-constexpr Millis kShortTtl{1'000};
+constexpr Millis kBriefTtl{1'000};
 constexpr Millis kLong{600'000};
 
 class Resume : public testing::TestWithParam<ServiceKind> {
@@ -179,7 +179,7 @@ TEST_P(Resume, AWaiterGetsWhatNobodyRenews) {
   for (const Request& wanted : of_each_mode()) {
     if (wanted.mode == Mode::slots) continue;
     Request brief = wanted;
-    brief.ttl = kShortTtl;
+    brief.ttl = kBriefTtl;
     (void)let_go(brief);
     Waiting waiting(service->connect(), request("job"));
     const auto next = waiting.lease();
@@ -189,7 +189,7 @@ TEST_P(Resume, AWaiterGetsWhatNobodyRenews) {
 
 TEST_P(Resume, WhatHasExpiredIsLostAndHurtsNobody) {
   if (!can_be_let_go()) return;
-  const std::string id = let_go(fixed(Mode::exclusive, 1, kShortTtl));
+  const std::string id = let_go(fixed(Mode::exclusive, 1, kBriefTtl));
   const auto early = pick_up(*b, id);
   const auto late = pick_up(*b, id);
   ASSERT_TRUE(early && late);

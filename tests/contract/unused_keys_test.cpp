@@ -14,7 +14,7 @@
 namespace dlock::test {
 namespace {
 
-constexpr int kKeys = 200;
+constexpr int kKeys = 60;
 constexpr Millis kLater{8 * 24 * 3'600'000LL};
 constexpr Millis kUnusedTtl{1'000};
 
@@ -120,7 +120,7 @@ TEST_P(MysqlUnusedKeys, LeaveNothingAndWhatIsInUseStays) {
     return left();
   };
   int acquired = 0;
-  while (sweep() > 0 && acquired < 3 * kKeys) {
+  while (sweep() > 0 && acquired < 10 * kKeys) {
     if (++acquired == kKeys) clock.jump(kLater);
   }
   EXPECT_EQ(left(), 0) << "LEFT BEHIND: "
@@ -166,7 +166,7 @@ TEST_P(MysqlUnusedKeys, AreFoundWhereverTheyAre) {
         "1 FROM numbers WHERE seq < " +
         std::to_string(count) + ") SELECT " + rows);
   };
-  insert_keys(100, "1 + seq % 3, CONCAT('pr-', 10000 + seq), 0, 1 FROM numbers");
+  insert_keys(30, "1 + seq % 3, CONCAT('pr-', 10000 + seq), 0, 1 FROM numbers");
   insert_keys(20,
               "method, CONCAT('backup-', seq), slot, 1000 * UNIX_TIMESTAMP() FROM numbers JOIN "
               "(SELECT 1 AS method UNION SELECT 2 UNION SELECT 3) AS methods JOIN (SELECT 0 AS "

@@ -27,7 +27,7 @@ class ZooKeeperQueue : public ZooKeeperTest {
   std::list<Waiting> line;
 };
 
-TEST_F(ZooKeeperQueue, OneOfTwoHundredIsWokenAtATime) {
+TEST_F(ZooKeeperQueue, OneOfACrowdIsWokenAtATime) {
   constexpr int kHandOvers = 50;
   auto lease = hold(*a, patient());
   ASSERT_NO_FATAL_FAILURE(queue_up(kCrowd, [] { return patient(); }));
