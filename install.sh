@@ -71,7 +71,7 @@ build_dir=$source_dir/build/install
 build_directory_for_owner "$source_dir" "$build_dir"
 
 note "building"
-cmake -S "$source_dir" -B "$build_dir" -G Ninja -DCMAKE_BUILD_TYPE=Release \
+cmake -S "$source_dir" -B "$build_dir" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_UNITY_BUILD=ON \
   -DCMAKE_INSTALL_PREFIX="$prefix" -DDLOCK_TESTS=OFF ||
   die "cmake could not configure the build; its words are above"
 cmake --build "$build_dir" --parallel "$(nproc)" || die "the build failed; see above"

@@ -60,7 +60,8 @@ build_directory_for_owner "$source_dir" "$build_dir"
 install_peers
 
 cd "$source_dir"
-cmake --preset default
+# Where all is compiled at once, several sources are read as one file: it takes half the time.
+cmake --preset default -D CMAKE_UNITY_BUILD="${CI:+ON}"
 cmake --build --preset default --parallel "$(nproc)"
 
 run_tests "$build_dir" "${which[@]}" "$@"
