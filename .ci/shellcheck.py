@@ -1,7 +1,7 @@
 #!/usr/bin/env -S python3 -B
 """shellcheck.py: shellcheck on each shell script of the project, with what it sources; see known.py."""
+import collections
 import functools
-import pathlib
 import re
 import subprocess
 import sys
@@ -19,7 +19,9 @@ def scripts():
             yield path
 
 
-BY_NAME = {path.name: path for path in scripts()}
+BY_NAME = collections.defaultdict(list)  # there may be several of a name
+for script in scripts():
+    BY_NAME[script.name].append(script)
 
 
 @functools.lru_cache(maxsize=None)
@@ -27,8 +29,8 @@ def read_with(path):
     """The script and, after it, all that it sources."""
     out = [path]
     for other in out:
-        out += [BY_NAME[name] for name in SOURCED.findall(other.read_text())
-                if name in BY_NAME and BY_NAME[name] not in out]
+        for name in SOURCED.findall(other.read_text()):
+            out += [script for script in BY_NAME[name] if script not in out]
     return tuple(out)
 
 

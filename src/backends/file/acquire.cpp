@@ -177,13 +177,13 @@ Acquisition::MaybeLease Acquisition::grant(std::vector<LockFile> locks,
 }
 
 Result<std::unique_ptr<Lease>> acquire(std::shared_ptr<const LockDir>& dir, const Request& request,
-                                       const Wait& wait, const Looks& looks) {
+                                       const Wait& wait, const WaitIntervals& intervals) {
   Patience patience(wait, kOpens, request.key);
   for (;;) {
     auto place = place_of(dir, request.key, Missing::create);
     if (!place) return place.error();
     Acquisition acquisition(std::make_shared<const Place>(std::move(**place)), request, wait,
-                            looks);
+                            intervals);
     auto lease = acquisition.run();
     if (!lease) return lease.error();
     if (*lease) return std::move(**lease);

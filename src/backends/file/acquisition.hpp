@@ -9,9 +9,9 @@
 
 #include "backends/file/flock_wait.hpp"
 #include "backends/file/lock_file.hpp"
-#include "backends/file/looks.hpp"
 #include "backends/file/registration.hpp"
 #include "backends/file/slots.hpp"
+#include "backends/file/wait_intervals.hpp"
 #include "backends/file/watch.hpp"
 #include "core/backend.hpp"
 
@@ -23,8 +23,8 @@ class Acquisition {
   using MaybeLease = Result<std::optional<std::unique_ptr<Lease>>>;
 
   Acquisition(std::shared_ptr<const Place> place, const Request& request, const Wait& wait,
-              const Looks& looks)
-      : place_(std::move(place)), request_(request), wait_(wait), looks_(looks) {}
+              const WaitIntervals& intervals)
+      : place_(std::move(place)), request_(request), wait_(wait), intervals_(intervals) {}
 
   /// None: the directory is not in its place any more, and nothing is held in it.
   MaybeLease run();
@@ -60,7 +60,7 @@ class Acquisition {
   std::shared_ptr<const Place> place_;
   const Request& request_;
   const Wait& wait_;
-  const Looks& looks_;
+  const WaitIntervals& intervals_;
   std::unique_ptr<Registration> registration_;  // before the locks: it goes after them
   std::optional<LockFile> gate_;
   std::optional<LockFile> main_;

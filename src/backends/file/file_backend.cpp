@@ -32,13 +32,13 @@ std::string url_path(std::string_view path) {
 
 class FileBackend final : public Backend {
  public:
-  FileBackend(std::shared_ptr<const LockDir> dir, const Looks& looks)
-      : dir_(std::move(dir)), looks_(looks) {}
+  FileBackend(std::shared_ptr<const LockDir> dir, const WaitIntervals& intervals)
+      : dir_(std::move(dir)), intervals_(intervals) {}
 
   std::string location() const override { return "file://" + url_path(dir_->path()); }
 
   Result<std::unique_ptr<Lease>> acquire(const Request& request, const Wait& wait) override {
-    return file::acquire(dir_, request, wait, looks_);
+    return file::acquire(dir_, request, wait, intervals_);
   }
 
   Result<std::vector<LockInfo>> list(std::string_view prefix, Deadline) override {
@@ -79,7 +79,7 @@ class FileBackend final : public Backend {
 
  private:
   std::shared_ptr<const LockDir> dir_;
-  const Looks looks_;
+  const WaitIntervals intervals_;
   bool warned_ = false;  // of what may become of marks
 };
 
@@ -104,16 +104,16 @@ Result<std::string> place(const Target& target) {
 }
 
 Result<std::unique_ptr<Backend>> open(const Target& target, Deadline, Cancel) {
-  return open_with(target, Looks());
+  return open_with(target, WaitIntervals());
 }
 
-Result<std::unique_ptr<Backend>> open_with(const Target& target, const Looks& looks) {
+Result<std::unique_ptr<Backend>> open_with(const Target& target, const WaitIntervals& intervals) {
   if (auto ok = place(target); !ok) return ok.error();
   std::string path = target.url.path;
   while (path.ends_with('/')) path.pop_back();  // or a link as last part would be followed
   auto dir = LockDir::open(path);
   if (!dir) return dir.error();
-  return std::make_unique<FileBackend>(std::move(*dir), looks);
+  return std::make_unique<FileBackend>(std::move(*dir), intervals);
 }
 
 }  // namespace dlock::file

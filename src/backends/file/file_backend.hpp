@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "backends/file/looks.hpp"
+#include "backends/file/wait_intervals.hpp"
 #include "core/backend.hpp"
 
 namespace dlock::file {
@@ -13,6 +13,6 @@ Result<std::string> place(const Target& target);
 Result<std::unique_ptr<Backend>> open(const Target& target, Deadline deadline, Cancel cancel);
 
 /// The same with other intervals: tests shorten them.
-Result<std::unique_ptr<Backend>> open_with(const Target& target, const Looks& looks);
+Result<std::unique_ptr<Backend>> open_with(const Target& target, const WaitIntervals& intervals);
 
 }  // namespace dlock::file

@@ -1,8 +1,8 @@
 // The half of an acquisition that waits, in the kernel's queue or for a slot; and what it says of
 // who is in the way.
 //
-// A hand-over is between the kernel and the one whom it lets in.  The others learn of it when they
-// look (see Looks): those who have somebody to tell, by one small read.
+// A hand-over is between the kernel and the one whom it lets in.  The other waiters check who holds
+// the lock (see WaitIntervals) if they have somebody to tell, by one small read.
 #include <poll.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -90,7 +90,7 @@ Result<Acquisition::Step> Acquisition::wait_for(const LockFile& file, const Poll
                        watch_.add(place_->dir->fd(), Watch::For::moved_directory);
   const bool follows = wait_.on_blocked && !wait_.once;
   bool must_look = true;
-  Millis until_look = looks_.first_holders;
+  Millis until_look = intervals_.first_holders;
   for (;;) {
     // After the watch, so that nothing is missed.
     auto here = where(file);
@@ -99,9 +99,10 @@ Result<Acquisition::Step> Acquisition::wait_for(const LockFile& file, const Poll
       if (auto ok = tell_of_holders(); !ok) return ok.error();
     }
     must_look = !told_;
-    if (told_) until_look = looks_.holders;
-    Deadline look = watched ? kNever : after(Clock::now(), looks_.file);
-    if (follows || must_look) look = after(Clock::now(), std::exchange(until_look, looks_.holders));
+    if (told_) until_look = intervals_.holders;
+    Deadline look = watched ? kNever : after(Clock::now(), intervals_.file);
+    if (follows || must_look)
+      look = after(Clock::now(), std::exchange(until_look, intervals_.holders));
     auto end = poll(std::min(wait_.until, look));
     if (!end) return end.error();
     switch (*end) {
@@ -134,7 +135,7 @@ Result<Acquisition::Step> Acquisition::wait_for_lock(LockFile& file, int operati
     return ok.error();
   }
   if (is_main) registration_->locks_by(waiting.pid());
-  const Millis between_tries = wait_.once ? looks_.file : looks_.holders;
+  const Millis between_tries = wait_.once ? intervals_.file : intervals_.holders;
   Deadline next_try = is_main ? kNever : std::min(after(Clock::now(), between_tries), wait_.until);
   auto step = wait_for(file, [&](Deadline deadline) -> Result<FlockWait::End> {
     auto end = waiting.wait(std::min(deadline, next_try), wait_.cancel, watch_.fd());
