@@ -381,6 +381,17 @@ TEST_F(ZooKeeperNetwork, ARefusedConnectionSaysSo) {
       << lease.error().message;
 }
 
+// As a server does that starts: it refuses, and then drops the first words of a connection.
+TEST_F(ZooKeeperNetwork, AfterARefusalTooAConnectionThatStaysSilentIsMadeAnew) {
+  proxy->refuse();
+  Waiting waiter(through_proxy(static_cast<int>(kPatience.count())), request("job"));
+  EXPECT_FALSE(waiter.done(500));
+  proxy->blackhole();
+  ASSERT_TRUE(eventually([&] { return proxy->connections() > 0; }));
+  proxy->pass();
+  EXPECT_LT(time_of([&] { EXPECT_TRUE(waiter.lease()); }), here(Millis{5'000}));
+}
+
 TEST_F(ZooKeeperNetwork, OneServerThatIsSilentCostsNotTheOthersTime) {
   proxy->blackhole();
   const std::string both =

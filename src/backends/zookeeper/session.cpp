@@ -29,8 +29,9 @@ using util::Level;
 
 // Between two rounds of connects: by chance from half of this to three halves of it.
 constexpr Millis kRedial{300};
-constexpr Millis kDial{400};         // for a connection and the answer to its first words
-constexpr Millis kFirstDial{3'000};  // at least, where there is one server
+// For a connection and the answer to its first words.
+constexpr Millis kDial{400};
+constexpr Millis kOnlyDial{3'000};  // where there is one server
 constexpr unsigned kMostDoublings = 8;
 constexpr Millis kLookUp{1'000};  // a name server that does not answer now may do so the next time
 constexpr Millis kHangUpAtLeast{100};
@@ -183,7 +184,7 @@ Result<void> Session::wait(const std::vector<Call>& calls, Deadline deadline, Ca
     }
   }
   if (no_server_) return silent();
-  if (connected()) dials_ = looked_up_ = 0;
+  if (connected()) dials_ = silences_ = looked_up_ = 0;
   // Told on a connection that was not cut: somebody else has ended the session.
   ended_ = ended_ || std::any_of(calls.begin(), calls.end(),
                                  [](const Call& call) { return call->code == ZSESSIONEXPIRED; });
@@ -238,15 +239,13 @@ Result<void> Session::turn(Deadline until, Cancel cancel) {
   }
   Millis rest = code != ZOK ? Millis{0} : Millis{pause.tv_sec * 1'000 + pause.tv_usec / 1'000 + 1};
   if (fd < 0) rest = dials_ == 0 ? Millis{0} : std::min(rest, redial_pause());
-  // A server that does not answer must not use up the time that the others need.  In the next round
-  // each has twice as long: perhaps they are only far away.
-  // A server that starts may drop the first words of a connection, so a single one is called again,
-  // too.
+  // A server that does not answer must not use up the time that the others need, and one that
+  // starts may drop the first words of a connection.  When each was silent once, each has twice as
+  // long: perhaps they are only far away.
   Deadline hang_up_at = kNever;
   if (fd >= 0 && !connected()) {
-    const unsigned round = std::min(dials_ / servers_, kMostDoublings);
-    const Millis first = std::max(place_->patience / 2, kFirstDial);
-    const Millis most = servers_ > 1 ? kDial * (1U << round) : dials_ > 1 ? Millis::max() : first;
+    const Millis most =
+        (servers_ > 1 ? kDial : kOnlyDial) * (1U << std::min(silences_ / servers_, kMostDoublings));
     hang_up_at = after(dialled_, std::min(most, place_->patience));
   }
   std::array<pollfd, 2> fds{{{cancel.fd(), POLLIN, 0}, {fd, 0, 0}}};
@@ -256,6 +255,7 @@ Result<void> Session::turn(Deadline until, Cancel cancel) {
   if (fds[0].revents != 0) return Error{Errc::cancelled, "stopped waiting for " + place_->shown};
   if (fd < 0) return {};
   if (fds[1].revents == 0 && Clock::now() >= hang_up_at) {
+    ++silences_;
     cut(fd);
     return {};
   }

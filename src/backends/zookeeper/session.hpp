@@ -131,6 +131,7 @@ class Session {
   unsigned failures_ = 0;   // of attempts to connect, in a row
   unsigned resets_ = 0;     // of new connections, since there was one
   unsigned dials_ = 0;      // since there was an answer
+  unsigned silences_ = 0;   // of those, hung up because nothing was heard
   unsigned looked_up_ = 0;  // at that many dials the names were looked up again
   bool ended_ = false;
   bool no_server_ = false;  // but something else, on the present connection

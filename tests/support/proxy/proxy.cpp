@@ -145,6 +145,7 @@ void Proxy::drop() {
 void Proxy::blackhole() {
   call([this] {
     accept_all();  // there were connections to the server
+    listen();
     faults_.blackhole = true;
     for (const auto& connection : connections_) connection->swallow();
   });
