@@ -40,7 +40,7 @@ def main(build, *options):
     def complaint_about(entry):
         done = subprocess.run([*TIDY, "-p", build, entry["file"]], text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        return "" if done.returncode == 0 else done.stdout
+        return "" if done.returncode == 0 else done.stdout or f"{entry['file']}: clang-tidy: {done.returncode}\n"
 
     entries = json.loads((pathlib.Path(build) / "compile_commands.json").read_text())
     return known.check("tidy", entries, key_of, complaint_about, "--all" in options)

@@ -27,12 +27,13 @@ in_config() {
 }
 
 # Of the layers that can say it and the forms of a message, each text goes through -b and the one whose turn it is.
-turn=0
+backend_turn=0 shard_turn=0 server_turn=0
+# The same texts go through other layers than before.
+shift_turns() { ((backend_turn += 1, shard_turn += 1, server_turn += 1)); }
 # as_backend TEXT: given in place of a backend.
 as_backend() {
   nothing_shown "--backend $1" "${run[@]}" -b "$1" "${end[@]}"
-  turn=$((turn + 1))
-  case $((turn % 6)) in
+  case $((backend_turn++ % 6)) in
     0) nothing_shown "DLOCK_BACKEND=$1" env DLOCK_BACKEND="$1" "${run[@]}" -vv "${end[@]}" ;;
     1) nothing_shown "--json -b $1" "${run[@]}" --json -b "$1" "${end[@]}" ;;
     2) nothing_shown "list -b $1" "$DLOCK" list -vv -b "$1" ;;
@@ -49,8 +50,7 @@ as_backend() {
 }
 
 as_shard() {
-  turn=$((turn + 1))
-  case $((turn % 3)) in
+  case $((shard_turn++ % 3)) in
     0) nothing_shown "--shard $1" "${run[@]}" --shard "$1" --shard redis://h "${end[@]}" ;;
     1) nothing_shown "DLOCK_SHARDS=$1" env DLOCK_SHARDS="$1,redis://h" "${run[@]}" -vv --json "${end[@]}" ;;
     2)
@@ -61,8 +61,7 @@ as_shard() {
 }
 
 as_server() {
-  turn=$((turn + 1))
-  case $((turn % 3)) in
+  case $((server_turn++ % 3)) in
     0) nothing_shown "--server h,$1" "${run[@]}" -b redlock -S h -S "$1" "${end[@]}" ;;
     1) nothing_shown "DLOCK_SERVERS=$1" env DLOCK_SERVERS="h1,$1" "${run[@]}" -vv --json -b redlock "${end[@]}" ;;
     2)
@@ -81,6 +80,7 @@ for scheme in file redis rediss redis+unix redlock zookeeper zk mysql mysql-tabl
     [[ $scheme != redis* ]] || as_server "$scheme://$rest"
     [[ $scheme != redis && $scheme != file ]] || as_shard "$scheme://$rest"
   done
+  shift_turns
 done
 
 # Wrong for some.

@@ -63,3 +63,11 @@ fi
 # Once its file is gone, nothing else offers them.
 rm "$HOME/.local/share/fish/vendor_completions.d/dlock.fish"
 expect '' 'dlock run --on-l'
+
+# fish does not look below /usr/local.
+for prefix in /usr /usr/local; do
+  DESTDIR=$tmp/image cmake --install "${DLOCK%/src/dlock}" --prefix "$prefix" >install.log || fail "$(<install.log)"
+done
+for at in /usr/share/fish/vendor_completions.d /etc/fish/completions; do
+  [[ -e $tmp/image$at/dlock.fish ]] || fail "nothing is installed in $at"
+done

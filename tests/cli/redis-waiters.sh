@@ -82,6 +82,9 @@ def finish(holder, waiters, alive):
     if sorted(pid for pid, _ in rows) != sorted(process.pid for process in alive):
         sys.exit(f"{case}: {len(rows)} rows for {len(alive)} waiters, or others than these")
     print(f"{case}: {len(rows)} served in {times[-1] - begun:.2f} s, {max(gaps):.3f} s at most between two")
+    # Who is not called looks by itself after seven seconds.
+    if sorted(gaps)[len(gaps) // 2] > 1:
+        sys.exit(f"{case}: most waited for more than a second behind another one: {gaps}")
     if max(gaps) > MOST:
         sys.exit(f"{case}: nobody was served for {max(gaps):.2f} s, behind number {gaps.index(max(gaps))}")
     wait_for(lambda: redis("exists", "dlock:job", "{dlock:job}:queue") == ["0"], "nothing is left")

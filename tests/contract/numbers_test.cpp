@@ -23,7 +23,7 @@ constexpr unsigned kThreads = 2;
 #else
 constexpr unsigned kThreads = 8;
 #endif
-constexpr unsigned kTakes = 140;  // times kThreads is more than there are workers
+constexpr unsigned kTakes = 140;  // times eight is more than there are workers
 
 // The first of the numbers; 0, and a test failure, if there are none.
 std::uint64_t take(Backend& backend, std::string_view name, std::uint64_t count = 1) {

@@ -167,10 +167,10 @@ class RedlockTest : public testing::Test {
   /// that is well may take longer than 200 ms.
   static Result<void> renew_soon(Lease& lease) {
     Result<void> renewed = renew(lease);
-    for (int again = 0; !renewed && renewed.error().code == Errc::unreachable && again < 3;
-         ++again) {
-      renewed = renew(lease);
-    }
+    (void)eventually([&] {
+      if (!renewed && renewed.error().code == Errc::unreachable) renewed = renew(lease);
+      return renewed || renewed.error().code != Errc::unreachable;
+    });
     return renewed;
   }
 

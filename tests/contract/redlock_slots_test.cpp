@@ -94,7 +94,8 @@ TEST_F(RedlockSlots, ARenewalCountsOnlyServersThatHaveTheNumberForUs) {
   auto lease = hold(*a, slots("job", 3));
   ASSERT_TRUE(eventually([&] { return having_number(*lease, 1) == kEach; }));
   put_holder(0b00011, "0f", 1);
-  EXPECT_TRUE(renew_soon(*lease));
+  const auto renewed = renew_soon(*lease);
+  EXPECT_TRUE(renewed) << renewed.error().message;
   put_holder(0b00100, "0f", 1);
   EXPECT_EQ(code_of(renew(*lease)), Errc::lost);
 }

@@ -31,7 +31,7 @@ using util::Level;
 constexpr Millis kRedial{300};
 // For a connection and the answer to its first words.
 constexpr Millis kDial{400};
-constexpr Millis kOnlyDial{3'000};  // where there is one server
+constexpr Millis kOnlyDial{3'000};  // at least, where there is one server
 constexpr unsigned kMostDoublings = 8;
 constexpr Millis kLookUp{1'000};  // a name server that does not answer now may do so the next time
 constexpr Millis kHangUpAtLeast{100};
@@ -239,15 +239,8 @@ Result<void> Session::turn(Deadline until, Cancel cancel) {
   }
   Millis rest = code != ZOK ? Millis{0} : Millis{pause.tv_sec * 1'000 + pause.tv_usec / 1'000 + 1};
   if (fd < 0) rest = dials_ == 0 ? Millis{0} : std::min(rest, redial_pause());
-  // A server that does not answer must not use up the time that the others need, and one that
-  // starts may drop the first words of a connection.  When each was silent once, each has twice as
-  // long: perhaps they are only far away.
-  Deadline hang_up_at = kNever;
-  if (fd >= 0 && !connected()) {
-    const Millis most =
-        (servers_ > 1 ? kDial : kOnlyDial) * (1U << std::min(silences_ / servers_, kMostDoublings));
-    hang_up_at = after(dialled_, std::min(most, place_->patience));
-  }
+  const Deadline hang_up_at =
+      fd >= 0 && !connected() ? after(dialled_, patience_with_dial()) : kNever;
   std::array<pollfd, 2> fds{{{cancel.fd(), POLLIN, 0}, {fd, 0, 0}}};
   if ((interest & ZOOKEEPER_READ) != 0) fds[1].events |= POLLIN;
   if ((interest & ZOOKEEPER_WRITE) != 0) fds[1].events |= POLLOUT;
@@ -272,6 +265,22 @@ Result<void> Session::turn(Deadline until, Cancel cancel) {
   note(state, now, done, reset ? ECONNRESET : errno);
   check_answers();
   return {};
+}
+
+// A server that does not answer must not use up the time that the others need.  In the next round
+// each has twice as long: perhaps they are only far away.
+// A server that starts may drop the first words of a connection, so a single one is called again,
+// too, and sooner if it refused or closed another one: then it does start.
+Millis Session::patience_with_dial() const {
+  const auto doubled = [](Millis time, unsigned times) {
+    return time * (1U << std::min(times, kMostDoublings));
+  };
+  Millis most = doubled(kDial, dials_ / servers_);
+  if (servers_ == 1) {
+    const bool starts = dials_ > silences_ + 1;
+    most = doubled(starts ? kOnlyDial : std::max(place_->patience / 2, kOnlyDial), silences_);
+  }
+  return std::min(most, place_->patience);
 }
 
 // The library accepts an answer of any length.

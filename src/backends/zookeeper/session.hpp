@@ -114,6 +114,7 @@ class Session {
   Result<void> turn(Deadline until, Cancel cancel);
   void look_up_again(Deadline until, Cancel cancel);
   void note(int state_before, Deadline asked, int code, int cause);
+  Millis patience_with_dial() const;
   void check_answers();
   Error give_up();
   void forget_connection();
