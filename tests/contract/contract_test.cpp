@@ -304,7 +304,11 @@ TEST_P(Contract, ACommandThatHasEndedIsShownAndItsLockEndsWhenItShould) {
     Waiting waiting(connect(), wanted.mode == Mode::slots ? slots("job", 1) : request("job"));
     ASSERT_TRUE(waiting.blocked());
     const Deadline until = in(1'500);
-    const auto told = lease->end_command(until, soon(), Cancel());
+    Result<void> told;
+    ASSERT_TRUE(eventually([&] {  // Redlock: on a busy machine some may be late
+      told = lease->end_command(until, soon(), Cancel());
+      return told || told.error().code != Errc::unreachable;
+    }));
     ASSERT_TRUE(told) << told.error().message;
     // Redlock: the servers of a minority may be slower.
     Owner owner;

@@ -40,7 +40,7 @@ class Patience : public testing::TestWithParam<ServiceKind> {
   }
 
   std::unique_ptr<Service> service = GetParam().start();
-  std::unique_ptr<Backend> holding = connect();
+  std::unique_ptr<Backend> holding = connect(kPatience);
   std::unique_ptr<Lease> lease;
 };
 

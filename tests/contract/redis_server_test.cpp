@@ -328,12 +328,16 @@ TEST_F(RedisTrouble, AServerBusyWithAScriptIsWaitedForAndNotMeddledWith) {
   server->command("CONFIG", "SET", "busy-reply-threshold", "10");
   std::thread busy([&] {
     server->command("EVAL",
-                    "local t = redis.call('TIME')[1] + 2; while t + 0 > "
+                    "local t = redis.call('TIME')[1] + 3; while t + 0 > "
                     "redis.call('TIME')[1] + 0 do end return 'done'",
                     "0");
   });
   const bool seen = eventually([&] { return server->command("PING").starts_with("BUSY"); });
-  const std::string refused = refusal();
+  std::string refused;
+  EXPECT_TRUE(eventually([&] {
+    refused = refusal();
+    return refused.find("no answer within") == std::string::npos;
+  }));
   EXPECT_TRUE(hold(*a, request("job")));
   busy.join();
   EXPECT_TRUE(seen);
