@@ -68,8 +68,9 @@ Result<void> Patience::pause(const Error& why) {
   well_since_.reset();
   ++failures_;
   const bool is_full = why.is_full && wait_.holds;
-  was_full_ = was_full_ || (why.is_full && !wait_.holds);
-  if (was_full_ && remaining(first_contact_until_, now) < kTooShort) was_answered_ = true;
+  const bool cut_short = remaining(first_contact_until_, now) < kTooShort;
+  was_full_ = (why.is_full && !wait_.holds) || (was_full_ && cut_short);
+  if (was_full_ && cut_short) was_answered_ = true;
   const Deadline limit = is_full         ? after(outage_began_, connect_timeout_)
                          : was_answered_ ? kNever
                                          : first_contact_until_;

@@ -53,7 +53,7 @@ class Patience {
   const Deadline first_contact_until_;
   const bool tries_once_;
   bool was_answered_;
-  bool was_full_ = false;  // once; the last try before the end of the time may be cut short
+  bool was_full_ = false;  // as the last try found that was not cut short
   // Of the present outage, or the last one.
   unsigned failures_ = 0;               // of tries
   Deadline outage_began_{};             // or began again

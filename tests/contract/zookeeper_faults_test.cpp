@@ -392,6 +392,21 @@ TEST_F(ZooKeeperNetwork, AfterARefusalTooAConnectionThatStaysSilentIsMadeAnew) {
   EXPECT_LT(time_of([&] { EXPECT_TRUE(waiter.lease()); }), kPatience - Millis{5'000});
 }
 
+// It has lost its majority: whoever waits for a server that is full would wait for ever.
+TEST_F(ZooKeeperNetwork, AServerThatEndsConnectionsInAnotherWayThanAFullOneIsUnreachable) {
+  proxy->blackhole();
+  Waiting waiter(through_proxy(3'000), request("job"));
+  const auto cut_next = [&](Cut how) {
+    EXPECT_TRUE(eventually([&] { return proxy->open_connections() > 0 || waiter.done(0); }));
+    proxy->cut(how);
+  };
+  for (int i = 0; i < 2; ++i) cut_next(Cut::rst);
+  const Deadline until = soon();
+  while (!waiter.done(0) && Clock::now() < until) cut_next(Cut::fin);
+  ASSERT_TRUE(waiter.done(0));
+  EXPECT_EQ(code_of(waiter.result()), Errc::unreachable);
+}
+
 TEST_F(ZooKeeperNetwork, OneServerThatIsSilentCostsNotTheOthersTime) {
   proxy->blackhole();
   const std::string both =

@@ -319,6 +319,7 @@ void Session::note(int state_before, Deadline asked, int code, int cause) {
   const bool closed = cause == EHOSTDOWN;  // what the library calls the end of a connection
   if (is_new) ++failures_;
   if (is_new && reset) ++resets_;
+  if (is_new && closed) resets_ = 0;
   if (code == ZOPERATIONTIMEOUT || cause == ETIMEDOUT) {
     trouble_ = "no answer";
   } else if (is_new && (reset || closed)) {
