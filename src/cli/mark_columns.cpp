@@ -11,7 +11,7 @@ namespace {
 
 Cell text_or_none(const std::string& value) { return value.empty() ? Cell() : Cell(value); }
 
-constexpr std::array kColumns{
+constexpr std::array kMarkColumns{
     Column<Mark>{.heading = "KEY",
                  .field = "key",
                  .cell = [](const Mark& mark) -> Cell { return mark.name.key; },
@@ -86,11 +86,11 @@ bool tells_something(const Column<Mark>& column, std::span<const Mark> marks) {
 
 }  // namespace
 
-std::span<const Column<Mark>> mark_columns() { return kColumns; }
+std::span<const Column<Mark>> mark_columns() { return kMarkColumns; }
 
 Table mark_table(MarksOf what, std::span<const Mark> marks) {
   Columns<Mark> columns;
-  for (const Column<Mark>& column : kColumns) {
+  for (const Column<Mark>& column : kMarkColumns) {
     if (is_among(kNotForPeople, column)) continue;
     if (what == MarksOf::one_key && column.field == "key") continue;
     if (is_among(kAlwaysShown, column) || tells_something(column, marks)) {
@@ -102,7 +102,7 @@ Table mark_table(MarksOf what, std::span<const Mark> marks) {
 
 std::vector<Object> mark_objects(std::span<const Mark> marks) {
   Columns<Mark> columns;
-  for (const Column<Mark>& column : kColumns) columns.push_back(&column);
+  for (const Column<Mark>& column : kMarkColumns) columns.push_back(&column);
   std::vector<Object> out;
   for (const Mark& mark : marks) out.push_back(object_of(columns, mark));
   return out;

@@ -39,7 +39,7 @@ using util::Level;
 // Until the front has handed out what was granted.  It does not while it is stopped.
 constexpr Millis kFrontAnswers{5'000};
 // What is asked of a service meanwhile keeps this process from looking at the other locks.
-constexpr Millis kReleases{2'000};
+constexpr Millis kReleasing{2'000};
 
 bool is_same_file(const struct stat& one, const struct stat& other) {
   return one.st_dev == other.st_dev && one.st_ino == other.st_ino;
@@ -238,7 +238,7 @@ void Keeper::finish(int status) {
 Result<void> Keeper::release_one(const std::string& key) {
   std::erase_if(doors_, [&](const ReleaseDoor& door) { return door.key() == key; });
   if (locks_.all().size() == 1) count_on_no_lock();
-  return locks_.release_one(key, after(Clock::now(), kReleases));
+  return locks_.release_one(key, after(Clock::now(), kReleasing));
 }
 
 void Keeper::count_on_no_lock() { context_.page.guarded = context_.page.kept = false; }
