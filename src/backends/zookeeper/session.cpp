@@ -317,9 +317,7 @@ void Session::note(int state_before, Deadline asked, int code, int cause) {
   const bool is_new = state_before != ZOO_CONNECTED_STATE;
   const bool reset = cause == ECONNRESET || cause == EPIPE;
   const bool closed = cause == EHOSTDOWN;  // what the library calls the end of a connection
-  if (is_new) ++failures_;
-  if (is_new && reset) ++resets_;
-  if (is_new && closed) resets_ = 0;
+  if (is_new) count_failure(reset);
   if (code == ZOPERATIONTIMEOUT || cause == ETIMEDOUT) {
     trouble_ = "no answer";
   } else if (is_new && (reset || closed)) {
@@ -332,6 +330,12 @@ void Session::note(int state_before, Deadline asked, int code, int cause) {
     trouble_ = std::strerror(cause);
     std::transform(trouble_.begin(), trouble_.begin() + 1, trouble_.begin(), ::tolower);
   }
+}
+
+// Full are the servers if most of them turn us away, and go on to.
+void Session::count_failure(bool reset) {
+  ++failures_;
+  resets_ = reset ? std::min(resets_ + 1, 2 * kTurnedAway) : std::max(resets_, 1U) - 1;
 }
 
 // What has not answered now may never do so, and the next call needs a connection that does.
@@ -349,7 +353,7 @@ void Session::cut(int fd) {
     if (code != ZOK) break;
   }
   (void)take_unpacked();
-  if (was_dialling) ++failures_;
+  if (was_dialling) count_failure(false);
   trouble_ = "no answer";
 }
 

@@ -114,6 +114,7 @@ class Session {
   Result<void> turn(Deadline until, Cancel cancel);
   void look_up_again(Deadline until, Cancel cancel);
   void note(int state_before, Deadline asked, int code, int cause);
+  void count_failure(bool reset);
   Millis patience_with_dial() const;
   void check_answers();
   Error give_up();
@@ -130,7 +131,7 @@ class Session {
   std::string addresses_;  // of the servers, as the library has them
   unsigned servers_ = 0;
   unsigned failures_ = 0;   // of attempts to connect, in a row
-  unsigned resets_ = 0;     // of new connections, since there was one
+  unsigned resets_ = 0;     // of these, how many more were a reset than not
   unsigned dials_ = 0;      // since there was an answer
   unsigned silences_ = 0;   // of those, hung up because nothing was heard
   unsigned looked_up_ = 0;  // at that many dials the names were looked up again
