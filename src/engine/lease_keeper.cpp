@@ -104,6 +104,10 @@ bool LeaseKeeper::State::renew() {
     set_loss(std::move(why));
     return false;
   }
+  if (answered >= schedule.give_up_at()) {
+    set_loss(result.error());
+    return false;
+  }
   set_trouble(result.error());
   if (schedule.failed(answered)) {
     std::string message =
@@ -141,7 +145,7 @@ void LeaseKeeper::State::keep() {
     if (fds[1].revents != 0 && util::wait_readable(stop.get(), after(Clock::now(), kBetweenNews))) {
       break;
     }
-    next = schedule.next_attempt();
+    next = std::min(schedule.next_attempt(), schedule.give_up_at());
     if (event < 0) next = std::min(next, after(Clock::now(), kWithoutNews));
   }
   ring(done);

@@ -64,7 +64,13 @@ wait_until 30 is_held b
 pid=$!
 wait_until 30 is_held a
 first=$(rcli server get dlock:a)
-sleep 1.5  # the keeper is at work, and its next renewal due in half a second
+left=6000
+renewed() {  # then the next one is due in two seconds
+  local before=$left
+  left=$(rcli server pttl dlock:a)
+  ((left > before))
+}
+wait_until 30 renewed
 rcli server client pause 4000 all >out
 wait_until 30 grep -q 'taking all again' err
 has_it_again() {  # by another grant, and not the one before, which would last; nobody else may ask for it here
@@ -72,7 +78,7 @@ has_it_again() {  # by another grant, and not the one before, which would last; 
   id=$(rcli server get dlock:a)
   [[ $id && $id != "$first" ]]
 }
-wait_until 20 has_it_again
+wait_until 4 has_it_again
 assert_lacks "$(<err)" "waiting for \"a\": held by" "it waits for itself"
 touch go
 wait "$other"
