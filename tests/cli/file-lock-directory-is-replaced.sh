@@ -5,12 +5,19 @@
 . "$(dirname "$0")/backends.sh"
 need python3 flock
 
-# replace [DIRECTORY]: puts this one, or a new one, in the place of the lock directory, with hardly a moment between.
+# replace [DIRECTORY]: puts this one, or a new one, in the place of the lock directory, without a moment between.
 replace() {
   rm -rf "$locks.old"
   (($#)) || mkdir -m 0700 "$locks.new"
-  python3 -c 'import os, sys; os.rename(sys.argv[1], sys.argv[1] + ".old"); os.rename(sys.argv[2], sys.argv[1])' \
-    "$locks" "${1:-$locks.new}"
+  python3 - "$locks" "${1:-$locks.new}" <<'PY'
+import ctypes, os, sys
+
+AT_FDCWD, RENAME_EXCHANGE = -100, 2
+here, there = map(os.fsencode, sys.argv[1:])
+if ctypes.CDLL(None).renameat2(AT_FDCWD, there, AT_FDCWD, here, RENAME_EXCHANGE):
+    sys.exit("cannot exchange them")
+os.rename(there, here + b".old")
+PY
 }
 # in_turn NAME...: these get the lock, one at a time, and end well.
 any_of() {
@@ -46,7 +53,7 @@ for mode in '' --shared --slots=1; do
   waiter talks job ${slot:+"$slot"}
   replace
   ends 79 a
-  [[ $(<a.err) == *was\ re@(plac|mov)ed* ]] || fail "what the holder says, ${mode:-exclusive}: $(<a.err)"
+  assert_contains "$(<a.err)" "was replaced" "what the holder says, ${mode:-exclusive}"
   gone "$(<a.pid)" || fail "the command of the holder goes on"
   in_turn quiet patient talks
   assert_equal '' "$(<quiet.err)" "what a quiet waiter says"

@@ -966,7 +966,7 @@ TEST_P(Contract, ARandomScheduleNeverOverlaps) {
   for (auto& thread : threads) thread.join();
   for (int which = 0; which < kKeys; ++which) {
     const Request wanted = request("key " + std::to_string(which));
-    EXPECT_TRUE(eventually([&] { return try_once(*a, wanted).has_value(); }));
+    EXPECT_TRUE(eventually([&] { return is_free_for(*a, wanted); }));
   }
 }
 

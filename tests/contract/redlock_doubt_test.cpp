@@ -212,8 +212,8 @@ TEST_F(RedlockDoubt, AServerThatHasForgottenTheScriptsIsAskedAgainInTime) {
   const auto forget_scripts = [&] {
     for (const RedisServer& server : servers) server.command("SCRIPT", "FLUSH");
   };
-  int in_time =
-      0;  // the first renewal; there are 100 ms for it, which may be little on a busy machine
+  // The first renewal.  There are 100 ms for it, which may be little on a busy machine.
+  int in_time = 0;
   for (int i = 0; i < 3 || (in_time == 0 && i < 30); ++i) {
     forget_scripts();
     std::unique_ptr<Lease> lease;

@@ -392,7 +392,7 @@ TEST_F(ZooKeeperNetwork, AfterARefusalTooAConnectionThatStaysSilentIsMadeAnew) {
   EXPECT_LT(time_of([&] { EXPECT_TRUE(waiter.lease()); }), kPatience - Millis{5'000});
 }
 
-// It has lost its majority: whoever waits for a server that is full would wait for ever.
+// It has lost its majority.  One that is full is waited for as long as for the lock.
 TEST_F(ZooKeeperNetwork, AServerThatEndsConnectionsInAnotherWayThanAFullOneIsUnreachable) {
   proxy->blackhole();
   Waiting waiter(through_proxy(3'000), request("job"));

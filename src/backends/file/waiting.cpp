@@ -101,8 +101,9 @@ Result<Acquisition::Step> Acquisition::wait_for(const LockFile& file, const Poll
     must_look = !told_;
     if (told_) until_look = intervals_.holders;
     Deadline look = watched ? kNever : after(Clock::now(), intervals_.file);
-    if (follows || must_look)
+    if (follows || must_look) {
       look = after(Clock::now(), std::exchange(until_look, intervals_.holders));
+    }
     auto end = poll(std::min(wait_.until, look));
     if (!end) return end.error();
     switch (*end) {
