@@ -150,12 +150,12 @@ constexpr std::array kFlags{
          .group = Group::run,
          .commands = kRun,
          .brief = "keep the lock at least this long",
-         .text = "If the command ends sooner, dlock exits with the command's status at once. The "
-                 "lock is released DURATION after the (last) lock was acquired, whatever --ttl "
-                 "is. Until then, list and show mark the command as ended. With --nonblock, or "
-                 "with a --wait that is shorter than DURATION, a job that all machines start at "
-                 "the same minute runs on only one of them, even if the job is quick and the "
-                 "clocks differ a little."},
+         .text = "If the command ends sooner, dlock exits with the command's status, and leaves "
+                 "the lock behind. It is released DURATION after the (last) lock was acquired, "
+                 "whatever --ttl is. Until then, list and show mark the command as ended. With "
+                 "--nonblock, or with a --wait that is shorter than DURATION, a job that all "
+                 "machines start at the same minute runs on only one of them, even if the job is "
+                 "quick and the clocks differ a little."},
     Flag{.name = "status-file",
          .value = "FILE",
          .group = Group::run,

@@ -455,7 +455,9 @@ running, the outer run returns, and its supervisor (in
 stays and keeps the lock until the nested run has ended.
 With
 .B \-\-leftovers wait
-the outer run waits instead; with
+the outer run waits instead (but not for a
+.BR "dlock acquire \-\-while" ,
+whose script may be around it); with
 .B kill
 it ends the nested run.
 .B \-\-max\-hold
@@ -839,6 +841,20 @@ the script itself.
 It must be an ancestor of dlock, in the same pid namespace.
 dlock could not end process 1 of a container: start that with an init
 .RB ( "docker run \-\-init" ).
+Where the container ends with the script, so do the two processes, and on a server the lock
+stays until its
+.B \-\-ttl
+is over.
+So let the script release it:
+.PP
+.nf
+.in +4n
+lock=$(dlock acquire \-\-export \-k deploy \-\-while $$) || exit
+eval "$lock"
+trap "dlock release \-q \-k deploy" EXIT
+\&./deploy.sh
+.in -4n
+.fi
 .PP
 If the lock is lost, dlock sends SIGTERM to PID and its descendants, and SIGKILL after
 .BR \-\-kill\-after ,

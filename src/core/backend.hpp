@@ -160,7 +160,8 @@ class Lease {
   /// While any process on this machine has all of these descriptors open, no acquire() on this
   /// machine gets the lock before its ttl is over; without a ttl, none gets it at all.  The front
   /// keeps copies, so that the sudden death of the process that acquired frees nothing before the
-  /// job is dead.  At most util::kMostPassed.  Empty: there are none.
+  /// job is dead.  At most util::kMostPassed, and one more of a lock that is borrowed.  Empty:
+  /// there are none.
   virtual std::vector<int> witness_fds() const { return {}; }
 
   /// Gives the lock up and wakes whoever waits for it; frees it in spite of copies of

@@ -71,8 +71,13 @@ class BorrowedLease final : public Lease {
   }
   Result<void> end_command(Deadline, Deadline, Cancel) override { return {}; }
   int event_fd() override { return lender_.get(); }
-  // The lender keeps the lock for as long as a process has the connection.
-  std::vector<int> witness_fds() const override { return {lender_.get()}; }
+  // The lender keeps the lock for as long as a process has the connection; and if it is killed, its
+  // lock is kept by the others.
+  std::vector<int> witness_fds() const override {
+    std::vector<int> out{lender_.get()};
+    for (const Fd& fd : witness_) out.push_back(fd.get());
+    return out;
+  }
 
   Result<void> renew(Deadline deadline, Cancel cancel) override { return ask(deadline, cancel); }
 

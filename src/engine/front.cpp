@@ -350,7 +350,10 @@ int Front::run() {
   util::log_flush();
   const int status = handed_out_ ? context_.page.exit_status.load() : exit_status::kNo;
   // $(dlock acquire ...) is read to its end, and its status is what the shell goes by.
-  if (context_.hand_out) return status;
+  if (context_.hand_out) {
+    context_.page.hand_out = HandOut::done;
+    return status;
+  }
   if (terminal_interrupt_ && status == exit_status::kSignalBase + SIGINT) die_of(SIGINT);
   return status;
 }

@@ -28,7 +28,8 @@ HeldLock::HeldLock(std::unique_ptr<Lease> lease, Spec spec, LeaseEnd& end)
       slot_(lease->slot()),
       witness_(lease->witness_fds()),
       end_(end),
-      lease_(std::move(lease)) {
+      lease_(std::move(lease)),
+      keeper_starts_at_(after(granted_at_, std::min(kKeeperStarts, spec_.ttl / 3))) {
   end_.set(lease_->valid_until());
 }
 
@@ -37,26 +38,36 @@ HeldLock::~HeldLock() {
   end_.set(kNever);
 }
 
-Deadline HeldLock::keeper_starts_at() const {
-  return after(granted_at_, std::min(kKeeperStarts, spec_.ttl / 3));
-}
-
+// Where the system has no thread to give now, the lease runs on, and it is tried again.
 void HeldLock::start_keeper(Deadline starts) {
-  keeper_ = std::make_unique<LeaseKeeper>(
-      std::move(lease_), LeaseKeeper::Spec{spec_.key, spec_.ttl, spec_.margins, starts}, end_);
+  auto keeper = std::make_unique<LeaseKeeper>(
+      std::move(lease_), LeaseKeeper::Spec{spec_.key, spec_.ttl, spec_.margins, spec_.look, starts},
+      end_);
+  const bool was_refused = refused_.has_value();
+  refused_ = keeper->refused();
+  if (!refused_) {
+    keeper_ = std::move(keeper);
+    return;
+  }
+  lease_ = keeper->stop(kNever);
+  keeper_starts_at_ = after(Clock::now(), kKeeperStarts);
+  if (was_refused) return;
+  util::log(Level::warning, "cannot renew " + in_quotes(spec_.key) + ": " + refused_->message +
+                                "; trying again each second");
 }
 
 std::optional<Error> HeldLock::keep() {
-  if (!keeper_) start_keeper(keeper_starts_at());
-  return keeper_->loss();
+  if (!keeper_) start_keeper(keeper_starts_at_);
+  if (keeper_) return keeper_->loss();
+  return end_.get() == kNever ? std::nullopt : refused_;
 }
 
 std::optional<Error> HeldLock::look(Deadline now) {
   if (loss_) return loss_;
-  if (!keeper_ && (now >= keeper_starts_at() || has_news())) start_keeper(now);
+  if (!keeper_ && (now >= keeper_starts_at_ || (!refused_ && has_news()))) start_keeper(now);
   if (keeper_) loss_ = keeper_->loss();
   if (!loss_ && now >= spec_.margins.term_at(end_.get())) {
-    const auto trouble = keeper_ ? keeper_->trouble() : std::nullopt;
+    const auto trouble = keeper_ ? keeper_->trouble() : refused_;
     loss_ = Error{Errc::lost, trouble ? trouble->message : "it could not be renewed in time"};
   } else if (loss_) {
     loss_is_certain_ = loss_->code == Errc::lost;
@@ -68,11 +79,11 @@ std::optional<Error> HeldLock::look(Deadline now) {
 Deadline HeldLock::next_deadline() const {
   if (loss_) return kNever;
   const Deadline margin = spec_.margins.term_at(end_.get());
-  return keeper_ ? margin : std::min(margin, keeper_starts_at());
+  return keeper_ ? margin : std::min(margin, keeper_starts_at_);
 }
 
 int HeldLock::lost_fd() const {
-  if (loss_) return -1;
+  if (loss_ || refused_) return -1;
   return keeper_ ? keeper_->lost_fd() : lease_->event_fd();
 }
 
@@ -167,12 +178,11 @@ Result<void> HeldLock::complete(const Completion& completion, Cancel cancel) {
   return why;
 }
 
-Result<void> HeldLock::end_command(Deadline until) {
-  const Deadline end = end_.get();
-  lease_ = take_lease(end == kNever ? after(Clock::now(), kSoon) : end);
+Result<void> HeldLock::end_command(Deadline until, Cancel impatience) {
+  lease_ = take_lease(std::min(end_.get(), after(Clock::now(), kSoon)));
   keeper_.reset();
   if (!lease_) return {};  // a renewal hangs
-  auto told = lease_->end_command(until, answered_by(end_.get()), Cancel());
+  auto told = lease_->end_command(until, answered_by(end_.get()), impatience);
   if (told && spec_.ends_on != Traits::EndsOn::ttl) {
     return Error{Errc::unsupported, "it does not expire by itself"};
   }

@@ -23,6 +23,7 @@ class HeldLock {
     Millis network_timeout;
     Traits::EndsOn ends_on;
     bool borrowed = false;  // from a run above this one, which lends it
+    Millis look{60'000};    // between two looks at a lease without an end
   };
   /// `end` is where the end of the lease stands while it is held; kNever after that.
   HeldLock(std::unique_ptr<Lease> lease, Spec spec, LeaseEnd& end);
@@ -65,11 +66,10 @@ class HeldLock {
 
   /// The command has ended, and the lock is to be kept until `until` (--min-hold).  Ok: it expires
   /// then by itself, and there is nothing more to do.  An error: it is to be kept, and released.
-  Result<void> end_command(Deadline until);
+  Result<void> end_command(Deadline until, Cancel impatience);
 
  private:
   void start_keeper(Deadline starts);
-  Deadline keeper_starts_at() const;
   Deadline answered_by(Deadline latest) const;
   bool has_news() const;
   bool is_kept_after_loss() const;
@@ -86,6 +86,8 @@ class HeldLock {
   LeaseEnd& end_;
   std::unique_ptr<Lease> lease_;  // the keeper's once there is one
   std::unique_ptr<LeaseKeeper> keeper_;
+  Deadline keeper_starts_at_;         // tries to
+  std::optional<Error> refused_;      // why it could not be started the last time
   std::optional<Deadline> last_end_;  // of the lease, which nobody keeps any more
   std::optional<Error> loss_;
   bool loss_is_certain_ = false;  // the service says so

@@ -115,13 +115,19 @@ Result<void> HeldLocks::complete(const Completion& completion, Cancel cancel) {
   return done;
 }
 
-void HeldLocks::release_at(Deadline until) {
-  if (Clock::now() < until) {
-    const auto errors = at_once([&](HeldLock& lock) { return lock.end_command(until); });
-    for (std::size_t i = locks_.size(); i-- > 0;) {
-      if (!errors[i]) locks_.erase(locks_.begin() + static_cast<std::ptrdiff_t>(i));
-    }
+std::vector<HeldLocks::Loss> HeldLocks::expire_at(Deadline until, Cancel impatience) {
+  std::vector<Loss> losses;
+  if (Clock::now() >= until) return losses;
+  const auto errors = at_once([&](HeldLock& lock) { return lock.end_command(until, impatience); });
+  for (std::size_t i = locks_.size(); i-- > 0;) {
+    const bool is_lost = errors[i] && errors[i]->code == Errc::lost;
+    if (is_lost) losses.push_back({locks_[i]->key(), *errors[i]});
+    if (is_lost || !errors[i]) locks_.erase(locks_.begin() + static_cast<std::ptrdiff_t>(i));
   }
+  return losses;
+}
+
+void HeldLocks::release_at(Deadline until) {
   for (Deadline now = Clock::now(); now < until && !locks_.empty(); now = Clock::now()) {
     std::erase_if(locks_, [&](const auto& lock) {
       if (!lock->look(now)) return false;

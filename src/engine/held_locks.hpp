@@ -48,8 +48,11 @@ class HeldLocks {
   /// HeldLock::complete() of the only one, and forgets it if that succeeds.
   Result<void> complete(const Completion& completion, Cancel cancel);
 
-  /// The command has ended: keeps all until `until` (--min-hold) and releases them.  Returns at
-  /// once if they can be made to expire then by themselves.
+  /// The command has ended, and all are to be held until `until` (--min-hold).  Forgets those that
+  /// expire then by themselves, and those that were lost, which it returns.  A message on
+  /// `impatience` ends what has to be waited for: then they are kept.
+  std::vector<Loss> expire_at(Deadline until, Cancel impatience);
+  /// Keeps those that are left until then, and releases them.
   void release_at(Deadline until);
 
  private:

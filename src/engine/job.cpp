@@ -11,6 +11,7 @@ namespace {
 // SIGKILL makes orphans, which become our children and are found by the next walk.
 constexpr Millis kKillAgain{20};
 constexpr Millis kKillStuckAgain{500};
+constexpr Millis kLookAgain{1'000};
 
 }  // namespace
 
@@ -52,7 +53,10 @@ bool Job::finished(Deadline now) {
   if (reaped.pid > 0) status_ = reaped.status;
   gone_ = reaped.none_left;
   if (gone_) return true;
-  if (!status_ || ending_) return false;
+  if (!status_) return false;
+  // They keep the locks of scripts around this run, which may wait for it.
+  if (leftovers_ != Leftovers::ignore || ending_) gone_ = tree_.only_spared_are_left();
+  if (gone_ || ending_) return gone_;
   if (WIFSIGNALED(*status_) || asked_to_end_by_ != 0 || leftovers_ == Leftovers::kill) {
     end(after(now, kill_after_), now);
     return false;
@@ -60,8 +64,9 @@ bool Job::finished(Deadline now) {
   return leftovers_ == Leftovers::ignore;
 }
 
+// A process that becomes one of those to spare tells nobody.
 Deadline Job::next_deadline(Deadline now) const {
-  if (!ending_) return kNever;
+  if (!ending_) return status_ ? after(now, kLookAgain) : kNever;
   if (now < kill_at_) return kill_at_;
   return after(now, stuck_.empty() ? kKillAgain : kKillStuckAgain);
 }

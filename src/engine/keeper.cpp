@@ -1,5 +1,6 @@
 // Handing out.  The front prints what was granted and says "go"; until then the locks are as those
-//   of a waiter: whatever ends the front gives them back.  From "go" on the script counts on them.
+//   of a waiter: whatever ends the front gives them back.  From "go" on the script counts on them,
+//   unless the front is killed before it returns: the script is told of a failure then.
 // Two processes.  This one renews; a second one, the guard, is forked before any library is
 //   initialised, and has copies of what a kernel lock hangs on.  Each learns of the end of the
 //   other by the socket between them, and ends the script.
@@ -87,6 +88,7 @@ class Keeper {
   void look_at_locks(Deadline now);
   void look_at_guard(Deadline now);
   void look_at_doors();
+  void look_at_front();
   void say_stuck(Deadline now);
   void release_all();
   std::string keys() const { return keys_in_words(spec_.keys); }
@@ -100,6 +102,7 @@ class Keeper {
   Margins margins_{spec_.kill_after};
   const bool leaves_stderr_ = script_ && !may_keep_stderr(script_->pid());
   pid_t guard_ = -1;
+  Fd fronts_life_ = proc::pidfd_of(context_.front);  // until it has ended
   SupervisorEnd guard_link_{Fd()};
   std::vector<ReleaseDoor> doors_;
   std::vector<HeldLocks::Loss> early_losses_;  // before the script counted on the locks
@@ -293,6 +296,15 @@ void Keeper::look_at_doors() {
   }
 }
 
+void Keeper::look_at_front() {
+  if (!fronts_life_ || !proc::has_ended(fronts_life_)) return;
+  fronts_life_.reset();
+  if (context_.page.hand_out == HandOut::done) return;
+  count_on_no_lock();
+  (void)give_back(
+      0, "dlock (pid " + std::to_string(context_.front) + ") was killed before it returned");
+}
+
 void Keeper::say_stuck(Deadline now) {
   if (stuck_said_ || !script_->is_stuck(now)) return;
   stuck_said_ = true;
@@ -314,10 +326,12 @@ void Keeper::stay() {
     const Deadline now = Clock::now();
     look_at_locks(now);
     look_at_guard(now);
+    look_at_front();
     if (locks_.empty() || script_->finished(now)) break;
     say_stuck(now);
     std::vector<pollfd> fds{{script_->is_ending() ? -1 : script_->fd(), POLLIN, 0},
-                            {guard_link_.fd(), POLLIN, 0}};
+                            {guard_link_.fd(), POLLIN, 0},
+                            {fronts_life_.get(), POLLIN, 0}};
     for (const ReleaseDoor& door : doors_) fds.push_back({door.fd(), POLLIN, 0});
     locks_.add_lost_fds(fds);
     util::poll(fds, std::min(locks_.next_deadline(), script_->next_deadline(now)));

@@ -35,7 +35,7 @@ struct LeaseKeeper::State {
   State(std::unique_ptr<Lease> lease_to_keep, Spec keeper_spec, LeaseEnd& lease_end)
       : lease(std::move(lease_to_keep)),
         spec(std::move(keeper_spec)),
-        schedule(lease->valid_until(), spec.ttl, spec.margins, std::random_device{}()),
+        schedule(lease->valid_until(), spec.ttl, spec.margins, std::random_device{}(), spec.look),
         end(&lease_end) {}
 
   bool wait_for_start();  // false: stopped
@@ -153,20 +153,16 @@ void LeaseKeeper::State::keep() {
 
 LeaseKeeper::LeaseKeeper(std::unique_ptr<Lease> lease, Spec spec, LeaseEnd& end)
     : state_(std::make_shared<State>(std::move(lease), std::move(spec), end)) {
-  std::string why;
   if (!state_->stop || !state_->done || !state_->lost) {
-    why = std::string("eventfd: ") + strerror(errno);
-  } else {
-    try {
-      state_->thread = std::thread([state = state_] { state->keep(); });
-      runs_ = true;
-      return;
-    } catch (const std::system_error& error) {
-      why = std::string("cannot start a thread: ") + error.code().message();
-    }
+    refused_ = Error{Errc::unreachable, std::string("eventfd: ") + strerror(errno)};
+    return;
   }
-  if (state_->schedule.valid_until() != kNever) state_->set_loss({Errc::unreachable, why});
-  util::log(util::Level::warning, why);
+  try {
+    state_->thread = std::thread([state = state_] { state->keep(); });
+    runs_ = true;
+  } catch (const std::system_error& error) {
+    refused_ = Error{Errc::unreachable, "cannot start a thread: " + error.code().message()};
+  }
 }
 
 LeaseKeeper::~LeaseKeeper() { stop(kNever); }

@@ -20,12 +20,16 @@ class LeaseKeeper {
     std::string key;  // for messages
     Millis ttl;
     Margins margins;
+    Millis look;        // LeaseSchedule
     Deadline starts{};  // sleeps until then, unless the service has news
   };
-  /// `end` is moved by each success, until stop() has returned.  If the system has no thread, or
-  /// no descriptor, to give, a lock that would have to be renewed is lost.
+  /// `end` is moved by each success, until stop() has returned.
   LeaseKeeper(std::unique_ptr<Lease> lease, Spec spec, LeaseEnd& end);
   ~LeaseKeeper();  // stops, and abandons the lease
+
+  /// Why it does nothing, if the system had no thread or no descriptor to give: stop() hands the
+  /// lease back.
+  const std::optional<Error>& refused() const { return refused_; }
 
   int lost_fd() const;  // readable once the lock is lost
   /// Why; none while it is held.  Errc::lost: the service says so.  Errc::unreachable: it may have
@@ -40,6 +44,7 @@ class LeaseKeeper {
 
  private:
   struct State;
+  std::optional<Error> refused_;
   bool runs_ = false;  // the thread, until it is joined or left behind
   bool left_behind_ = false;
   std::shared_ptr<State> state_;  // shared with a thread that may have to be left behind

@@ -4,15 +4,16 @@
 
 namespace dlock {
 
-LeaseSchedule::LeaseSchedule(Deadline valid_until, Millis ttl, Margins margins, std::uint64_t seed)
-    : valid_until_(valid_until), ttl_(ttl), margins_(margins), random_(seed | 1) {
+LeaseSchedule::LeaseSchedule(Deadline valid_until, Millis ttl, Margins margins, std::uint64_t seed,
+                             Millis look)
+    : valid_until_(valid_until), ttl_(ttl), margins_(margins), look_(look), random_(seed | 1) {
   // The grant was asked for a ttl before its end, or a little later: backends keep a margin.
   plan(valid_until == kNever ? kNever : valid_until - ttl);
 }
 
 void LeaseSchedule::plan(Deadline asked) {
   if (valid_until_ == kNever) {
-    next_attempt_ = kNever;
+    next_attempt_ = after(asked, look_);
     return;
   }
   // A server may have given less than was asked for (a clamped session timeout).

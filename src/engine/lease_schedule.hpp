@@ -8,13 +8,16 @@
 namespace dlock {
 
 /// Renews when a third of the ttl has passed; after a failure at once, then each second (each tenth
-/// of a short ttl) with jitter, until the end of the tree must begin.
+/// of a short ttl) with jitter, until the end of the tree must begin.  A lease without an end is
+/// only looked at, now and then: nothing tells that a directory above a lock file was replaced.
 class LeaseSchedule {
  public:
-  /// `seed` spreads the retries of many clients that lost the same server.
-  LeaseSchedule(Deadline valid_until, Millis ttl, Margins margins, std::uint64_t seed);
+  /// `seed` spreads the retries of many clients that lost the same server.  `look`: the time
+  /// between two renewals of a lease without an end.
+  LeaseSchedule(Deadline valid_until, Millis ttl, Margins margins, std::uint64_t seed,
+                Millis look = Millis{60'000});
 
-  /// When renew() is to be called next; kNever for a lease that the kernel keeps.
+  /// When renew() is to be called next; kNever for a lease without an end, until it was renewed.
   Deadline next_attempt() const { return next_attempt_; }
   /// Until when an attempt that begins at `now` may take: short enough that another can follow.
   Deadline attempt_until(Deadline now) const;
@@ -37,6 +40,7 @@ class LeaseSchedule {
   Deadline next_attempt_ = kNever;
   Millis ttl_;
   Margins margins_;
+  Millis look_;
   std::uint64_t random_;
   unsigned failures_ = 0;
 };

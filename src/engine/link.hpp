@@ -34,8 +34,9 @@ struct GrantOnPage {
 };
 
 /// What becomes of a grant of `acquire`: the front hands it out, or the keeper takes it back, and
-/// never both.
-enum class HandOut : int { open, begun, withdrawn };
+/// never both, unless the front is killed before it is done.  Done: nothing is left for it but to
+/// return the status of that.
+enum class HandOut : int { open, begun, withdrawn, done };
 
 /// Written by the supervisor, read by the front even while the supervisor is stopped.
 struct SharedPage {

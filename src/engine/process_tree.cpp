@@ -13,10 +13,15 @@
 //   dumpable, such as a dlock that holds a password, only the number, in the list of its parent.
 //   Such a process is signalled without a look at its ancestors.  What is below it becomes ours
 //   when it dies, and is found by the next walk.
-// Order.  A process of the job may be a dlock that holds another lock: its job must be dead before
-//   that lock is free.  So the tree is stopped from above, and killed from below: each process when
-//   its children have ended.  A process that is stopped starts no other one, and does not go on
-//   when its children end.
+// Order.  A process of the job may be a dlock that holds another lock, and what that is held for is
+//   to be dead before it is free.  So the supervisors and keepers of dlock are killed when nothing
+//   else is left, and all others at once, the front of a nested run, too: its supervisor hears of
+//   that, and ends its job itself.  If a list of children was incomplete because one ended
+//   meanwhile, that one was in it: what has ended counts as something else that is left, until it
+//   is reaped.  Nothing is stopped: if this process were killed then, it would hold its locks for
+//   ever.
+// Keepers.  One may have the lock of a script that is not below this process, but around it.  It is
+//   left alone, as its script counts on it, and waits for us perhaps.
 // Ending.  Repeated walks come to an end: a killed process forks no more, and its children become
 //   ours.  If there are more processes than places, the next walk finds those that remain.
 // Descriptors.  A walk must work when the system has none to give, or a job outlives its lock.  So
@@ -32,6 +37,7 @@
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -40,16 +46,16 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <new>
-#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
 
 #include "engine/proc.hpp"
 #include "util/log.hpp"
-#include "util/poll.hpp"
+#include "util/process_title.hpp"
 
 namespace dlock {
 namespace {
@@ -58,14 +64,11 @@ using proc::below;
 using proc::has_ended;
 using proc::name_of;
 using proc::open_to_read;
-using proc::parent_of;
 using proc::path_of;
 using proc::pidfd_of;
 using proc::read_directory;
 
 constexpr Millis kLongestPause{20};  // between two walks that kill
-
-constexpr Millis kWalkWaits{20};  // for the ends of processes, in one walk
 
 constexpr pid_t kMostPids = 4'194'304;  // PID_MAX_LIMIT of 64-bit kernels
 
@@ -110,12 +113,6 @@ void ask_for_children(Use use) {
   if (!ask_for_children(getpid() + 1, newest_pid(), use)) ask_for_children(1, kMostPids, use);
 }
 
-// Whether a process that was killed ends until then.  Before Linux 5.3 nothing tells.
-bool ends(pid_t pid, Deadline until) {
-  const Fd pidfd = pidfd_of(pid);
-  return !pidfd || util::wait_readable(pidfd.get(), until);
-}
-
 // Calls `use` with a pidfd of a process that was found, if it is below us and has not ended.  No
 // descriptor: the system has none left, or is Linux before 5.3.  Returns what `use` does.
 template <class Use>
@@ -123,6 +120,31 @@ bool with_living(pid_t pid, Use use) {
   const Fd pidfd = pidfd_of(pid);
   const bool ended = pidfd ? has_ended(pidfd) : errno == ESRCH;
   return !ended && below_us(pid) != Below::no && use(pidfd);
+}
+
+bool is_keeper(pid_t pid) { return name_of(pid).starts_with(util::kKeeperName); }
+
+// A process can call itself so: then it dies last.
+bool may_hold_a_lock(pid_t pid) {
+  return is_keeper(pid) || name_of(pid).starts_with(util::kSupervisorName);
+}
+
+bool is_of_our_program(pid_t pid) {
+  struct stat its {};
+  struct stat ours {};
+  return stat(path_of("/proc/%d/exe", pid).data(), &its) == 0 &&
+         stat("/proc/self/exe", &ours) == 0 && its.st_dev == ours.st_dev &&
+         its.st_ino == ours.st_ino;
+}
+
+// A keeper's title ends with the number of its script.
+bool is_keeper_for_others(pid_t pid) {
+  if (!is_keeper(pid) || !is_of_our_program(pid)) return false;
+  const Fd title = open_to_read(path_of("/proc/%d/cmdline", pid));
+  std::array<char, 64> text{};
+  if (!title || read(title.get(), text.data(), text.size() - 1) <= 0) return false;
+  const char* const number = std::strrchr(text.data(), ' ');
+  return number != nullptr && below_us(std::atoi(number)) == Below::no;
 }
 
 std::string in_words(pid_t pid) {
@@ -154,7 +176,7 @@ namespace {
 bool send(pid_t pid, int sig, Signalled& out) {
   return with_living(pid, [&](const Fd& pidfd) {
     const long sent =
-        pidfd ? syscall(SYS_pidfd_send_signal, pidfd.get(), sig, nullptr, 0) : kill(pid, sig);
+        pidfd ? syscall(SYS_pidfd_send_signal, pidfd.get(), sig, nullptr, 0) : ::kill(pid, sig);
     if (sent == 0) {
       out.living = pid;
     } else if (errno != ESRCH) {
@@ -177,26 +199,15 @@ void ProcessTree::reserve() {
   }
 }
 
-bool ProcessTree::note(pid_t pid, std::uint16_t parent) {
-  if (std::find(spared_.begin(), spared_.end(), pid) != spared_.end()) {
-    ++spared_seen_;
+bool ProcessTree::note(pid_t pid) {
+  const bool is_spared = std::find(spared_.begin(), spared_.end(), pid) != spared_.end();
+  if (is_spared || is_keeper_for_others(pid)) {
+    ++(is_spared ? spared_seen_ : keepers_seen_);
     return false;
   }
   if (found_count_ == kMostFound) return false;
-  found_[found_count_++] = {.pid = pid, .parent = parent, .children = 0};
-  if (parent != Found::kNone) ++found_[parent].children;
+  found_[found_count_++] = pid;
   return true;
-}
-
-void ProcessTree::note_children(pid_t pid, std::uint16_t parent) {
-  proc::read_children(pid, [&](pid_t found) { note(found, parent); });
-}
-
-std::uint16_t ProcessTree::index_of(std::optional<pid_t> pid) const {
-  for (std::uint16_t i = 0; i < found_count_; ++i) {
-    if (found_[i].pid == pid) return i;
-  }
-  return Found::kNone;
 }
 
 bool ProcessTree::is_below_spared(pid_t pid) const {
@@ -204,75 +215,78 @@ bool ProcessTree::is_below_spared(pid_t pid) const {
                      [&](pid_t spared) { return below(pid, spared) == Below::yes; });
 }
 
-void ProcessTree::find(bool stop) {
+void ProcessTree::find() {
   found_count_ = 0;
-  spared_seen_ = 0;
-  Signalled ignored;
-  const auto visit = [&](pid_t pid) { return !stop || send(pid, SIGSTOP, ignored); };
+  spared_seen_ = keepers_seen_ = 0;
+  const auto note_it = [&](pid_t pid) { return note(pid); };
   const bool can_look = proc::is_ours() && open_to_read(path_of("/proc/%d/task", getpid()));
   if (!can_look) {
-    ask_for_children([&](pid_t pid) { return note(pid, Found::kNone) && visit(pid); });
+    ask_for_children(note_it);
   } else if (!proc::has_children()) {
     read_directory(path_of("/proc"), [&](pid_t pid) {
-      if (below_us(pid) == Below::yes && !is_below_spared(pid) &&
-          note(pid, index_of(parent_of(pid)))) {
-        visit(pid);
-      }
+      if (below_us(pid) == Below::yes && !is_below_spared(pid)) note(pid);
     });
   } else {
-    note_children(getpid(), Found::kNone);
-    for (std::uint16_t i = 0; i < found_count_; ++i) {
-      visit(found_[i].pid);
-      note_children(found_[i].pid, i);
-    }
+    proc::read_children(getpid(), note_it);
+    for (std::size_t i = 0; i < found_count_; ++i) proc::read_children(found_[i], note_it);
   }
 }
 
 // A walk uses what is reserved, and the caller what the walk has found.
 template <class Use>
-void ProcessTree::walk(bool stop, Use use) {
+void ProcessTree::walk(Use use) {
   for (Fd& fd : reserved_) fd.reset();
-  find(stop);
-  use(std::span(found_.get(), found_count_));
+  find();
+  use(std::span<const pid_t>(found_.get(), found_count_));
   reserve();
 }
 
 void ProcessTree::spare_children() {
   if (child(P_ALL, 0) == Child::none) return;
   std::vector<pid_t> children;
-  walk(false, [&](std::span<const Found> found) {
-    for (const Found& it : found) {
-      if (child(P_PID, it.pid) != Child::none) children.push_back(it.pid);
+  walk([&](std::span<const pid_t> found) {
+    for (const pid_t pid : found) {
+      if (child(P_PID, pid) != Child::none) children.push_back(pid);
     }
   });
   spared_ = std::move(children);
 }
 
-// A process whose children do not end in time is left to the next walk.
-Signalled ProcessTree::kill_from_below(std::span<Found> found) {
+// Those that may hold a lock are left to the next walk, or one after that.
+Signalled ProcessTree::kill(std::span<const pid_t> found) {
   Signalled out;
-  for (const Found& it : found) {
-    if (it.children == 0) send(it.pid, SIGKILL, out);
-  }
-  const Deadline until = after(Clock::now(), kWalkWaits);
-  for (auto it = found.rbegin(); it != found.rend(); ++it) {
-    if (it->children > 0 || it->parent == Found::kNone || !ends(it->pid, until)) continue;
-    Found& parent = found[it->parent];
-    if (--parent.children == 0) send(parent.pid, SIGKILL, out);
+  Signalled ignored;
+  const bool nothing_else = std::all_of(found.begin(), found.end(), may_hold_a_lock);
+  for (const pid_t pid : found) {
+    if (nothing_else || !may_hold_a_lock(pid)) {
+      send(pid, SIGKILL, out);
+    } else {
+      send(pid, SIGCONT, ignored);  // one that is stopped reaps nobody
+    }
   }
   return out;
 }
 
 Signalled ProcessTree::signal(int sig) {
   Signalled out;
-  const bool kills = sig == SIGKILL;
-  walk(kills, [&](std::span<Found> found) {
-    if (kills) out = kill_from_below(found);
-    for (const Found& it : found) {
-      if (!kills) send(it.pid, sig, out);
+  walk([&](std::span<const pid_t> found) {
+    if (sig == SIGKILL) {
+      out = kill(found);
+    } else {
+      for (const pid_t pid : found) send(pid, sig, out);
     }
-    out.only_spared = found.empty() && !spared_.empty() && spared_seen_ >= spared_.size();
+    out.only_spared = has_only_spared();
   });
+  return out;
+}
+
+bool ProcessTree::has_only_spared() const {
+  return found_count_ == 0 && spared_seen_ + keepers_seen_ > 0 && spared_seen_ >= spared_.size();
+}
+
+bool ProcessTree::only_spared_are_left() {
+  bool out = false;
+  walk([&](std::span<const pid_t>) { out = has_only_spared(); });
   return out;
 }
 
@@ -295,10 +309,10 @@ void ProcessTree::end(void (*stuck)(const Signalled&)) {
 
 std::vector<Process> ProcessTree::alive() {
   std::vector<Process> out;
-  walk(false, [&](std::span<const Found> found) {
-    for (const Found& it : found) {
-      with_living(it.pid, [&](const Fd&) {
-        out.push_back({it.pid, name_of(it.pid)});
+  walk([&](std::span<const pid_t> found) {
+    for (const pid_t pid : found) {
+      with_living(pid, [&](const Fd&) {
+        out.push_back({pid, name_of(pid)});
         return true;
       });
     }

@@ -7,9 +7,8 @@
 #include <sys/types.h>
 
 #include <array>
-#include <cstdint>
+#include <cstddef>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -31,7 +30,7 @@ struct Signalled {
   pid_t refused = 0;  // a living process that the kernel does not let us signal; 0: there is none
   int error = 0;      // and why not, an errno
   pid_t living = 0;   // the last of those that got the signal
-  bool only_spared = false;  // all children are there that are to be spared, and no other one
+  bool only_spared = false;  // as ProcessTree::only_spared_are_left()
 };
 
 /// After this long, a process of the tree that is still there has survived its SIGKILL.
@@ -63,8 +62,8 @@ class ProcessTree {
   /// In a process that was forked since: they are not its children.
   void spare_none() { spared_.clear(); }
 
-  /// Sends `sig` to each process below this one that has not ended, parents before their children;
-  /// SIGKILL to all of them at rest, children first, and to a parent when they have ended.
+  /// Sends `sig` to each process below this one that has not ended, parents before their children.
+  /// SIGKILL goes to the processes of dlock that hold locks only when nothing else is left.
   /// A process that got the number of one that has ended is not hit.  Allocates no memory, and
   /// needs no descriptor but the reserved ones.
   ///
@@ -82,32 +81,31 @@ class ProcessTree {
 
   /// The processes below this one that have not ended.
   std::vector<Process> alive();
+  /// Whether there are none but those to spare, and at least one of these: children that
+  /// spare_children() was told of, and processes that keep the lock of a script which is not below
+  /// this process (`dlock acquire --while`).
+  bool only_spared_are_left();
 
  private:
   void reserve();
-  struct Found {
-    static constexpr std::uint16_t kNone = UINT16_MAX;
-    pid_t pid;
-    std::uint16_t parent;    // its place in found_; kNone: this process
-    std::uint16_t children;  // how many of those that were found have not ended
-  };
-  bool note(pid_t pid, std::uint16_t parent);
-  void note_children(pid_t pid, std::uint16_t parent);
-  std::uint16_t index_of(std::optional<pid_t> pid) const;
+  bool note(pid_t pid);
+  bool has_only_spared() const;
   bool is_below_spared(pid_t pid) const;
-  static Signalled kill_from_below(std::span<Found> found);
-  void find(bool stop);
+  static Signalled kill(std::span<const pid_t> found);
+  void find();
   template <class Use>
-  void walk(bool stop, Use use);
+  void walk(Use use);
 
   std::array<Fd, 3> reserved_;  // given up for the time of a walk
-  static constexpr std::uint16_t kMostFound = 8'192;
+  static constexpr std::size_t kMostFound = 8'192;
   // Not initialised: a run that makes no walk does not touch its pages.
-  std::unique_ptr<Found[]> found_ = std::make_unique_for_overwrite<Found[]>(kMostFound);
-  std::uint16_t found_count_ = 0;
+  std::unique_ptr<pid_t[]> found_ = std::make_unique_for_overwrite<pid_t[]>(kMostFound);
+  std::size_t found_count_ = 0;
   bool ready_ = true;
   std::vector<pid_t> spared_;
-  std::size_t spared_seen_ = 0;  // in this walk
+  // In this walk.
+  std::size_t spared_seen_ = 0;
+  std::size_t keepers_seen_ = 0;  // for others
 };
 
 }  // namespace dlock

@@ -116,6 +116,9 @@ class Supervisor {
   void name_leftovers() const;
   void release(Outcome& outcome);
   void complete(Outcome& outcome);
+  Deadline held_long_enough_at() const { return after(granted_at_, spec_.min_hold); }
+  std::vector<HeldLocks::Loss> expire_when_held_long_enough();
+  void note_losses(const std::vector<HeldLocks::Loss>& losses, Outcome& outcome) const;
   void leave_front();
   [[noreturn]] void stay_behind();
 
@@ -426,8 +429,11 @@ Outcome Supervisor::run_under_lock() {
 
 void Supervisor::release(Outcome& outcome) {
   lender_ = Lender();
-  const auto failures = locks_.release(front_gone_ ? Cancel() : Cancel(link_.fd()));
-  for (const auto& [key, error] : failures) {
+  note_losses(locks_.release(front_gone_ ? Cancel() : Cancel(link_.fd())), outcome);
+}
+
+void Supervisor::note_losses(const std::vector<HeldLocks::Loss>& losses, Outcome& outcome) const {
+  for (const auto& [key, error] : losses) {
     if (error.code != Errc::lost) continue;
     util::log(Level::error, "lost " + in_quotes(key) + " before " + spec_.argv.front() +
                                 " had ended: " + error.message);
@@ -472,6 +478,12 @@ void Supervisor::leave_front() {
   }
 }
 
+std::vector<HeldLocks::Loss> Supervisor::expire_when_held_long_enough() {
+  lender_ = Lender();
+  return locks_.expire_at(held_long_enough_at(),
+                          link_.closed() || front_gone_ ? Cancel() : Cancel(link_.fd()));
+}
+
 // The caller has its exit status and its descriptors back.  The lock is kept for runs that borrowed
 // it and have not ended, and for --min-hold.
 void Supervisor::stay_behind() {
@@ -481,9 +493,11 @@ void Supervisor::stay_behind() {
   if (!ignores(SIGTERM)) signal(SIGTERM, SIG_DFL);
   if (term_is_pending != 0) raise(SIGTERM);
   staying_ = true;
-  if (lender_.has_borrowers()) watch();
-  lender_ = Lender();
-  locks_.release_at(after(granted_at_, spec_.min_hold));
+  if (lender_.has_borrowers()) {
+    watch();
+    (void)expire_when_held_long_enough();
+  }
+  locks_.release_at(held_long_enough_at());
   _exit(0);
 }
 
@@ -514,9 +528,14 @@ void Supervisor::run() {
     result = not_acquired(*error, spec_.conflict_status);
   }
   report(result);
-  const bool too_early = !loss_ && Clock::now() < after(granted_at_, spec_.min_hold);
-  const bool stays = !spec_.once && !locks_.empty() && job_.status() && job_.start_error() == 0 &&
-                     (too_early || lender_.has_borrowers());
+  const bool too_early = !loss_ && Clock::now() < held_long_enough_at();
+  bool stays = !spec_.once && !locks_.empty() && job_.status() && job_.start_error() == 0 &&
+               (too_early || lender_.has_borrowers());
+  // Before the front returns: where it is the first process of a container, nobody outlives it.
+  if (stays && !lender_.has_borrowers()) {
+    note_losses(expire_when_held_long_enough(), result);
+    stays = !locks_.empty();
+  }
   if (stays) leave_front();
   if (spec_.once && result.name == "completed" && result.exit_status == 0) {
     complete(result);

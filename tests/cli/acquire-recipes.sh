@@ -12,7 +12,7 @@ mkdir bin
 ln -s "$DLOCK" bin/dlock
 PATH=$tmp/bin:$PATH
 
-# recipe.0.sh, recipe.5.GitHub-Actions and so on: their numbers and headings.
+# recipe.0.sh, recipe.6.GitHub-Actions and so on: their numbers and headings.
 python3 - "$TEST_SOURCE/man/dlock.1" <<'PY'
 import re, sys
 text = open(sys.argv[1]).read()
@@ -104,14 +104,15 @@ export DLOCK_WAIT=0
 sed -i 's/--wait 1h/--wait 0/' recipe.*
 for shell in dash bash zsh; do
   tries recipe.0.sh $shell
-  tries recipe.2.With---ttl $shell
-  { echo 'set -e'; cat recipe.3.When-dlock-acquire-fails; echo 'trap "dlock release -k deploy" EXIT; ./deploy.sh'; } >recipe
+  tries recipe.1.With---while $shell
+  tries recipe.3.With---ttl $shell
+  { echo 'set -e'; cat recipe.4.When-dlock-acquire-fails; echo 'trap "dlock release -k deploy" EXIT; ./deploy.sh'; } >recipe
   tries recipe $shell
 done
-tries recipe.1.With---while bash
-{ cat recipe.4.fish; echo './deploy.sh'; } >recipe
+tries recipe.2.With---while bash
+{ cat recipe.5.fish; echo './deploy.sh'; } >recipe
 tries recipe fish --no-config
-tries recipe.5.GitHub-Actions python3 steps.py github
-tries recipe.6.GitLab-CI python3 steps.py gitlab
-tries recipe.7.Jenkins python3 steps.py jenkins
-[[ ! -e recipe.8 ]] || fail "there is a recipe more"
+tries recipe.6.GitHub-Actions python3 steps.py github
+tries recipe.7.GitLab-CI python3 steps.py gitlab
+tries recipe.8.Jenkins python3 steps.py jenkins
+[[ ! -e recipe.9 ]] || fail "there is a recipe more"

@@ -21,8 +21,7 @@ start_script ./script
 break_lock
 ends 9 script
 [[ -e term ]] || fail "no SIGTERM"
-assert_contains "$(<script.err)" 'lost "job"'
-assert_contains "$(<script.err)" 'disk is full; ending script'
+wait_until 30 grep -q 'lost "job".*disk is full; ending script' script.err
 
 start_script ./script --on-lost kill
 break_lock

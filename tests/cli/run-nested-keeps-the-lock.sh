@@ -80,6 +80,11 @@ crowd=1
 lend
 kill -KILL "$(<borrower)"
 next_alone "the supervisor of the nested run was killed"
+
+# That of the run above, too: the front of the nested run ends the job.
+lend
+kill -KILL "$(<borrower)" "$lender"
+next_alone "both supervisors were killed"
 crowd=
 
 # --min-hold of the nested run.

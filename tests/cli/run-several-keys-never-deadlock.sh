@@ -14,10 +14,11 @@ for key in $DLOCK_KEYS; do
   exec {fd}>"oracle.$key"
   flock -n "$fd" || { echo "overlap on $key" >>overlaps; exit 1; }
 done
-read -rt 0.00$((RANDOM % 9 + 1)) <> <(:)
+read -rt 0.00$((RANDOM % 9 + 1)) <>never
 echo >>"counter"
 SH
 chmod +x pair
+mkfifo never
 touch overlaps counter
 rounds=4
 worker() {

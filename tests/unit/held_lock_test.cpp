@@ -104,6 +104,26 @@ TEST_F(HeldLockTest, ALockThatEndsWithItsConnectionIsReleasedAfterALossToo) {
   }
 }
 
+// Nothing tells of a directory that was replaced above a lock file.
+TEST_F(HeldLockTest, ALeaseWithoutAnEndIsLookedAtNowAndThen) {
+  HeldLock lock(std::make_unique<FakeLease>(service_),
+                {.key = "job",
+                 .ttl = Millis{30'000},
+                 .margins = {},
+                 .network_timeout = {},
+                 .ends_on = Traits::EndsOn::process_exit,
+                 .look = Millis{20}},
+                end_);
+  EXPECT_FALSE(lock.look(after(lock.granted_at(), Millis{1'000})));  // starts the keeper
+  const Deadline give_up = after(Clock::now(), Millis{20'000});
+  while (service_.renewals < 3 && Clock::now() < give_up) {
+    util::poll({}, after(Clock::now(), Millis{20}));
+  }
+  service_.held = false;
+  EXPECT_TRUE(util::wait_readable(lock.lost_fd(), give_up));
+  EXPECT_TRUE(lock.look(Clock::now()));
+}
+
 // While another key is waited for, nobody looks at this one.
 TEST_F(HeldLockTest, AKeeperThatIsToStartLaterStartsAtNewsToo) {
   HeldLock lock = hold();

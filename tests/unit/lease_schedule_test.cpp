@@ -56,20 +56,17 @@ TEST(LeaseSchedule, AFailureIsTriedAgainAtOnceAndThenEverySecond) {
   EXPECT_TRUE(schedule.failed(at(30'000))) << "the first again";
 }
 
+TEST(LeaseSchedule, ALeaseWithoutAnEndIsLookedAtOnceAMinute) {
+  LeaseSchedule schedule(kNever, kTtl, kMargins, 1);
+  EXPECT_TRUE(schedule.renewed(at(0), at(1), kNever));
+  EXPECT_EQ(schedule.next_attempt(), at(60'000));
+  EXPECT_EQ(schedule.give_up_at(), kNever);
+}
+
 TEST(LeaseSchedule, AnAttemptLeavesTimeForAnother) {
   const LeaseSchedule schedule = granted();
   EXPECT_EQ(schedule.attempt_until(at(10'000)), at(15'000));
   EXPECT_EQ(schedule.attempt_until(at(24'000)), at(25'000)) << "and for the end of the tree";
-}
-
-TEST(LeaseSchedule, ALeaseOfTheKernelIsNeverRenewedByTheClock) {
-  LeaseSchedule schedule(kNever, kTtl, kMargins, 1);
-  EXPECT_EQ(schedule.next_attempt(), kNever);
-  EXPECT_EQ(schedule.give_up_at(), kNever);
-  EXPECT_TRUE(schedule.renewed(at(0), at(1), kNever));
-  EXPECT_EQ(schedule.next_attempt(), kNever);
-  schedule.failed(at(2));
-  EXPECT_EQ(schedule.next_attempt(), at(2));
 }
 
 TEST(LeaseSchedule, RenewsSoonerWhereTheServerGaveLess) {

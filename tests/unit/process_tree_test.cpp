@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -61,9 +62,12 @@ class Alive {
       check(read(here_.get(), &c, 1) == 1, "read");
     }
   }
+  void give_up() { theirs_.reset(); }
+  // Whether nobody has the pipe any more, by then.
+  bool all_are_gone(Deadline until) const { return util::wait_readable(here_.get(), until); }
   // Kills until the last child is reaped; then nothing may have the pipe any more.
   void expect_to_end_by(ProcessTree& tree) {
-    theirs_.reset();
+    give_up();
     const Deadline give_up = after(Clock::now(), Millis{20'000});
     for (;;) {
       tree.signal(SIGKILL);
@@ -71,7 +75,7 @@ class Alive {
       check(Clock::now() < give_up, "the tree ends");
       ::poll(nullptr, 0, 1);
     }
-    check(util::wait_readable(here_.get(), Deadline{}), "no process is left");
+    check(all_are_gone({}), "no process is left");
   }
 
  private:
@@ -123,6 +127,54 @@ TEST(ProcessTree, EndsEveryGeneration) {
     alive.expect_to_end_by(tree);
     check(tree.alive().empty(), "none is alive in the end");
   });
+}
+
+// A nested run: its supervisor holds a lock for a job whose orphans are below it, and come and go.
+TEST(ProcessTree, WhatMayHoldALockDiesWhenNothingElseIsLeft) {
+  const auto holds_for = [](const char* name, bool reaps) {
+    holds([&] {
+      for (int round = 0; round < 10; ++round) {
+        Alive job;
+        Alive lock;
+        ProcessTree tree;
+        lock.start([&] {
+          prctl(PR_SET_NAME, name);
+          become_subreaper();
+          if (!reaps) signal(SIGCHLD, SIG_IGN);
+          job.start([&] {
+            lock.give_up();
+            prctl(PR_SET_NAME, "job");
+            signal(SIGCHLD, SIG_IGN);
+            job.say_ready();
+            for (;;) {
+              job.start([&] { job.start([] { ::poll(nullptr, 0, 30); }); });
+              ::poll(nullptr, 0, 1);
+            }
+          });
+          job.give_up();
+          for (;;) {
+            if (!reaps || waitpid(-1, nullptr, 0) < 0) ::poll(nullptr, 0, 1);
+          }
+        });
+        job.wait_for(1);
+        ::poll(nullptr, 0, 30 + round);
+        job.give_up();
+        lock.give_up();
+        bool was_last = false;
+        std::thread next([&] {
+          (void)lock.all_are_gone(after(Clock::now(), Millis{20'000}));
+          was_last = job.all_are_gone({});
+        });
+        tree.end([](const Signalled&) {});
+        next.join();
+        check(was_last, "the lock was free after the job had ended");
+      }
+    });
+  };
+  for (const char* name : {"lock supervisor", "lock keeper for"}) {
+    holds_for(name, true);
+    holds_for(name, false);
+  }
 }
 
 TEST(ProcessTree, AProcessWithoutItsMainThreadIsAlive) {
