@@ -24,6 +24,9 @@
 // Records.  Nothing of this depends on registrations.  They come before any lock and go after all,
 // so that what /proc/locks has of a process that is not registered is another program's.
 //
+// Cleaners.  systemd-tmpfiles deletes what is old in /tmp, but for a directory that somebody has
+// flocked.  Nobody waits for that, and it may fail.
+//
 // Order.  gate, lock file, latch, mode, slot.  Nobody waits for anything while holding the latch;
 // who waits for the lock file or for a slot holds the gate at most.
 //
@@ -180,6 +183,7 @@ Result<std::unique_ptr<Lease>> acquire(std::shared_ptr<const LockDir>& dir, cons
                                        const Wait& wait, const WaitIntervals& intervals) {
   Patience patience(wait, kOpens, request.key);
   for (;;) {
+    (void)::flock(dir->fd(), LOCK_SH | LOCK_NB);
     auto place = place_of(dir, request.key, Missing::create);
     if (!place) return place.error();
     Acquisition acquisition(std::make_shared<const Place>(std::move(**place)), request, wait,

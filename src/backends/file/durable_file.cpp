@@ -147,7 +147,7 @@ Result<void> DurableFile::write(std::string_view text) {
     if (auto ok = put(newest_, bytes_); !ok) return ok;
   }
   if (sequence_ == 0) {
-    warn_of_memory(*place_.dir, "its counters begin again after a boot");
+    warn_of_loss(*place_.dir, "its counters begin again");
     if (auto ok = sync_with_parents(path().substr(0, path().rfind('/'))); !ok) return ok;
   }
   std::string bytes = format_copy(sequence_ + 1, text);

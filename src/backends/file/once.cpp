@@ -437,7 +437,7 @@ Result<void> prepare_marks(const LockDir& locks, std::string_view key, bool may_
   const auto dir = open_mark_dir(locks, Missing::create);
   if (!dir) return dir.error();
   if (may_warn) {
-    warn_of_memory(*dir.value(), "what is done is forgotten after a boot");
+    warn_of_loss(*dir.value(), "what is done is forgotten");
     warn_of_other_machines(locks, *dir.value());
   }
   const auto folder = open_marks(dir.value(), key);

@@ -113,10 +113,16 @@ Opened open_mark_dir(const LockDir& locks, Missing missing) {
   return open_state(locks, kMarks, missing);
 }
 
-void warn_of_memory(const LockDir& dir, std::string_view consequence) {
+void warn_of_loss(const LockDir& dir, std::string_view what) {
   struct statfs fs {};
-  if (::fstatfs(dir.fd(), &fs) != 0) return;
-  if (fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC) warn(dir, "in memory", consequence);
+  const bool is_in_memory =
+      ::fstatfs(dir.fd(), &fs) == 0 && (fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC);
+  if (is_in_memory) warn(dir, "in memory", std::string(what) + " after a boot");
+  for (const std::string_view cleaned : {"/tmp", "/var/tmp"}) {
+    if (!dir.path().starts_with(std::string(cleaned) + '/')) continue;
+    warn(dir, "below " + std::string(cleaned),
+         std::string(what) + " when a cleaner deletes what is old there");
+  }
 }
 
 void warn_of_other_machines(const LockDir& locks, const LockDir& dir) {

@@ -19,9 +19,10 @@ Result<std::shared_ptr<const LockDir>> open_counter_dir(const LockDir& locks);
 /// The folder of the marks; null if it is missing and to be left so.
 Result<std::shared_ptr<const LockDir>> open_mark_dir(const LockDir& locks, Missing missing);
 
-/// If what is written to `dir` does not outlive a boot, warns that it is in memory, and of the
-/// consequence.
-void warn_of_memory(const LockDir& dir, std::string_view consequence);
+/// If what is written to `dir` does not outlive a boot, because it is in memory, warns of `what`
+/// ("its counters begin again") after that; likewise where it is below /tmp or /var/tmp, and
+/// deleted when it is old.
+void warn_of_loss(const LockDir& dir, std::string_view what);
 
 /// If the marks are in `dir`, on a network file system, and the locks are not, warns of that.
 void warn_of_other_machines(const LockDir& locks, const LockDir& dir);
