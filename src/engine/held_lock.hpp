@@ -10,6 +10,7 @@
 
 #include "core/backend.hpp"
 #include "engine/lease_keeper.hpp"
+#include "engine/lease_schedule.hpp"
 #include "engine/link.hpp"
 
 namespace dlock {
@@ -23,7 +24,7 @@ class HeldLock {
     Millis network_timeout;
     Traits::EndsOn ends_on;
     bool borrowed = false;  // from a run above this one, which lends it
-    Millis look{60'000};    // between two looks at a lease without an end
+    Millis look = LeaseSchedule::kLook;
   };
   /// `end` is where the end of the lease stands while it is held; kNever after that.
   HeldLock(std::unique_ptr<Lease> lease, Spec spec, LeaseEnd& end);

@@ -26,6 +26,7 @@
 #include "engine/process_tree.hpp"
 #include "engine/release_door.hpp"
 #include "util/duration.hpp"
+#include "util/fd.hpp"
 #include "util/log.hpp"
 #include "util/poll.hpp"
 #include "util/process_title.hpp"
@@ -42,10 +43,6 @@ constexpr Millis kFrontAnswers{5'000};
 // What is asked of a service meanwhile keeps this process from looking at the other locks.
 constexpr Millis kReleasing{2'000};
 
-bool is_same_file(const struct stat& one, const struct stat& other) {
-  return one.st_dev == other.st_dev && one.st_ino == other.st_ino;
-}
-
 // Who reads it, as a shell does of $(dlock acquire ... 2>&1), waits until nobody has it open: so
 // that is left to whoever lives longer anyway.
 bool may_keep_stderr(pid_t script) {
@@ -55,7 +52,7 @@ bool may_keep_stderr(pid_t script) {
   for (const int fd : {STDERR_FILENO, STDOUT_FILENO}) {
     struct stat its {};
     if (stat(proc::path_of("/proc/%d/fd/%d", script, fd).data(), &its) == 0 &&
-        is_same_file(ours, its)) {
+        util::is_same_file(ours, its)) {
       return true;
     }
   }

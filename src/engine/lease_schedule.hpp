@@ -12,10 +12,12 @@ namespace dlock {
 /// only looked at, now and then: nothing tells that a directory above a lock file was replaced.
 class LeaseSchedule {
  public:
+  static constexpr Millis kLook{60'000};
+
   /// `seed` spreads the retries of many clients that lost the same server.  `look`: the time
   /// between two renewals of a lease without an end.
   LeaseSchedule(Deadline valid_until, Millis ttl, Margins margins, std::uint64_t seed,
-                Millis look = Millis{60'000});
+                Millis look = kLook);
 
   /// When renew() is to be called next; kNever for a lease without an end, until it was renewed.
   Deadline next_attempt() const { return next_attempt_; }

@@ -54,6 +54,7 @@
 #include <utility>
 
 #include "engine/proc.hpp"
+#include "util/fd.hpp"
 #include "util/log.hpp"
 #include "util/process_title.hpp"
 
@@ -122,24 +123,19 @@ bool with_living(pid_t pid, Use use) {
   return !ended && below_us(pid) != Below::no && use(pidfd);
 }
 
-bool is_keeper(pid_t pid) { return name_of(pid).starts_with(util::kKeeperName); }
-
-// A process can call itself so: then it dies last.
-bool may_hold_a_lock(pid_t pid) {
-  return is_keeper(pid) || name_of(pid).starts_with(util::kSupervisorName);
-}
+// If it only calls itself so, it dies last.
+bool may_hold_locks(pid_t pid) { return util::may_hold_locks(name_of(pid)); }
 
 bool is_of_our_program(pid_t pid) {
   struct stat its {};
   struct stat ours {};
   return stat(path_of("/proc/%d/exe", pid).data(), &its) == 0 &&
-         stat("/proc/self/exe", &ours) == 0 && its.st_dev == ours.st_dev &&
-         its.st_ino == ours.st_ino;
+         stat("/proc/self/exe", &ours) == 0 && util::is_same_file(its, ours);
 }
 
 // A keeper's title ends with the number of its script.
 bool is_keeper_for_others(pid_t pid) {
-  if (!is_keeper(pid) || !is_of_our_program(pid)) return false;
+  if (!name_of(pid).starts_with(util::kKeeperName) || !is_of_our_program(pid)) return false;
   const Fd title = open_to_read(path_of("/proc/%d/cmdline", pid));
   std::array<char, 64> text{};
   if (!title || read(title.get(), text.data(), text.size() - 1) <= 0) return false;
@@ -256,9 +252,9 @@ void ProcessTree::spare_children() {
 Signalled ProcessTree::kill(std::span<const pid_t> found) {
   Signalled out;
   Signalled ignored;
-  const bool nothing_else = std::all_of(found.begin(), found.end(), may_hold_a_lock);
+  const bool nothing_else = std::all_of(found.begin(), found.end(), may_hold_locks);
   for (const pid_t pid : found) {
-    if (nothing_else || !may_hold_a_lock(pid)) {
+    if (nothing_else || !may_hold_locks(pid)) {
       send(pid, SIGKILL, out);
     } else {
       send(pid, SIGCONT, ignored);  // one that is stopped reaps nobody

@@ -100,7 +100,7 @@ Result<Fd> open_special(const std::string& path) {
       Fd out(open(at.c_str(), kFlags | (leads_elsewhere ? 0 : O_NOFOLLOW)));
       struct stat opened {};
       if (!out || fstat(out.get(), &opened) != 0) return refused(path, complaint());
-      if (opened.st_dev == st.st_dev && opened.st_ino == st.st_ino) return out;
+      if (util::is_same_file(opened, st)) return out;
       return refused(path, "was replaced by another file just now");
     }
     std::string target(4'096, '\0');

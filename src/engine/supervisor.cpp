@@ -396,8 +396,7 @@ void Supervisor::name_leftovers() const {
   for (const Process& process : context_.tree.alive()) {
     // Of a nested run, which is named itself; or they end with the script that they keep a lock
     // for.
-    if (process.name.starts_with(util::kSupervisorName)) continue;
-    if (process.name.starts_with(util::kKeeperName)) continue;
+    if (util::may_hold_locks(process.name)) continue;
     if (!names.empty()) names += ", ";
     if (names.size() > 200) {
       names += "...";
@@ -429,7 +428,7 @@ Outcome Supervisor::run_under_lock() {
 
 void Supervisor::release(Outcome& outcome) {
   lender_ = Lender();
-  note_losses(locks_.release(front_gone_ ? Cancel() : Cancel(link_.fd())), outcome);
+  note_losses(locks_.release(Cancel(link_.fd())), outcome);
 }
 
 void Supervisor::note_losses(const std::vector<HeldLocks::Loss>& losses, Outcome& outcome) const {
@@ -464,7 +463,7 @@ void Supervisor::complete(Outcome& outcome) {
                    keys() + " is done, so it may be run again: " + done.error().message;
   util::log(Level::error, outcome.reason);
   // If that was in doubt, it may be gone.
-  (void)locks_.release(front_gone_ ? Cancel() : Cancel(link_.fd()));
+  (void)locks_.release(Cancel(link_.fd()));
 }
 
 // A SIGTERM that was on its way to the front, or back, is for this process now.
@@ -480,8 +479,7 @@ void Supervisor::leave_front() {
 
 std::vector<HeldLocks::Loss> Supervisor::expire_when_held_long_enough() {
   lender_ = Lender();
-  return locks_.expire_at(held_long_enough_at(),
-                          link_.closed() || front_gone_ ? Cancel() : Cancel(link_.fd()));
+  return locks_.expire_at(held_long_enough_at(), Cancel(link_.fd()));
 }
 
 // The caller has its exit status and its descriptors back.  The lock is kept for runs that borrowed

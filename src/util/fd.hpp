@@ -1,6 +1,7 @@
 // File descriptors: one that closes itself, and writing to one.
 #pragma once
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <string_view>
@@ -39,6 +40,11 @@ void occupy_standard_descriptors();
 
 /// Writes the whole of `text`; false, with errno set, if that fails in the middle.
 bool write_all(int fd, std::string_view text);
+
+/// Whether both are of one file, of those that there are at present.
+inline bool is_same_file(const struct stat& one, const struct stat& other) {
+  return one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
 
 /// Whether the file is one of proc(5).  The text of a link there need not be where it leads.
 bool is_in_proc(int fd);

@@ -13,6 +13,11 @@ inline constexpr std::string_view kSupervisorName = "lock supervisor";
 /// That of the two that keep the locks of a `dlock acquire --while`.
 inline constexpr std::string_view kKeeperName = "lock keeper";
 
+/// Whether `name` is that of one of these.  Any process can call itself so.
+inline bool may_hold_locks(std::string_view name) {
+  return name.starts_with(kSupervisorName) || name.starts_with(kKeeperName);
+}
+
 /// Notes where the command line stands.  To be called by main(), with its argv.
 void note_arguments(char** argv);
 

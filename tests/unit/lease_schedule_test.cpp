@@ -58,9 +58,13 @@ TEST(LeaseSchedule, AFailureIsTriedAgainAtOnceAndThenEverySecond) {
 
 TEST(LeaseSchedule, ALeaseWithoutAnEndIsLookedAtOnceAMinute) {
   LeaseSchedule schedule(kNever, kTtl, kMargins, 1);
+  EXPECT_EQ(schedule.next_attempt(), kNever);
+  EXPECT_EQ(schedule.give_up_at(), kNever);
   EXPECT_TRUE(schedule.renewed(at(0), at(1), kNever));
   EXPECT_EQ(schedule.next_attempt(), at(60'000));
   EXPECT_EQ(schedule.give_up_at(), kNever);
+  schedule.failed(at(2));
+  EXPECT_EQ(schedule.next_attempt(), at(2));
 }
 
 TEST(LeaseSchedule, AnAttemptLeavesTimeForAnother) {

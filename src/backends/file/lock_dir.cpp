@@ -168,7 +168,7 @@ Result<std::shared_ptr<LockDir>> LockDir::checked(Fd fd, const std::string& path
   dir->inode_ = st.st_ino;
   struct stat usual {};
   dir->usual_ = !sharing->shared && ::stat(default_path().c_str(), &usual) == 0 &&
-                st.st_dev == usual.st_dev && st.st_ino == usual.st_ino;
+                util::is_same_file(st, usual);
   return dir;
 }
 
