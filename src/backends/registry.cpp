@@ -20,7 +20,7 @@ using Reach = Traits::Reach;
 using EndsOn = Traits::EndsOn;
 using Order = Traits::Order;
 
-constexpr Traits kOnServer{.shared = true, .slots = true, .fencing = true, .numbers = true};
+constexpr Traits kOnServer{.shared = true, .slots = true, .fencing = true, .remembers = true};
 constexpr Traits kOnMajority{.shared = true, .slots = true, .fencing = true};
 
 constexpr Traits with(Traits traits, EndsOn ends_on, Order order, bool knows_waiters) {
@@ -37,7 +37,7 @@ constexpr std::array kBackends{
                             .slots = true,
                             .fencing = true,
                             .knows_waiters = true,
-                            .numbers = true,
+                            .remembers = true,
                             .reach = Reach::host,
                             .ends_on = EndsOn::process_exit,
                             .order = Order::kernel},

@@ -51,7 +51,7 @@ constexpr std::array<Column<Row>, 10> kBackendColumns{{
     {"SHARED", "shared", [](const Row& row) { return Cell(row.traits.shared); }},
     {"SLOTS", "slots", [](const Row& row) { return Cell(row.traits.slots); }},
     {"FENCING", "fencing", [](const Row& row) { return Cell(row.traits.fencing); }},
-    {"IDS", "ids", [](const Row& row) { return Cell(row.traits.numbers); }},
+    {"IDS", "ids", [](const Row& row) { return Cell(row.traits.remembers); }},
     {"WAITERS", "knows_waiters", [](const Row& row) { return Cell(row.traits.knows_waiters); }},
     {"ENDS ON", "ends_on", [](const Row& row) { return Cell(text_of(row.traits.ends_on)); }},
     {"ORDER", "order", [](const Row& row) { return Cell(text_of(row.traits.order)); }},

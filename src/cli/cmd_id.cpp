@@ -9,6 +9,7 @@
 #include "cli/print_json.hpp"
 #include "cli/print_text.hpp"
 #include "cli/refusal.hpp"
+#include "cli/source.hpp"
 #include "cli/values.hpp"
 #include "core/key.hpp"
 #include "engine/exit_status.hpp"
@@ -69,10 +70,7 @@ int cmd_id(const Invocation& invocation, std::span<const BackendEntry> backends)
   }
   const Setting* given = service.settings().find("count");
   const auto count = static_cast<std::uint64_t>(given ? to_number(*given, flag("count")) : 1);
-  if (!service.traits().numbers) {
-    refuse_usage("the backend " + std::string(service.entry().name) +
-                 " has no counters; \"dlock backends\" lists those that have (IDS)");
-  }
+  refuse_if_forgetful(service.entry(), "has no counters", backends);
   const auto backend = service.open();
   if (!backend) return report(backend.error());
   const std::string* key = name != nullptr ? &name->text() : nullptr;

@@ -9,6 +9,7 @@
 #include "cli/mark_columns.hpp"
 #include "cli/print_json.hpp"
 #include "cli/print_text.hpp"
+#include "cli/source.hpp"
 #include "cli/values.hpp"
 #include "util/log.hpp"
 #include "util/text.hpp"
@@ -79,6 +80,9 @@ int cmd_list(const Invocation& invocation, std::span<const BackendEntry> backend
   const LockService service(invocation, backends);
   const Setting* done = effective(service.settings(), flag("done"));
   const std::string prefix = invocation.operands.empty() ? "" : invocation.operands.front();
+  if (done != nullptr) {
+    refuse_if_forgetful(service.entry(), "does not remember which jobs are done", backends);
+  }
   const auto backend = service.open();
   if (!backend) return report(backend.error());
   if (done != nullptr) return list_done(service, *backend.value(), prefix);

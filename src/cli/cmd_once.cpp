@@ -11,6 +11,7 @@
 #include "cli/lock_service.hpp"
 #include "cli/period.hpp"
 #include "cli/refusal.hpp"
+#include "cli/source.hpp"
 #include "cli/values.hpp"
 #include "engine/describe.hpp"
 #include "util/log.hpp"
@@ -18,6 +19,8 @@
 
 namespace dlock::cli {
 namespace {
+
+constexpr std::string_view kForgetful = "does not remember which jobs are done";
 
 // In the order of the choices in the flag table.
 constexpr std::array kEvery{Every::hour, Every::day, Every::week};
@@ -44,9 +47,7 @@ std::string only_key(const std::vector<std::string>& keys) {
   return keys.front();
 }
 
-// Those that the command line means: with --every or --remember one, otherwise all of the key.  Not
-// by find_mark(), which may miss what too few servers of redlock remember: it is to be forgotten,
-// too.
+// Those that the command line means: with --every or --remember one, otherwise all of the key.
 Result<std::vector<Mark>> find(Backend& backend, const std::string& key,
                                const std::optional<Completion>& completion, Deadline deadline) {
   auto found = backend.list_marks(key, deadline);
@@ -61,6 +62,7 @@ int reset(const Invocation& invocation, std::span<const BackendEntry> backends) 
   const LockService service(invocation, backends);
   const std::string key = only_key(take_keys(service.settings(), *invocation.command));
   const auto completion = take_completion(service.settings());
+  refuse_if_forgetful(service.entry(), kForgetful, backends);
   const auto backend = service.open();
   if (!backend) return report(backend.error());
   const auto marks = find(*backend.value(), key, completion, service.patience());
@@ -92,6 +94,7 @@ int cmd_once(const Invocation& invocation, std::span<const BackendEntry> backend
         "add --remember DURATION, for a job that is done once, or --every 1h, 1d or 1w, for one "
         "that is done once in each hour, day or week");
   }
+  refuse_if_forgetful(*plan.entry, kForgetful, backends);
   plan.spec.once = OnceSpec{.completion = *completion};
   if (const Setting* status = settings.find("done-exit-code")) {
     plan.spec.once->done_status = to_number(*status, flag("done-exit-code"));

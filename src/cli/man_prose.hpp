@@ -1053,7 +1053,10 @@ inline constexpr std::string_view kOnce = R"(.SH DOING A JOB ONCE
 .B "dlock once"
 is for a job that is started on all machines and is to be done by one of them: a
 nightly import, a mail to all customers, a migration.
-The machines must share a backend.
+The machines must share a backend, which
+.B redlock
+cannot be: what a majority of its servers remembers may be known to a minority after
+a restart.
 .PP
 .nf
 .in +4n
@@ -1135,8 +1138,6 @@ By default it is remembered for this user on this machine alone.
 .BR redis :
 .I {dlock:KEY}:done:PERIOD
 (without a period, the name ends with the colon).
-.BR redlock :
-the same on a majority of the servers.
 .BR zookeeper :
 persistent nodes below
 .IR /dlock/%done .

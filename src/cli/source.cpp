@@ -132,6 +132,18 @@ std::string no_backend(std::string_view word, std::span<const BackendEntry> back
   return "there is no " + which + "; backends: " + backend_names(backends, false);
 }
 
+void refuse_if_forgetful(const BackendEntry& entry, std::string_view lacks,
+                         std::span<const BackendEntry> backends) {
+  if (entry.traits.remembers) return;
+  std::string others;
+  for (const BackendEntry& other : backends) {
+    if (!other.traits.remembers) continue;
+    others += (others.empty() ? "" : ", ") + std::string(other.name);
+  }
+  refuse_usage("the backend " + std::string(entry.name) + ' ' + std::string(lacks) +
+               "; use one of: " + others);
+}
+
 std::string backend_names(std::span<const BackendEntry> backends, bool built_in) {
   std::string out;
   for (const BackendEntry& entry : backends) {

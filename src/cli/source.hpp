@@ -42,4 +42,8 @@ std::string no_backend(std::string_view word, std::span<const BackendEntry> back
 /// "file, redis": the names of the backends; only of those that can be opened if `built_in`.
 std::string backend_names(std::span<const BackendEntry> backends, bool built_in);
 
+/// Refuses what only a backend with Traits::remembers can do; `lacks`: "has no counters".
+void refuse_if_forgetful(const BackendEntry& entry, std::string_view lacks,
+                         std::span<const BackendEntry> backends);
+
 }  // namespace dlock::cli

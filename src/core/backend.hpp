@@ -74,8 +74,10 @@ struct LockInfo {
   unsigned slots = 1;
   std::vector<Holder> holders;                 // none: it is free
   std::optional<std::vector<Waiter>> waiters;  // none: the service cannot tell; else in their order
-  std::optional<unsigned> waiter_count;        // where only that was asked for (on_blocked)
-  unsigned nodes_agreeing = 1;                 // Redlock: how many servers tell this
+  // For on_blocked it is enough to know one holder, and how many there are.
+  std::optional<unsigned> holder_count;
+  std::optional<unsigned> waiter_count;
+  unsigned nodes_agreeing = 1;  // Redlock: how many servers tell this
   unsigned nodes_total = 1;
   std::vector<std::string> remarks;  // Redlock: who tells otherwise or nothing, a line each
 };
@@ -200,7 +202,7 @@ struct Traits {
   bool slots = false;
   bool fencing = false;
   bool knows_waiters = false;
-  bool numbers = false;  // take_numbers() and lease_window()
+  bool remembers = false;  // take_numbers(), lease_window(), and the marks of complete()
   Reach reach = Reach::network;
   EndsOn ends_on = EndsOn::ttl;
   Order order = Order::none;

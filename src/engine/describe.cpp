@@ -40,7 +40,8 @@ std::string keys_in_words(std::span<const std::string> keys) {
 std::string holders_in_words(const LockInfo& info) {
   if (info.holders.empty()) return "an unknown holder";
   std::string out = holder_in_words(info.holders.front());
-  if (info.holders.size() > 1) out += " and " + std::to_string(info.holders.size() - 1) + " more";
+  const std::size_t count = info.holder_count.value_or(info.holders.size());
+  if (count > 1) out += " and " + std::to_string(count - 1) + " more";
   if (info.holders.front().endless) out += ", and never expires";
   return out;
 }

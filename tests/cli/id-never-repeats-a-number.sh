@@ -10,7 +10,7 @@ need python3
 if [[ ${trait[ids]} != true ]]; then
   expect_status 64 "$DLOCK" id --name order >out 2>err
   assert_equal "/1" "$(<out)/$(wc -l <err)" "stdout, and lines on stderr ($(<err))"
-  assert_contains "$(<err)" "the backend $backend has no counters"
+  assert_contains "$(<err)" "the backend $backend has no counters; use one of: file, "
   expect_status 64 "$DLOCK" id --snowflake 2>err
   exit 0
 fi

@@ -26,8 +26,9 @@ expect_status 1 "$DLOCK" show --json free >out/show.free 2>out/show.free.err
 cat >check.py <<'PY'
 import datetime, json, os, re, sys
 
-backend, location, ends_on, host, user = sys.argv[1:6]
-pid = dict(pair.split('=') for pair in sys.argv[6:])
+backend, location, ends_on, remembers, host, user = sys.argv[1:7]
+remembers = remembers == 'true'
+pid = dict(pair.split('=') for pair in sys.argv[7:])
 
 def expect(condition, what):
     if not condition:
@@ -128,7 +129,7 @@ check_slots(listed['locks'][2])
 def shown(key):
     """show tells also whether the job of this key is done."""
     lock = load(f'show.{key}')
-    expect(lock.pop('done') == [], 'what is done')
+    expect(lock.pop('done') == ([] if remembers else None), 'what is done')
     return lock
 
 check_job(shown('job'))
@@ -153,7 +154,7 @@ expect(load('chosen.key') == {'key': 'job'}, '-o key')
 PY
 pids=()
 for name in "${!pid[@]}"; do pids+=("$name=${pid[$name]}"); done
-python3 check.py "$backend" "$location" "${trait[ends_on]}" "$host" "$user" "${pids[@]}" ||
+python3 check.py "$backend" "$location" "${trait[ends_on]}" "${trait[ids]}" "$host" "$user" "${pids[@]}" ||
   fail "the JSON is not as promised"
 
 # Nor do they that break something, or say all that they do.

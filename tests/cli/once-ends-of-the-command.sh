@@ -4,6 +4,7 @@
 # it after one that was killed, was ended by --max-hold, could not be started, or whose dlock was killed.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/backends.sh"
+[[ ${trait[ids]} == true ]] || exit 0  # see once-is-done-once.sh
 export DLOCK_QUIET=1 DLOCK_TTL=4s
 
 once=("$DLOCK" once -k job --remember 1h)

@@ -4,6 +4,17 @@
 # time, until it succeeds.  Then nobody runs it any more, and all say by whom it was done.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/backends.sh"
+if [[ ${trait[ids]} != true ]]; then
+  expect_status 64 "$DLOCK" once -k job --every 1d -- touch ran 2>err
+  assert_contains "$(<err)" "the backend $backend does not remember which jobs are done; use one of: file, "
+  for words in 'once -k job --reset' 'list --done'; do
+    # shellcheck disable=SC2086  # words
+    expect_status 64 "$DLOCK" $words 2>err
+    assert_contains "$(<err)" 'does not remember'
+  done
+  [[ ! -e ran ]] || fail "the command was run"
+  exit 0
+fi
 need flock python3
 
 # Fails until there are three lines in ./runs.  Nobody else runs meanwhile: ./alone is locked.

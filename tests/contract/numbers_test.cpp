@@ -86,7 +86,7 @@ class Numbers : public testing::TestWithParam<ServiceKind> {
   std::unique_ptr<Backend> b = service->connect();
 
   bool is_sharded() const { return GetParam().name.starts_with("sharded"); }
-  bool has_numbers() const { return service->traits().numbers && !is_sharded(); }
+  bool has_numbers() const { return service->traits().remembers && !is_sharded(); }
 
   // Leases so much that each worker's window ends later than may be.
   void use_up(Windows& windows) {
@@ -101,6 +101,11 @@ TEST_P(Numbers, ABackendWithoutThemSaysSo) {
   if (has_numbers()) return;
   EXPECT_EQ(refusal_of(a->take_numbers("job", 1, soon())), Errc::unsupported);
   EXPECT_EQ(refusal_of(a->lease_window(Millis{1}, soon())), Errc::unsupported);
+  if (is_sharded()) return;
+  EXPECT_EQ(refusal_of(a->prepare_marks("job", soon())), Errc::unsupported);
+  EXPECT_EQ(refusal_of(a->find_mark({"job", ""}, soon())), Errc::unsupported);
+  EXPECT_EQ(refusal_of(a->list_marks("", soon())), Errc::unsupported);
+  EXPECT_EQ(refusal_of(a->forget_mark({"job", ""}, soon())), Errc::unsupported);
 }
 
 TEST_P(Numbers, BeginWithOneAndGrow) {
@@ -227,7 +232,7 @@ TEST_P(Numbers, AWindowFarAheadOfTheClockIsRefused) {
 }
 
 TEST_P(Numbers, ShardsRefuse) {
-  if (!service->traits().numbers || !is_sharded()) return;
+  if (!service->traits().remembers || !is_sharded()) return;
   EXPECT_EQ(refusal_of(a->take_numbers("job", 1, soon())), Errc::unsupported);
   EXPECT_EQ(refusal_of(a->lease_window(Millis{1}, soon())), Errc::unsupported);
 }

@@ -33,6 +33,45 @@ class RedisWaiting : public RedisTest {
   }
 };
 
+// --- cost
+
+TEST_F(RedisWaiting, AnArrivalCostsTheSameHoweverManyShareTheLock) {
+  const auto bytes_sent = [&] {
+    const std::string text = server->command("INFO", "stats");
+    const std::string mark = "total_net_output_bytes:";
+    return std::stol(text.substr(text.find(mark) + mark.size()));
+  };
+  for (const Mode mode : {Mode::shared, Mode::slots}) {
+    std::vector<std::unique_ptr<Lease>> leases;
+    const auto arrival = [&] {
+      LockInfo seen;
+      const Wait once{.until = Deadline{},
+                      .on_blocked = [&](const LockInfo& info) { seen = info; }};
+      const long before = bytes_sent();
+      const Request wanted = mode == Mode::slots ? slots("job", 300) : request("job");
+      EXPECT_EQ(code_of(b->acquire(wanted, once)), Errc::busy);
+      const long after = bytes_sent();
+      EXPECT_EQ(seen.holders.size(), 1u);
+      EXPECT_EQ(seen.holder_count, leases.size());
+      return after - before;
+    };
+    const unsigned most = mode == Mode::slots ? 300 : 3;
+    const auto fill = [&](unsigned count) {
+      while (leases.size() < count) leases.push_back(hold(*a, request("job", mode, most)));
+    };
+    if (mode == Mode::shared) {
+      fill(3);
+      const long with_few = arrival();
+      fill(300);
+      EXPECT_LT(arrival(), with_few + 500);
+    } else {
+      fill(300);
+      EXPECT_LT(arrival(), 10'000);  // one holder has 100 bytes and more
+    }
+    for (auto& lease : leases) EXPECT_TRUE(release(*lease));
+  }
+}
+
 // --- order
 
 TEST_F(RedisWaiting, WaitersAreServedInTheOrderInWhichTheyCame) {

@@ -1,6 +1,8 @@
 // Requests of which nobody knows what became of them: what they do when they arrive after all.
 #include <gtest/gtest.h>
 
+#include <list>
+
 #include "backends/redis/record.hpp"
 #include "redlock_fixture.hpp"
 
@@ -46,6 +48,41 @@ TEST_F(RedlockDoubt, AVoteThatCameLateIsNotTakenBackWhileTheLockIsHeld) {
   for (Proxy& proxy : proxies) proxy.pass();
   EXPECT_TRUE(release(*lease));
   EXPECT_TRUE(is_held_by(0, "job", kAll));
+}
+
+// As after a release that has not come through to the server in whose queue the others wait.
+TEST_F(RedlockDoubt, WhatIsStaleAtTheQueueKeepsNobodyWaitingForATtl) {
+  constexpr Millis kTtl{600'000};
+  constexpr std::size_t kWaiters = 6;
+  for (const Mode mode : {Mode::exclusive, Mode::shared, Mode::slots}) {
+    const std::string key(mode_name(mode));
+    SCOPED_TRACE(key);
+    const Mode other = mode == Mode::shared ? Mode::exclusive : mode;
+    auto lease = hold(*direct, request(key, mode, 1, kTtl));
+    ASSERT_TRUE(lease);
+    std::list<Waiting> waiting;
+    Mask head = 0;
+    while (waiting.size() < kWaiters) {
+      waiting.emplace_back(client(), request(key, other, 1, kTtl));
+      ASSERT_TRUE(waiting.back().blocked());
+      ASSERT_TRUE(eventually([&] { return (head = having(names(key).queue, kAll)) != 0; }));
+    }
+    ASSERT_EQ(members(head).size(), 1u);
+    for (const unsigned node : members(kAll & ~head)) {
+      servers[node].command("DEL", names(key).lock, names(key).owner);
+    }
+    while (!waiting.empty()) {
+      auto next = waiting.end();
+      EXPECT_TRUE(eventually([&] {
+        next = std::find_if(waiting.begin(), waiting.end(), [](Waiting& w) { return w.done(0); });
+        return next != waiting.end();
+      }));
+      ASSERT_NE(next, waiting.end());
+      auto granted = next->lease();
+      EXPECT_TRUE(granted && release(*granted));
+      waiting.erase(next);
+    }
+  }
 }
 
 // What was asked of a server that was silent comes when the lock was given back.

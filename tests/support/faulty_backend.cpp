@@ -187,6 +187,15 @@ class FaultyBackend final : public Backend {
     return std::make_unique<FaultyLease>(std::move(*lease), control_);
   }
 
+  Result<std::uint64_t> take_numbers(std::string_view name, std::uint64_t count,
+                                     Deadline deadline) override {
+    return wrapped_->take_numbers(name, count, deadline);
+  }
+
+  Result<IdWindow> lease_window(Millis length, Deadline deadline) override {
+    return wrapped_->lease_window(length, deadline);
+  }
+
   Result<std::optional<Mark>> find_mark(const MarkName& name, Deadline deadline) override {
     if (auto error = fault_of("find_mark", deadline)) return *error;
     return wrapped_->find_mark(name, deadline);

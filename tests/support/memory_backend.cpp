@@ -19,6 +19,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "core/numbers.hpp"
 #include "core/owner_json.hpp"
 #include "core/spelling.hpp"
 #include "util/fd.hpp"
@@ -36,6 +37,7 @@ constexpr Traits kTraits{.shared = true,
                          .slots = true,
                          .fencing = true,
                          .knows_waiters = true,
+                         .remembers = true,
                          .reach = Traits::Reach::host,
                          .ends_on = Traits::EndsOn::ttl,
                          .order = Traits::Order::fifo};
@@ -340,6 +342,33 @@ class MemoryBackend final : public Backend {
     request.owner = holder.owner;
     return std::make_unique<MemoryLease>(path_, std::move(request), holder.fence.value_or(0),
                                          holder.slot.value_or(0), Deadline{});
+  }
+
+  Result<std::uint64_t> take_numbers(std::string_view name, std::uint64_t count,
+                                     Deadline) override {
+    Transaction transaction(path_);
+    if (!transaction.ok()) return unreachable(path_);
+    json& last = transaction.state["numbers"][std::string(name)];
+    const std::uint64_t before = last.is_null() ? 0 : last.get<std::uint64_t>();
+    const auto first = numbers_after(name, before, count);
+    if (!first) return first;
+    last = before + count;
+    transaction.save();
+    return first;
+  }
+
+  Result<IdWindow> lease_window(Millis length, Deadline) override {
+    Transaction transaction(path_);
+    if (!transaction.ok()) return unreachable(path_);
+    json& state = transaction.state["windows"];
+    WorkerEnds ends = state.is_null() ? WorkerEnds() : state.get<WorkerEnds>();
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    const auto window =
+        take_window(ends, std::chrono::duration_cast<Millis>(now).count(), length, path_);
+    if (!window) return window;
+    state = ends;
+    transaction.save();
+    return window;
   }
 
   Result<std::optional<Mark>> find_mark(const MarkName& name, Deadline) override {

@@ -6,10 +6,10 @@ namespace dlock::redis {
 namespace {
 
 Vote granted() { return {.kind = Vote::Kind::granted}; }
-Vote held_by(const std::string& holder, Millis left = Millis{1'000}) {
+Vote held_by(const std::string& holder) {
   Vote vote{.kind = Vote::Kind::held};
   vote.holder = holder;
-  vote.look_in = left;
+  vote.look_in = Millis{1'000};
   return vote;
 }
 /// Of five, where the last one comes first in the common order; we wait at the second.
@@ -46,15 +46,6 @@ TEST(RedisBallot, WhoeverWaitsStaysWhereItIs) {
   const auto refusal =
       of_five({held_by("a"), held_by("a"), held_by("a"), held_by("a"), {}}).common_refusal();
   EXPECT_EQ(refusal.head, 1u);
-}
-
-TEST(RedisBallot, AServerWhereTheLockOutlastsItselfIsNoHead) {
-  Vote for_ever = held_by("a");
-  for_ever.look_in.reset();
-  for (const Vote& odd : {held_by("a", Millis{3'600'000}), for_ever}) {
-    EXPECT_EQ(of_five({held_by("a"), odd, held_by("a"), {}, {}}).common_refusal().head, 2u);
-    EXPECT_EQ(of_five({odd, odd, odd, {}, {}}).common_refusal().head, 1u);
-  }
 }
 
 TEST(RedisBallot, WithoutARefusalTheHeadIsOurs) {

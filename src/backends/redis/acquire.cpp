@@ -11,15 +11,16 @@
 //          the head, where somebody else was granted the lock; when it is called it asks the head
 //          first, and the others only when it has that.  So those that wait do not split the votes,
 //          and those whose votes were split meet at the first server that answers.  What is there
-//          without a token may be left of an attempt that failed: then all are asked again.
+//          may be stale, as after a release that has not come through: so whoever looks at the head
+//          looks, read only, at the others, too; those far behind in the queue less often.
 // Numbers  of slots.  On several servers a holder may be missing on one or another, so that none is
 //          full although all numbers are taken.  Then there is no queue to wait in, and we ask
 //          again up to every half second, until a holder has gone.
 // Lost     answers.  Nobody knows whether a request that was not answered was carried out, or when
-// it
-//          will be.  So its id is used no more: it is taken back wherever that request may come to,
-//          which also leaves a mark there by which what comes later gets nothing (release.lua).  So
-//          nothing that is under way, be it a request or an undo, ever names an id that is in use.
+//          it will be.  So its id is used no more: it is taken back wherever that request may come
+//          to, which also leaves a mark there by which what comes later gets nothing (release.lua).
+//          So nothing that is under way, be it a request or an undo, ever names an id that is in
+//          use.
 #include "backends/redis/acquire.hpp"
 
 #include <algorithm>
@@ -201,7 +202,6 @@ Result<std::unique_ptr<Lease>> Acquisition::get() {
     move_to(round.head);
     head_first_ = cluster_->size() > 1;
     const bool held = tell();
-    if (round.by_most) kept_out_by_ = holders_;
     if (time_is_up()) return busy();
     if (!subscription_) {
       turn = Turn::wait;

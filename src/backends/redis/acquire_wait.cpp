@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "backends/redis/acquisition.hpp"
+#include "backends/redis/quorum.hpp"
 #include "util/poll.hpp"
 
 namespace dlock::redis {
@@ -14,6 +16,7 @@ namespace {
 // To stay in the queue, where a waiter's record lasts for 20 s; and so that a lock that was freed
 // is not lost on the living, however many of those that were to be called before them are not.
 constexpr Millis kLookAtLeast{7'000};
+constexpr Millis kFirstLook{1'000};  // of several servers
 constexpr int kFront = 3;  // these many can all die, and still somebody looks when a lease runs out
 constexpr Millis kForeignLook{500};
 constexpr Millis kDeputyLooks{500};
@@ -41,13 +44,9 @@ Result<std::vector<Reply>> Acquisition::ask_and_stay(std::vector<Command> comman
 }
 
 void Acquisition::tell(const LockInfo& info) {
-  std::string ids;
-  for (const LockInfo::Holder& holder : info.holders) ids += holder.owner.id + ' ';
-  holders_ = ids;
-  all_fenced_ = std::all_of(info.holders.begin(), info.holders.end(),
-                            [](const auto& holder) { return holder.fence.has_value(); });
-  if (ids == told_ || ids.empty()) return;
-  told_ = ids;
+  std::optional<std::string> id;
+  if (!info.holders.empty()) id = info.holders.front().owner.id;
+  if (std::exchange(seen_, id) == id || !id) return;
   if (wait_.on_blocked) wait_.on_blocked(info);
 }
 
@@ -55,31 +54,49 @@ void Acquisition::tell(const LockInfo& info) {
 bool Acquisition::tell() {
   const auto info = cluster_->call<LockInfo>(
       head_,
-      [key = request_.key, deadline = patience_with_head()](Node& node, Cancel cancel) {
-        return node.glance(key, deadline, cancel);
-      },
+      [key = request_.key, seen = seen_.value_or(""), deadline = patience_with_head()](
+          Node& node, Cancel cancel) { return node.glance(key, seen, deadline, cancel); },
       wait_.cancel);
   if (!info) return true;
   const auto& holders = info.value().holders;
-  foreign_ = std::any_of(holders.begin(), holders.end(),
-                         [](const auto& holder) { return holder.foreign.has_value(); });
+  foreign_ = !holders.empty() && holders.front().foreign.has_value();
   tell(info.value());
   return !holders.empty();
 }
 
-// Nothing tells that those who have the head have more than that.
-bool Acquisition::may_be_leftover() const {
-  return !single() && !holders_.empty() && !all_fenced_ && holders_ != kept_out_by_;
-}
-
-// False: it is worth to ask for the lock, and if something is left behind at the head, all servers.
-bool Acquisition::is_still_held() {
-  const std::string before = holders_;
-  (void)ask_and_stay({});
-  if (!tell()) return false;
-  if (holders_ != before || !may_be_leftover()) return true;
+// Of several servers: what freed the lock may not have come through to the head.  Those far behind
+// look less often.  If it is free elsewhere, all are to be asked for it.
+bool Acquisition::look_elsewhere() {
+  if (single() || ++looks_ % (place_ / (kFront + 1) + 1) != 0) return false;
+  std::vector<unsigned> nodes = cluster_->all();
+  std::erase_if(nodes, [this](unsigned node) { return cluster_->is_behind(node); });
+  std::size_t open = nodes.size();
+  std::size_t free = 0;
+  const std::size_t needed = quorum(cluster_->size());
+  const Deadline until = after(Clock::now(), node_timeout(request_.ttl));
+  cluster_->gather<bool>(
+      nodes,
+      [request = request_, seen = seen_, until](Node& node, unsigned, Cancel stop) -> Result<bool> {
+        const auto info = node.glance(request.key, seen.value_or(""), until, stop);
+        if (!info) return info.error();
+        const auto& holders = info.value().holders;
+        if (holders.empty()) return true;
+        const bool is_shared = !holders.front().foreign && info.value().mode == request.mode &&
+                               request.mode != Mode::exclusive;
+        if (!is_shared) return holders.front().owner.id != seen;
+        if (request.mode == Mode::shared) return false;  // what we wait for is in front of us
+        const auto room = node.room(request, until, stop);
+        return room ? Result<bool>(room.value().is_there) : room.error();
+      },
+      [&](unsigned, const Result<bool>& answer) {
+        --open;
+        if (answer && answer.value()) ++free;
+        return free >= needed || free + open < needed;
+      },
+      [&] { return until; }, wait_.cancel);
+  if (free < needed) return false;
   head_first_ = false;
-  return false;
+  return true;
 }
 
 // The server tells of keys that this one connection has read.
@@ -101,8 +118,10 @@ void Acquisition::look_again_in(std::optional<Millis> time) {
   Millis pause = std::min(time.value_or(kLookAtLeast), kLookAtLeast) + Millis{2};
   if (place_ > kFront && !deputy_) {
     pause = kLookAtLeast;
-  } else if ((foreign_ && !is_watched()) || may_be_leftover()) {
+  } else if (foreign_ && !is_watched()) {
     pause = std::min(pause, kForeignLook);
+  } else if (!single() && looks_ == 0) {
+    pause = std::min(pause, kFirstLook);
   }
   look_at_ = after(Clock::now(), pause + std::min(kStagger * std::max(place_, 0), kMostStagger));
 }
@@ -177,8 +196,8 @@ bool Acquisition::look_as_deputy() {
 }
 
 // Who was taken for dead must subscribe again: perhaps it does not hear.
-bool Acquisition::still_queued(const Reply& score, const Reply& record) {
-  const bool queued = score.kind == Reply::Kind::text;
+bool Acquisition::still_queued(const Reply& rank, const Reply& record) {
+  const bool queued = rank.kind == Reply::Kind::integer;
   if (!queued) subscription_.reset();
   return queued && record.number() == 1;
 }
@@ -200,19 +219,20 @@ bool Acquisition::look_for_room() {
 // True if it is worth to ask for the lock.
 bool Acquisition::look() {
   const auto replies = ask_and_stay(
-      {{"PTTL", names_.lock}, {"GET", names_.owner}, {"ZSCORE", names_.queue, entry()}});
+      {{"PTTL", names_.lock}, {"GET", names_.owner}, {"ZRANK", names_.queue, entry()}});
   if (!replies) return true;
   const std::int64_t left = replies.value()[0].number(-2);
   if (!still_queued(replies.value()[2], replies.value()[3]) || left == -2) return true;
+  place_ = static_cast<int>(replies.value()[2].number());
   const auto record = parse_record(replies.value()[1].text);
-  if (!record && request_.mode != Mode::exclusive) return look_for_room();
-  if (!single() && record && Millis{left} > record->ttl + Millis{1'000}) {
-    head_first_ = false;  // its clock was set back: the others may have forgotten it
-    return true;
+  if (!record && request_.mode != Mode::exclusive) {
+    if (look_for_room()) return true;
+  } else {
+    const bool may_be_another = record ? seen_ != record->owner.id : !single();
+    if (may_be_another && !tell()) return true;
+    look_again_in(left < 0 ? std::nullopt : std::optional(Millis{left}));
   }
-  if (record && told_ != record->owner.id + ' ' && !tell()) return true;
-  look_again_in(left < 0 ? std::nullopt : std::optional(Millis{left}));
-  return false;
+  return look_elsewhere();
 }
 
 Result<Turn> Acquisition::wait_for_turn() {
@@ -237,10 +257,10 @@ Result<Turn> Acquisition::wait_for_turn() {
     if (Clock::now() < look_at_) continue;
     if (deputy_) {
       if (look_as_deputy()) return Turn::late;
-    } else if (may_be_leftover()) {
-      if (!is_still_held()) return Turn::wait;
-      look_again_in(std::nullopt);
-    } else if (foreign_ || look()) {
+    } else if (foreign_) {
+      (void)look_elsewhere();
+      return Turn::wait;
+    } else if (look()) {
       return Turn::wait;
     }
     if (wait_.cancel.requested()) return cancelled();

@@ -53,13 +53,12 @@ class Acquisition {
   bool look();
   bool look_as_deputy();
   bool look_for_room();
-  bool still_queued(const Reply& score, const Reply& record);
+  bool still_queued(const Reply& rank, const Reply& record);
   void look_again_in(std::optional<Millis> time);
 
   bool tell();
   void tell(const LockInfo& info);
-  bool may_be_leftover() const;
-  bool is_still_held();
+  bool look_elsewhere();
   void watch_foreign();
   bool is_watched() const {
     return watched_ != 0 && cluster_->is_idle(head_) &&
@@ -108,14 +107,10 @@ class Acquisition {
   bool was_told_ = false;  // to be the deputy: else it found the lock free by itself
   std::optional<std::string> last_grant_;  // the counter, when it did so the first time
   bool foreign_ = false;                   // held by another program
-  unsigned watched_ = 0;  // the connection of whose keys the server tells us; 0: of none
-  bool joined_ = false;   // the queue has this id, or may have
-  std::string told_;      // the holders that on_blocked was last called with
-
-  // What was last seen at the head.
-  std::string holders_;
-  bool all_fenced_ = true;   // the holders have tokens, so they had a majority
-  std::string kept_out_by_;  // the holders there when most of the servers refused
+  unsigned watched_ = 0;             // the connection of whose keys the server tells us; 0: of none
+  bool joined_ = false;              // the queue has this id, or may have
+  std::optional<std::string> seen_;  // the holder that was last seen at the head, or one of them
+  int looks_ = 0;                    // that nobody called us to
 };
 
 }  // namespace dlock::redis

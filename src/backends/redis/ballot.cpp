@@ -24,15 +24,8 @@ Ballot::Refusal Ballot::common_refusal() const {
   return best;
 }
 
-// Not one whose clock was set back, where the lock would last for much longer than elsewhere; else
-// ours, or the first.
+// Ours, or the first.
 bool Ballot::is_better_head(unsigned node, unsigned other) const {
-  const auto outlasts = [&](unsigned one, unsigned two) {
-    const auto& look_in = votes_[two]->look_in;
-    return look_in && votes_[one]->look_in.value_or(Millis::max()) > 2 * *look_in + Millis{1'000};
-  };
-  if (outlasts(other, node)) return true;
-  if (outlasts(node, other)) return false;
   return node == head_ || (other != head_ && ranks_[node] < ranks_[other]);
 }
 

@@ -96,8 +96,11 @@ LockInfo lock_info(std::string_view key, const Reply& answer) {
     for (const Reply& holder : found) info.holders.push_back(holder_of(holder, type));
   }
   if (answer.at(4).kind == Reply::Kind::integer) {
-    info.waiter_count =
-        static_cast<unsigned>(std::clamp<std::int64_t>(answer.at(4).integer, 0, UINT32_MAX));
+    const auto count = [&](std::size_t i) {
+      return static_cast<unsigned>(std::clamp<std::int64_t>(answer.at(i).number(), 0, UINT32_MAX));
+    };
+    info.waiter_count = count(4);
+    if (count(5) != 0) info.holder_count = count(5);
     return info;
   }
   info.waiters.emplace();

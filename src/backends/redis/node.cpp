@@ -19,7 +19,7 @@ constexpr std::size_t kMostScannedBytes = std::size_t{256} * 1024 * 1024;
 constexpr unsigned kMostScans = 1'000'000;
 constexpr const char* kScanned = "1000";
 constexpr std::string_view kLookShape = "*$:$**";
-constexpr std::string_view kGlanceShape = "*$:$*:";
+constexpr std::string_view kGlanceShape = "*$:$*::";
 
 std::string ms(Millis duration) { return std::to_string(duration.count()); }
 
@@ -245,9 +245,10 @@ Result<LockInfo> Node::look(std::string_view key, Deadline deadline, Cancel canc
   return lock_info(key, reply.value());
 }
 
-Result<LockInfo> Node::glance(std::string_view key, Deadline deadline, Cancel cancel) {
+Result<LockInfo> Node::glance(std::string_view key, const std::string& seen, Deadline deadline,
+                              Cancel cancel) {
   const Names its = names(key);
-  const auto reply = run(kLook, kGlanceShape, its, {}, {"", "", "1"}, deadline, cancel);
+  const auto reply = run(kLook, kGlanceShape, its, {}, {"", "", "1", seen}, deadline, cancel);
   if (!reply) return reply.error();
   return lock_info(key, reply.value());
 }

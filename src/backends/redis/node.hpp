@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "backends/redis/connection.hpp"
-#include "backends/redis/mark_entry.hpp"
 #include "backends/redis/names.hpp"
 #include "backends/redis/scripts.hpp"
 #include "backends/redis/slots.hpp"
@@ -114,17 +113,6 @@ struct Completed {
   std::string found;  // the same: the type of what is there; "none"
 };
 
-struct NamedEntry {
-  MarkName name;
-  Entry entry;
-};
-
-/// How a server may lose what it was told, as far as it lets us read its settings.
-struct Losses {
-  bool saves_nothing = false;
-  bool may_evict = false;
-};
-
 class Node {
  public:
   Node(Address address, std::string prefix, std::optional<Seat> seat = {});
@@ -160,8 +148,10 @@ class Node {
   Result<Room> room(const Request& request, Deadline deadline, Cancel cancel);
 
   Result<LockInfo> look(std::string_view key, Deadline deadline, Cancel cancel);
-  /// The same, but of the waiters their number only: it costs the same however many they are.
-  Result<LockInfo> glance(std::string_view key, Deadline deadline, Cancel cancel);
+  /// The same, but one holder, and the numbers of holders and waiters: it costs the same however
+  /// many they are.  `seen`: the holder that is wanted, if it is one still.
+  Result<LockInfo> glance(std::string_view key, const std::string& seen, Deadline deadline,
+                          Cancel cancel);
   Result<std::vector<LockInfo>> list(std::string_view key_prefix, Deadline deadline, Cancel cancel);
   Result<bool> break_lock(std::string_view key, std::string_view owner_id, std::string_view why,
                           Deadline deadline, Cancel cancel);
@@ -171,22 +161,17 @@ class Node {
                                      Cancel cancel);
   Result<IdWindow> lease_window(Millis length, Deadline deadline, Cancel cancel);
 
-  // Of `dlock once`.  Errc::conflict if something stands at the entry that dlock did not write.
+  // What `dlock once` remembers, see Backend.  Errc::conflict if something stands there that dlock
+  // did not write.
 
-  /// None if nothing is there.
-  Result<std::optional<Entry>> find_entry(const MarkName& name, Deadline deadline, Cancel cancel);
-  /// In no order.
-  Result<std::vector<NamedEntry>> list_entries(std::string_view key_prefix, Deadline deadline,
-                                               Cancel cancel);
-  /// If the lock is ours here, writes the entry, unless a higher one is there; the only server
-  /// releases the lock in the same step.  Done also if an earlier call has done it.
-  Result<Completed> complete(const Request& request, const std::string& period, const Entry& entry,
-                             Deadline deadline, Cancel cancel);
-  /// True when this entry is there, or a higher one.
-  Result<bool> keep_entry(const MarkName& name, const Entry& entry, Deadline deadline,
-                          Cancel cancel);
-  /// Whether this user may write entries there; changes nothing.
-  Result<Losses> prepare_marks(std::string_view key, Deadline deadline, Cancel cancel);
+  Result<std::optional<Mark>> find_mark(const MarkName& name, Deadline deadline);
+  Result<std::vector<Mark>> list_marks(std::string_view key_prefix, Deadline deadline);
+  Result<bool> forget_mark(const MarkName& name, Deadline deadline);
+  Result<void> prepare_marks(std::string_view key, Deadline deadline);
+  /// If the lock is ours, writes the mark, and releases the lock in the same step.  Done also if an
+  /// earlier call has done it.
+  Result<Completed> complete(const Request& request, const Completion& completion,
+                             std::optional<std::uint64_t> fence, Deadline deadline, Cancel cancel);
 
   /// Readable when the connection has ended; -1 while there is none.
   int fd() const { return connection_.fd(); }

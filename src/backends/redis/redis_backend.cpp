@@ -6,7 +6,6 @@
 #include "backends/redis/attempt.hpp"
 #include "backends/redis/cluster.hpp"
 #include "backends/redis/merge.hpp"
-#include "backends/redis/once.hpp"
 #include "backends/redis/redis_lease.hpp"
 #include "backends/redis/round.hpp"
 #include "util/log.hpp"
@@ -65,16 +64,20 @@ class RedisBackend final : public Backend {
   }
 
   Result<std::optional<Mark>> find_mark(const MarkName& name, Deadline deadline) override {
-    return redis::find_mark(*cluster_, name, deadline);
+    if (cluster_->size() > 1) return Backend::find_mark(name, deadline);
+    return cluster_->node(0).find_mark(name, deadline);
   }
   Result<void> prepare_marks(std::string_view key, Deadline deadline) override {
-    return redis::prepare_marks(*cluster_, key, deadline);
+    if (cluster_->size() > 1) return Backend::prepare_marks(key, deadline);
+    return cluster_->node(0).prepare_marks(key, deadline);
   }
   Result<std::vector<Mark>> list_marks(std::string_view prefix, Deadline deadline) override {
-    return redis::list_marks(*cluster_, prefix, deadline);
+    if (cluster_->size() > 1) return Backend::list_marks(prefix, deadline);
+    return cluster_->node(0).list_marks(prefix, deadline);
   }
   Result<bool> forget_mark(const MarkName& name, Deadline deadline) override {
-    return redis::forget_mark(*cluster_, name, deadline);
+    if (cluster_->size() > 1) return Backend::forget_mark(name, deadline);
+    return cluster_->node(0).forget_mark(name, deadline);
   }
 
  private:

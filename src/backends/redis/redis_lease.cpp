@@ -11,7 +11,6 @@
 //           it watches.  Not of a lock that is shared: there each that comes or goes would be news
 //           for all.  Subscriptions are opened by the servers' own threads: one that cannot be
 //           reached must not hold up the renewals.
-// The end.  A job that is to be remembered: see once.cpp.
 #include "backends/redis/redis_lease.hpp"
 
 #include <algorithm>
@@ -63,7 +62,6 @@ class RedisLease final : public Lease {
         is_queued_(grant.is_queued),
         outstanding_(std::move(grant.outstanding)),
         forgetful_(std::make_shared<Outstanding>(cluster_->size())),
-        marked_(std::make_shared<Outstanding>(cluster_->size())),
         leftovers_(std::move(grant.leftovers)),
         waiters_subscription_(std::move(grant.subscription)) {}
 
@@ -122,7 +120,6 @@ class RedisLease final : public Lease {
   const bool is_queued_;
   const std::shared_ptr<Outstanding> outstanding_;
   const std::shared_ptr<Outstanding> forgetful_;  // servers that did not have it any more
-  const std::shared_ptr<Outstanding> marked_;     // those that remember the job as done, or may
   Leftovers leftovers_;
   std::unique_ptr<Subscription> waiters_subscription_;
 };
@@ -385,53 +382,18 @@ Result<void> RedisLease::release(Deadline deadline, Cancel cancel) {
   return verdict(answers);
 }
 
-// Several servers release it when a majority remembers; that this is so does not depend on how the
-// release ends: where it is not heard, the lock ends with its ttl.
 Result<void> RedisLease::complete(const Completion& completion, Deadline deadline, Cancel cancel) {
-  if (!single() && agreed_.token == 0) return no_token();
-  const Millis remember = std::min(completion.remember, kLongestKept);
-  const Entry entry{.fence = agreed_.token,
-                    .left = remember,
-                    .record = format_mark(request_.owner, fence(), remember)};
-  const Deadline until = single() ? deadline : std::min(deadline, after(Clock::now(), kReleasing));
-  Answers answers(cluster_->size(), needed_);
-  answers.end = cluster_->gather<Completed>(
-      cluster_->all(),
-      [request = request_, period = completion.period, entry, until, marked = marked_](
-          Node& node, unsigned number, Cancel stop) -> Result<Completed> {
-        if (auto ok = node.connect(until, stop); !ok) return ok.error();
-        (*marked)[number] = true;
-        auto answer = node.complete(request, period, entry, until, stop);
-        // An error that was answered leaves the connection.
-        if (answer || node.connection() != 0) (*marked)[number] = answer && answer->done;
-        return answer;
+  if (!single()) return Lease::complete(completion, deadline, cancel);
+  const auto answer = cluster_->call<Completed>(
+      0,
+      [request = request_, completion, fence = fence(), deadline](Node& node, Cancel stop) {
+        return node.complete(request, completion, fence, deadline, stop);
       },
-      [&](unsigned node, const Result<Completed>& answer) {
-        if (answer) {
-          answers.put(node, answer.value().done, answer.value().why, answer.value().found);
-        } else {
-          answers.put(node, answer.error());
-        }
-        return answers.tally.reached();
-      },
-      [&] { return until; }, cancel);
-  if (!answers.tally.reached()) {
-    if (answers.end != Cluster::End::cancelled && !answers.tally.denied()) {
-      return no_majority(answers);
-    }
-    auto no = verdict(answers).error();
-    // Of one that has not answered, an earlier request may still be on its way, too.
-    const bool may_be_marked =
-        answers.tally.count(Tally::Answer::open) > 0 ||
-        std::any_of(marked_->begin(), marked_->end(), [](const auto& one) { return one.load(); });
-    return no.code == Errc::lost && may_be_marked ? not_told(no) : no;
-  }
-  if (single()) return {};
-  if (Clock::now() >= valid_until_) {
-    return Error{Errc::unreachable, "a majority of the servers answered, but too late"};
-  }
-  (void)release(deadline, cancel);
-  return {};
+      cancel);
+  if (!answer) return answer.error();
+  Answers answers(1, 1);
+  answers.put(0, answer.value().done, answer.value().why, answer.value().found);
+  return verdict(answers);
 }
 
 }  // namespace

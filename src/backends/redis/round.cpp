@@ -55,7 +55,6 @@ class Round {
   bool is_settled() const;
   bool is_decided() const;
   RoundResult not_held() const;
-  bool is_better_head(unsigned node, unsigned other) const;
 
   Cluster& cluster_;
   const Question& question_;
@@ -345,13 +344,12 @@ RoundResult Round::not_held() const {
       !lost_race && (is_settled() || (somebody_refuses && (out.lacks_number || !question_.meets)));
   out.kind = waits ? RoundResult::Kind::refused : RoundResult::Kind::split;
   const Ballot::Refusal refusal = ballot_.common_refusal();
-  out.by_most = refusal.denies;
   out.asked = asked_;
   out.other_list = ballot_.with_another_list(cluster_.list()).has_value();
   out.head = question_.head;
   if (out.kind == RoundResult::Kind::split) {
     out.head = ballot_.meeting_point(lost_race);
-  } else if (!yields_ && (out.by_most || !ballot_.refuses(question_.head))) {
+  } else if (!yields_ && (refusal.denies || !ballot_.refuses(question_.head))) {
     out.head = refusal.head;
   }
   if (const auto& vote = ballot_.at(out.head)) out.vote = *vote;

@@ -45,7 +45,6 @@ struct RoundResult {
   };
   Kind kind = Kind::refused;
   bool other_list = false;    // somebody holds it by another list of servers
-  bool by_most = false;       // refused: for the same reason as at the head
   bool lacks_number = false;  // split: of slots, none is free, or somebody else has just taken it
   Vote vote;                  // of `head`, if it answered
   unsigned head = 0;

@@ -16,7 +16,7 @@ extern const Script kAgain;
 extern const Script kBreak;
 extern const Script kComplete;
 extern const Script kFence;
-extern const Script kKeep;
+extern const Script kForget;
 extern const Script kLook;
 extern const Script kRelease;
 extern const Script kRenew;

@@ -9,12 +9,3 @@ local function entry_there()
   local start = '^' .. string.rep('%d', 20) .. '[dr] %d+ '
   return type(text) == 'string' and string.find(text, start) and text or nil
 end
-
-local function rank_of(text) return string.sub(text, 1, 21) end
-
--- As long as an entry is there, lower ones do not come back.  One that replaces it does the same for it.
-local function put(rank, ms, record)
-  local stays = math.max(redis.call('PTTL', name), tonumber(ms))
-  local ends = whole(now_ms() + tonumber(ms))
-  redis.call('SET', name, rank .. ' ' .. ends .. ' ' .. record, 'PX', whole(stays))
-end

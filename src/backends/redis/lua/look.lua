@@ -1,18 +1,20 @@
 -- Who holds the lock and who waits.  Writes nothing.
---   ARGV[5]  '1': of those that wait only their number, also of the dead
--- Returns {type, ms left, mode, {holder...}, {waiter...}}, or with a number in place of the waiters
+--   ARGV[5]  '1': one holder, ARGV[6] if that is one, and the numbers of those that wait and hold, also of
+--            the dead; of another program's as many holders as tell which program it is, and no number
+-- Returns {type, ms left, mode, {holder...}, {waiter...}}, or with two numbers in place of the waiters
 --   mode:   of shared or slots holders of ours; of a hash, what Redisson has under "mode"; or ''
 --   holder: {id, ms left, record or ''}       of a hash {field, ms left, what is under it}
 --           Of another program the id is its value (as much of it as break.lua compares), field or
 --           member; '' if that is too long, or where there is none.
 --   waiter: {mode letter, ms waiting, record}
-local most = 1000
+local brief = ARGV[5] == '1'
+local most = brief and 16 or 1000
 local longest = 512
 local now = now_ms()
 local kind = redis.call('TYPE', lock).ok
 local left = redis.call('PTTL', lock)
 local held = ''
-local holders, waiters = {}, {}
+local holders, waiters, number = {}, {}, nil
 
 local function short(text) return #text <= longest and text or '' end
 -- One that is longer is not of ours, and must not make the reply too long to be read.
@@ -25,8 +27,13 @@ if kind == 'string' then
   holders[1] = {redis.call('GETRANGE', lock, 0, longest - 1), left, record}
 elseif kind == 'zset' then
   held = held_mode() or ''
-  local ahead = {'(' .. whole(now), '+inf', 'WITHSCORES', 'LIMIT', 0, most}
+  local ahead = {'(' .. whole(now), '+inf', 'WITHSCORES', 'LIMIT', 0, (brief and held ~= '') and 1 or most}
   local members = redis.call('ZRANGEBYSCORE', lock, unpack(ahead))
+  if brief and held ~= '' then
+    number = redis.call('ZCARD', lock)
+    local score = redis.call('ZSCORE', lock, ARGV[6])
+    if score and tonumber(score) > now then members = {ARGV[6], score} end
+  end
   -- None is ahead: its scores are no times.  It stands in the way all the same.
   if held == '' and not members[1] then
     members = redis.call('ZRANGE', lock, 0, most - 1, 'WITHSCORES')
@@ -56,9 +63,9 @@ end
 local ours = kind == 'zset' and held ~= ''
 if kind ~= 'none' and not ours and not holders[1] then holders[1] = {'', left, ''} end
 
-if ARGV[5] == '1' then
-  local number = redis.pcall('ZCARD', queue)
-  return {kind, left, held, holders, type(number) == 'number' and number or 0}
+if brief then
+  local waiting = redis.pcall('ZCARD', queue)
+  return {kind, left, held, holders, type(waiting) == 'number' and waiting or 0, number or 0}
 end
 local line = redis.pcall('ZRANGE', queue, 0, most - 1, 'WITHSCORES')
 for i = 1, #line, 2 do
