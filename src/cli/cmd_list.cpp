@@ -80,9 +80,7 @@ int cmd_list(const Invocation& invocation, std::span<const BackendEntry> backend
   const LockService service(invocation, backends);
   const Setting* done = effective(service.settings(), flag("done"));
   const std::string prefix = invocation.operands.empty() ? "" : invocation.operands.front();
-  if (done != nullptr) {
-    refuse_if_forgetful(service.entry(), "does not remember which jobs are done", backends);
-  }
+  if (done != nullptr) refuse_if_forgetful(service.entry(), kForgetsJobs, backends);
   const auto backend = service.open();
   if (!backend) return report(backend.error());
   if (done != nullptr) return list_done(service, *backend.value(), prefix);

@@ -20,8 +20,6 @@
 namespace dlock::cli {
 namespace {
 
-constexpr std::string_view kForgetful = "does not remember which jobs are done";
-
 // In the order of the choices in the flag table.
 constexpr std::array kEvery{Every::hour, Every::day, Every::week};
 
@@ -62,7 +60,7 @@ int reset(const Invocation& invocation, std::span<const BackendEntry> backends) 
   const LockService service(invocation, backends);
   const std::string key = only_key(take_keys(service.settings(), *invocation.command));
   const auto completion = take_completion(service.settings());
-  refuse_if_forgetful(service.entry(), kForgetful, backends);
+  refuse_if_forgetful(service.entry(), kForgetsJobs, backends);
   const auto backend = service.open();
   if (!backend) return report(backend.error());
   const auto marks = find(*backend.value(), key, completion, service.patience());
@@ -94,7 +92,7 @@ int cmd_once(const Invocation& invocation, std::span<const BackendEntry> backend
         "add --remember DURATION, for a job that is done once, or --every 1h, 1d or 1w, for one "
         "that is done once in each hour, day or week");
   }
-  refuse_if_forgetful(*plan.entry, kForgetful, backends);
+  refuse_if_forgetful(*plan.entry, kForgetsJobs, backends);
   plan.spec.once = OnceSpec{.completion = *completion};
   if (const Setting* status = settings.find("done-exit-code")) {
     plan.spec.once->done_status = to_number(*status, flag("done-exit-code"));

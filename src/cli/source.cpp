@@ -11,6 +11,15 @@
 namespace dlock::cli {
 namespace {
 
+template <class Wanted>
+std::string names_of(std::span<const BackendEntry> backends, Wanted wanted) {
+  std::string out;
+  for (const BackendEntry& entry : backends) {
+    if (wanted(entry)) out += (out.empty() ? "" : ", ") + std::string(entry.name);
+  }
+  return out;
+}
+
 void check_profile_names(const ConfigFile& config, std::span<const BackendEntry> backends) {
   for (const ConfigProfile& profile : config.profiles) {
     if (find_backend(backends, profile.name) != nullptr) {
@@ -135,22 +144,14 @@ std::string no_backend(std::string_view word, std::span<const BackendEntry> back
 void refuse_if_forgetful(const BackendEntry& entry, std::string_view lacks,
                          std::span<const BackendEntry> backends) {
   if (entry.traits.remembers) return;
-  std::string others;
-  for (const BackendEntry& other : backends) {
-    if (!other.traits.remembers) continue;
-    others += (others.empty() ? "" : ", ") + std::string(other.name);
-  }
   refuse_usage("the backend " + std::string(entry.name) + ' ' + std::string(lacks) +
-               "; use one of: " + others);
+               "; use one of: " +
+               names_of(backends, [](const BackendEntry& one) { return one.traits.remembers; }));
 }
 
 std::string backend_names(std::span<const BackendEntry> backends, bool built_in) {
-  std::string out;
-  for (const BackendEntry& entry : backends) {
-    if (built_in && entry.open == nullptr) continue;
-    out += (out.empty() ? "" : ", ") + std::string(entry.name);
-  }
-  return out;
+  return names_of(backends,
+                  [&](const BackendEntry& one) { return !built_in || one.open != nullptr; });
 }
 
 }  // namespace dlock::cli

@@ -43,6 +43,7 @@ std::string no_backend(std::string_view word, std::span<const BackendEntry> back
 std::string backend_names(std::span<const BackendEntry> backends, bool built_in);
 
 /// Refuses what only a backend with Traits::remembers can do; `lacks`: "has no counters".
+inline constexpr std::string_view kForgetsJobs = "does not remember which jobs are done";
 void refuse_if_forgetful(const BackendEntry& entry, std::string_view lacks,
                          std::span<const BackendEntry> backends);
 

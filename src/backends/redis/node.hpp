@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -195,6 +196,9 @@ class Node {
                                                      Deadline deadline, Cancel cancel);
   Result<std::vector<std::string>> locks(std::string_view key_prefix, Deadline deadline,
                                          Cancel cancel);
+  // Errc::conflict of each that dlock did not write.
+  Result<std::vector<Result<std::optional<Mark>>>> read_marks(std::span<const MarkName> names,
+                                                              Deadline deadline);
 
   Connection connection_;
   const std::string prefix_;

@@ -35,33 +35,43 @@ std::optional<std::int64_t> clock_in(const Reply& time) {
   return *seconds * 1'000 + *micros / 1'000;
 }
 
-// None if there is no mark.
-Result<std::optional<Mark>> mark_from(const Reply& reply, std::int64_t now, const MarkName& name,
-                                      const std::string& shown, const std::string& key) {
-  const bool is_other = reply.is_error() && reply.text.starts_with("WRONGTYPE");
-  if (reply.is_error() && !is_other) return server_error(shown, reply.text);
-  if (!is_other && reply.text.empty()) return std::optional<Mark>();
-  const auto entry = is_other ? std::nullopt : parse_entry(reply.text, now);
-  if (!entry) return not_an_entry(shown, key);
-  return mark_in(*entry, name);
-}
-
 }  // namespace
 
-Result<std::optional<Mark>> Node::find_mark(const MarkName& name, Deadline deadline) {
-  const std::string key = entry_of(prefix_, name);
-  const std::vector<Command> commands{to_read(key), {"TIME"}};
+Result<std::vector<Result<std::optional<Mark>>>> Node::read_marks(std::span<const MarkName> names,
+                                                                  Deadline deadline) {
+  std::vector<Command> commands;
+  for (const MarkName& name : names) commands.push_back(to_read(entry_of(prefix_, name)));
+  commands.push_back({"TIME"});
   const auto replies = connection_.ask(commands, patience(deadline), Cancel());
   if (!replies) return replies.error();
-  const Reply& text = replies.value()[0];
-  const Reply& time = replies.value()[1];
-  for (const Reply* reply : {&text, &time}) {
-    const bool is_other = reply == &text && reply->text.starts_with("WRONGTYPE");
-    if (reply->is_error() && !is_other) return server_error(address().shown, reply->text);
+  for (const Reply& reply : replies.value()) {
+    const bool is_another_type = reply.text.starts_with("WRONGTYPE");
+    if (reply.is_error() && !is_another_type) return server_error(address().shown, reply.text);
   }
-  const auto now = clock_in(time);
-  if (!now || !(text.is("$") || text.is_error())) return connection_.unexpected_reply();
-  return mark_from(text, *now, name, address().shown, key);
+  const auto now = clock_in(replies.value().back());
+  if (!now) return connection_.unexpected_reply();
+  std::vector<Result<std::optional<Mark>>> out;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const Reply& text = replies.value()[i];
+    if (!text.is("$") && !text.is_error()) return connection_.unexpected_reply();
+    if (text.is("$") && text.text.empty()) {
+      out.emplace_back(std::nullopt);
+      continue;
+    }
+    const auto entry = text.is_error() ? std::nullopt : parse_entry(text.text, *now);
+    if (entry) {
+      out.emplace_back(mark_in(*entry, names[i]));
+    } else {
+      out.emplace_back(not_an_entry(address().shown, entry_of(prefix_, names[i])));
+    }
+  }
+  return out;
+}
+
+Result<std::optional<Mark>> Node::find_mark(const MarkName& name, Deadline deadline) {
+  auto read = read_marks({&name, 1}, deadline);
+  if (!read) return read.error();
+  return std::move(read->front());
 }
 
 // What is no entry is nothing here: it must not hide the others.
@@ -75,23 +85,14 @@ Result<std::vector<Mark>> Node::list_marks(std::string_view key_prefix, Deadline
   }
   std::sort(names.begin(), names.end());
   std::vector<Mark> out;
-  for (std::size_t from = 0; from < names.size(); from += kEntriesAtOnce) {
-    const std::size_t to = std::min(from + kEntriesAtOnce, names.size());
-    std::vector<Command> commands{{"TIME"}};
-    for (std::size_t i = from; i < to; ++i) {
-      commands.push_back(to_read(entry_of(prefix_, names[i])));
-    }
-    const auto replies = connection_.ask(commands, patience(deadline), Cancel());
-    if (!replies) return replies.error();
-    const Reply& time = replies.value()[0];
-    if (time.is_error()) return server_error(address().shown, time.text);
-    const auto now = clock_in(time);
-    if (!now) return connection_.unexpected_reply();
-    for (std::size_t i = from; i < to; ++i) {
-      auto mark = mark_from(replies.value()[i - from + 1], *now, names[i], address().shown, "");
-      if (!mark && mark.error().code != Errc::conflict) return mark.error();
+  for (std::span<const MarkName> rest = names; !rest.empty();) {
+    const auto some = rest.first(std::min(kEntriesAtOnce, rest.size()));
+    auto read = read_marks(some, deadline);
+    if (!read) return read.error();
+    for (auto& mark : *read) {
       if (mark && *mark) out.push_back(std::move(**mark));
     }
+    rest = rest.subspan(some.size());
   }
   return out;
 }
