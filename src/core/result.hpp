@@ -32,8 +32,10 @@ struct Error {
 template <class T>
 class [[nodiscard]] Result {
  public:
-  template <class U = T>  // so that a unique_ptr<FileLease> can be returned as a unique_ptr<Lease>
-  requires std::constructible_from<T, U&&> Result(U&& value)
+  // So that a unique_ptr<FileLease> can be returned as a unique_ptr<Lease>.  Not whatever T can be
+  // constructed from: a bool can be from a Result.
+  template <class U = T>
+  requires std::convertible_to<U&&, T> Result(U&& value)
       : state_(std::in_place_index<0>, std::forward<U>(value)) {}
   Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
 
