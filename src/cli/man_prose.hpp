@@ -1497,11 +1497,15 @@ is the timeout of the session, and it is the servers that decide on it: by
 default not less than 2 and not more than 20 of their ticks.
 A warning says so if it is another than was asked for.
 Since a server may pass on late what it heard, dlock relies on a little less than
-the timeout, and sends a request after every eighth of it.
+the timeout.
+After every eighth of it, a holder asks a majority of the servers to confirm the
+lock, which costs them as much as a write.
 A holder that dies is found out when its session ends, one ttl later.
 A broken connection to one server does not lose the lock.
-dlock ends the command when no server has answered for so long that the session
+dlock ends the command when no majority has answered for so long that the session
 could be over, and at once when the session has ended or the node was deleted.
+If a write takes longer than a twelfth of the ttl, the lock cannot be kept: choose a
+longer one.
 .PP
 The fencing token is the czxid of the node.
 It grows over all locks of the ensemble, also when a lock is removed and made

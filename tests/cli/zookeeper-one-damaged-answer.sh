@@ -25,7 +25,7 @@ queue_is_empty() { [[ -z $(zk a ls /dlock/job) ]]; }
 
 what='the answer to a renewal is damaged'
 run_job 8s ./job.sh 7
-damage "$sync" truncate
+damage "$multi" truncate
 wait_until 8 done_damage
 wait_until 8 grep -q 'renewed "job" again' err
 touch go

@@ -326,6 +326,26 @@ TEST_F(ZooKeeperThree, OnTheMinorityAHolderGivesUpBeforeTheMajorityGrantsTheLock
   EXPECT_TRUE(release(*next));
 }
 
+// It goes on to answer what needs no majority, for longer than the others need for an election.
+TEST_F(ZooKeeperThree, ALeaderThatNobodyFollowsProvesNothing) {
+  const std::size_t leader = three->leader();
+  auto client = connect_zookeeper(three->operator[](leader).url());
+  auto lease = hold(*client, lasting());
+  ASSERT_TRUE(lease);
+  EXPECT_TRUE(renew(*lease));
+  for (const std::size_t follower : {leader + 1, leader + 2}) {
+    three->operator[](follower % 3).pause();
+  }
+  const Deadline proven = Clock::now();
+  EXPECT_FALSE(lease->renew(in(300), Cancel()));
+  EXPECT_LT(lease->valid_until(), proven + *lease->granted_ttl());
+  for (const std::size_t follower : {leader + 1, leader + 2}) {
+    three->operator[](follower % 3).resume();
+  }
+  EXPECT_TRUE(eventually([&] { return renew(*lease).has_value(); }));
+  EXPECT_TRUE(release(*lease));
+}
+
 TEST_F(ZooKeeperThree, WithoutAMajorityNothingIsGrantedAndNothingIsLost) {
   auto lease = hold(*a, lasting());
   const std::size_t left = three->leader();

@@ -141,7 +141,7 @@ TEST_P(ZooKeeperLate, AWaiterWhoseNodeIsDeletedWhenItsTurnHasComeGetsAFreshLease
   constexpr Millis ttl{4'000};
   constexpr Millis kHeldUp = ttl * 45 / 100;
   const bool numbered = GetParam() == Mode::slots;
-  // Bytes of requests that name /dlock/job: a list and a sync; a create in between.
+  // Bytes of requests that name /dlock/job: a list and a part of a proof; a create in between.
   const std::uint64_t at_its_turn = 53 + (numbered ? 100 : 0);
   auto lease = hold(*a, request("job", GetParam()));
   const std::string holder = children().at(0);

@@ -11,8 +11,8 @@
 //          of those behind it does.  So each number that becomes free wakes it, and nobody who
 //          waits has one.  A place in the queue comes and goes together with its number, in one
 //          request: the next holder is woken once.
-// Waiting. On one event (queue.cpp).  Meanwhile a sync is sent as often as by a holder, in place of
-//          the library's pings: see Proof.
+// Waiting. On one event (queue.cpp).  Meanwhile a sync is sent as often as a holder sends a proof,
+//          in place of the library's pings: see Proof.
 // Outages. When the connection is lost, all is asked again over the next one.  The session, and our
 //          node, may have outlived the outage.  When the session has ended, so has its node, and
 //          the place in the queue is lost.
@@ -21,10 +21,10 @@
 //          So the place is given up when connections have been useless for as long as the servers
 //          would have kept the session of a silent client.
 // Proof.   A hold begins with a session that surely lives for more than half of its timeout
-//          (loss_clock.cpp).  A new connection proves it, too, but is made only if the server
-//          is too slow for a proof by syncs: it may have no other for this address
-//          (maxClientCnxns), and the one that is given up may go to another waiter, which keeps it.
-//          So the waiter sends its syncs all the time.
+//          (loss_clock.cpp): one request that needs a majority proves it, behind the syncs that a
+//          waiter sends all the time.  A new connection would do for the syncs, but is made only if
+//          the server is too slow: it may have no other for this address (maxClientCnxns), and the
+//          one that is given up may go to another waiter, which keeps it.
 // Limits.  A server whose maxClientCnxns is reached is there and well, so a waiter waits for a
 //          connection as it waits for the lock.
 // Leaving. Whatever the reason, our nodes are deleted.  If it is in doubt whether a create made
@@ -57,6 +57,7 @@ namespace {
 using util::in_quotes;
 
 constexpr unsigned kMostCreates = 20;  // until something else is wrong
+constexpr unsigned kMostProofs = 3;
 
 class Acquisition {
  public:
@@ -85,7 +86,8 @@ class Acquisition {
   Result<void> tell(const std::vector<std::string>& children);
   Result<bool> watch(const Decision& decision);
   Result<void> sleep();
-  Result<void> send_sync();
+  Result<void> hear(const Call& call);
+  Result<bool> prove();
   Result<bool> refresh();
   std::unique_ptr<Lease> lease();
   bool leave();
@@ -94,6 +96,9 @@ class Acquisition {
   Deadline patience() const { return patience_.call_until(); }
   bool time_is_up() const { return wait_.until <= Clock::now(); }
   Error busy() const { return {Errc::busy, in_quotes(request_.key) + " is busy"}; }
+  Error too_slow() const {
+    return {Errc::unreachable, place_->shown + ": the server answers too slowly for this --ttl"};
+  }
 
   const std::shared_ptr<const Place> place_;
   const Request& request_;
@@ -206,6 +211,7 @@ Result<void> Acquisition::join() {
       in_doubt_ = false;
       own_ = made->text.substr(lock_.size() + 1);
       fence_ = static_cast<std::uint64_t>(made->stat.czxid);
+      session_->clock().proved(made->sent, Clock::now());
       if (listed->ok()) children_ = listed->names;
       return {};
     }
@@ -306,40 +312,50 @@ Result<void> Acquisition::sleep() {
     if (auto ok = session_->wait_for_news(std::min(wait_.until, due), wait_.cancel); !ok) return ok;
     if (!session_->connected()) return session_->silent();
     if (Clock::now() < due) continue;
-    if (auto ok = send_sync(); !ok) return ok;
+    const Call synced = sync(session_->handle(), lock_);
+    if (auto ok = hear(synced); !ok) return ok;
+    session_->clock().synced(synced->sent, Clock::now());
   }
   return {};
 }
 
 // A server that is silent is not given up earlier than the library would do it.
-Result<void> Acquisition::send_sync() {
+Result<void> Acquisition::hear(const Call& call) {
   const Deadline silent_at = std::min(after(Clock::now(), session_->timeout()), wait_.until);
-  const Call synced = sync(session_->handle(), lock_);
-  if (auto ok = session_->wait({synced}, std::max(patience(), silent_at), wait_.cancel); !ok) {
+  if (auto ok = session_->wait({call}, std::max(patience(), silent_at), wait_.cancel); !ok) {
     return ok;
   }
-  if (!synced->ok()) return session_->refused(synced, "sync " + lock_);
-  session_->clock().answered(synced->sent, Clock::now());
-  return {};
+  return call->ok() ? Result<void>() : session_->refused(call, "look at " + lock_);
 }
 
-// One sync is enough after those that were sent while waiting.  After a pause of this process or of
-// the server a second one is needed, and if the server is slow, a new connection.  False: it took
-// long, and our node may have been deleted meanwhile.
+// False: our node is gone.
+Result<bool> Acquisition::prove() {
+  const Call proven = zookeeper::prove(session_->handle(), path_of(own_));
+  const auto heard = hear(proven);
+  if (proven->code == ZNONODE) return false;
+  if (!heard) return heard.error();
+  session_->clock().proved(proven->sent, Clock::now());
+  return true;
+}
+
+// One proof is enough after the syncs that were sent while waiting.  After a pause of this process
+// or of the server a second one is needed, and if the server is slow, one over a new connection.
+// False: it took long, and our node may have been deleted meanwhile, or is gone.
 Result<bool> Acquisition::refresh() {
   const LossClock& clock = session_->clock();
-  if (clock.is_fresh(Clock::now())) return true;
-  if (auto ok = send_sync(); !ok) return ok.error();
-  if (clock.is_fresh(Clock::now())) return true;
-  if (util::wait_readable(wait_.cancel.fd(), clock.next_proof())) {
-    return Error{Errc::cancelled, "stopped waiting for " + place_->shown};
+  for (unsigned proofs = 0; proofs < kMostProofs; ++proofs) {
+    if (proofs == 1 && util::wait_readable(wait_.cancel.fd(), clock.next_proof())) {
+      return Error{Errc::cancelled, "stopped waiting for " + place_->shown};
+    }
+    if (proofs == 2) {
+      session_->hang_up();
+      if (auto ok = session_->open(patience(), wait_.cancel); !ok) return ok.error();
+    }
+    auto is_there = prove();
+    if (!is_there || !is_there.value()) return is_there;
+    if (clock.is_fresh(Clock::now())) return proofs == 0;
   }
-  if (auto ok = send_sync(); !ok) return ok.error();
-  if (clock.is_fresh(Clock::now())) return false;
-  session_->hang_up();
-  if (auto ok = session_->open(patience(), wait_.cancel); !ok) return ok.error();
-  if (clock.is_fresh(Clock::now())) return false;
-  return Error{Errc::unreachable, place_->shown + ": the server answers too slowly for this --ttl"};
+  return too_slow();
 }
 
 // A client that waits must not have a number, or a holder before it could wait for that.
@@ -362,7 +378,7 @@ std::unique_ptr<Lease> Acquisition::lease() {
 
 Result<std::unique_ptr<Lease>> Acquisition::get() {
   if (auto ok = open_session(); !ok) return ok.error();
-  bool is_refreshed = false;  // since it is our turn
+  unsigned refreshes = 0;  // since it is our turn
   for (;;) {
     if (own_.empty()) {
       if (auto ok = join(); !ok) return ok.error();
@@ -381,7 +397,8 @@ Result<std::unique_ptr<Lease>> Acquisition::get() {
         raced_ = !taken.value();
         if (raced_) continue;
       }
-      if (!std::exchange(is_refreshed, true)) {
+      if (!session_->clock().is_fresh(Clock::now())) {
+        if (++refreshes > kMostProofs) return too_slow();
         const auto at_once = refresh();
         if (!at_once) return at_once.error();
         if (!at_once.value()) continue;
@@ -389,7 +406,7 @@ Result<std::unique_ptr<Lease>> Acquisition::get() {
       patience_.recovered();
       return lease();
     }
-    is_refreshed = false;
+    refreshes = 0;
     if (decision.value().kind == Kind::gone && slot_.number() != 0) {
       if (auto ok = queue_anew(); !ok) return ok.error();
       continue;

@@ -206,6 +206,10 @@ Call all_or_none(zhandle_t* handle, const std::vector<Step>& steps, bool auth) {
                               box.parts(ops.size()), done_void, box.data()));
 }
 
+Call prove(zhandle_t* handle, const std::string& path) {
+  return all_or_none(handle, {{.kind = Step::Kind::check, .path = path}}, false);
+}
+
 Call remove_both(zhandle_t* handle, const std::string& one, const std::string& other) {
   return all_or_none(handle, {{Step::Kind::remove, one}, {Step::Kind::remove, other}}, false);
 }

@@ -62,7 +62,7 @@ Call exists(zhandle_t* handle, const std::string& path, Watch watch);
 /// -1, here and below: whatever its version is.
 Call set(zhandle_t* handle, const std::string& path, const std::string& data, int version = -1);
 Call remove(zhandle_t* handle, const std::string& path, int version);
-/// Answered by the leader.
+/// Answered by the leader, also by one that is cut off and leads nobody any more.
 Call sync(zhandle_t* handle, const std::string& path);
 
 struct Step {
@@ -77,5 +77,8 @@ std::string shown(const Step& step);
 /// Does all of the steps at once, or nothing if one of them fails.
 Call all_or_none(zhandle_t* handle, const std::vector<Step>& steps, bool auth);
 Call remove_both(zhandle_t* handle, const std::string& one, const std::string& other);
+/// Changes nothing, and is answered as what does: when a majority of the servers has it.  Fails if
+/// the node is not there.
+Call prove(zhandle_t* handle, const std::string& path);
 
 }  // namespace dlock::zookeeper

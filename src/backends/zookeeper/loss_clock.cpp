@@ -9,9 +9,11 @@
 // leader knows of what our server had heard by t - timeout/4.  When that was, is not known, but it
 // was before its answer.
 //
-// Limits.  A leader that is cut off answers until it finds out that it leads nobody, and the next
-// one gives every session its whole timeout anew: only if it was elected earlier than that, by as
-// much as is left over here, a session could end too early.
+// A leader that is cut off accepts connections and answers syncs until it finds out that it leads
+// nobody, some ticks after the others may have elected the next one.  That one gives every session
+// its whole timeout anew.  So a session lives for a timeout since the last request that
+// needed a majority, and that is what a holder sends, and who is about to be one.  Who only waits
+// spares the servers such a write.
 #include "backends/zookeeper/loss_clock.hpp"
 
 #include <algorithm>
@@ -28,23 +30,27 @@ constexpr Millis kDriftAtLeast{2};
 
 void LossClock::opened(Deadline sent, Deadline answered, Millis timeout) {
   timeout_ = timeout;
-  proven_ = sent;
+  heard_ = sent;
   exchanges_ = {{sent, answered}};
 }
 
-void LossClock::answered(Deadline sent, Deadline answered) {
+void LossClock::synced(Deadline sent, Deadline answered) {
   while (!exchanges_.empty() && exchanges_.front().answered + timeout_ / kLag <= sent) {
-    proven_ = std::max(proven_, exchanges_.front().sent);
+    heard_ = std::max(heard_, exchanges_.front().sent);
     exchanges_.pop_front();
   }
   exchanges_.push_back({sent, answered});
 }
 
+void LossClock::proved(Deadline sent, Deadline answered) {
+  synced(sent, answered);
+  quorum_ = std::max(quorum_, sent);
+}
+
 Deadline LossClock::next_proof() const { return exchanges_.back().answered + timeout_ / kLag; }
 
 Deadline LossClock::valid_until() const {
-  const Deadline last = exchanges_.empty() ? proven_ : exchanges_.back().sent;
-  return std::min(last + timeout_ - timeout_ / kHand, proven_ + timeout_) - timeout_ / kDrift -
+  return std::min(heard_ + timeout_, quorum_ + timeout_ - timeout_ / kHand) - timeout_ / kDrift -
          kDriftAtLeast;
 }
 

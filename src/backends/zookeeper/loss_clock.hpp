@@ -14,9 +14,12 @@ class LossClock {
   void opened(Deadline sent, Deadline answered, Millis timeout);
 
   /// A sync that was sent at `sent` was answered by `answered`.
-  void answered(Deadline sent, Deadline answered);
+  void synced(Deadline sent, Deadline answered);
 
-  /// Until then no server ends the session.
+  /// The same of a request that a majority of the servers has to write down.
+  void proved(Deadline sent, Deadline answered);
+
+  /// Until then no server ends the session.  Past before the first proved().
   Deadline valid_until() const;
 
   /// How often to send a sync: with fewer of them, an answer proves less.
@@ -33,7 +36,8 @@ class LossClock {
 
  private:
   Millis timeout_{0};
-  Deadline proven_{};  // since then the leader has heard of us
+  Deadline heard_{};  // since then the leader has heard of us, if it still is the leader
+  Deadline quorum_ = Deadline::min();  // since then there may be another one
   struct Exchange {
     Deadline sent;
     Deadline answered;

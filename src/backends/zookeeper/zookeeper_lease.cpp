@@ -1,6 +1,6 @@
 // Renewal.  The servers keep a session for as long as they hear from it, so any word would do; what
-//          is asked is what proves something (loss_clock.cpp): a sync, and behind it whether our
-//          node is still there, with a watch on it.
+//          is asked is what proves something (loss_clock.cpp): a request that needs a majority,
+//          and behind it whether our node is still there, with a watch on it.
 // Pace.    The proof is worth more if it comes more often than the keeper asks for it, so there is
 //          a timer behind event_fd(), too.
 #include "backends/zookeeper/zookeeper_lease.hpp"
@@ -86,7 +86,7 @@ Result<void> ZookeeperLease::renew(Deadline deadline, Cancel cancel) {
 Result<void> ZookeeperLease::prove(Deadline deadline, Cancel cancel) {
   const auto asked = session_->persist(
       [this] {
-        std::vector<Call> calls{sync(session_->handle(), path_),
+        std::vector<Call> calls{zookeeper::prove(session_->handle(), path_),
                                 exists(session_->handle(), path_, Watch::yes)};
         // Who is behind us may have to know it.
         if (announced_ && announced_->done && announced_->in_doubt()) {
@@ -98,18 +98,18 @@ Result<void> ZookeeperLease::prove(Deadline deadline, Cancel cancel) {
   if (!asked) {
     return session_->expired() ? lose(asked.error()) : asked.error();
   }
-  const Call& synced = asked.value()[0];
+  const Call& proven = asked.value()[0];
   const Call& found = asked.value()[1];
   session_->take_news();
   if (session_->expired()) return lose(session_->silent());
   const bool other = found->ok() && static_cast<std::uint64_t>(found->stat.czxid) != fence_;
   if (found->code == ZNONODE || other) return lose_node(deadline, cancel);
-  if (!found->ok() || !synced->ok()) {
-    Error error = session_->refused(found->ok() ? synced : found, "look at " + path_);
+  if (!found->ok() || !proven->ok()) {
+    Error error = session_->refused(found->ok() ? proven : found, "look at " + path_);
     if (error.code != Errc::lost) error.code = Errc::unreachable;
     return error;
   }
-  session_->clock().answered(synced->sent, Clock::now());
+  session_->clock().proved(proven->sent, Clock::now());
   return {};
 }
 
