@@ -87,8 +87,7 @@ class Acquisition {
   Result<bool> watch(const Decision& decision);
   Result<void> sleep();
   Result<void> hear(const Call& call);
-  Result<bool> prove();
-  Result<bool> refresh();
+  Result<void> prove(unsigned number);
   std::unique_ptr<Lease> lease();
   bool leave();
 
@@ -96,9 +95,6 @@ class Acquisition {
   Deadline patience() const { return patience_.call_until(); }
   bool time_is_up() const { return wait_.until <= Clock::now(); }
   Error busy() const { return {Errc::busy, in_quotes(request_.key) + " is busy"}; }
-  Error too_slow() const {
-    return {Errc::unreachable, place_->shown + ": the server answers too slowly for this --ttl"};
-  }
 
   const std::shared_ptr<const Place> place_;
   const Request& request_;
@@ -328,34 +324,27 @@ Result<void> Acquisition::hear(const Call& call) {
   return call->ok() ? Result<void>() : session_->refused(call, "look at " + lock_);
 }
 
-// False: our node is gone.
-Result<bool> Acquisition::prove() {
-  const Call proven = zookeeper::prove(session_->handle(), path_of(own_));
-  const auto heard = hear(proven);
-  if (proven->code == ZNONODE) return false;
-  if (!heard) return heard.error();
-  session_->clock().proved(proven->sent, Clock::now());
-  return true;
-}
-
-// One proof is enough after the syncs that were sent while waiting.  After a pause of this process
-// or of the server a second one is needed, and if the server is slow, one over a new connection.
-// False: it took long, and our node may have been deleted meanwhile, or is gone.
-Result<bool> Acquisition::refresh() {
-  const LossClock& clock = session_->clock();
-  for (unsigned proofs = 0; proofs < kMostProofs; ++proofs) {
-    if (proofs == 1 && util::wait_readable(wait_.cancel.fd(), clock.next_proof())) {
-      return Error{Errc::cancelled, "stopped waiting for " + place_->shown};
-    }
-    if (proofs == 2) {
-      session_->hang_up();
-      if (auto ok = session_->open(patience(), wait_.cancel); !ok) return ok.error();
-    }
-    auto is_there = prove();
-    if (!is_there || !is_there.value()) return is_there;
-    if (clock.is_fresh(Clock::now())) return proofs == 0;
+// For the `number`-th time since it is our turn.  One proof is enough behind the syncs that were
+// sent while waiting.  After a pause of this process or of the server a second one is needed, and
+// if the server is slow, one over a new connection.
+Result<void> Acquisition::prove(unsigned number) {
+  if (number > kMostProofs) {
+    return Error{Errc::unreachable,
+                 place_->shown + ": the server answers too slowly for this --ttl"};
   }
-  return too_slow();
+  if (number == 2 && util::wait_readable(wait_.cancel.fd(), session_->clock().next_proof())) {
+    return Error{Errc::cancelled, "stopped waiting for " + place_->shown};
+  }
+  if (number == 3) {
+    session_->hang_up();
+    if (auto ok = session_->open(patience(), wait_.cancel); !ok) return ok;
+  }
+  const Call proven = zookeeper::prove(session_->handle(), path_of(own_));
+  auto heard = hear(proven);
+  if (proven->code == ZNONODE) return {};  // as the next list will tell
+  if (!heard) return heard;
+  session_->clock().proved(proven->sent, Clock::now());
+  return {};
 }
 
 // A client that waits must not have a number, or a holder before it could wait for that.
@@ -378,7 +367,7 @@ std::unique_ptr<Lease> Acquisition::lease() {
 
 Result<std::unique_ptr<Lease>> Acquisition::get() {
   if (auto ok = open_session(); !ok) return ok.error();
-  unsigned refreshes = 0;  // since it is our turn
+  unsigned proofs = 0;  // since it is our turn
   for (;;) {
     if (own_.empty()) {
       if (auto ok = join(); !ok) return ok.error();
@@ -398,15 +387,14 @@ Result<std::unique_ptr<Lease>> Acquisition::get() {
         if (raced_) continue;
       }
       if (!session_->clock().is_fresh(Clock::now())) {
-        if (++refreshes > kMostProofs) return too_slow();
-        const auto at_once = refresh();
-        if (!at_once) return at_once.error();
-        if (!at_once.value()) continue;
+        if (auto ok = prove(++proofs); !ok) return ok.error();
+        // If that took long, our node may have been deleted meanwhile.
+        if (proofs > 1 || !session_->clock().is_fresh(Clock::now())) continue;
       }
       patience_.recovered();
       return lease();
     }
-    refreshes = 0;
+    proofs = 0;
     if (decision.value().kind == Kind::gone && slot_.number() != 0) {
       if (auto ok = queue_anew(); !ok) return ok.error();
       continue;
