@@ -11,8 +11,9 @@
 //          the head, where somebody else was granted the lock; when it is called it asks the head
 //          first, and the others only when it has that.  So those that wait do not split the votes,
 //          and those whose votes were split meet at the first server that answers.  What is there
-//          may be stale, as after a release that has not come through: so whoever looks at the head
-//          looks, read only, at the others, too; those far behind in the queue less often.
+//          may be stale, as after a release that has not come through.  So a waiter that looks at
+//          the head looks at the others, too, and writes nothing there; far behind in the queue it
+//          does so less often.
 // Numbers  of slots.  On several servers a holder may be missing on one or another, so that none is
 //          full although all numbers are taken.  Then there is no queue to wait in, and we ask
 //          again up to every half second, until a holder has gone.

@@ -77,7 +77,7 @@ std::string shown(const Step& step);
 /// Does all of the steps at once, or nothing if one of them fails.
 Call all_or_none(zhandle_t* handle, const std::vector<Step>& steps, bool auth);
 Call remove_both(zhandle_t* handle, const std::string& one, const std::string& other);
-/// Changes nothing, and is answered as what does: when a majority of the servers has it.  Fails if
+/// Changes nothing.  It is answered as a write is: when a majority of the servers has it.  Fails if
 /// the node is not there.
 Call prove(zhandle_t* handle, const std::string& path);
 

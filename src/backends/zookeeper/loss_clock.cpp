@@ -12,8 +12,8 @@
 // A leader that is cut off accepts connections and answers syncs until it finds out that it leads
 // nobody, some ticks after the others may have elected the next one.  That one gives every session
 // its whole timeout anew.  So a session lives for a timeout since the last request that needed a
-// majority, and that is what a holder sends, and who is about to be one.  Who only waits spares the
-// servers such a write.
+// majority.  A holder sends such requests, and a waiter whose turn has come.  One that only waits
+// spares the servers that write.
 #include "backends/zookeeper/loss_clock.hpp"
 
 #include <algorithm>

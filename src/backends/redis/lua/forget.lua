@@ -1,5 +1,5 @@
--- Forgets a mark of `dlock once`.  What says so stays for as long as a lease may last: whoever has
--- completed, and did not hear of it, finds there that it did.
+-- Forgets a mark of `dlock once`.  The entry that says so stays for as long as a lease may last: there a
+-- holder that has completed, and did not hear of it, finds that it did.
 --   KEYS[5]  the entry
 -- Returns 1: it is forgotten; 0: there was none; -1: what is there was not written by dlock
 local there = entry_there()
