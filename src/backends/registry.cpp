@@ -20,8 +20,12 @@ using Reach = Traits::Reach;
 using EndsOn = Traits::EndsOn;
 using Order = Traits::Order;
 
-constexpr Traits kOnServer{.shared = true, .slots = true, .fencing = true, .remembers = true};
-constexpr Traits kOnMajority{.shared = true, .slots = true, .fencing = true};
+constexpr Traits kOnServer{
+    .shared = true, .slots = true, .fencing = true, .remembers = true, .resumes = true};
+constexpr Traits kOnMajority{.shared = true, .slots = true, .fencing = true, .resumes = true};
+
+// What else it has to hold ends with a process.
+constexpr Traits kOfAProcess{.shared = true, .slots = true, .fencing = true, .remembers = true};
 
 constexpr Traits with(Traits traits, EndsOn ends_on, Order order, bool knows_waiters) {
   traits.ends_on = ends_on;
@@ -68,7 +72,7 @@ constexpr std::array kBackends{
                  .alias = "zk",
                  .tls_scheme = "zookeepers",  // is refused: see zookeeper/place.cpp
                  .brief = "ephemeral nodes of a ZooKeeper ensemble",
-                 .traits = with(kOnServer, EndsOn::session, Order::fifo, true),
+                 .traits = with(kOfAProcess, EndsOn::session, Order::fifo, true),
                  .own_flags = "zk-",
                  .url_example = "zookeeper://h1:2181,h2:2181,h3:2181/chroot",
 #ifdef DLOCK_WITH_ZOOKEEPER
@@ -89,8 +93,8 @@ constexpr std::array kBackends{
 #endif
     },
     BackendEntry{.name = "mysql-row",
-                 .brief = "SELECT ... FOR UPDATE in MySQL or MariaDB",
-                 .traits = with(kOnServer, EndsOn::disconnect, Order::fifo, true),
+                 .brief = "mysql-table, and a row that other programs lock",
+                 .traits = with(kOfAProcess, EndsOn::ttl, Order::fifo, true),
                  .url_example = "mysql-row://user@host:3306/db",
 #ifdef DLOCK_WITH_MYSQL
                  .place = mysql::place,

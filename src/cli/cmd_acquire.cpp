@@ -25,27 +25,13 @@ namespace {
 // In the order of the choices in the flag table.
 constexpr std::array kShells{Shell::posix, Shell::fish};
 
-std::string_view what_ends(Traits::EndsOn ends_on) {
-  switch (ends_on) {
-    case Traits::EndsOn::process_exit:
-      return "process";
-    case Traits::EndsOn::disconnect:
-      return "connection";
-    case Traits::EndsOn::session:
-      return "session";
-    case Traits::EndsOn::ttl:
-      break;
-  }
-  return "ttl";
-}
-
 // A ttl from elsewhere was meant for runs, which renew the lock and release it.
 void check_ttl(const Setting* ttl, const BackendEntry& entry) {
-  if (entry.traits.ends_on != Traits::EndsOn::ttl) {
-    refuse_usage("the " + std::string(entry.name) + " backend cannot keep a lock without a " +
-                 std::string(what_ends(entry.traits.ends_on)) +
-                 ": use --while PID (in a script: --while $$), or for --ttl another backend (see: "
-                 "dlock backends)");
+  if (!entry.traits.resumes) {
+    refuse_usage(
+        "the " + std::string(entry.name) + " backend cannot keep a lock without a " +
+        "process: use --while PID (in a script: --while $$), or for --ttl another backend (see: "
+        "dlock backends)");
   }
   if (ttl != nullptr && ttl->layer == Layer::flag) return;
   refuse_usage(

@@ -21,8 +21,6 @@ std::string text_of(Traits::EndsOn ends_on) {
   switch (ends_on) {
     case Traits::EndsOn::process_exit:
       return "exit";
-    case Traits::EndsOn::disconnect:
-      return "disconnect";
     case Traits::EndsOn::session:
       return "session";
     case Traits::EndsOn::ttl:

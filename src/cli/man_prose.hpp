@@ -84,11 +84,6 @@ WAITERS: those who wait for a lock can be listed.
 ENDS ON: what frees the lock of a holder that dies: its
 .IR exit ,
 at once; its
-.IR disconnect ,
-when the server finds the connection gone, and the next holder then starts its
-command when that of the dead holder cannot run any more (see
-.BR MYSQL );
-its
 .IR session ,
 when the server has not heard of it for a ttl; or its
 .IR ttl ,
@@ -805,8 +800,7 @@ But another process can get the lock at once, while that command is still being 
 .TP
 .B \-\-min\-hold and nested runs
 can leave a process behind that keeps the lock: with a backend whose locks end
-with a process, a connection or a session (file, mysql\-row, zookeeper), and
-while a nested run uses the lock.
+with a process or a session (file, zookeeper), and while a nested run uses the lock.
 A service manager or a container that ends everything when dlock exits ends that
 process, too, and the lock with it.
 Where a lock has a ttl, the server alone keeps it for
@@ -1224,13 +1218,11 @@ In that case dlock may exit some seconds after
 .BR \-\-wait :
 it first lets its last request finish, and leaves the queue.
 .PP
-A holder keeps trying to renew while its lease lasts.
+A holder keeps trying to renew while its lease lasts (but
+.B mysql\-row
+does not survive the loss of its connection).
 It prints a warning when a renewal fails, and a message when one succeeds again.
 If the lease is about to expire, dlock ends the command and exits with 79.
-With
-.B mysql\-row
-the lock ends with the connection: see
-.BR MYSQL .
 A longer
 .B \-\-ttl
 lets the command survive a longer outage, but keeps the lock longer after a machine has
@@ -1581,24 +1573,50 @@ is open while the job runs.
 is the same to its user, with an optimistic update of a version instead of a row
 lock while the lock is taken.
 Take it where several servers accept writes, as on a Galera cluster or in MySQL Group
-Replication with several primaries: there, a row lock is known to one server only, and
-.B mysql\-table
-has to try more often.
+Replication with several primaries: the other two are refused there.
 .TP
 .B mysql\-row
-is a row that is locked in a transaction for as long as the job runs.
-When the connection breaks, or somebody kills it, or the server is restarted,
-the lock is lost, and dlock ends the job, with status 79.
-The next holder does not start its job before that: see
-.IR "Lock delay" .
-A transaction that is open for long keeps the server from cleaning up old
-versions of all rows; and
+is
+.BR mysql\-table ,
+and besides it locks a row of
+.I dlock_rows
+in a transaction for as long as the job runs.
+Take it if other programs are to be excluded that lock that row, too, and check that
+the last of these statements returns it:
+.PP
+.nf
+.in +4n
+SET SESSION innodb_lock_wait_timeout = 10;
+INSERT IGNORE INTO dlock_rows (name) SELECT \(aqjob\(aq FROM DUAL
+  WHERE NOT EXISTS (SELECT 1 FROM dlock_rows WHERE name = \(aqjob\(aq);
+START TRANSACTION;
+SELECT name FROM dlock_rows WHERE name = \(aqjob\(aq FOR UPDATE;
+.in -4n
+.fi
+.IP
+With
+.B \-\-shared
+and
+.B \-\-slots
+dlock locks it in share mode.
+Such a program is waited for and named; only then does dlock start the command.
+The row is locked on a connection of its own.
+If that breaks, or somebody kills it, or the server is restarted or demoted,
+dlock ends the job, with status 79.
+The lease keeps other jobs of dlock out until the command has ended, but nothing does so with
+such a program: it has the row at once.
+It has it, too, during what
+.B \-\-min\-hold
+adds.
+If it has the row on a server that is demoted, it goes on beside a job on the next
+one.
+And if it waits for longer than the ten seconds, it can hold up the renewals of all
+locks on that server, while somebody else waits to lock tables or to make the server
+.BR read_only .
 .B ALTER TABLE
-of dlock's tables, or a backup that locks tables, waits for the job.
-Where several servers accept writes, it is refused.
-It needs
-.BR "SKIP LOCKED" :
-MariaDB 10.6 or later, or MySQL 8.0.1 or later.
+of
+.IR dlock_rows ,
+or a backup that locks tables, waits for the job.
 .PP
 The three do not exclude one another: all who share a lock must use the same one.
 They are tested with MariaDB 10.11 and 11.8 and MySQL 9.7.
@@ -1684,6 +1702,9 @@ There are two for locks,
 .I dlock_keys
 and
 .IR dlock_locks ,
+.I dlock_rows
+for
+.BR mysql\-row ,
 .I dlock_ids
 for
 .BR "dlock id" ,
@@ -1702,6 +1723,7 @@ If the user has no right to, somebody who has does it once:
 dlock backends \-\-schema mysql | mariadb app
 GRANT SELECT, INSERT, UPDATE, DELETE ON app.dlock_keys TO jobs@\(aq%\(aq;
 GRANT SELECT, INSERT, UPDATE, DELETE ON app.dlock_locks TO jobs@\(aq%\(aq;
+GRANT SELECT, INSERT, UPDATE ON app.dlock_rows TO jobs@\(aq%\(aq;
 GRANT SELECT, INSERT, UPDATE ON app.dlock_ids TO jobs@\(aq%\(aq;
 GRANT SELECT, INSERT, DELETE ON app.dlock_done TO jobs@\(aq%\(aq;
 .in -2n
@@ -1715,8 +1737,12 @@ Breaking the lock of another user of the database needs more, as told below.
 .PP
 The last fencing token of each lock is in
 .IR dlock_keys .
-If nobody has used a lock for a week, its rows are deleted: a few rows each time
-that dlock acquires another lock.
+If nobody has used a lock for a week, its rows are deleted there, and in
+.IR dlock_locks :
+a few rows each time that dlock acquires another lock.
+Those of
+.I dlock_rows
+stay.
 Rows of
 .I dlock_keys
 are deleted by MariaDB 10.6 or later and MySQL 8.0.1 or later.
@@ -1732,9 +1758,8 @@ The holder that releases the lock wakes the next waiter.
 So there is a connection for each holder and for each waiter, and a second one
 for the first of those who wait for
 .B \-\-slots
-or for a lock whose holder has no connection, and, for a moment, for a
-.B mysql\-row
-that gets its lock.
+or for a lock whose holder has no connection, and for each who has or waits for a row of
+.BR mysql\-row .
 They count towards
 .B max_connections
 and
@@ -1749,25 +1774,11 @@ If the server has no free connection at all, dlock tries again: see OUTAGES.
 Raise these limits if waiters often meet them.
 .SS Leases
 All times are by the clock of the server.
-A holder of
-.B mysql\-table
-or
-.B mysql\-version
-extends its row three times per ttl, and its connection is ended by the server when
-it was silent for a ttl.
-With
-.B mysql\-row
-the ttl is the
-.B wait_timeout
-of the connection, and the holder sends something three times in it: the server
-ends the transaction of a holder whose machine has gone silent.
-In each case a job whose server does not answer is ended before its lease is over.
+A holder extends its lease three times per ttl, and its connections are ended by the
+server when they were silent for a ttl.
+A job whose server does not answer is ended before its lease is over.
 .PP
-While the server accepts no writes, leases of
-.B mysql\-table
-and
-.B mysql\-version
-cannot be renewed.
+While the server accepts no writes, leases cannot be renewed.
 Causes are
 .B "FLUSH TABLES WITH READ LOCK"
 (some backup tools use it),
@@ -1777,12 +1788,18 @@ If this lasts longer than the rest of a lease, dlock ends the job with status 79
 If a job may run during a backup, give it a
 .B \-\-ttl
 longer than the time for which the backup blocks writes.
-.SS Galera clusters
-On a Galera cluster,
+.SS Several servers that accept writes
+On a Galera cluster, and in a replication group with several primaries,
+.B mysql\-table
+and
+.B mysql\-row
+are refused:
 .B GET_LOCK()
 works on one server only, Percona XtraDB Cluster refuses it, and the clocks of the
 servers may differ.
-So on a cluster dlock works in another way:
+There
+.B mysql\-version
+works in another way:
 .IP \(bu 2
 A waiter does not sleep in the server.
 The first one looks several times a second, later ones less often.
@@ -1806,53 +1823,15 @@ It gets the lock of a dead holder only when the lease has been over for 5 minute
 clock of its server.
 .PP
 So the clocks of the servers must not differ by more than 5 minutes.
-.B mysql\-row
-is refused.
-.SS Lock delay
-A
-.B mysql\-row
-lock ends with its connection, and the job of the holder may need a moment to end.
-So each holder has a record in the table of locks.
-The holder removes it when its job has ended.
-If the connection of a holder has ended and its record is still there, the next
-client that gets the row lock does not start its command yet.
-It waits until the record is removed, at most for the ttl of the earlier holder,
-counted from when it got the row lock.
-It still counts as a waiter:
-.B \-\-wait
-can run out, and
-.B \-\-nonblock
-exits with 75.
-.B "dlock show"
-names the earlier holder.
-It does not wait for a holder on the same machine whose processes have all ended.
-Machines count as the same if they have one kernel and one network namespace, so
-two containers usually do not.
-If a machine with a holder fails, the next holder on another machine thus waits
-until the server notices (a ttl at most) and for a ttl after that.
-If the first waiter gives up, the delay goes on, and does not begin anew for the next
-one.
-.B "dlock force\-release"
-ends the delay at once.
-If the earlier command still runs, two commands then run: check first on its machine
-that it has ended.
 .SS What it cannot promise
 .TP
 .B The clock of the server.
 As long as the connection of a holder stands, nobody gets its lock, whatever that
 clock is set to.
-If the clock is set forward by more than the ttl while a holder of
-.B mysql\-table
-or
-.B mysql\-version
-has no connection, its lease expires early: two jobs may run until the holder's next
-renewal.
+If the clock is set forward by more than the ttl while a holder has no connection, its
+lease expires early: two jobs may run until the holder's next renewal.
 The fencing token tells them apart.
 If the clock is set back, the lock of a dead holder lasts longer by that much.
-With
-.B mysql\-row
-the clock matters only after a waiter gave up during a lock delay: if it is set forward
-then, the delay ends early.
 .TP
 .B Failover with asynchronous replication.
 The standby that becomes the primary may not have heard of the latest grants: the
@@ -1885,10 +1864,7 @@ must end the connection of the holder, which needs
 .B CONNECTION ADMIN
 .RB ( CONNECTION_ADMIN
 of MySQL), or the same user.
-Without it, a lock of
-.B mysql\-row
-is not broken, with status 77; of the others it is, and the holder notices at its
-next renewal.
+Without it, the holder notices at its next renewal.
 .TP
 .B Other programs
 with the right to write to the tables can do anything to the locks.

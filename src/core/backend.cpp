@@ -72,6 +72,11 @@ Result<void> Lease::complete(const Completion&, Deadline, Cancel) {
   return Error{Errc::unsupported, "this backend remembers no jobs"};
 }
 
+Result<std::optional<Mark>> Lease::find_mark(Backend& backend, const MarkName& name,
+                                             Deadline deadline) {
+  return backend.find_mark(name, deadline);
+}
+
 Result<std::optional<Mark>> Backend::find_mark(const MarkName&, Deadline) { return no_marks(); }
 
 Result<void> Backend::prepare_marks(std::string_view, Deadline) { return no_marks(); }

@@ -103,6 +103,8 @@ struct Wait {
   bool once = false;  // on_blocked is to be called once only: a waiter need not wake for more
 };
 
+class Backend;
+
 /// One lock that is held.  Used by one thread at a time: LeaseKeeper has it while renewals run and
 /// gives it back before release(), so a renewal can never overtake a release.
 ///
@@ -159,18 +161,17 @@ class Lease {
   /// called again, or release().
   virtual Result<void> end_command(Deadline until, Deadline deadline, Cancel cancel) = 0;
 
-  /// While any process on this machine has all of these descriptors open, no acquire() on this
-  /// machine gets the lock before its ttl is over; without a ttl, none gets it at all.  The front
-  /// keeps copies, so that the sudden death of the process that acquired frees nothing before the
-  /// job is dead.  At most util::kMostPassed, and one more of a lock that is borrowed.  Empty:
-  /// there are none.
+  /// While any process on this machine has all of these descriptors open, no acquire() gets the
+  /// lock.  The front keeps copies, so that the sudden death of the process that acquired frees
+  /// nothing before the job is dead.  At most util::kMostPassed, and one more of a lock that is
+  /// borrowed.  Empty: there are none.
   virtual std::vector<int> witness_fds() const { return {}; }
 
   /// Gives the lock up and wakes whoever waits for it; frees it in spite of copies of
   /// witness_fds().  Errc::lost if it was no longer ours: that must never take it from the next
-  /// holder.  Where Traits::ends_on is disconnect or process_exit, it is called after a loss, too:
-  /// see there.  Errc::unreachable if that cannot be told: may be called again, until
-  /// valid_until(). Otherwise only destroy afterwards.
+  /// holder.  It is called after a loss, too, when the job has ended: there may be something left
+  /// that keeps others out.  Errc::unreachable if that cannot be told: may be called again, until
+  /// valid_until().  Otherwise only destroy afterwards.
   virtual Result<void> release(Deadline deadline, Cancel cancel) = 0;
 
   /// As release(), of an exclusive lock; and in the same step it is remembered that the job of this
@@ -181,6 +182,11 @@ class Lease {
   /// succeeds if an earlier call has done it.  Other errors say why the service does not remember
   /// it: the lock is still ours, and to be released.  Not for a lease that resume() has made.
   virtual Result<void> complete(const Completion& completion, Deadline deadline, Cancel cancel);
+
+  /// As Backend::find_mark(), of `backend`, which has acquired it: asked where the lock is held, so
+  /// that a server that was demoted meanwhile is not believed.
+  virtual Result<std::optional<Mark>> find_mark(Backend& backend, const MarkName& name,
+                                                Deadline deadline);
 };
 
 /// What a backend can and cannot do, as data: the CLI refuses impossible requests by it, `dlock
@@ -190,12 +196,7 @@ struct Traits {
   /// process_exit: only the holder can let go, also after a force_release(): by release(), or when
   /// all copies of witness_fds() are closed.
   /// session: as ttl, but who looks cannot tell when that will be.
-  /// disconnect: the service frees the lock before its holder knows of that.  So the next acquire()
-  /// returns no lease before the earlier holder has called release(), which it does after a loss,
-  /// too, when its command has ended; or before the ttl of that holder is over, counted from the
-  /// new grant; or, on the machine of the earlier holder, before all copies of witness_fds() are
-  /// closed (lock delay).  After a force_release() it does not wait.
-  enum class EndsOn { process_exit, disconnect, session, ttl };
+  enum class EndsOn { process_exit, session, ttl };
   enum class Order { none, kernel, fifo };
 
   bool shared = false;
@@ -203,6 +204,7 @@ struct Traits {
   bool fencing = false;
   bool knows_waiters = false;
   bool remembers = false;  // take_numbers(), lease_window(), and the marks of complete()
+  bool resumes = false;    // resume()
   Reach reach = Reach::network;
   EndsOn ends_on = EndsOn::ttl;
   Order order = Order::none;
@@ -255,7 +257,7 @@ class Backend {
   /// not acquire it: whoever did has destroyed its Lease.  To be renewed, by `ttl`, or to be
   /// released, as any other one; that tells whether it is held still, and nothing is promised of
   /// valid_until() before.  Waiters are woken by its release as by any other one.
-  /// Only where Traits::ends_on is ttl; elsewhere Errc::unsupported.
+  /// Only with Traits::resumes; elsewhere Errc::unsupported.
   virtual Result<std::unique_ptr<Lease>> resume(const LockInfo& lock,
                                                 const LockInfo::Holder& holder, Millis ttl,
                                                 Deadline deadline);

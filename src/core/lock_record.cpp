@@ -9,13 +9,12 @@ constexpr std::size_t kMostRead = 64 * 1024;  // whatever is longer was not writ
 
 }  // namespace
 
-std::string format_lock_record(const Request& request, std::string_view life) {
+std::string format_lock_record(const Request& request) {
   nlohmann::json object = owner_to_json(request.owner);
   object.update({{"mode", mode_name(request.mode)},
                  {"slots", request.slots},
                  {"ttl_ms", request.ttl.count()},
                  {"dlock", DLOCK_VERSION}});
-  if (!life.empty()) object["life"] = life;
   return one_line(object);
 }
 
@@ -23,7 +22,7 @@ std::optional<LockRecord> parse_lock_record(std::string_view text) {
   if (text.empty() || text.size() > kMostRead) return std::nullopt;
   const auto object = parse_object(text);
   if (!object || text_of(*object, "dlock").empty()) return std::nullopt;
-  LockRecord record{owner_from_json(*object), std::nullopt, text_of(*object, "life")};
+  LockRecord record{owner_from_json(*object), std::nullopt};
   if (record.owner.id.empty()) return std::nullopt;
   record.ttl = ttl_of(*object, "ttl_ms");
   return record;

@@ -12,10 +12,9 @@ namespace dlock {
 struct LockRecord {
   Owner owner;
   std::optional<Millis> ttl;  // that the holder asked for
-  std::string life;           // util::LifeToken::mark of the holder; "": it has none
 };
 
-std::string format_lock_record(const Request& request, std::string_view life = {});
+std::string format_lock_record(const Request& request);
 
 /// None for anything that format_lock_record() did not write.
 std::optional<LockRecord> parse_lock_record(std::string_view text);

@@ -220,12 +220,19 @@ Result<std::unique_ptr<HeldLock>> Acquisition::get(std::size_t key, Cancel cance
   return take(key, std::move(*lease), false);
 }
 
+MarkName Acquisition::mark_name() const {
+  return {spec_.keys.front(), spec_.once->completion.period};
+}
+
 // done() tells what there is, unless this fails.
-Result<void> Acquisition::look(Backend& backend, Deadline deadline) {
-  auto found = backend.find_mark({spec_.keys.front(), spec_.once->completion.period}, deadline);
+Result<void> Acquisition::note(Result<std::optional<Mark>> found) {
   if (!found) return found.error();
   done_ = std::move(*found);
   return {};
+}
+
+Result<void> Acquisition::look(Backend& backend, Deadline deadline) {
+  return note(backend.find_mark(mark_name(), deadline));
 }
 
 Result<void> Acquisition::look_if_done(Backend& backend, const Wait& wait) {
@@ -245,11 +252,11 @@ void Acquisition::look_again_if_busy(Backend& backend, const Error& error) {
   if (error.code == Errc::busy) (void)look(backend, after(Clock::now(), kFarewell));
 }
 
-Result<void> Acquisition::look_under_lock(const HeldLock& lock) {
+Result<void> Acquisition::look_under_lock(HeldLock& lock) {
   Backend& backend = *backends_.front();
   const Deadline deadline = std::min(after(Clock::now(), context_.target.connect_timeout),
                                      Margins{kill_after()}.term_at(lock.lease_end()));
-  const auto looked = look(backend, deadline);
+  const auto looked = note(lock.find_mark(backend, mark_name(), deadline));
   return looked && !done_ ? backend.prepare_marks(spec_.keys.front(), deadline) : looked;
 }
 

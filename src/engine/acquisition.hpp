@@ -40,9 +40,11 @@ class Acquisition {
   Request request_for(const std::string& key) const;
   std::optional<Error> adapt_to(std::size_t key, Millis ttl, bool borrowed);
   Result<void> get_all(HeldLocks& held, const Fd& stop);
+  MarkName mark_name() const;
+  Result<void> note(Result<std::optional<Mark>> found);
   Result<void> look(Backend& backend, Deadline deadline);
   Result<void> look_if_done(Backend& backend, const Wait& wait);
-  Result<void> look_under_lock(const HeldLock& lock);
+  Result<void> look_under_lock(HeldLock& lock);
   void look_again_if_busy(Backend& backend, const Error& error);
   bool time_is_up() const;
   void tell_blocked(std::size_t key, const LockInfo& info);

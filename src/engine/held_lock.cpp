@@ -70,8 +70,7 @@ std::optional<Error> HeldLock::look(Deadline now) {
     const auto trouble = keeper_ ? keeper_->trouble() : refused_;
     loss_ = Error{Errc::lost, trouble ? trouble->message : "it could not be renewed in time"};
   } else if (loss_) {
-    loss_is_certain_ = loss_->code == Errc::lost;
-    may_last_ = !loss_is_certain_;
+    loss_was_told_ = true;
   }
   return loss_;
 }
@@ -116,19 +115,13 @@ Deadline HeldLock::gives_up_at() const {
   return end == kNever ? after(Clock::now(), spec_.network_timeout) : end;
 }
 
-// The record of a lock that ends with its connection is to be removed, and one that is kept by this
-// machine is free only when it is released.
-bool HeldLock::is_kept_after_loss() const {
-  return spec_.ends_on == Traits::EndsOn::disconnect ||
-         spec_.ends_on == Traits::EndsOn::process_exit;
-}
-
+// After a loss that the service has told there may be something left that keeps others out.  Where
+// it was not heard of any more, the job has been told enough.
 Result<void> HeldLock::release(Cancel impatience, Deadline latest) {
-  const bool after_loss = loss_ && is_kept_after_loss();
   const Deadline soon = after(Clock::now(), kSoon);
-  const Deadline until = std::min(latest, after_loss || may_last_ ? soon : gives_up_at());
+  const Deadline until = std::min(latest, std::max(soon, gives_up_at()));
+  const bool is_quiet = loss_ && !loss_was_told_;
   stop_keeping(std::min(until, soon));
-  if (loss_is_certain_ && !after_loss) return {};
   for (bool first = true; lease_ && Clock::now() < until; first = false) {
     const Cancel cancel = first ? Cancel() : impatience;
     const auto released = lease_->release(answered_by(until), cancel);
@@ -137,7 +130,7 @@ Result<void> HeldLock::release(Cancel impatience, Deadline latest) {
       // Not found after a try whose answer got lost: that try did it.
       return first && !loss_ ? released : Result<void>();
     }
-    if (first && !loss_) {
+    if (first && !is_quiet) {
       util::log(Level::warning,
                 "cannot release " + in_quotes(spec_.key) + ": " + released.error().message);
     }
@@ -149,7 +142,7 @@ Result<void> HeldLock::release(Cancel impatience, Deadline latest) {
   const std::string message =
       in_quotes(spec_.key) + " was not released; it ends by itself" +
       (left > Millis{0} ? " in " + util::format_duration(left) : std::string());
-  if (!loss_) util::log(Level::warning, message);
+  if (!is_quiet) util::log(Level::warning, message);
   return Error{Errc::unreachable, message};
 }
 
@@ -164,7 +157,7 @@ Result<void> HeldLock::complete(const Completion& completion, Cancel cancel) {
     why = done.error();
     if (why.code == Errc::lost) {
       loss_ = why;
-      loss_is_certain_ = true;
+      loss_was_told_ = true;
     }
     if (why.code != Errc::unreachable) return why;
     if (first) {

@@ -59,6 +59,11 @@ class HeldLock {
   /// then.
   Result<void> release(Cancel impatience, Deadline latest = kNever);
 
+  /// Lease::find_mark(), before the lock is kept in the background.
+  Result<std::optional<Mark>> find_mark(Backend& backend, const MarkName& name, Deadline deadline) {
+    return lease_->find_mark(backend, name, deadline);
+  }
+
   /// As release(), and has it remembered that the job is done.  Errc::cancelled: not yet, although
   /// it was tried; it may be called again.  Errc::lost if it is not, since the lock was not ours
   /// any more; other errors say why it is not, or perhaps not.  After an error, the lock is to be
@@ -73,7 +78,6 @@ class HeldLock {
   void start_keeper(Deadline starts);
   Deadline answered_by(Deadline latest) const;
   bool has_news() const;
-  bool is_kept_after_loss() const;
   Deadline gives_up_at() const;
   std::unique_ptr<Lease> take_lease(Deadline until);
   void stop_keeping(Deadline until);
@@ -91,8 +95,7 @@ class HeldLock {
   std::optional<Error> refused_;      // why it could not be started the last time
   std::optional<Deadline> last_end_;  // of the lease, which nobody keeps any more
   std::optional<Error> loss_;
-  bool loss_is_certain_ = false;  // the service says so
-  bool may_last_ = false;         // it may have renewed it, but its answer came too late for us
+  bool loss_was_told_ = false;  // by the keeper, before the margin
 };
 
 }  // namespace dlock

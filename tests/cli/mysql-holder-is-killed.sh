@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
 # ctest: every mysql backend
 # ctest: cost 20
-# When the dlock of a holder is killed, the next one has a mysql-row lock at once, and the others when the
-# ttl is over; not before the job is dead, whoever of dlock's processes was killed first.  A waiter that
-# is killed is in nobody's way.
+# When the dlock of a holder is killed, the next one has the lock when the ttl is over; not before the job is dead,
+# whoever of dlock's processes was killed first.  A waiter that is killed is in nobody's way.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/trouble.sh"
 . "$(dirname "$0")/backends.sh"
@@ -22,7 +21,6 @@ kill_both() {
 queue_is() { [[ $("$DLOCK" show -o waiting job) == *"$1" ]]; }
 
 ttl=3000
-[[ $backend != mysql-row ]] || ttl=60000
 
 # The holder, while two wait, of whom the first is killed, too.
 run_job ${ttl}ms ./job.sh
@@ -33,18 +31,14 @@ wait_until 20 queue_is 1
 second=$!
 wait_until 20 queue_is 2
 kill_both $first
-# A server that waits for a row lock looks after its client only when it has it.
-[[ $backend == mysql-row ]] || wait_until 20 queue_is 1
+wait_until 20 queue_is 1
 begun=$(now_ms)
 kill_both "$holder"
 expect_status 0 wait $second
 took=$(($(now_ms) - begun))
 echo "$backend: the next one had it after $took ms"
-if [[ $backend == mysql-row ]]; then ((took < 3000)); else ((took < ttl + 3000)); fi ||
-  fail "the next one waited $took ms"
-if [[ $backend != mysql-row ]]; then
-  ((took > ttl / 2)) || fail "a lease of $ttl ms was over after $took ms"
-fi
+((took < ttl + 3000)) || fail "the next one waited $took ms"
+((took > ttl / 2)) || fail "a lease of $ttl ms was over after $took ms"
 [[ -e next && ! -e dead ]] || fail "a waiter that was killed had its turn"
 rm next
 

@@ -32,7 +32,7 @@ DLOCK_PREFIX=more_ "$DLOCK" backends --schema mysql >>schema
 for round in 'where there are none' 'where they are'; do
   sql a "USE few; $(<schema)" || fail "the server refuses the schema, $round"
 done
-assert_equal "$(echo {dlock,jobs,more}_{done,ids,keys,locks})" \
+assert_equal "$(echo {dlock,jobs,more}_{done,ids,keys,locks,rows})" \
   "$(sql a 'SHOW TABLES FROM few' | sort | xargs)" "the tables"
 
 for prefix in dlock_ jobs_ more_; do

@@ -9,10 +9,12 @@ export DLOCK_PASSWORD_FILE=$mysql_password_file
 waits() { [[ $("$DLOCK" show -q -o waiting job) == *1 ]]; }
 sessions() { sql a "SELECT COUNT(*) FROM information_schema.processlist WHERE user = 'app'"; }
 only_the_holder() {
-  [[ $(sessions) == 1 && $(sql a 'SELECT COUNT(*) FROM dlock_locks WHERE kind = 1') == 0 ]]
+  [[ $(sessions) == "$of_a_holder" && $(sql a 'SELECT COUNT(*) FROM dlock_locks WHERE kind = 1') == 0 ]]
 }
 
 for method in table row version; do
+  of_a_holder=1
+  [[ $method == row ]] && of_a_holder=2
   export DLOCK_BACKEND=mysql-$method://app@127.0.0.1:${mysql_port[a]}/test
   for kind in '' --slots=1; do
     hold ${kind:+"$kind"} 2>err

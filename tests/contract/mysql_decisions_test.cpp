@@ -103,7 +103,7 @@ void MysqlDecisions::compare(bool on_cluster) {
     }
     if (on_cluster) say.set_marks(mysql::Marks::of_cluster(is_over + ")"));
     const auto us = session_at(place());
-    ASSERT_TRUE(us->ask(say.create_rows({0}), soon(), Cancel()).ok());
+    ASSERT_TRUE(us->ask(say.create_row(), soon(), Cancel()).ok());
     const std::string rows = "DO RELEASE_ALL_LOCKS(); " + rows_of(entries) + "DO 0";
     const auto put = others->ask(rows, soon(), Cancel());
     ASSERT_TRUE(put.ok()) << put.error->message;
@@ -118,7 +118,7 @@ void MysqlDecisions::compare(bool on_cluster) {
     }
     const auto seen = us->ask(say.look(true), soon(), Cancel());
     ASSERT_TRUE(seen.ok()) << seen.error->message;
-    const mysql::State state(method_number(), mysql::parties_of(seen.answers.back()));
+    const mysql::State state(mysql::parties_of(seen.answers.back()));
     const auto decision = state.decide(wanted, own);
     const auto tried = us->ask(say.attempt(wanted, own), soon(), Cancel());
     ASSERT_TRUE(tried.ok()) << tried.error->message;

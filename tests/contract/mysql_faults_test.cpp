@@ -8,7 +8,6 @@
 #include <random>
 #include <thread>
 
-#include "backends/mysql/lease.hpp"
 #include "backends/mysql/statements.hpp"
 #include "mysql_fixture.hpp"
 #include "support/reserved_port.hpp"
@@ -17,8 +16,7 @@ namespace dlock::test {
 namespace {
 
 using MysqlFaults = MysqlTest;
-INSTANTIATE_TEST_SUITE_P(Methods, MysqlFaults, testing::Values("table", "row", "version"),
-                         mysql_name);
+INSTANTIATE_TEST_SUITE_P(Methods, MysqlFaults, testing::Values("table", "version"), mysql_name);
 
 std::vector<Request> all_modes(int ttl_ms = 30'000) {
   const Millis ttl{ttl_ms};
@@ -28,24 +26,17 @@ std::vector<Request> all_modes(int ttl_ms = 30'000) {
 
 // --- the holder's connection, and its server
 
-TEST_P(MysqlFaults, WhoseConnectionAnOperatorKillsHasTheRowNoMoreAndTheLeaseStill) {
+TEST_P(MysqlFaults, WhoseConnectionAnOperatorKillsHasTheLeaseStill) {
   for (const Request& wanted : all_modes()) {
     auto lease = hold(*a, wanted);
     const int events = listen_to(*lease);
     kill_session(session_of("kind = 0"));
     EXPECT_LT(time_of([&] { EXPECT_TRUE(util::wait_readable(events, soon())); }),
               here(Millis{1'000}));
-    if (is_row()) {
-      const Error error = error_of(renew(*lease));
-      EXPECT_EQ(error.code, Errc::lost);
-      EXPECT_TRUE(says(error, "row lock ended")) << error.message;
-      EXPECT_EQ(code_of(release(*lease)), Errc::lost);
-    } else {
-      EXPECT_TRUE(renew(*lease));
-      EXPECT_FALSE(util::wait_readable(events, Deadline{}));
-      EXPECT_EQ(code_of(try_once(*b, mysql_rival_of(wanted))), Errc::busy);
-      EXPECT_TRUE(release(*lease));
-    }
+    EXPECT_TRUE(renew(*lease));
+    EXPECT_FALSE(util::wait_readable(events, Deadline{}));
+    EXPECT_EQ(code_of(try_once(*b, mysql_rival_of(wanted))), Errc::busy);
+    EXPECT_TRUE(release(*lease));
     EXPECT_TRUE(rows_become(0));
     EXPECT_TRUE(is_free_for(*b, mysql_rival_of(wanted)));
   }
@@ -53,7 +44,6 @@ TEST_P(MysqlFaults, WhoseConnectionAnOperatorKillsHasTheRowNoMoreAndTheLeaseStil
 
 // A session that was killed has its marks for a moment more.
 TEST_P(MysqlFaults, AHolderThatConnectsAgainHasItsMarkAtOnce) {
-  if (is_row()) return;  // it has lost the lock
   const Request wanted = request("job");
   auto lease = hold(*a, wanted);
   kill_session(session_of("kind = 0"));
@@ -79,26 +69,18 @@ TEST_P(MysqlFaults, AConnectionThatIsKilledBeforeTheKeeperStartsIsNews) {
   kill_session(session_of("kind = 0"));
   EXPECT_TRUE(util::wait_readable(events, soon()));
   EXPECT_TRUE(lease->has_news());
-  EXPECT_EQ(renew(*lease).has_value(), !is_row());
+  EXPECT_TRUE(renew(*lease));
 }
 
-TEST_P(MysqlFaults, AServerThatComesBackWithItsDataKnowsTheLeaseButNoRowLock) {
+TEST_P(MysqlFaults, AServerThatComesBackWithItsDataKnowsTheLease) {
   auto lease = hold(*a, request("job"));
   const auto fence = *lease->fence();
   server->kill();
-  EXPECT_EQ(code_of(lease->renew(in(1'000), Cancel())), is_row() ? Errc::lost : Errc::unreachable);
+  EXPECT_EQ(code_of(lease->renew(in(1'000), Cancel())), Errc::unreachable);
   server->start_again();
-  if (is_row()) {
-    EXPECT_EQ(code_of(renew(*lease)), Errc::lost);
-    // The command may still run: the next holder waits until that has ended.
-    EXPECT_EQ(code_of(try_once(*b, request("job"))), Errc::busy);
-    EXPECT_EQ(code_of(release(*lease)), Errc::lost);
-    lease = hold(*b, request("job"));
-    EXPECT_GT(*lease->fence(), fence);
-  } else {
-    EXPECT_TRUE(renew(*lease));
-    EXPECT_EQ(code_of(try_once(*b, request("job"))), Errc::busy);
-  }
+  EXPECT_TRUE(renew(*lease));
+  EXPECT_EQ(*lease->fence(), fence);
+  EXPECT_EQ(code_of(try_once(*b, request("job"))), Errc::busy);
   EXPECT_TRUE(release(*lease));
   EXPECT_TRUE(rows_become(0));
 }
@@ -119,7 +101,6 @@ TEST_P(MysqlFaults, WhatHoldsAStatementUpIsToldAlsoIfTheNextConnectionComesLate)
 }
 
 TEST_P(MysqlFaults, WhatHoldsARenewalUpIsToldAlsoIfTheNextOneComesLate) {
-  if (is_row()) return;  // nothing holds it up
   auto lease = hold(*a, request("job"));
   std::thread backup([&] { server->ask("FLUSH TABLES WITH READ LOCK; DO SLEEP(6)"); });
   EXPECT_TRUE(processes_become(1, "info LIKE 'DO SLEEP(6)%'"));
@@ -147,7 +128,6 @@ TEST_P(MysqlFaults, ALoginThatTakesLongerThanASecondIsWaitedFor) {
 
 // A proxy keeps those waiting that are too many for it.
 TEST_P(MysqlFaults, AHolderThatGivesUpTheOnlyConnectionOfAProxyKeepsItsLease) {
-  if (is_row()) return;  // a row lock ends with its connection
   const auto client = through_proxy();
   auto lease = hold(*client, request("job"));
   proxy->limit(1);
@@ -229,7 +209,6 @@ TEST_P(MysqlFaults, AServerThatDiesRightAfterAGrantDoesNotGiveItsNumberAgain) {
 
 // Somebody is about to lock the tables while a grant is being committed: the grant is heard of.
 TEST_P(MysqlFaults, AGrantThatIsCommittedIsHeardOf) {
-  if (is_row()) return;  // the same text, and much else before it that waits for a backup
   if (!MysqlServer::is_mariadb()) GTEST_SKIP() << "MySQL has no BACKUP STAGE";
   make_tables();
   auto lease = hold(*a, brief(1'500));
@@ -256,8 +235,6 @@ TEST_P(MysqlFaults, AGrantThatIsCommittedIsHeardOf) {
 
 TEST_P(MysqlFaults, AStoppedServerIsNoNewsAndTakesNothing) {
   auto lease = hold(*a, request("job"));
-  const int events = listen_to(*lease);
-  const auto session = session_of("kind = 0");
   const Deadline valid_until = lease->valid_until();
   Waiting waiting(client(), request("job"));
   ASSERT_TRUE(waiters_are(1));
@@ -272,10 +249,6 @@ TEST_P(MysqlFaults, AStoppedServerIsNoNewsAndTakesNothing) {
   server->resume();
   EXPECT_TRUE(renew(*lease));
   EXPECT_GT(lease->valid_until(), valid_until);
-  if (is_row()) {
-    EXPECT_EQ(session_of("kind = 0"), session);
-    EXPECT_FALSE(util::wait_readable(events, Deadline{}));
-  }
   EXPECT_FALSE(waiting.done(0));
   EXPECT_TRUE(release(*lease));
   EXPECT_TRUE(release(*waiting.lease()));
@@ -322,78 +295,6 @@ TEST_P(MysqlFaults, AHolderThatIsCutOffFreesTheLockWithItsTtl) {
   }
 }
 
-// The server has not noticed that the connection has ended, and what is asked over another one
-// fails.
-TEST_P(MysqlFaults, AReleaseThatCannotEndTheEarlierSessionDoesNotSayThatItIsDone) {
-  if (!is_row()) return;  // a lease outlives its session
-  server->ask("CREATE USER other@'%'; GRANT ALL ON test.* TO other@'%'");
-  Proxy front("127.0.0.1", proxy->port());
-  auto lease =
-      hold(*connect_mysql("mysql-row://other@127.0.0.1:" + std::to_string(front.port()) + "/test"),
-           request("job"));
-  const std::string session = session_of("kind = 0");
-  proxy->blackhole();
-  front.forward_to(server->port());
-  front.cut();
-  server->ask("ALTER USER other@'%' WITH MAX_QUERIES_PER_HOUR 1");
-  EXPECT_EQ(code_of(release(*lease)), Errc::unreachable);
-  EXPECT_EQ(session_of("kind = 0"), session);
-  server->ask("ALTER USER other@'%' WITH MAX_QUERIES_PER_HOUR 0; FLUSH USER_RESOURCES");
-  EXPECT_EQ(code_of(release(*lease)), Errc::lost);
-  EXPECT_TRUE(is_free_for(*b, request("job")));
-  EXPECT_TRUE(rows_become(0));
-}
-
-// As if our own session had ended unheard, and somebody else had the row lock since.
-TEST_P(MysqlFaults, AHolderThatIsThereIsNotWaitedOutOrRemoved) {
-  if (!is_row()) return;
-  make_tables();
-  auto other = session_at(place());
-  const mysql::Statements say(mysql::Method::row, "dlock_", "job");
-  const Request its = brief(1'000);
-  ASSERT_TRUE(other->ask(say.create_rows({0, 1}), soon(), Cancel()).ok());
-  ASSERT_TRUE(other
-                  ->ask(mysql::Marks().take(mysql::holder_mark(its.owner.id)) +
-                            say.record_holder(its, 0, 1, ""),
-                        soon(), Cancel())
-                  .ok());
-  Waiting waiting(client(), brief(60'000), in(3'000));
-  EXPECT_EQ(code_of(waiting.result()), Errc::busy);
-  EXPECT_EQ(number("SELECT COUNT(*) FROM dlock_locks WHERE kind = 0"), 1);
-  other->close();
-  EXPECT_TRUE(eventually([&] { return is_free_for(*a, request("job")); }));
-}
-
-// Its session has ended, and its command may run for longer than the connect timeout: that is no
-// silence of the server.
-TEST_P(MysqlFaults, ANewArrivalWaitsForAnEarlierCommandForAsLongAsItMay) {
-  if (!is_row()) return;
-  constexpr int kTtl = 2'000;
-  auto lease = hold(*a, brief(kTtl));
-  kill_session(session_of("kind = 0"));
-  auto hasty = client({.patience = Millis{400}});
-  LeaseResult next = Error{};
-  const auto took = time_of([&] { next = hasty->acquire(request("job"), {.until = in(20'000)}); });
-  ASSERT_TRUE(next) << next.error().message;
-  EXPECT_GE(took, Millis{kTtl - 200});
-  EXPECT_TRUE(release(**next));
-}
-
-// As behind a proxy, or with a library, that connects again in silence.
-TEST_P(MysqlFaults, ARowLockWhoseSessionHasBeenReplacedIsLost) {
-  if (!is_row()) return;  // a lease outlives its session
-  const Request wanted = request("job");
-  auto lease = hold(*a, wanted);
-  auto other = session_at(place());
-  const auto row = static_cast<std::uint64_t>(number("SELECT id FROM dlock_locks WHERE kind = 0"));
-  auto without = mysql::make_lease(place(), mysql::Method::row, std::move(other),
-                                   {wanted, row, *lease->fence(), 0, Clock::now()});
-  const Error error = error_of(renew(*without));
-  EXPECT_EQ(error.code, Errc::lost);
-  EXPECT_TRUE(says(error, "replaced")) << error.message;
-  EXPECT_TRUE(renew(*lease));
-}
-
 // --- lost replies
 
 TEST_P(MysqlFaults, AnAcquireIsGrantedOnceWhicheverReplyIsLost) {
@@ -427,7 +328,7 @@ TEST_P(MysqlFaults, AnAcquireIsGrantedOnceWhicheverReplyIsLost) {
         EXPECT_TRUE(release(**lease));
         EXPECT_TRUE(rows_become(0));
       }
-      EXPECT_GE(lost, is_row() ? 2 : 1);
+      EXPECT_GE(lost, 1);
     }
   }
 }
@@ -469,20 +370,14 @@ TEST_P(MysqlFaults, ATryWhoseReplyIsLostLeavesNothing) {
   }
 }
 
-TEST_P(MysqlFaults, ARenewalWhoseReplyIsLostKeepsTheLeaseAndEndsTheRowLock) {
+TEST_P(MysqlFaults, ARenewalWhoseReplyIsLostKeepsTheLease) {
   for (const Request& wanted : all_modes()) {
     auto lease = hold(*readable_through_proxy(), wanted);
     proxy->lose_reply_to("dlock");
     const auto renewed = renew(*lease);
     EXPECT_EQ(proxy->lost_replies() > 0, true);
-    if (is_row()) {
-      EXPECT_EQ(code_of(renewed), Errc::lost);
-      EXPECT_EQ(code_of(try_once(*b, mysql_rival_of(wanted))), Errc::busy);
-      EXPECT_EQ(code_of(release(*lease)), Errc::lost);
-    } else {
-      EXPECT_TRUE(renewed) << renewed.error().message;
-      EXPECT_TRUE(release(*lease));
-    }
+    EXPECT_TRUE(renewed) << renewed.error().message;
+    EXPECT_TRUE(release(*lease));
     proxy->pass();
     EXPECT_TRUE(rows_become(0));
     EXPECT_TRUE(is_free_for(*b, mysql_rival_of(wanted)));
@@ -634,11 +529,9 @@ TEST_P(MysqlFaults, WhateverIsCutWhenTwoNeverHoldItAndAllGoesOn) {
         EXPECT_GT(*(*lease)->fence(), fence);
         fence = *(*lease)->fence();
         ++granted;
-        if (!is_row()) {
-          EXPECT_EQ(++holders, 1);
-        }
+        EXPECT_EQ(++holders, 1);
         if (random() % 2 == 0) (void)(*lease)->renew(in(500), Cancel());
-        if (!is_row()) --holders;
+        --holders;
         for (auto released = release(**lease); !released; released = release(**lease)) {
           if (released.error().code == Errc::lost) break;
           if (Clock::now() >= (*lease)->valid_until()) break;

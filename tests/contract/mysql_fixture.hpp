@@ -82,9 +82,8 @@ class MysqlTest : public testing::TestWithParam<const char*> {
     b = client();
   }
   std::string method() const { return GetParam(); }
-  bool is_row() const { return method() == "row"; }
   mysql::Method method_number() const {
-    return is_row()              ? mysql::Method::row
+    return method() == "row"     ? mysql::Method::row
            : method() == "table" ? mysql::Method::table
                                  : mysql::Method::version;
   }
@@ -140,14 +139,6 @@ class MysqlTest : public testing::TestWithParam<const char*> {
   }
   bool sessions_become(long count) const {
     return eventually([&] { return sessions() == count; });
-  }
-  /// At once; but a row lock a moment later, when the server has noticed that a connection ended.
-  bool is_free_after_a_cut(Backend& client, const Request& request) const {
-    if (!is_row()) return is_free_for(client, request);
-    for (const Deadline end = in(3'000); Clock::now() < end;) {
-      if (is_free_for(client, request)) return true;
-    }
-    return false;
   }
   /// Of whoever has the mark of the row that `condition` tells.
   std::string session_of(const std::string& condition, bool waiter = false) const {

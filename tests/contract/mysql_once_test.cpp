@@ -8,7 +8,6 @@
 #include <thread>
 #include <vector>
 
-#include "backends/mysql/lease.hpp"
 #include "backends/mysql/mysql_backend.hpp"
 #include "backends/mysql/statements.hpp"
 #include "mysql_fixture.hpp"
@@ -64,8 +63,7 @@ class MysqlOnce : public MysqlTest, protected MysqlOnceSteps {
   void grant(const std::string& rights) { server->ask("GRANT " + rights + " TO poor@'%'"); }
 };
 
-INSTANTIATE_TEST_SUITE_P(Methods, MysqlOnce, testing::Values("table", "row", "version"),
-                         mysql_name);
+INSTANTIATE_TEST_SUITE_P(Methods, MysqlOnce, testing::Values("table", "version"), mysql_name);
 
 // --- replies and connections that are lost
 
@@ -115,18 +113,12 @@ TEST_P(MysqlOnce, ItIsRememberedOrLostWhicheverRepliesAreLost) {
 }
 
 // When the command has ended, and before that can be remembered.
-TEST_P(MysqlOnce, AConnectionThatIsKilledBeforeEndsARowLockOnly) {
+TEST_P(MysqlOnce, AConnectionThatIsKilledBeforeEndsNothing) {
   auto lease = begin(*a);
   kill_session(session_of("kind = 0"));
   const auto done = complete(*lease);
-  if (is_row()) {
-    EXPECT_EQ(code_of(done), Errc::lost);
-    EXPECT_FALSE(find(*b));
-    EXPECT_EQ(marks(), 0);
-  } else {
-    EXPECT_TRUE(done) << done.error().message;
-    EXPECT_TRUE(is_done_by(*lease, *b));
-  }
+  EXPECT_TRUE(done) << done.error().message;
+  EXPECT_TRUE(is_done_by(*lease, *b));
   expect_free();
 }
 
@@ -136,22 +128,13 @@ TEST_P(MysqlOnce, AServerThatComesBackRemembersWhatItHasCommitted) {
   EXPECT_EQ(code_of(complete(*lease, in(500))), Errc::unreachable);
   server->start_again();
   const auto done = complete(*lease);
-  if (is_row()) {
-    EXPECT_EQ(code_of(done), Errc::lost);
-    EXPECT_FALSE(find(*b));
-    expect_free();
-    lease = begin(*b);
-    EXPECT_TRUE(complete(*lease));
-  } else {
-    EXPECT_TRUE(done) << done.error().message;
-  }
+  EXPECT_TRUE(done) << done.error().message;
   server->kill();
   server->start_again();
   EXPECT_TRUE(is_done_by(*lease, *client()));
 }
 
 TEST_P(MysqlOnce, ALeaseThatIsOverIsLostAlthoughItsRowIsThere) {
-  if (is_row()) return;  // it has none
   auto lease = begin(*a);
   kill_session(session_of("kind = 0"));
   ASSERT_TRUE(eventually([&] { return session_of("kind = 0") == "NULL"; }));
@@ -211,24 +194,6 @@ TEST_P(MysqlOnce, ARowThatIsAnotherOwnersIsNotTakenForOurs) {
   }
 }
 
-// As behind a proxy, or with a library, that connects again in silence.
-TEST_P(MysqlOnce, ASessionThatHasNoRowLockNeitherRemembersNorReleasesIt) {
-  if (!is_row()) return;  // a lease outlives its session
-  for (const bool completes : {true, false}) {
-    const Request wanted = request("job");
-    auto lease = begin(*a, wanted);
-    const auto row =
-        static_cast<std::uint64_t>(number("SELECT id FROM dlock_locks WHERE kind = 0"));
-    auto without = mysql::make_lease(place(), mysql::Method::row, session_at(place()),
-                                     {wanted, row, *lease->fence(), 0, Clock::now()});
-    const Error error = error_of(completes ? complete(*without) : release(*without));
-    EXPECT_EQ(error.code, Errc::lost);
-    EXPECT_TRUE(says(error, "replaced")) << error.message;
-    EXPECT_EQ(marks(), 0);
-    expect_free();
-  }
-}
-
 // --- what holds it up, and what undoes it
 
 TEST_P(MysqlOnce, WhoeverKeepsTheMarkHoldsItUpAndNoMore) {
@@ -244,8 +209,7 @@ TEST_P(MysqlOnce, WhoeverKeepsTheMarkHoldsItUpAndNoMore) {
     for (const bool again : {false, true}) {
       const Error error = error_of(complete(*lease, in(300)));
       EXPECT_EQ(error.code, Errc::unreachable);
-      EXPECT_EQ(says(error, "LOCK TABLES or ALTER TABLE"), tables && again && !is_row())
-          << error.message;
+      EXPECT_EQ(says(error, "LOCK TABLES or ALTER TABLE"), tables && again) << error.message;
       EXPECT_EQ(code_of(try_once(*b, request("job"))), Errc::busy);
     }
     other->close();
@@ -263,14 +227,10 @@ TEST_P(MysqlOnce, ALockIsReleasedAlthoughItsCompletionIsHeldUp) {
   auto lease = begin(*a);
   auto other = keep_mark();
   EXPECT_EQ(code_of(complete(*lease, in(300))), Errc::unreachable);
-  if (is_row()) {
-    EXPECT_EQ(code_of(lease->release(in(300), Cancel())), Errc::unreachable);
-    other->close();
-  }
   EXPECT_TRUE(release(*lease));
   expect_free();
-  EXPECT_TRUE(sessions_become(is_row() ? 1 : 2));  // of `a`, and `other`
-  EXPECT_EQ(is_done_by(*lease, *b), is_row());
+  EXPECT_TRUE(sessions_become(2));  // of `a`, and `other`
+  EXPECT_FALSE(is_done_by(*lease, *b));
 }
 
 // A statement is undone, and the transaction goes on.
@@ -315,7 +275,7 @@ TEST_P(MysqlOnce, AProofThatIsLateIsWaitedForAlsoAfterACompletionThatFailed) {
 }
 
 // The server ends the whole transaction of one of the two: of the holder, who has changed less.
-TEST_P(MysqlOnce, ADeadlockEndsARowLockAndNothingElse) {
+TEST_P(MysqlOnce, ADeadlockEndsNothing) {
   do_job();
   auto lease = begin(*a);
   auto other = keep_mark();
@@ -327,20 +287,14 @@ TEST_P(MysqlOnce, ADeadlockEndsARowLockAndNothingElse) {
                   .ok());
   std::thread locks([&] {
     EXPECT_TRUE(processes_become(1, "info LIKE 'SELECT owner FROM dlock_done%'"));
-    const auto got = other->ask(is_row() ? "SELECT * FROM dlock_keys WHERE method = 2 FOR UPDATE"
-                                         : "SELECT * FROM dlock_locks FOR UPDATE",
-                                soon(), Cancel());
+    const auto got = other->ask("SELECT * FROM dlock_locks FOR UPDATE", soon(), Cancel());
     EXPECT_TRUE(got.ok()) << got.error->message;
     other->close();
   });
   const auto done = complete(*lease);
   locks.join();
-  EXPECT_EQ(done.has_value(), !is_row());
-  EXPECT_EQ(is_done_by(*lease, *b), !is_row());
-  if (is_row()) {
-    EXPECT_EQ(code_of(done), Errc::lost) << done.error().message;
-    EXPECT_TRUE(says(done.error(), "deadlock")) << done.error().message;
-  }
+  EXPECT_TRUE(done) << done.error().message;
+  EXPECT_TRUE(is_done_by(*lease, *b));
   expect_free();
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 class MysqlServers : public MysqlTest {
  protected:
-  std::string method_number() const { return is_row() ? "2" : method() == "table" ? "1" : "3"; }
+  std::string method_number() const { return method() == "table" ? "1" : "3"; }
   // May log in, and do in the database test what `rights` says.
   std::unique_ptr<Backend> user(const std::string& name, const std::string& rights) {
     server->ask("DROP USER IF EXISTS " + name + "@'%'; CREATE USER " + name + "@'%'; GRANT " +
@@ -58,8 +58,7 @@ class MysqlServers : public MysqlTest {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Methods, MysqlServers, testing::Values("table", "row", "version"),
-                         mysql_name);
+INSTANTIATE_TEST_SUITE_P(Methods, MysqlServers, testing::Values("table", "version"), mysql_name);
 
 // --- full, read-only, impatient
 
@@ -84,35 +83,6 @@ TEST_P(MysqlServers, NoConnectionLeftSaysSo) {
     EXPECT_TRUE(release(*lease));
   }
   EXPECT_TRUE(rows_become(0));
-}
-
-// mysql-row needs two for a moment.
-TEST_P(MysqlServers, ALockThatCannotBeNotedIsNotKept) {
-  if (!is_row()) return;  // one connection is enough
-  make_tables();
-  server->ask("CREATE USER one@'%' WITH MAX_USER_CONNECTIONS 1; GRANT ALL ON test.* TO one@'%'");
-  const Error error = error_of(try_once(*client_of("one"), request("job")));
-  EXPECT_EQ(error.code, Errc::unreachable);
-  EXPECT_TRUE(says(error, "has no connection left") || says(error, "limit of its account"))
-      << error.message;
-  EXPECT_EQ(rows(), 0);
-  EXPECT_TRUE(eventually([&] { return is_free_for(*b, request("job")); }));
-}
-
-TEST_P(MysqlServers, AWaiterBearsThatItsSecondConnectionIsRefusedForAWhile) {
-  if (!is_row()) return;  // one connection is enough
-  make_tables();
-  server->ask("CREATE USER one@'%' WITH MAX_USER_CONNECTIONS 1; GRANT ALL ON test.* TO one@'%'");
-  auto lease = hold(*a, request("job"));
-  Waiting waiting(client_of("one"), request("job"));
-  ASSERT_TRUE(rows_become(2));
-  const auto refused = [&] { return status("Aborted_connects"); };
-  const long before = refused();
-  EXPECT_TRUE(release(*lease));
-  EXPECT_TRUE(eventually([&] { return refused() > before; }));
-  EXPECT_FALSE(waiting.done(0));
-  server->ask("ALTER USER one@'%' WITH MAX_USER_CONNECTIONS 0");
-  EXPECT_TRUE(release(*waiting.lease()));
 }
 
 TEST_P(MysqlServers, AServerThatIsReadOnlyIsNotBusy) {
@@ -245,26 +215,14 @@ TEST_P(MysqlServers, ARightThatIsMissingIsDeniedAndNothingIsLeft) {
   }
 }
 
-TEST_P(MysqlServers, AnotherUserMayBreakALeaseAndNoRowLock) {
+TEST_P(MysqlServers, AnotherUserMayBreakALease) {
   auto other = user("other", "ALL ON test.*");
   auto lease = hold(*a, request("job"));
   const auto broken = other->force_release("job", lease->owner_id(), "a test", soon());
-  if (is_row()) {
-    const Error error = error_of(broken);
-    EXPECT_EQ(error.code, Errc::denied);
-    EXPECT_TRUE(says(error, "CONNECTION ADMIN")) << error.message;
-    const auto seen = inspect(*other, "job");
-    ASSERT_EQ(seen.holders.size(), 1u);
-    EXPECT_EQ(seen.holders[0].owner.id, lease->owner_id());
-    EXPECT_EQ(code_of(try_once(*b, request("job"))), Errc::busy);
-    EXPECT_TRUE(renew(*lease));
-    EXPECT_TRUE(release(*lease));
-  } else {
-    EXPECT_TRUE(broken && broken.value());
-    const Error error = error_of(renew(*lease));
-    EXPECT_EQ(error.code, Errc::lost);
-    EXPECT_TRUE(says(error, "a test")) << error.message;
-  }
+  EXPECT_TRUE(broken && broken.value());
+  const Error error = error_of(renew(*lease));
+  EXPECT_EQ(error.code, Errc::lost);
+  EXPECT_TRUE(says(error, "a test")) << error.message;
   EXPECT_TRUE(rows_become(0));
   EXPECT_TRUE(is_free_for(*b, request("job")));
 }
@@ -322,16 +280,18 @@ TEST_P(MysqlServers, AServerWithoutInnoDbIsRefused) {
   }
 }
 
-TEST_P(MysqlServers, AClusterIsRefusedByTheMethodThatItWouldBetray) {
+TEST_P(MysqlServers, AClusterIsRefusedByTheMethodsThatItWouldBetray) {
   if (!MysqlServer::is_mariadb()) GTEST_SKIP() << "MySQL has no Galera";
   start({.settings = {"wsrep_on=1"}});
-  const auto lease = try_once(*a, request("job"));
-  if (is_row()) {
-    const Error error = error_of(lease);
-    EXPECT_EQ(error.code, Errc::unsupported);
-    EXPECT_TRUE(says(error, "(wsrep_on=ON)")) << error.message;
-  } else if (!lease) {  // without a provider the node is not ready
-    EXPECT_EQ(lease.error().code, Errc::unreachable) << lease.error().message;
+  for (const std::string method : {"table", "row", "version"}) {
+    const auto lease = try_once(*connect_mysql(server->url(method)), request("job"));
+    if (method == "version") {
+      EXPECT_TRUE(lease || lease.error().code == Errc::unreachable);  // the node is not ready
+      continue;
+    }
+    ASSERT_FALSE(lease);
+    EXPECT_EQ(lease.error().code, Errc::unsupported) << lease.error().message;
+    EXPECT_TRUE(says(lease.error(), "use mysql-version")) << lease.error().message;
   }
 }
 
@@ -346,14 +306,10 @@ TEST_P(MysqlServers, ABinaryLogOfStatementsIsRefusedWithWhatToDo) {
 }
 
 // One more reason to take a leased method where tables are changed or copied while jobs run.
-TEST_P(MysqlServers, AChangeOfTheTablesWaitsForTheHolderOfARowLockOnly) {
+TEST_P(MysqlServers, AChangeOfTheTablesWaitsForNoHolder) {
   auto lease = hold(*a, request("job"));
   const std::string change = "SET SESSION lock_wait_timeout = 1; ALTER TABLE dlock_keys FORCE";
-  if (is_row()) {
-    EXPECT_THROW(server->ask(change), std::runtime_error);
-  } else {
-    EXPECT_NO_THROW(server->ask(change));
-  }
+  EXPECT_NO_THROW(server->ask(change));
   EXPECT_TRUE(lease->renew(soon(), Cancel()));
   EXPECT_TRUE(release(*lease));
   EXPECT_NO_THROW(server->ask(change));
@@ -437,7 +393,6 @@ TEST_P(MysqlServers, RowsThatMakeNoSenseHurtNobody) {
 
 // A lease that nothing ends: not of ours, and kept as what it says it is.
 TEST_P(MysqlServers, AHolderWithoutAnEndIsShownAndKeepsOthersOut) {
-  if (is_row()) return;  // a row lock ends with its session
   make_tables();
   for (const std::string owner : {"x", "\xf0\x9f\x98\x80\n"}) {
     const std::string mode = owner == "x" ? "0" : "7";
@@ -485,11 +440,9 @@ TEST_P(MysqlServers, AServerWhoseClockJumpsForwardEndsTheLeaseOfWhoeverIsNotTher
   FakeClock clock;
   start({.environment = clock.environment()});
   hold(*a, request("job")).reset();
-  if (!is_row()) {
-    EXPECT_EQ(code_of(try_once(*b, request("job"))), Errc::busy);
-    clock.jump(Millis{3'600'000});
-  }
-  EXPECT_TRUE(is_free_after_a_cut(*b, request("job")));
+  EXPECT_EQ(code_of(try_once(*b, request("job"))), Errc::busy);
+  clock.jump(Millis{3'600'000});
+  EXPECT_TRUE(is_free_for(*b, request("job")));
 }
 
 TEST_P(MysqlServers, AServerWhoseClockJumpsBackKeepsHoldersAndWakesWaiters) {

@@ -55,12 +55,6 @@ class MysqlWaiting : public MysqlTest {
     return server->ask("SELECT IS_USED_LOCK('" + mysql::wakeup_mark(waiter.owner.id) + "')") !=
            "NULL";
   }
-  // mysql-row: the session locks the row, and does not record it yet.
-  void lock_row(mysql::Connection& session, const Request& wanted) const {
-    const auto reply = session.ask(say().lock_row(wanted, session.mariadb()), soon(), Cancel());
-    ASSERT_TRUE(reply.ok()) << reply.error->message;
-    EXPECT_EQ(reply.answers.back().rows.size(), 1u);
-  }
   std::string queue() const {
     return server->ask("SELECT GROUP_CONCAT(id ORDER BY id) FROM dlock_locks WHERE kind = 1");
   }
@@ -78,8 +72,23 @@ class MysqlWaiting : public MysqlTest {
   std::list<Waiting> line;
 };
 
-INSTANTIATE_TEST_SUITE_P(Methods, MysqlWaiting, testing::Values("table", "row", "version"),
-                         mysql_name);
+INSTANTIATE_TEST_SUITE_P(Methods, MysqlWaiting, testing::Values("table", "version"), mysql_name);
+
+// It may be stopped, or not the primary any more.
+TEST_P(MysqlWaiting, NobodySleepsOnAServerForLongerThanAMinute) {
+  auto lease = hold(*a, request("job", Mode::exclusive, 1, Millis{24 * 3'600'000}));
+  ASSERT_NO_FATAL_FAILURE(queue_up(1, patient));
+  std::string asked;
+  EXPECT_TRUE(eventually([&] {
+    asked = server->ask(
+        "SELECT info FROM information_schema.processlist WHERE info LIKE '%IF(GET_LOCK(%' AND id "
+        "<> CONNECTION_ID()");
+    return !asked.empty();
+  }));
+  EXPECT_NE(asked.find(", 60)"), std::string::npos) << asked;
+  EXPECT_TRUE(release(*lease));
+  EXPECT_TRUE(all_have_their_turn(line, in(10'000)));
+}
 
 TEST_P(MysqlWaiting, ACrowdAsksNothingAndIsLetInOneByOneInItsOrder) {
   constexpr int kHandOvers = 30;
@@ -197,7 +206,6 @@ TEST_P(MysqlWaiting, AWaiterThatIsKilledHoldsNobodyUp) {
 
 // Without its session, only its lease tells when it is over.
 TEST_P(MysqlWaiting, TheFirstWaiterBehindADeadHolderSleeps) {
-  if (is_row()) return;  // it is free at once
   auto lease = hold(*a, brief(8'000));
   kill_session(session_of("kind = 0"));
   Waiting waiting(client(), patient());
@@ -211,7 +219,6 @@ TEST_P(MysqlWaiting, TheFirstWaiterBehindADeadHolderSleeps) {
 
 // Its mark has gone before, so only the wakeup connection tells the first waiter.
 TEST_P(MysqlWaiting, AForceReleaseOfADeadHolderWakesAtOnce) {
-  if (is_row()) return;  // it is free at once
   for (const Mode mode : {Mode::exclusive, Mode::shared}) {
     auto lease = hold(*a, patient());
     kill_session(session_of("kind = 0"));
@@ -246,7 +253,6 @@ TEST_P(MysqlWaiting, AForceReleaseOfADeadHolderWakesAtOnce) {
 
 // A server that was restarted needs all its connections for the holders that connect again.
 TEST_P(MysqlWaiting, TheFirstWaiterDropsItsWakeupConnectionOnceTheHolderIsBack) {
-  if (is_row()) return;  // the holder has lost the lock
   auto lease = hold(*a, patient());
   kill_session(session_of("kind = 0"));
   const Request its = patient();
@@ -261,7 +267,6 @@ TEST_P(MysqlWaiting, TheFirstWaiterDropsItsWakeupConnectionOnceTheHolderIsBack) 
 }
 
 TEST_P(MysqlWaiting, TheFirstWaiterOnANearlyFullServerOpensNoWakeupConnection) {
-  if (is_row()) return;  // the holder has lost the lock
   start({.settings = {"max_connections=10"}});
   make_tables();
   auto lease = hold(*a, patient());
@@ -324,69 +329,6 @@ TEST_P(MysqlWaiting, ThoseBehindAStoppedWaiterKeepTheirPlaces) {
   EXPECT_TRUE(lease && release(*lease));
 }
 
-// With mysql-row the lock is not free while somebody connects to record that it has the row.
-TEST_P(MysqlWaiting, AFirstWaiterThatConnectsSlowlyKeepsItsPlace) {
-  if (!is_row()) return;
-  for (const Mode mode : {Mode::exclusive, Mode::shared, Mode::slots}) {
-    make_tables();
-    auto lease = hold(*a, patient_as(mode));
-    const Request its = patient_as(mode);
-    const auto first = stopped_waiter(its);
-    EXPECT_TRUE(release(*lease));
-    lock_row(*first, its);
-    Waiting next(client(), patient_as(mode == Mode::slots ? mode : Mode::exclusive));
-    ASSERT_TRUE(waiters_are(2));
-    const std::string before = queue();
-    std::this_thread::sleep_for(Millis{3'000});  // in which nobody may be passed over
-    EXPECT_EQ(queue(), before) << mode_name(mode);
-    first->close();
-    lease = next.lease();
-    EXPECT_TRUE(lease && release(*lease));
-  }
-}
-
-TEST_P(MysqlWaiting, AReaderThatConnectsSlowlyKeepsItsPlaceBesideAReader) {
-  if (!is_row()) return;
-  make_tables();
-  auto lease = hold(*a, patient_as(Mode::shared));
-  const Request its = patient_as(Mode::shared);
-  const auto slow = stopped_waiter(its);
-  lock_row(*slow, its);
-  Waiting next(client(), patient());
-  ASSERT_TRUE(waiters_are(2));
-  const std::string before = queue();
-  std::this_thread::sleep_for(Millis{3'000});  // in which nobody may be passed over
-  EXPECT_EQ(queue(), before);
-  slow->close();
-  EXPECT_TRUE(release(*lease));
-  lease = next.lease();
-  EXPECT_TRUE(lease && release(*lease));
-}
-
-TEST_P(MysqlWaiting, ThoseBehindANewHolderThatConnectsSlowlyKeepTheirPlaces) {
-  if (!is_row()) return;
-  make_tables();
-  EXPECT_TRUE(release(*hold(*a, patient())));
-  const auto holder = session_at(place());
-  lock_row(*holder, patient());
-  const Request its = patient();
-  Waiting first(client(), its);
-  ASSERT_TRUE(waiters_are(1));
-  Waiting second(client(), patient());
-  ASSERT_TRUE(waiters_are(2));
-  const std::string before = queue();
-  std::this_thread::sleep_for(Millis{3'000});  // in which nobody may be passed over
-  EXPECT_EQ(queue(), before);
-  holder->close();
-  auto lease = first.lease();
-  ASSERT_TRUE(lease);
-  EXPECT_EQ(lease->owner_id(), its.owner.id);
-  EXPECT_TRUE(release(*lease));
-  lease = second.lease();
-  EXPECT_TRUE(lease && release(*lease));
-  EXPECT_TRUE(rows_become(0));
-}
-
 // Whose session could not be ended does not know it yet.
 TEST_P(MysqlWaiting, WhoWasPassedOverIsGrantedNothingBeforeItQueuesAgain) {
   make_tables();
@@ -399,11 +341,7 @@ TEST_P(MysqlWaiting, WhoWasPassedOverIsGrantedNothingBeforeItQueuesAgain) {
       EXPECT_TRUE(mysql::passed_over(
           session_at(place())->ask(say().pass_over(own), soon(), Cancel()).answers));
     }
-    const auto recorder = session_at(place());
-    if (is_row()) lock_row(*session, its);
-    const auto tried = is_row()
-                           ? recorder->ask(say().record_holder(its, own, 1, {}), soon(), Cancel())
-                           : session->ask(say().attempt(its, own), soon(), Cancel());
+    const auto tried = session->ask(say().attempt(its, own), soon(), Cancel());
     ASSERT_TRUE(tried.ok()) << tried.error->message;
     EXPECT_EQ(mysql::attempted(tried.answers).outcome.won == 0, passed_over);
     EXPECT_EQ(rows(), passed_over ? 0 : 1);

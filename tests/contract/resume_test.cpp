@@ -25,7 +25,7 @@ class Resume : public testing::TestWithParam<ServiceKind> {
   std::unique_ptr<Backend> a = service->connect();
   std::unique_ptr<Backend> b = service->connect();
 
-  bool can_be_let_go() const { return traits.ends_on == Traits::EndsOn::ttl; }
+  bool can_be_let_go() const { return traits.resumes; }
 
   static Request fixed(Mode mode = Mode::exclusive, unsigned slots = 1,
                        Millis ttl = Millis{60'000}) {

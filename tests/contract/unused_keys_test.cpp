@@ -95,7 +95,7 @@ class MysqlUnusedKeys : public MysqlTest {
   FakeClock clock;
 };
 
-INSTANTIATE_TEST_SUITE_P(, MysqlUnusedKeys, testing::Values("table", "row", "version"), mysql_name);
+INSTANTIATE_TEST_SUITE_P(, MysqlUnusedKeys, testing::Values("table", "version"), mysql_name);
 
 TEST_P(MysqlUnusedKeys, LeaveNothingAndWhatIsInUseStays) {
   start({.environment = clock.environment()});
@@ -113,8 +113,7 @@ TEST_P(MysqlUnusedKeys, LeaveNothingAndWhatIsInUseStays) {
         "COUNT(*) FROM dlock_locks WHERE name LIKE 'build%')");
   };
   EXPECT_GT(left(), kKeys);
-  // Rows go a few at a time, whoever acquires whatever lock.  What has just ended with mysql-row is
-  // given a time.
+  // Rows go a few at a time, whoever acquires whatever lock.
   const auto sweep = [&] {
     EXPECT_TRUE(is_free_for(*b, request("other")));
     return left();
@@ -152,7 +151,7 @@ TEST_P(MysqlUnusedKeys, WhatAnAdministratorKeepsStaysAndHoldsNobodyUp) {
   transaction.join();
   b = client();
   EXPECT_TRUE(is_free_for(*b, request("other")));
-  EXPECT_EQ(number("SELECT COUNT(*) FROM dlock_locks WHERE expires_at IS NULL"), is_row() ? 0 : 1);
+  EXPECT_EQ(number("SELECT COUNT(*) FROM dlock_locks WHERE expires_at IS NULL"), 1);
   EXPECT_EQ(number("SELECT COUNT(*) FROM dlock_locks"), 1);
 }
 

@@ -38,6 +38,7 @@ constexpr Traits kTraits{.shared = true,
                          .fencing = true,
                          .knows_waiters = true,
                          .remembers = true,
+                         .resumes = true,
                          .reach = Traits::Reach::host,
                          .ends_on = Traits::EndsOn::ttl,
                          .order = Traits::Order::fifo};

@@ -50,13 +50,13 @@ class FakeLease final : public Lease {
 
 class HeldLockTest : public testing::Test {
  protected:
-  HeldLock hold(Traits::EndsOn ends_on = Traits::EndsOn::ttl) {
+  HeldLock hold() {
     return HeldLock(std::make_unique<FakeLease>(service_),
                     {.key = "job",
                      .ttl = Millis{30'000},
                      .margins = {},
                      .network_timeout = {},
-                     .ends_on = ends_on},
+                     .ends_on = Traits::EndsOn::ttl},
                     end_);
   }
   Service service_;
@@ -91,19 +91,6 @@ TEST_F(HeldLockTest, AServiceThatCannotTellIsAskedEachSecond) {
   EXPECT_TRUE(lock.look(Clock::now()));
 }
 
-// The record of the holder delays the next one.
-TEST_F(HeldLockTest, ALockThatEndsWithItsConnectionIsReleasedAfterALossToo) {
-  using EndsOn = Traits::EndsOn;
-  service_.valid_until = after(Clock::now(), Millis{-1});
-  for (const EndsOn ends_on : {EndsOn::ttl, EndsOn::session, EndsOn::disconnect}) {
-    service_.releases = 0;
-    HeldLock lock = hold(ends_on);
-    EXPECT_TRUE(lock.look(Clock::now()));
-    (void)lock.release(Cancel());
-    EXPECT_EQ(service_.releases, ends_on == EndsOn::disconnect ? 1 : 0);
-  }
-}
-
 // Nothing tells of a directory that was replaced above a lock file.
 TEST_F(HeldLockTest, ALeaseWithoutAnEndIsLookedAtNowAndThen) {
   HeldLock lock(std::make_unique<FakeLease>(service_),
@@ -122,6 +109,18 @@ TEST_F(HeldLockTest, ALeaseWithoutAnEndIsLookedAtNowAndThen) {
   service_.held = false;
   EXPECT_TRUE(util::wait_readable(lock.lost_fd(), give_up));
   EXPECT_TRUE(lock.look(Clock::now()));
+}
+
+// There may be something left that keeps others out.
+TEST_F(HeldLockTest, WhatIsLostIsReleasedWhenTheJobHasEnded) {
+  HeldLock lock = hold();
+  lock.keep();
+  service_.held = false;
+  eventfd_write(service_.event.get(), 1);
+  EXPECT_TRUE(util::wait_readable(lock.lost_fd(), after(Clock::now(), Millis{20'000})));
+  ASSERT_TRUE(lock.look(Clock::now()));
+  EXPECT_TRUE(lock.release(Cancel()));
+  EXPECT_EQ(service_.releases, 1);
 }
 
 // While another key is waited for, nobody looks at this one.

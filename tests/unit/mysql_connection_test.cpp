@@ -111,7 +111,6 @@ TEST_F(MysqlSession, TheServerOfTheTestsIsReadyWithADatabaseAndUsers) {
   EXPECT_EQ(server.ask("SELECT 1, 'a'; SELECT DATABASE()"), "1\ta\ntest");
   EXPECT_THROW(server.ask("nonsense"), std::runtime_error);
   EXPECT_EQ(value(*connected(server.url("table")), "SELECT CURRENT_USER()"), "app@%");
-  EXPECT_TRUE(connected(server.url("table", "root"))->mariadb());
 }
 
 // --- asking
@@ -510,8 +509,19 @@ class FakeServer {
   // Until it is asked the first thing that matters.
   void welcome_to_no_cluster() {
     welcome();
+    using namespace std::string_literals;
     receive();
-    send(1, std::string("\xFF\xA9\4#HY000Unknown system variable"));
+    for (unsigned set_up = 1; set_up <= 4; ++set_up) send(set_up, "\0\0\0\x0a\0\0\0"s);
+    begin_rows(5);
+    send(8, "\xFE\0\0\2\0"s);
+  }
+
+  // Of one column.
+  void begin_rows(unsigned number) {
+    using namespace std::string_literals;
+    send(number, "\1");
+    send(number + 1, "\3def\0\0\0\1a\0\x0c\x3f\0\xff\xff\xff\0\xfd\0\0\0\0\0"s);
+    send(number + 2, "\xFE\0\0\2\0"s);
   }
 
   std::string heard;  // to be looked at when the thread has ended
@@ -548,7 +558,6 @@ TEST(MysqlConnection, GivesNoFileToTheServer) {
       heard = it.heard;
     });
     const auto connection = connected(server.url());
-    EXPECT_FALSE(connection->mariadb());
     EXPECT_EQ(connection->id(), 7U);
     const Reply reply = ask(*connection, "SELECT 1");
     ASSERT_FALSE(reply.ok());
@@ -613,6 +622,18 @@ TEST(MysqlConnection, SendsThePasswordToNoServerWithoutTls) {
   }
 }
 
+TEST(MysqlConnection, SaysThatAServerAnswersLessThanItWasAsked) {
+  const FakeServer server([](FakeServer& it) {
+    it.welcome();
+    it.receive();
+    it.send(1, std::string("\0\0\0\2\0\0\0", 7));
+    it.receive();
+  });
+  const Error error = refusal(server.url());
+  EXPECT_EQ(error.code, Errc::unreachable);
+  EXPECT_TRUE(mentions(error.message, "fewer answers")) << error.message;
+}
+
 TEST(MysqlConnection, StopsAServerThatSendsWithoutEnd) {
   bool stopped = false;
   {
@@ -620,9 +641,7 @@ TEST(MysqlConnection, StopsAServerThatSendsWithoutEnd) {
       using namespace std::string_literals;
       it.welcome_to_no_cluster();
       it.receive();
-      it.send(1, "\1");
-      it.send(2, "\3def\0\0\0\1a\0\x0c\x3f\0\xff\xff\xff\0\xfd\0\0\0\0\0"s);
-      it.send(3, "\xFE\0\0\2\0"s);
+      it.begin_rows(1);
       const std::string row = "\xFD\0\0\x0f"s + std::string(0xF0000, 'x');
       unsigned number = 4;
       for (int i = 0; i < 200 && !stopped; ++i) stopped = !it.send(number++ & 0xFFU, row);

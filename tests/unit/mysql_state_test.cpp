@@ -40,9 +40,8 @@ std::ostream& operator<<(std::ostream& out, const Decided& decided) {
              << decided.ahead << " ahead";
 }
 
-Decided decide(std::vector<Party> parties, Mode mode, unsigned slots = 1, std::uint64_t own = 0,
-               Method method = Method::table) {
-  const State state(method, std::move(parties));
+Decided decide(std::vector<Party> parties, Mode mode, unsigned slots = 1, std::uint64_t own = 0) {
+  const State state(std::move(parties));
   Request request;
   request.mode = mode;
   request.slots = slots;
@@ -133,7 +132,7 @@ TEST(MysqlState, ReadersInARowAreOneTurnInWhichTheFirstOneLooksFirst) {
     Request request;
     request.mode = mode;
     request.slots = slots;
-    return State(Method::table, queue).decide(request, 0).rank;
+    return State(queue).decide(request, 0).rank;
   };
   for (std::uint64_t id = 2; id < 12; ++id) queue.push_back(waiter(id, kShared));
   EXPECT_EQ(rank(kExclusive), 1u);
@@ -191,23 +190,15 @@ TEST(MysqlState, WhatHasExpiredHoldsNothingOnceItsConnectionIsGone) {
   auto late = holder(1, kExclusive);
   late.left = Millis{-5};
   EXPECT_EQ(decide({late}, kExclusive), (Decided{Is::held, 1, 0}));
-  EXPECT_EQ(State(Method::table, {late}).info("job").holders.at(0).expires, Millis{0});
+  EXPECT_EQ(State({late}).info("job").holders.at(0).expires, Millis{0});
   late.present = false;
   EXPECT_EQ(decide({late}, kExclusive), (Decided{Is::take, 0, 0}));
-}
-
-TEST(MysqlState, ARowLockLivesAsLongAsItsConnection) {
-  auto gone = holder(1, kExclusive);
-  gone.left.reset();
-  EXPECT_EQ(decide({gone}, kExclusive, 1, 0, Method::row), (Decided{Is::held, 1, 0}));
-  gone.present = false;
-  EXPECT_EQ(decide({gone}, kExclusive, 1, 0, Method::row), (Decided{Is::take, 0, 0}));
 }
 
 TEST(MysqlState, AWaiterWithoutAConnectionIsNotWaitedFor) {
   auto gone = waiter(2, kExclusive);
   gone.present = false;
-  const State state(Method::table, {holder(1, kExclusive), gone});
+  const State state({holder(1, kExclusive), gone});
   EXPECT_TRUE(state.waiters().empty());
   ASSERT_EQ(state.departed().size(), 1U);
   EXPECT_EQ(decide({holder(1, kExclusive), gone}, kExclusive), (Decided{Is::held, 1, 0}));
@@ -217,104 +208,15 @@ TEST(MysqlState, ABrokenGrantHoldsNothing) {
   EXPECT_EQ(decide({party(1, Kind::broken, kExclusive)}, kExclusive), (Decided{Is::take, 0, 0}));
 }
 
-// For the holder with row 9, which has locked `slot`.
-std::vector<std::uint64_t> earlier(const std::vector<Party>& parties, Mode mode, unsigned slots = 1,
-                                   unsigned slot = 1) {
-  Request request;
-  request.mode = mode;
-  request.slots = slots;
-  std::vector<std::uint64_t> out;
-  for (const Party& party : State(Method::row, parties).earlier(request, 9, slot)) {
-    out.push_back(party.id);
-  }
-  return out;
-}
-
-TEST(MysqlState, AnEarlierHolderOfTheSameRowDelaysTheNext) {
-  using Ids = std::vector<std::uint64_t>;
-  Party ended = holder(1, kExclusive);
-  ended.present = false;
-  const Party mark_is_left = holder(2, kExclusive);
-  const std::vector<Party> exclusive{ended, mark_is_left, holder(9, kExclusive),
-                                     waiter(3, kShared)};
-  EXPECT_EQ(earlier(exclusive, kExclusive), (Ids{2, 1}));
-  EXPECT_EQ(earlier(exclusive, kShared), (Ids{2, 1}));
-
-  Party reader = holder(1, kShared);
-  reader.present = false;
-  EXPECT_EQ(earlier({reader}, kExclusive), (Ids{1}));
-  EXPECT_EQ(earlier({reader}, kShared), (Ids{}));
-
-  Party second = holder(1, kSlots, 3);
-  second.slot = 2;
-  second.present = false;
-  EXPECT_EQ(earlier({second}, kSlots, 3, 2), (Ids{1}));
-  EXPECT_EQ(earlier({second}, kSlots, 3, 1), (Ids{}));
-  EXPECT_EQ(earlier({second}, kSlots, 2, 1), (Ids{1})) << "another number of slots";
-  EXPECT_EQ(earlier({second}, kExclusive), (Ids{1}));
-
-  EXPECT_EQ(earlier({party(1, Kind::broken, kExclusive)}, kExclusive), (Ids{}));
-  EXPECT_EQ(earlier({holder(10, kExclusive)}, kExclusive), (Ids{})) << "a later one";
-}
-
-TEST(MysqlState, TheNumberOfACommandThatMayStillRunIsDelayed) {
-  Party ended = holder(1, kSlots, 3);
-  ended.slot = 2;
-  ended.present = false;
-  Request its;
-  its.owner.id = "it";
-  ended.record = format_lock_record(its);
-  const auto delayed = [](const Party& party, Mode mode = kSlots) {
-    Request request;
-    request.mode = mode;
-    request.slots = 3;
-    std::vector<unsigned> numbers;
-    for (const Party& it : State(Method::row, {party}).delaying(request)) {
-      numbers.push_back(it.slot);
-    }
-    return numbers;
-  };
-  using Numbers = std::vector<unsigned>;
-  EXPECT_EQ(delayed(ended), (Numbers{2}));
-  EXPECT_EQ(delayed(ended, kExclusive), (Numbers{})) << "has no number, and waits for each of them";
-  Party other = ended;
-  other.present = true;
-  EXPECT_EQ(delayed(other), (Numbers{})) << "the row is locked";
-  other = ended;
-  other.left = Millis{0};
-  EXPECT_EQ(delayed(other), (Numbers{})) << "the delay is over";
-  other = ended;
-  its.owner.ended = true;
-  other.record = format_lock_record(its);
-  EXPECT_EQ(delayed(other), (Numbers{})) << "the command has ended";
-  other.record = "not of dlock";
-  EXPECT_EQ(delayed(other), (Numbers{}));
-}
-
 TEST(MysqlState, OnlySlotsHaveNumbers) {
   const auto number = [](Mode mode, unsigned slot) {
     Party party = holder(1, mode, mode == kSlots ? 3 : 1);
     party.slot = slot;
-    return State(Method::row, {party}).info("job").holders.at(0).slot;
+    return State({party}).info("job").holders.at(0).slot;
   };
   EXPECT_EQ(number(kSlots, 2), 2U);
   EXPECT_EQ(number(kSlots, 0), std::nullopt) << "of an earlier dlock";
   EXPECT_EQ(number(kExclusive, 1), std::nullopt);
-}
-
-TEST(MysqlState, ANumberIsThatOfTheEarlierHolderWhileItsCommandMayRun) {
-  Party ended = holder(1, kSlots, 3);
-  ended.slot = 2;
-  ended.present = false;
-  Request its;
-  its.owner.id = "it";
-  ended.record = format_lock_record(its);
-  Party next = holder(2, kSlots, 3);
-  next.slot = 2;
-  const auto holders = State(Method::row, {ended, next}).info("job").holders;
-  ASSERT_EQ(holders.size(), 2U);
-  EXPECT_EQ(holders[0].slot, std::nullopt);
-  EXPECT_EQ(holders[1].slot, 2U) << "of the ended one, which is shown last";
 }
 
 TEST(MysqlState, RowsAreReadWithCare) {
@@ -352,7 +254,7 @@ TEST(MysqlState, WhatIsShownComesFromTheRecordButNeverTheId) {
   held.record = R"({"id":"forged","host":"web-3","pid":7,"user":"app","command":"x","dlock":"1"})";
   auto silent = waiter(2, kShared);
   silent.record = "no JSON";
-  const LockInfo info = State(Method::table, {held, silent}).info("job");
+  const LockInfo info = State({held, silent}).info("job");
   EXPECT_EQ(info.key, "job");
   ASSERT_EQ(info.holders.size(), 1U);
   EXPECT_EQ(info.holders[0].owner.id, "owner 1");

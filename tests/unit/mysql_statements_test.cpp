@@ -28,13 +28,11 @@ TEST(MysqlStatements, WhatIsNotOursGoesInAsLiteralsOnly) {
     const Statements say(method, "dlock_", kHostile);
     const Request request = hostile();
     for (const std::string& text :
-         {say.look(true), say.attempt(request, 3), say.lock_row(request, true),
-          say.record_holder(request, 3, 1, kHostile), say.create_rows({0, 1}), say.survey(kHostile),
-          say.join(request), say.leave(kHostile), say.release(3, kHostile),
-          say.break_grant(kHostile, kHostile), say.mend_grant(kHostile), say.forget_ended({1, 2}),
-          say.delay(1, Millis{5}), say.list(kHostile),
-          Marks().wait_for(holder_mark(kHostile), Millis{5}), Marks().take(waiter_mark(kHostile)),
-          Marks().sessions_of(kHostile), Marks().take_over(kHostile, Millis{5})}) {
+         {say.look(true), say.attempt(request, 3), say.create_row(), say.join(request),
+          say.leave(kHostile), say.release(3, kHostile), say.break_grant(kHostile, kHostile),
+          say.list(kHostile), Marks().wait_for(holder_mark(kHostile), Millis{5}),
+          Marks().take(waiter_mark(kHostile)), Marks().session(session_mark(kHostile)),
+          Marks().take_over(kHostile, Millis{5})}) {
       EXPECT_EQ(text.find("DROP"), std::string::npos) << text;
       EXPECT_EQ(text.find('\\'), std::string::npos) << text;
       EXPECT_EQ(text.find('"'), std::string::npos) << text;
@@ -68,7 +66,7 @@ TEST(MysqlStatements, NoUserLevelLockIsUsedOnACluster) {
                                     say.break_grant("id", "why"),
                                     marks.take("m"),
                                     marks.wait_for("m", Millis{5}),
-                                    marks.sessions_of("id"),
+                                    marks.session(session_mark("id")),
                                     marks.take_over("id", Millis{5}),
                                     marks.release("m")}) {
       EXPECT_EQ(text.find("_LOCK("), std::string::npos) << text;
@@ -88,7 +86,7 @@ TEST(MysqlStatements, AMarkHasAShortName) {
   EXPECT_LE(holder_mark(id).size(), 64U);
   EXPECT_LE(waiter_mark(id).size(), 64U);
   EXPECT_LE(session_mark(id).size(), 64U);
-  EXPECT_LE(recorder_mark(id).size(), 64U);
+  EXPECT_LE(row_mark(id).size(), 64U);
   EXPECT_LE(wakeup_mark(id).size(), 64U);
 }
 

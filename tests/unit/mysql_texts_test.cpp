@@ -33,13 +33,12 @@ void replace(std::string& text, const std::string& from, const std::string& to) 
 
 // A statement a line; names instead of their numbers in hexadecimal.
 void put(std::string& out, const std::string& title, std::string text, const Request& request) {
-  replace(text, literal(format_lock_record(request, "")), ":record");
+  replace(text, literal(format_lock_record(request)), ":record");
   replace(text, literal("job"), ":key");
   replace(text, literal("me"), ":owner");
   for (const auto& [mark, name] :
        {std::pair(holder_mark("me"), ":holder_mark"), std::pair(waiter_mark("me"), ":waiter_mark"),
-        std::pair(session_mark("me"), ":session_mark"),
-        std::pair(recorder_mark("me"), ":recorder_mark")}) {
+        std::pair(session_mark("me"), ":session_mark"), std::pair(row_mark("me"), ":row_mark")}) {
     replace(text, literal(mark), name);
   }
   replace(text, "; ", ";\n");
@@ -49,32 +48,20 @@ void put(std::string& out, const std::string& title, std::string text, const Req
 std::string texts() {
   std::string out;
   for (const auto& [method, name] :
-       {std::pair(Method::table, "mysql-table"), std::pair(Method::version, "mysql-version"),
-        std::pair(Method::row, "mysql-row")}) {
+       {std::pair(Method::table, "mysql-table"), std::pair(Method::version, "mysql-version")}) {
     const Statements say(method, "dlock_", "job");
     for (const Mode mode : {Mode::exclusive, Mode::shared, Mode::slots}) {
       const Request request = request_in(mode);
       const std::string which = std::string(", ") + name + ", " + std::string(mode_name(mode));
-      if (method == Method::row) {
-        put(out, "lock_row" + which, say.lock_row(request, true), request);
-        put(out, "record_holder" + which, say.record_holder(request, 7, 1, ""), request);
-      } else {
-        put(out, "attempt" + which, say.attempt(request, 7), request);
-      }
+      put(out, "attempt" + which, say.attempt(request, 7), request);
     }
     const Request request = request_in(Mode::exclusive);
     const std::string which = std::string(", ") + name;
     put(out, "renew" + which, say.renew(9, "me", Millis{30'000}), request);
-    if (method != Method::row) {
-      put(out, "change" + which, say.change(9, "me", Millis{30'000}, ":new_record"), request);
-    }
+    put(out, "change" + which, say.change(9, "me", Millis{30'000}, ":new_record"), request);
     put(out, "release" + which, say.release(9, "me"), request);
     put(out, "break_grant" + which, say.break_grant("me", "why"), request);
   }
-  const Statements of_rows(Method::row, "dlock_", "job");
-  const Request slot = request_in(Mode::slots);
-  put(out, "lock_row, mysql-row, without 1 and 3", of_rows.lock_row(slot, true, {1, 3}), slot);
-  put(out, "unlocked_rows, mysql-row", of_rows.unlocked_rows(3), slot);
   const Statements say(Method::table, "dlock_", "job");
   const Request request = request_in(Mode::exclusive);
   put(out, "join", say.join(request), request);

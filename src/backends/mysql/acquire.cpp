@@ -1,5 +1,5 @@
-// Trying.   With mysql-table and mysql-version, one text either acquires the lock or changes
-//           nothing, and returns the holders and waiters.  For mysql-row see acquire_row.cpp.
+// Trying.   One text either acquires the lock or changes nothing, and returns the holders and
+//           waiters.
 // Queueing. A waiter has a row in the queue, and its session has a mark (GET_LOCK).  A waiter waits
 //           for the mark of one before it: see state.cpp.  The first waiter waits for the mark of
 //           the holder.  If a row is there and its mark is free, the session of its owner has
@@ -7,11 +7,12 @@
 //           again, or has let the lock go, to be released by another process: the waiter waits
 //           until the lease is over, or until the process that ends it wakes the waiter.  That,
 //           and how long a waiter trusts the others: see acquire_waiting.cpp.
-// Cluster.  On Galera a mark is known to one server only, and no server tells a client of what was
-//           committed on another.  Nobody has a mark there, the leases of holders and waiters tell
-//           who is there (see Pulse), and waiters look again and again.  No session can be found
-//           and ended, so a text may be carried out late.  The acquire keeps its id there, and
-//           removes what it finds of its own before each try.
+// Cluster.  Of servers that all take writes (mysql-version alone can do with them), each knows its
+//           own marks only, and tells no client of what was committed on another.  Nobody has a
+//           mark there, the leases of holders and waiters tell who is there (see Pulse), and
+//           waiters look again and again.  No session can be found and ended, so a text may be
+//           carried out late.  The acquire keeps its id there, and removes what it finds of its own
+//           before each try.
 // Doubt.    When a connection is lost, its session ends, and its last text was carried out or not.
 //           The acquire begins anew over the next connection, with another id.  First it ends the
 //           earlier session and removes the rows of its id.  One that gave no answer in time stays
@@ -26,6 +27,7 @@
 #include "backends/mysql/errors.hpp"
 #include "backends/mysql/kill.hpp"
 #include "backends/mysql/lease.hpp"
+#include "backends/mysql/row_lease.hpp"
 #include "util/jitter.hpp"
 #include "util/poll.hpp"
 #include "util/random_id.hpp"
@@ -60,10 +62,9 @@ Result<Reply> Acquisition::ask(const std::string& text) {
   }
 }
 
-std::unique_ptr<Lease> Acquisition::lease(const Outcome& out, Deadline asked,
-                                          util::LifeToken life) {
+std::unique_ptr<TableLease> Acquisition::lease(const Outcome& out, Deadline asked) {
   return make_lease(place_, method_, std::move(connection_),
-                    {request_, out.won, out.fence, out.slot, asked, std::move(life)});
+                    {request_, out.won, out.fence, out.slot, asked});
 }
 
 // Once in each acquire().  Takes the mark of the session first: if the text takes too long, the
@@ -99,7 +100,12 @@ Result<Acquisition::Tried> Acquisition::attempt() {
     const auto reply = ask(forget_unused(session_mark(request_.owner.id)) + beat() +
                            statements_.attempt(request_, own_));
     if (!reply) return reply.error();
-    const auto& [out, rows] = attempted(reply.value().answers);
+    const auto& [out, rows, is_primary] = attempted(reply.value().answers);
+    if (!is_primary) {
+      connection_->close();
+      return Error{Errc::unreachable,
+                   connection_->server() + ": is read_only, so it is no primary"};
+    }
     if (on_cluster()) pulse_.see(parties_of(rows), Clock::now());
     if (!out.fit) {
       if (auto ok = look_at_tables(); !ok) return ok.error();
@@ -107,7 +113,7 @@ Result<Acquisition::Tried> Acquisition::attempt() {
     }
     if (!out.has_row && !created) {
       if (auto ok = look_at_tables(); !ok) return ok.error();
-      if (auto made = ask(statements_.create_rows({0})); !made) return made.error();
+      if (auto made = ask(statements_.create_row()); !made) return made.error();
       created = true;
       continue;
     }
@@ -136,22 +142,22 @@ Result<void> Acquisition::sweep(const State& state) {
   return {};
 }
 
-void Acquisition::tell(const State& state, const std::vector<Party>& holders) {
-  if (!wait_.on_blocked || holders.empty()) return;
+void Acquisition::tell(const State& state) {
+  if (!wait_.on_blocked || state.holders().empty()) return;
   std::string ids;
-  for (const Party& holder : holders) ids += std::to_string(holder.id) + '/';
+  for (const Party& holder : state.holders()) ids += std::to_string(holder.id) + '/';
   if (ids == told_) return;
   told_ = ids;
-  LockInfo info = state.info(request_.key, holders);
+  LockInfo info = state.info(request_.key);
   std::erase_if(*info.waiters, [&](const LockInfo::Waiter& waiter) {
     return waiter.owner.id == request_.owner.id;
   });
   wait_.on_blocked(info);
 }
 
-Result<std::unique_ptr<Lease>> Acquisition::get() {
+Result<std::unique_ptr<TableLease>> Acquisition::get() {
   for (;;) {
-    auto tried = method_ == Method::row ? attempt_row() : attempt();
+    auto tried = attempt();
     if (!tried) return tried.error();
     patience_.answered();
     held_up_by_.clear();
@@ -191,16 +197,20 @@ Result<std::unique_ptr<Lease>> Acquisition::get() {
 // ended, and removes what it has written.
 Result<void> Acquisition::remove_earlier(Deadline deadline, Cancel cancel) {
   if (earlier_id_.empty()) return {};
-  auto ended = end_sessions_of(*connection_, earlier_id_, deadline, cancel);
+  auto ended = end_session_of(*connection_, session_mark(earlier_id_), deadline, cancel);
   earlier_.reset();
   if (!ended) return ended.error();
   held_up_by_ = std::move(*ended);
+  if (method_ == Method::row) {
+    const auto of_row = end_session_of(*connection_, row_mark(earlier_id_), deadline, cancel);
+    if (!of_row) return of_row.error();
+  }
   const Reply removed =
       connection_->insist(statements_.marks().take_over(earlier_id_, place_->connect_timeout) +
                               "; " + statements_.leave(earlier_id_),
                           deadline, cancel);
   if (!removed.ok() && removed.code != kNoTable) return *removed.error;
-  if (number_in(removed.answers.front()) != 1) {
+  if (number_in(removed.answers.at(0)) != 1) {
     return Error{Errc::unreachable,
                  place_->shown + ": an earlier connection of this dlock has not ended yet"};
   }
@@ -222,6 +232,14 @@ Result<void> Acquisition::open(Deadline deadline, Cancel cancel) {
   auto opened = Connection::open(place_, deadline, cancel, earlier_.get());
   if (!opened) return opened.error();
   connection_ = std::move(*opened);
+  if (on_cluster() && method_ != Method::version) {
+    return Error{
+        Errc::unsupported,
+        connection_->server() +
+            ": is one of several servers that take writes (Galera, or a replication group "
+            "with several primaries), where a lock of this backend is known to one of them "
+            "only; use mysql-version"};
+  }
   statements_.set_marks(marks_on(*connection_, pulse_));
   return {};
 }
@@ -258,10 +276,23 @@ Error Acquisition::held_up(Error error) const {
   return error;
 }
 
+// A lease without its row is as one whose grant was not heard.
+Result<std::unique_ptr<Lease>> Acquisition::take() {
+  auto lease = get();
+  if (!lease) return lease.error();
+  if (method_ != Method::row) return std::unique_ptr<Lease>(std::move(*lease));
+  auto locked = lock_row(place_, std::move(*lease), request_, wait_, patience_);
+  if (locked) return locked;
+  earlier_id_ = std::exchange(request_.owner.id, util::random_id());
+  own_ = 0;
+  wakeup_connection_.reset();
+  return locked;
+}
+
 Result<std::unique_ptr<Lease>> Acquisition::run() {
   for (;;) {
     const auto connected = connect();
-    auto lease = connected ? get() : Result<std::unique_ptr<Lease>>(connected.error());
+    auto lease = connected ? take() : Result<std::unique_ptr<Lease>>(connected.error());
     if (lease) return lease;
     if (const auto again = patience_.pause(held_up(lease.error())); !again) {
       held_up_by_.clear();

@@ -12,9 +12,8 @@
 //           waiter, so that those who wait for its mark look again at once.  A waiter that goes on
 //           queues anew, as after any lost connection.  So a text that acquires the lock never
 //           waits before it does: a grant of which the client never hears would last for a ttl.
-//           With mysql-row, who has locked a row may still be connecting to record that, however
-//           long that takes: then the lock is not free.  If it is stopped there, the server ends
-//           its session after its ttl (wait_timeout).
+//           The server may be stopped, too, or demoted while it goes on to answer: so nobody sleeps
+//           there for longer than a minute.
 //           On a cluster nothing wakes the first waiter when the lock is free, and to acquire it
 //           takes a commit on all servers, so the others are more patient there.
 // Crowds.   A waiter that finds the server nearly full waits without a connection, and tries again
@@ -34,9 +33,8 @@ namespace {
 
 // How often a waiter looks although nobody has called it.
 constexpr Millis kFirstLook{5'000};  // times its rank, see State::Decision
-constexpr Millis kLastLook{300'000};
+constexpr Millis kLastLook{60'000};
 constexpr Millis kRoomLook{5'000};
-constexpr Millis kRowRoomLook{1'000};  // a holder that died calls nobody
 constexpr Millis kPatienceWithFirst{1'000};
 constexpr Millis kAfterDeadlock{100};
 constexpr Millis kClusterLook{500};  // times its rank
@@ -44,14 +42,6 @@ constexpr Millis kClusterPatienceWithFirst{10 * kClusterLook};
 
 // Between two tries of a waiter for whom the server has no connection to spare.
 constexpr Millis kOutside{2'000};
-constexpr Millis kLongest{86'400'000};
-
-// Holders whose sessions are there.
-std::size_t recorded_in(const State& state) {
-  const auto& all = state.holders();
-  return static_cast<std::size_t>(
-      std::count_if(all.begin(), all.end(), [](const Party& holder) { return holder.present; }));
-}
 
 }  // namespace
 
@@ -111,38 +101,16 @@ Result<void> Acquisition::listen_for(const std::string& mark, Millis time) {
   return *reply.error;
 }
 
-// Whether a session has locked a row that no holder who is there has recorded.
-Result<bool> Acquisition::is_being_taken(const State& state) {
-  const Party& first = state.waiters().front();
-  const std::size_t slots = first.mode == Mode::slots ? first.slots : 1;
-  const auto reply = ask(statements_.unlocked_rows(static_cast<unsigned>(slots)));
-  if (!reply) return reply.error();
-  const std::size_t unlocked = reply.value().answers.at(1).rows.size();
-  return unlocked + recorded_in(state) < slots;
-}
-
 // If the lock is free, and it is the turn of the first waiter: when to look again whether that
-// comes.  If it does not, it is passed over; but not a reader of mysql-row beside others that hold
-// the lock: of that one nobody can tell whether it has locked the row, and nobody behind it could
-// get in.
+// comes.  If it does not, it is passed over.
 Result<std::optional<Millis>> Acquisition::watch_first(const State& state) {
   const Party& first = state.waiters().front();
   Request its = request_;
   its.mode = first.mode;
   its.slots = first.slots;
-  const bool is_beside_readers =
-      method_ == Method::row && first.mode == Mode::shared && recorded_in(state) > 0;
-  if (is_beside_readers || state.decide(its, first.id).kind != Decision::Kind::take) {
+  if (state.decide(its, first.id).kind != Decision::Kind::take) {
     slow_first_ = 0;
     return std::optional<Millis>();
-  }
-  if (method_ == Method::row) {
-    const auto taken = is_being_taken(state);
-    if (!taken) return taken.error();
-    if (taken.value()) {
-      slow_first_ = 0;
-      return std::optional(kPatienceWithFirst);
-    }
   }
   const Millis long_enough = on_cluster() ? kClusterPatienceWithFirst : kPatienceWithFirst;
   const Deadline now = Clock::now();
@@ -154,7 +122,7 @@ Result<std::optional<Millis>> Acquisition::watch_first(const State& state) {
     if (!passed) return passed.error();
     // Others may be waiting for its mark.
     if (passed_over(passed.value().answers)) {
-      (void)end_sessions_of(*connection_, first.owner, patience(), wait_.cancel);
+      (void)end_session_of(*connection_, session_mark(first.owner), patience(), wait_.cancel);
     }
     return std::optional(Millis{0});
   }
@@ -183,7 +151,7 @@ Result<void> Acquisition::await_room(std::optional<Millis> soonest) {
     // If the server is full or nearly full.
     const auto look_now_and_then = [this] {
       patience_.recovered();
-      return rest(kRowRoomLook);
+      return rest(kPatienceWithFirst);
     };
     const auto room = has_room();
     if (!room) return room.error();
@@ -209,9 +177,8 @@ Result<void> Acquisition::await_room(std::optional<Millis> soonest) {
     return {};
   }
   patience_.recovered();
-  const Millis look = method_ == Method::row ? kRowRoomLook : kRoomLook;
   const bool expires = soonest && *soonest > Millis{0};  // or it has, and its session not ended
-  const Millis time = expires ? std::min(*soonest + Millis{1}, look) : look;
+  const Millis time = expires ? std::min(*soonest + Millis{1}, kRoomLook) : kRoomLook;
   const Deadline until = std::min(after(Clock::now(), time), wait_.until);
   std::array<pollfd, 3> fds{{{wait_.cancel.fd(), POLLIN, 0},
                              {connection_->fd(), POLLIN, 0},
@@ -235,12 +202,7 @@ Result<void> Acquisition::sleep(const State& state, const Decision& decision) {
       wakeup_connection_.reset();  // a holder that is back has a mark again
       const Party& holder = *decision.party;
       // It may have expired, and its session not ended yet.
-      const Millis left = std::clamp(holder.left.value_or(kLongest), Millis{1'000}, kLongest);
-      if (!holder.present) {  // mysql-row: the server is about to free its row lock
-        const Millis back = Millis{100} * (1U << (3 * std::min(dead_holder_++, 2U)));
-        return rest(std::min({left, back, kFirstLook}) + Millis{1});
-      }
-      dead_holder_ = 0;
+      const Millis left = std::clamp(holder.left.value_or(kLastLook), Millis{1'000}, kLastLook);
       return listen_for(holder_mark(holder.owner),
                         on_cluster() ? std::min(left, kClusterLook) : left);
     }

@@ -1,5 +1,5 @@
 // The state of one acquire() while it tries and waits: acquire.cpp has the argument why it is
-// right, acquire_row.cpp the tries of mysql-row, acquire_waiting.cpp what comes between two tries.
+// right, acquire_waiting.cpp what comes between two tries.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "backends/mysql/connection.hpp"
+#include "backends/mysql/lease.hpp"
 #include "backends/mysql/place.hpp"
 #include "backends/mysql/pulse.hpp"
 #include "backends/mysql/schema.hpp"
@@ -16,7 +17,6 @@
 #include "backends/mysql/statements.hpp"
 #include "core/backend.hpp"
 #include "core/patience.hpp"
-#include "util/life.hpp"
 #include "util/text.hpp"
 
 namespace dlock::mysql {
@@ -39,24 +39,14 @@ class Acquisition {
 
   // Of one try: the lease, or who is in the way.
   struct Tried {
-    std::unique_ptr<Lease> lease;
+    std::unique_ptr<TableLease> lease;
     State state;
   };
-
-  // acquire_row.cpp
-  Result<Tried> attempt_row();
-  Result<Reply> survey();
-  Result<unsigned> lock_row(const std::vector<Party>& delaying);
-  Result<Tried> take_row(unsigned slot, const std::vector<Party>& delaying, Deadline asked);
-  std::string end_delays(const std::vector<Party>& delaying, unsigned slot) const;
-  Result<void> outwait_earlier(Lease& lease, State state, std::uint64_t row, unsigned slot);
-  Result<void> pause_until(Deadline until, Lease& lease, int ends);
 
   // acquire_waiting.cpp
   Result<bool> has_room();
   Result<void> wait_outside(const State& state);
   Result<void> sleep(const State& state, const Decision& decision);
-  Result<bool> is_being_taken(const State& state);
   Result<std::optional<Millis>> watch_first(const State& state);
   Result<void> sleep_behind(const State& state, const Decision& decision);
   Result<void> await_room(std::optional<Millis> soonest);
@@ -64,15 +54,15 @@ class Acquisition {
   Result<void> rest(Millis time);
 
   // acquire.cpp
-  Result<std::unique_ptr<Lease>> get();
+  Result<std::unique_ptr<Lease>> take();
+  Result<std::unique_ptr<TableLease>> get();
   Result<Tried> attempt();
   std::string forget_unused(const std::string& mark);
   std::string beat();
   Result<void> look_at_tables();
   Result<void> queue();
   Result<void> sweep(const State& state);
-  void tell(const State& state) { tell(state, state.holders()); }
-  void tell(const State& state, const std::vector<Party>& holders);
+  void tell(const State& state);
   Result<void> open(Deadline deadline, Cancel cancel);
   Result<void> connect();
   Result<void> remove_earlier(Deadline deadline, Cancel cancel);
@@ -80,11 +70,11 @@ class Acquisition {
   Error held_up(Error error) const;
 
   Result<Reply> ask(const std::string& text);
-  State state_of(const Answer& rows) const { return {method_, parties_of(rows)}; }
-  std::unique_ptr<Lease> lease(const Outcome& out, Deadline asked, util::LifeToken life = {});
+  State state_of(const Answer& rows) const { return State(parties_of(rows)); }
+  std::unique_ptr<TableLease> lease(const Outcome& out, Deadline asked);
 
   Deadline patience() const { return patience_.call_until(); }
-  bool on_cluster() const { return *place_->cluster == Place::Cluster::yes; }
+  bool on_cluster() const { return connection_->on_cluster(); }
   bool is_connected() const { return connection_ && !connection_->broken(); }
   bool time_is_up() const { return wait_.until <= Clock::now(); }
   Error busy() const { return {Errc::busy, util::in_quotes(request_.key) + " is busy"}; }
@@ -104,10 +94,9 @@ class Acquisition {
   // "": nothing.
   std::string earlier_id_;
   std::unique_ptr<Connection> earlier_;  // given up, and not closed yet
-  std::string held_up_by_;  // what its statement was waiting for, as end_sessions_of() says
+  std::string held_up_by_;  // what its statement was waiting for, as end_session_of() says
   bool has_forgotten_unused_ = false;
   std::uint64_t own_ = 0;         // our row in the queue; 0: there is none
-  unsigned dead_holder_ = 0;      // how often we found that it was not there
   unsigned vain_tries_ = 0;       // how often the lock looked free, and we did not get it
   std::uint64_t slow_first_ = 0;  // the first waiter, if it does not take a lock that is free
   Deadline slow_since_{};

@@ -19,6 +19,9 @@ inline std::string from_now(Millis time) {
   return std::string(kNow) + " + INTERVAL " + std::to_string(time.count() * 1'000) + " MICROSECOND";
 }
 
+/// True of a primary.  Since MariaDB 11.8 the variable is a word, before and elsewhere a number.
+inline constexpr std::string_view kWritable = "CAST(@@GLOBAL.read_only AS CHAR) IN ('0', 'OFF')";
+
 inline std::string kind_is(Kind kind) { return "kind = " + std::to_string(static_cast<int>(kind)); }
 
 }  // namespace dlock::mysql

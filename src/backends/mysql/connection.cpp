@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 
+#include "backends/mysql/clauses.hpp"
 #include "backends/mysql/errors.hpp"
 #include "backends/mysql/library.hpp"
 #include "backends/mysql/sql.hpp"
@@ -130,30 +131,30 @@ Error merged(const std::vector<Error>& failures) {
   return out;
 }
 
-// Since MariaDB 11.8 a word, before and elsewhere a number.
-bool is_off(const Answer& answer) {
-  const auto& rows = answer.rows;
-  if (rows.empty() || rows[0].empty()) return false;
-  const std::string value = rows[0][0].value_or("");
-  return value == "0" || value == "OFF";
-}
-
-// Whether the server belongs to a cluster, if that is not known yet.  On one, what is read is not
-// to be older than what the other servers have committed.  And a COMMIT that the cluster refuses is
-// to be an error: with wsrep_retry_autocommit, which is 1 by default, MariaDB (10.11) says it once
-// more if it came with other statements in one text, commits nothing, and reports success.
+// Whether the server belongs to a cluster of several that take writes, if that is not known yet. On
+// one, what is read is not to be older than what the other servers have committed.  And a COMMIT
+// that a Galera cluster refuses is to be an error: with wsrep_retry_autocommit, which is 1 by
+// default, MariaDB (10.11) says it once more if it came with other statements in one text, commits
+// nothing, and reports success.
 Result<void> join_cluster(Connection& connection, const Place& place, Deadline deadline,
                           Cancel cancel) {
-  constexpr unsigned kNoVariable = 1193;
   using Is = Place::Cluster;
   if (*place.cluster == Is::unknown) {
-    const Reply reply = connection.ask("SELECT @@wsrep_on", deadline, cancel);
-    if (!reply.ok() && reply.code != kNoVariable) return *reply.error;
-    *place.cluster = reply.ok() && !is_off(reply.answers.at(0)) ? Is::yes : Is::no;
+    const Reply reply = connection.ask(
+        "SHOW VARIABLES WHERE (Variable_name = 'wsrep_on' AND Value = 'ON') OR (Variable_name = "
+        "'group_replication_single_primary_mode' AND Value = 'OFF')",
+        deadline, cancel);
+    if (!reply.ok()) return *reply.error;
+    const auto& rows = reply.answers.at(0).rows;
+    *place.cluster = rows.empty()                                    ? Is::no
+                     : rows.front().at(0).value_or("") == "wsrep_on" ? Is::galera
+                                                                     : Is::group;
   }
   if (*place.cluster == Is::no) return {};
-  const Reply reply = connection.ask("SET SESSION wsrep_sync_wait = 7, wsrep_retry_autocommit = 0",
-                                     deadline, cancel);
+  const Reply reply = connection.ask(
+      *place.cluster == Is::galera ? "SET SESSION wsrep_sync_wait = 7, wsrep_retry_autocommit = 0"
+                                   : "SET SESSION group_replication_consistency = 'BEFORE'",
+      deadline, cancel);
   if (!reply.ok()) return *reply.error;
   return {};
 }
@@ -192,12 +193,12 @@ Result<std::unique_ptr<Connection>> Connection::open(const std::shared_ptr<const
     auto connection = std::unique_ptr<Connection>(new Connection(std::move(state)));
     const auto joined = join_cluster(*connection, *place, its, cancel);
     if (joined && hosts == 1) return connection;
-    const Reply reply = joined ? connection->ask("SELECT @@GLOBAL.read_only", its, cancel)
+    const Reply reply = joined ? connection->ask("SELECT " + std::string(kWritable), its, cancel)
                                : Reply{.error = joined.error()};
     if (!reply.ok()) {
       failures.push_back(*reply.error);
       if (reply.error->code == Errc::cancelled) return *reply.error;
-    } else if (is_off(reply.answers.at(0))) {
+    } else if (number_in(reply.answers.at(0)) == 1) {
       *place->primary = number;
       return connection;
     } else {
@@ -264,6 +265,13 @@ Reply Connection::receive(Deadline deadline, Cancel cancel) {
     reply.answers.erase(reply.answers.begin(),
                         reply.answers.begin() + static_cast<std::ptrdiff_t>(dropped));
   }
+  if (reply.ok() && reply.answers.empty()) {
+    reply = failed(
+        Errc::unreachable,
+        state_->server + ": sent fewer answers than it was asked for; is it a MySQL server?");
+    state_->given_up = true;
+    state_->why_broken = reply.error->message;
+  }
   log_reply(state_->server, state_->asked, reply, state_->sent);
   if (reply.error && ends_connection(reply.code)) {
     close();
@@ -275,9 +283,9 @@ Reply Connection::receive(Deadline deadline, Cancel cancel) {
 bool Connection::under_way() const { return !broken() && state_->under_way; }
 int Connection::fd() const { return broken() ? -1 : state_->greeting.fd; }
 std::uint64_t Connection::id() const { return state_->greeting.id; }
-bool Connection::mariadb() const { return state_->greeting.mariadb; }
 bool Connection::skips_locked() const { return state_->greeting.skips_locked; }
-bool Connection::on_cluster() const { return *state_->place->cluster == Place::Cluster::yes; }
+bool Connection::on_cluster() const { return *state_->place->cluster != Place::Cluster::no; }
+const std::string& Connection::server() const { return state_->server; }
 bool Connection::broken() const { return !state_->worker || state_->given_up; }
 
 void Connection::close() {

@@ -65,14 +65,15 @@ class Connection {
   /// CONNECTION_ID() there, for KILL.
   std::uint64_t id() const;
 
-  /// It is a MariaDB, and no MySQL.
-  bool mariadb() const;
-
   /// It knows SKIP LOCKED: MariaDB 10.6, MySQL 8.
   bool skips_locked() const;
 
-  /// It is one of the servers of a Galera cluster.
+  /// It is one of several servers that take writes: of a Galera cluster, or of a replication group
+  /// with several primaries.
   bool on_cluster() const;
+
+  /// As it is shown.
+  const std::string& server() const;
 
   /// Closed or given up; every later ask fails at once.
   bool broken() const;

@@ -14,7 +14,7 @@ std::string in_schema(const ExtraTable& table) {
 std::string look_at(const ExtraTable& table) {
   return "SET @dlock_fit = (SELECT COUNT(*) FROM information_schema.tables" + in_schema(table) +
          " AND engine = 'InnoDB') AND (SELECT COUNT(*) = " + std::to_string(table.key_columns) +
-         " AND SUM(data_type = 'varbinary') = " + std::to_string(table.key_columns - 1) +
+         " AND SUM(data_type = 'varbinary') = " + std::to_string(table.key_names) +
          " FROM information_schema.columns" + in_schema(table) + " AND column_key = 'PRI'); ";
 }
 

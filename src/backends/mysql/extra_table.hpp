@@ -1,4 +1,4 @@
-// A table that only one command needs, and that is made when it is first needed.
+// A table that not everybody needs, and that is made when it is first needed.
 #pragma once
 
 #include <functional>
@@ -15,10 +15,10 @@ namespace dlock::mysql {
 /// twice.
 using Say = std::function<Result<Reply>(const std::string& text)>;
 
-/// Says `text`, in which @dlock_fit = 1 tells that the table is as it must be, and makes the table
-/// if it is missing.  Returns the last answer to `text`.  Errc::invalid if the table is not ours or
-/// in another engine; Errc::denied, with the statements for somebody who may, if this user cannot
-/// make it.
+/// Says `text`, in which @dlock_fit = 1 tells that the table is as it must be (nothing may be
+/// written otherwise), and makes the table if it is missing.  Returns the last answer to `text`.
+/// Errc::invalid if the table is not ours or in another engine; Errc::denied, with the statements
+/// for somebody who may, if this user cannot make it.
 Result<Answer> say_with_table(const Say& say, const Place& place, const ExtraTable& table,
                               const std::string& text);
 

@@ -1,10 +1,7 @@
 // Rows that nobody uses any more, each kind by a statement of its own:
 // 1. Waiters whose sessions have ended, and holders that have expired.
-// 2. A holder of mysql-row whose session has ended has no end until another client gives it one.
-//    It gets a week: the next holder can still wait for its command.
-// 3. The rows of one key without holders and waiters.  The version of slot 0 tells when the last
-//    grant was; a grant that is under way makes it young.  A holder of mysql-row that comes in
-//    between finds its other slots missing, and creates them again.
+// 2. The rows of one key without holders and waiters.  The version of slot 0 tells when the last
+//    grant was; a grant that is under way makes it young.
 //
 // No client must wait for this.  Locked rows are skipped: they are in use, or an administrator
 // holds them.  The key is chosen by a plain SELECT, which waits for no lock; a subquery of a DELETE
@@ -54,10 +51,7 @@ std::string Statements::forget_unused() const {
          tables_.locks + "; SELECT id INTO @dlock_to FROM " + tables_.locks +
          " WHERE id >= @dlock_from ORDER BY id LIMIT 15, 1; DELETE lock_row FROM " + old_locks +
          "(" + kind_is(Kind::waiter) + " AND " + marks_.of_row(kWaiterMark) +
-         " IS NULL OR expires_at < " + now + " AND " + no_holder + ")" + its_lock + "; UPDATE " +
-         old_locks + "method = " + std::to_string(static_cast<int>(Method::row)) + " AND " +
-         kind_is(Kind::holder) + " AND expires_at IS NULL AND " + no_holder + its_lock +
-         " SET lock_row.expires_at = " + now + " +" + week +
+         " IS NULL OR expires_at < " + now + " AND " + no_holder + ")" + its_lock +
          "; SET @dlock_unused = NULL, @dlock_part = RAND(); " + find_key(method_text_, key_) +
          find_key(method_text_, literal("")) +
          find_key("CAST(FLOOR(1 + RAND() * 3) AS UNSIGNED)", beginning) +

@@ -37,21 +37,16 @@ Result<bool> end_session(Connection& connection, std::uint64_t other, Deadline d
   return *reply.error;
 }
 
-Result<std::string> end_sessions_of(Connection& connection, std::string_view owner,
-                                    Deadline deadline, Cancel cancel) {
-  const Reply sessions = connection.ask(marks_on(connection).sessions_of(owner), deadline, cancel);
-  if (!sessions.ok()) return *sessions.error;
-  const Answer& found = sessions.answers.back();
-  std::string waits_for;
-  for (std::size_t i = 0; !found.rows.empty() && i < found.rows.front().size(); ++i) {
-    const std::uint64_t session = number(found.rows.front(), i);
-    if (session == 0 || session == connection.id()) continue;
-    const Reply list = connection.ask("SHOW PROCESSLIST", deadline, cancel);
-    if (list.ok()) waits_for = what_holds_up(list.answers.back(), session);
-    if (auto ended = end_session(connection, session, deadline, cancel); !ended) {
-      return ended.error();
-    }
-  }
+Result<std::string> end_session_of(Connection& connection, const std::string& mark,
+                                   Deadline deadline, Cancel cancel) {
+  const Reply found =
+      connection.ask("SELECT " + marks_on(connection).session(mark), deadline, cancel);
+  if (!found.ok()) return *found.error;
+  const std::uint64_t session = number_in(found.answers.back());
+  if (session == 0 || session == connection.id()) return std::string();
+  const Reply list = connection.ask("SHOW PROCESSLIST", deadline, cancel);
+  const std::string waits_for = list.ok() ? what_holds_up(list.answers.back(), session) : "";
+  if (auto ended = end_session(connection, session, deadline, cancel); !ended) return ended.error();
   return waits_for;
 }
 

@@ -13,11 +13,10 @@ namespace dlock::mysql {
 Result<bool> end_session(Connection& connection, std::uint64_t other, Deadline deadline,
                          Cancel cancel = {});
 
-/// Ends the sessions of this owner but `connection`, as far as it may be done.  They are found by
-/// the named locks that only they have: the number of a connection may be another program's after
-/// a restart of the server.  Says what a statement of theirs was waiting for, in words for people,
-/// or "".
-Result<std::string> end_sessions_of(Connection& connection, std::string_view owner,
-                                    Deadline deadline, Cancel cancel);
+/// Ends the session that has this mark, unless it is `connection`, as far as it may be done: the
+/// number of a connection may be another program's after a restart of the server.  Says what its
+/// statement was waiting for, in words for people, or "".
+Result<std::string> end_session_of(Connection& connection, const std::string& mark,
+                                   Deadline deadline, Cancel cancel);
 
 }  // namespace dlock::mysql

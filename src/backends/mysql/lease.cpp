@@ -1,9 +1,7 @@
 // Renewal.  One statement, which extends the row if it has not expired: a late one finds that it
-//           has.  mysql-row has nothing to extend: that the connection answers is the proof, and
-//           the server starts to count its silence (wait_timeout = ttl) anew with each statement.
-// Loss of the connection.  The row outlives it, and the lease goes on over another one.  With
-//           mysql-row the lock has ended with it, and the row keeps the next holder waiting until
-//           release() removes it, when the command has ended.
+//           has.
+// Loss of the connection.  The row outlives it, and the lease goes on over another one; also if the
+//           server has become read-only.
 // Resumed.  The session of the process that acquired the lock has ended, and its marks with it.  A
 //           resumed lease takes no marks: the row alone keeps others out, and several processes can
 //           resume the same lease without ending the sessions of each other.  A renewal also writes
@@ -16,12 +14,12 @@
 #include "backends/mysql/lease.hpp"
 
 #include <sys/epoll.h>
-#include <unistd.h>
 
 #include <algorithm>
 
 #include "backends/mysql/errors.hpp"
 #include "backends/mysql/kill.hpp"
+#include "backends/mysql/once.hpp"
 #include "backends/mysql/pulse.hpp"
 #include "backends/mysql/statements.hpp"
 #include "core/lease_time.hpp"
@@ -36,12 +34,7 @@ namespace {
 constexpr Millis kReason{1'000};
 constexpr unsigned kMostTriesOfALease = 10;
 
-// Of a row that confirm() gave.
-bool is_kind(const Row& row, Kind kind) {
-  return row.size() == 3 && row[0] == std::to_string(static_cast<int>(kind));
-}
-
-class MysqlLease final : public Lease {
+class MysqlLease final : public TableLease {
  public:
   MysqlLease(std::shared_ptr<const Place> place, Method method,
              std::unique_ptr<Connection> connection, Grant grant)
@@ -53,7 +46,6 @@ class MysqlLease final : public Lease {
         fence_(grant.fence),
         slot_(grant.slot),
         is_resumed_(grant.resumed),
-        life_(std::move(grant.life)),
         connection_(std::move(connection)),
         valid_until_(trusted_until(grant.asked, request_.ttl)),
         earlier_has_ended_(!is_resumed_) {}
@@ -67,41 +59,28 @@ class MysqlLease final : public Lease {
   Result<void> renew(Deadline deadline, Cancel cancel) override;
   Result<void> end_command(Deadline until, Deadline deadline, Cancel cancel) override;
   int event_fd() override;
-  std::vector<int> witness_fds() const override {
-    return life_.fd ? std::vector{life_.fd.get()} : std::vector<int>();
-  }
   Result<void> release(Deadline deadline, Cancel cancel) override {
     return leave(nullptr, deadline, cancel);
   }
   Result<void> complete(const Completion& completion, Deadline deadline, Cancel cancel) override {
     return leave(&completion, deadline, cancel);
   }
+  Result<std::optional<Mark>> find_mark(Backend&, const MarkName& name, Deadline deadline) override;
+  void needs_row_session() override { needs_row_session_ = true; }
 
  private:
-  // What another connection sees.
-  struct Found {
-    Answer row;            // as confirm() gives it
-    bool is_done = false;  // our mark is there
-  };
-
   Result<void> connect(Deadline deadline, Cancel cancel);
   Error held_up(Error error) const;
   Result<void> prove(Deadline deadline, Cancel cancel);
-  Result<void> prove_row(Deadline deadline, Cancel cancel);
   Result<void> leave(const Completion* completion, Deadline deadline, Cancel cancel);
-  std::string text_to_leave(const Completion* completion) const;
-  Result<void> give_up(const Completion* completion, Deadline deadline, Cancel cancel);
-  Result<void> give_up_row(const Completion* completion, Deadline deadline, Cancel cancel);
-  void undo();
+  using Check = bool (*)(const std::vector<Answer>& answers);
+  Reply ask(const std::string& text, Check is_primary, Deadline deadline, Cancel cancel);
   Result<void> done(const Reply& reply);
-  Result<void> remove_record(Deadline deadline, Cancel cancel);
   Result<void> released(const Reply& reply, bool again);
   void wake_first(const Reply& reply);
   Error lost(const Answer& found);
   bool may_repeat(const Reply& reply, unsigned tries, Deadline deadline,
                   const Cancel& cancel) const;
-  std::optional<Found> find_out(Deadline deadline, Cancel cancel);
-  Error lost_with_connection(const Answer& found, const Error& why);
   static Deadline soon() { return after(Clock::now(), kReason); }
   void listen();
   bool slots() const { return request_.mode == Mode::slots; }
@@ -119,18 +98,16 @@ class MysqlLease final : public Lease {
   const std::uint64_t fence_;
   const unsigned slot_;
   const bool is_resumed_;
-  const util::LifeToken life_;
   std::unique_ptr<Connection> connection_;
   std::unique_ptr<Connection> earlier_;  // given up, and open until it is known what held it up
   Deadline valid_until_;
   std::optional<Error> loss_;
-  Deadline asked_{};  // when the proof that is under way was asked for
   std::string held_up_by_;
   bool has_mark_ = true;
-  bool earlier_has_ended_;                 // the session of the connection before this one
-  bool releasing_ = false;                 // was asked for, and perhaps done
-  std::optional<std::string> completing_;  // the period, if that was by complete(), the last time
-  Fd events_;                              // epoll: the connection
+  bool needs_row_session_ = false;
+  bool earlier_has_ended_;  // the session of the connection before this one
+  bool releasing_ = false;  // was asked for, and perhaps done
+  Fd events_;               // epoll: the connection
   int listens_to_ = -1;
 };
 
@@ -140,7 +117,6 @@ Error not_told(Error error) {
   return error;
 }
 
-// With mysql-row, no second connection has the lock.
 Result<void> MysqlLease::connect(Deadline deadline, Cancel cancel) {
   if (connection_->broken()) {
     auto again = Connection::open(place_, deadline, cancel, connection_.get());
@@ -151,9 +127,8 @@ Result<void> MysqlLease::connect(Deadline deadline, Cancel cancel) {
     earlier_has_ended_ = false;
   }
   if (earlier_has_ended_) return {};
-  // The server may not have noticed that the earlier session has ended: it would keep its mark, and
-  // its row lock.
-  auto ended = end_sessions_of(*connection_, request_.owner.id, deadline, cancel);
+  // The server may not have noticed that the earlier session has ended: it would keep its mark.
+  auto ended = end_session_of(*connection_, session_mark(request_.owner.id), deadline, cancel);
   earlier_.reset();
   if (!ended) return held_up(not_told(ended.error()));
   if (!ended->empty()) held_up_by_ = std::move(*ended);
@@ -177,44 +152,13 @@ Error MysqlLease::lost(const Answer& found) {
                                  " is not there any more: it expired, or somebody deleted it"});
   }
   const Row& row = found.rows.front();
-  if (is_kind(row, Kind::broken)) {
+  if (row.at(0) == std::to_string(static_cast<int>(Kind::broken))) {
     if (!connection_->broken()) {
       (void)connection_->ask(statements_.forget(row_), soon(), Cancel());
     }
     return lose(taken_away(place_->shown, request_.key, row.at(1).value_or("")));
   }
-  // A proxy, or a library, that connected again in silence.
-  if (method_ == Method::row) {
-    return lose({Errc::lost, here() + "the session that had the row lock of " + key +
-                                 " has been replaced by another; is there a proxy in between?"});
-  }
   return lose({Errc::lost, here() + "the lease of " + key + " expired before it was renewed"});
-}
-
-// What there is of the row, seen over another connection; none if nobody can tell.
-std::optional<MysqlLease::Found> MysqlLease::find_out(Deadline deadline, Cancel cancel) {
-  const Deadline until = std::min(deadline, soon());
-  auto other = Connection::open(place_, until, cancel);
-  if (!other) return std::nullopt;
-  // What the session had under way is done, or never will be, once it has ended.  Until then it may
-  // have the row lock, and the new connection must not pass for ours.
-  if (!end_sessions_of(**other, request_.owner.id, until, cancel)) return std::nullopt;
-  const std::string ended =
-      statements_.marks().wait_for(session_mark(request_.owner.id), remaining(until));
-  const std::string mark =
-      completing_ ? statements_.is_done_by(*completing_, request_.owner.id) : "SELECT 0";
-  Reply reply = (*other)->ask(ended + mark + "; " + statements_.confirm(row_, request_.owner.id),
-                              until, cancel);
-  if (!reply.ok() || number_in(reply.answers.at(0)) != 1) return std::nullopt;
-  connection_ = std::move(*other);
-  listens_to_ = -1;
-  return Found{std::move(reply.answers.at(2)), number_in(reply.answers.at(1)) == 1};
-}
-
-// The connection of mysql-row is gone, and the lock with it: perhaps there is a note why.
-Error MysqlLease::lost_with_connection(const Answer& found, const Error& why) {
-  if (!found.rows.empty() && is_kind(found.rows.front(), Kind::broken)) return lost(found);
-  return lose({Errc::lost, why.message + "; the row lock ended with the connection"});
 }
 
 Result<void> MysqlLease::renew(Deadline deadline, Cancel cancel) {
@@ -224,6 +168,13 @@ Result<void> MysqlLease::renew(Deadline deadline, Cancel cancel) {
   return proof;
 }
 
+bool is_changed_on_primary(const std::vector<Answer>& answers) {
+  return number_in(answers.at(1)) == 1;
+}
+bool is_completed_on_primary(const std::vector<Answer>& answers) {
+  return completed(answers).is_primary;
+}
+
 // The first time it was cut, or as long as it is only the moment that is bad.
 bool MysqlLease::may_repeat(const Reply& reply, unsigned tries, Deadline deadline,
                             const Cancel& cancel) const {
@@ -231,10 +182,19 @@ bool MysqlLease::may_repeat(const Reply& reply, unsigned tries, Deadline deadlin
   return connection_->broken() ? tries == 1 : is_passing(reply.code) && tries < kMostTriesOfALease;
 }
 
+// A server that does not take writes any more is as one that has gone: the connection ends, and the
+// next one looks for the primary.
+Reply MysqlLease::ask(const std::string& text, Check is_primary, Deadline deadline, Cancel cancel) {
+  Reply reply = connection_->ask(text, deadline, cancel);
+  if (!reply.ok() || is_primary(reply.answers)) return reply;
+  reply.error = {Errc::unreachable, connection_->server() + ": is read_only, so it is no primary"};
+  connection_->close();
+  return reply;
+}
+
 // A connection that the server has closed is made again at once: it may have been done to tell us
 // something.
 Result<void> MysqlLease::prove(Deadline deadline, Cancel cancel) {
-  if (method_ == Method::row) return prove_row(deadline, cancel);
   for (unsigned tries = 1;; ++tries) {
     if (auto ok = connect(deadline, cancel); !ok) return ok;
     // In this order: an old lease that has expired is not to become ours again by a new mark.
@@ -248,16 +208,21 @@ Result<void> MysqlLease::prove(Deadline deadline, Cancel cancel) {
       text += "; " + statements_.resume(row_, request_.owner.id, request_.ttl, wait);
     }
     const Deadline asked = Clock::now();
-    const Reply reply = connection_->ask(text, deadline, cancel);
+    const Reply reply = ask(text, is_changed_on_primary, deadline, cancel);
     if (!reply.ok()) {
       if (may_repeat(reply, tries, deadline, cancel)) continue;
       return held_up(not_told(*reply.error));
     }
     held_up_by_.clear();
-    if (reply.answers.at(0).affected != 1) {
-      Error error = lost(reply.answers.at(1));
+    const Answer& found = reply.answers.at(2);
+    if (reply.answers.at(0).affected != 1 || found.rows.empty()) {
+      Error error = lost(found);
       connection_->close();  // and its mark, which would keep others out
       return error;
+    }
+    if (needs_row_session_ && number(found.rows.front(), 2) == 0) {
+      return Error{Errc::lost, connection_->server() + ": has no session that has the row of " +
+                                   util::in_quotes(request_.key) + " locked"};
     }
     if (is_resumed_) {
       wake_first(reply);
@@ -269,60 +234,22 @@ Result<void> MysqlLease::prove(Deadline deadline, Cancel cancel) {
   }
 }
 
-// To hang up would be to give the lock up, in the middle of the job: an answer that does not come
-// is waited for again the next time.
-Result<void> MysqlLease::prove_row(Deadline deadline, Cancel cancel) {
-  if (!connection_->under_way()) {
-    asked_ = Clock::now();
-    connection_->send(statements_.confirm(row_, request_.owner.id));
-  }
-  const Reply reply = connection_->receive(deadline, cancel);
-  if (is_passing(reply.code)) return prove_row(deadline, cancel);
-  if (!reply.ok()) {
-    if (connection_->broken()) {
-      const auto found = find_out(deadline, cancel);
-      return lost_with_connection(found.value_or(Found{}).row, *reply.error);
-    }
-    return not_told(*reply.error);
-  }
-  const Answer& found = reply.answers.back();
-  if (found.rows.empty() || !is_kind(found.rows.front(), Kind::holder) ||
-      found.rows.front()[2] != "1") {
-    return lost(found);
-  }
-  valid_until_ = trusted_until(asked_, request_.ttl);
-  return {};
-}
-
-// That of mysql-row is told over another connection: what the one with the row lock writes, nobody
-// sees before its end.
 Result<void> MysqlLease::end_command(Deadline until, Deadline deadline, Cancel cancel) {
   if (loss_) return *loss_;
-  const bool expires = method_ != Method::row;
   request_.owner.ended = true;
-  request_.owner.pid = expires ? 0 : getpid();
-  const Millis left = std::max(remaining(until), Millis{1});
+  request_.owner.pid = 0;
   Request rest = request_;
-  if (expires) rest.ttl = left;
+  rest.ttl = std::max(remaining(until), Millis{1});
   const std::string text =
-      statements_.end_command(row_, request_.owner.id, left, format_lock_record(rest, life_.mark));
-  std::unique_ptr<Connection> other;
-  if (!expires) {
-    auto opened = Connection::open(place_, deadline, cancel);
-    if (!opened) return not_told(opened.error());
-    other = std::move(*opened);
-  }
+      statements_.end_command(row_, request_.owner.id, rest.ttl, format_lock_record(rest));
   Reply reply;
   for (unsigned tries = 1;; ++tries) {
-    if (expires) {
-      if (auto ok = connect(deadline, cancel); !ok) return ok;
-    }
-    reply = (expires ? connection_ : other)->ask(text, deadline, cancel);
+    if (auto ok = connect(deadline, cancel); !ok) return ok;
+    reply = ask(text, is_changed_on_primary, deadline, cancel);
     if (reply.ok()) break;
     if (!may_repeat(reply, tries, deadline, cancel)) return not_told(*reply.error);
   }
-  if (reply.answers.at(0).affected != 1) return lost(reply.answers.at(1));
-  if (!expires) return {};
+  if (reply.answers.at(0).affected != 1) return lost(reply.answers.at(2));
   wake_first(reply);
   connection_->close();
   return {};
@@ -352,94 +279,52 @@ void MysqlLease::listen() {
 
 // `completion`: none for release().
 Result<void> MysqlLease::leave(const Completion* completion, Deadline deadline, Cancel cancel) {
-  if (loss_ && method_ != Method::row) return *loss_;
-  auto left = method_ == Method::row ? give_up_row(completion, deadline, cancel)
-                                     : give_up(completion, deadline, cancel);
-  if (left) connection_->close();
-  return left;
-}
-
-std::string MysqlLease::text_to_leave(const Completion* completion) const {
-  return completion != nullptr ? statements_.complete(row_, request_.owner, fence_, *completion)
-                               : statements_.release(row_, request_.owner.id);
-}
-
-Result<void> MysqlLease::give_up(const Completion* completion, Deadline deadline, Cancel cancel) {
+  if (loss_) return *loss_;
   for (unsigned tries = 1;; ++tries) {
     if (auto ok = connect(deadline, cancel); !ok) return ok;
     const bool again = std::exchange(releasing_, true);
-    const Reply reply = connection_->ask(text_to_leave(completion), deadline, cancel);
-    if (reply.ok()) return completion != nullptr ? done(reply) : released(reply, again);
-    if (completion != nullptr) undo();
+    const Reply reply = completion != nullptr
+                            ? ask(statements_.complete(row_, request_.owner, fence_, *completion),
+                                  is_completed_on_primary, deadline, cancel)
+                            : ask(statements_.release(row_, request_.owner.id),
+                                  is_changed_on_primary, deadline, cancel);
+    if (reply.ok()) {
+      auto left = completion != nullptr ? done(reply) : released(reply, again);
+      if (left) connection_->close();
+      return left;
+    }
+    // What a complete() that has failed has left; where that cannot be undone, the end of the
+    // connection does it.
+    if (completion != nullptr && !connection_->broken() &&
+        !connection_->ask("ROLLBACK", soon(), Cancel()).ok()) {
+      connection_->close();
+    }
     if (may_repeat(reply, tries, deadline, cancel)) continue;
     return completion != nullptr ? held_up(explain(reply, *place_)) : not_told(*reply.error);
   }
 }
 
-// The transaction ends with its connection, whether or not it was heard what became of the release:
-// if the row is gone, it was carried out.  A complete() that nobody waits for any more may be under
-// way when release() is asked for.
-Result<void> MysqlLease::give_up_row(const Completion* completion, Deadline deadline,
-                                     Cancel cancel) {
-  if (loss_) return remove_record(deadline, cancel);
-  if (connection_->under_way() && !releasing_) {  // a proof that nobody waits for any more
-    const Reply proof = connection_->receive(deadline, cancel);
-    if (!proof.ok() && !connection_->broken()) return not_told(*proof.error);
-  }
-  const bool again = std::exchange(releasing_, true);
-  if (!connection_->under_way()) {
-    completing_ = completion != nullptr ? std::optional(completion->period) : std::nullopt;
-    connection_->send(text_to_leave(completion));
-  }
-  const Reply reply = connection_->receive(deadline, cancel);
-  if (reply.ok()) {
-    auto left = completing_ ? done(reply) : released(reply, again);
-    return left ? left : remove_record(deadline, cancel);
-  }
-  if (connection_->under_way()) return not_told(*reply.error);
-  if (completing_) {
-    undo();
-    releasing_ = false;
-  }
-  if (!connection_->broken()) {
-    const bool was_other = completing_.has_value() != (completion != nullptr);
-    if (was_other || is_passing(reply.code)) return give_up_row(completion, deadline, cancel);
-    return completing_ ? explain(reply, *place_) : not_told(*reply.error);
-  }
-  const auto found = find_out(deadline, cancel);
-  if (!found) return not_told(*reply.error);
-  if (found->is_done || (!completing_ && found->row.rows.empty())) return {};
-  (void)lost_with_connection(found->row, *reply.error);
-  return remove_record(deadline, cancel);
-}
-
-// What a complete() that has failed has left, so that the lock can be given up after all.  Where
-// that fails, it is left to the server, which undoes it when the connection ends.
-void MysqlLease::undo() {
-  if (connection_->broken()) return;
-  if (!connection_->ask(statements_.undo_complete(), soon(), Cancel()).ok()) connection_->close();
-}
-
-// On a connection without the transaction: what that removes, the next holder does not see.
-Result<void> MysqlLease::remove_record(Deadline deadline, Cancel cancel) {
-  connection_->close();
-  if (auto ok = connect(deadline, cancel); !ok) return ok;
-  const Reply reply = connection_->ask(statements_.leave(request_.owner.id), deadline, cancel);
-  if (!reply.ok()) return not_told(*reply.error);
-  return *loss_;
+Result<std::optional<Mark>> MysqlLease::find_mark(Backend&, const MarkName& name,
+                                                  Deadline deadline) {
+  const Say say = [&](const std::string& text) -> Result<Reply> {
+    Reply reply = connection_->ask(text, deadline, Cancel());
+    if (!reply.ok() && reply.code != kNoTable) return explain(reply, *place_);
+    return reply;
+  };
+  return mysql::find_mark(say, *place_, method_, name);
 }
 
 // `again`: what is gone may have been removed the first time.
 Result<void> MysqlLease::released(const Reply& reply, bool again) {
-  const Answer& found = reply.answers.at(1);
+  const Answer& found = reply.answers.at(2);
   if (reply.answers.at(0).affected != 1 && !(again && found.rows.empty())) return lost(found);
   wake_first(reply);
   return {};
 }
 
 Result<void> MysqlLease::done(const Reply& reply) {
-  const auto& [is_done, found] = completed(reply.answers);
-  if (!is_done) return lost(found);
+  const Completed result = completed(reply.answers);
+  if (!result.is_done) return lost(result.found);
   wake_first(reply);
   return {};
 }
@@ -450,8 +335,8 @@ void MysqlLease::wake_first(const Reply& reply) {
 
 }  // namespace
 
-std::unique_ptr<Lease> make_lease(std::shared_ptr<const Place> place, Method method,
-                                  std::unique_ptr<Connection> connection, Grant grant) {
+std::unique_ptr<TableLease> make_lease(std::shared_ptr<const Place> place, Method method,
+                                       std::unique_ptr<Connection> connection, Grant grant) {
   return std::make_unique<MysqlLease>(std::move(place), method, std::move(connection),
                                       std::move(grant));
 }

@@ -8,7 +8,6 @@
 #include "backends/mysql/connection.hpp"
 #include "backends/mysql/schema.hpp"
 #include "core/backend.hpp"
-#include "util/life.hpp"
 
 namespace dlock::mysql {
 
@@ -16,15 +15,21 @@ struct Grant {
   Request request;  // with the id that the lock was granted to
   std::uint64_t row = 0;
   std::uint64_t fence = 0;
-  unsigned slot = 0;          // in the row
-  Deadline asked{};           // before the server began to count the ttl
-  util::LifeToken life = {};  // with mysql-row; its mark is in the record
-  bool resumed = false;       // by a process that did not acquire the lock
+  unsigned slot = 0;     // in the row
+  Deadline asked{};      // before the server began to count the ttl
+  bool resumed = false;  // by a process that did not acquire the lock
 };
 
-/// `connection` is the one that has the holder's mark; with mysql-row, the row lock.  That of a
-/// lease that is resumed has neither.
-std::unique_ptr<Lease> make_lease(std::shared_ptr<const Place> place, Method method,
-                                  std::unique_ptr<Connection> connection, Grant grant);
+/// A lease on which the lock of another session depends (row_lease.hpp), that has row_mark().
+class TableLease : public Lease {
+ public:
+  /// From now on a renewal is Errc::lost if the server that renews knows no such session; release()
+  /// is still to be called then.
+  virtual void needs_row_session() = 0;
+};
+
+/// `connection` is the one that has the holder's mark; that of a lease that is resumed has not.
+std::unique_ptr<TableLease> make_lease(std::shared_ptr<const Place> place, Method method,
+                                       std::unique_ptr<Connection> connection, Grant grant);
 
 }  // namespace dlock::mysql

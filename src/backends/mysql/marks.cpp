@@ -10,7 +10,7 @@ namespace dlock::mysql {
 namespace {
 
 constexpr std::string_view kSessionMark = "dlock.s.";
-constexpr std::string_view kRecorderMark = "dlock.n.";
+constexpr std::string_view kRowMark = "dlock.r.";
 
 constexpr std::size_t kLongestName = 64;  // in characters
 
@@ -25,7 +25,7 @@ bool is_name(std::string_view mark) {
 std::string holder_mark(std::string_view owner) { return std::string(kHolderMark) += owner; }
 std::string waiter_mark(std::string_view owner) { return std::string(kWaiterMark) += owner; }
 std::string session_mark(std::string_view owner) { return std::string(kSessionMark) += owner; }
-std::string recorder_mark(std::string_view owner) { return std::string(kRecorderMark) += owner; }
+std::string row_mark(std::string_view owner) { return std::string(kRowMark) += owner; }
 std::string wakeup_mark(std::string_view owner) { return std::string(kWakeupMark) += owner; }
 
 Marks Marks::of_cluster(std::string is_over) {
@@ -85,13 +85,8 @@ std::string Marks::wait_for(const std::string& mark, Millis wait) const {
   return "SELECT IF(" + get(mark, wait) + " = 1, " + release(mark) + ", 0); ";
 }
 
-std::string Marks::sessions_of(std::string_view owner) const {
-  return "SELECT " + session(session_mark(owner)) + ", " + session(recorder_mark(owner));
-}
-
 std::string Marks::take_over(std::string_view owner, Millis wait) const {
-  return "SELECT " + get(session_mark(owner), wait) + " = 1 AND " +
-         get(recorder_mark(owner), wait) + " = 1";
+  return "SELECT " + get(session_mark(owner), wait) + " = 1";
 }
 
 }  // namespace dlock::mysql

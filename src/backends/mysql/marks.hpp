@@ -19,10 +19,10 @@ inline constexpr std::string_view kWakeupMark = "dlock.g.";
 /// Of the session of a holder, and of a waiter:
 std::string holder_mark(std::string_view owner);
 std::string waiter_mark(std::string_view owner);
-/// Of any session of an acquire(), for its next session to find and end it; and of the session that
-/// says record_holder().
+/// Of any session of an acquire(), for its next session to find and end it:
 std::string session_mark(std::string_view owner);
-std::string recorder_mark(std::string_view owner);
+/// Of the session that has the row of mysql-row locked:
+std::string row_mark(std::string_view owner);
 /// The mark of a wakeup connection: a waiter has it only for a holder that leaves to end it.
 std::string wakeup_mark(std::string_view owner);
 
@@ -62,11 +62,9 @@ class Marks {
   std::string take(const std::string& mark) const;
   /// Waits until no session has the mark, but not longer than `wait`, in whole seconds.
   std::string wait_for(const std::string& mark, Millis wait) const;
-  /// The sessions of this owner: two numbers, or NULL.
-  std::string sessions_of(std::string_view owner) const;
-  /// Waits until the sessions of this owner have ended, but not longer than `wait`, in whole
-  /// seconds, for each, and takes their marks.  An answer: 1 if so.  While this session lives, no
-  /// text of that owner that comes late takes the lock or joins the queue.
+  /// Waits until the session of this owner has ended, but not longer than `wait`, in whole seconds,
+  /// and takes its mark.  An answer: 1 if so.  While this session lives, no text of that owner that
+  /// comes late takes the lock or joins the queue.
   std::string take_over(std::string_view owner, Millis wait) const;
 
  private:

@@ -1,22 +1,19 @@
 // Writing.  One transaction deletes the row of the holder, if it is ours and our lease is not over,
 //           and then writes the mark.  Of one lease this can be committed once only, and never
 //           after it was lost: a text that comes late finds no row of ours.  So a mark never
-//           replaces that of a later grant.  With mysql-row, it is the transaction that holds the
-//           row lock: nobody gets that before the mark can be seen.
+//           replaces that of a later grant.
 //           Somebody else may have the table or the mark locked.  That is waited for before the row
 //           of the holder is locked, so that nobody else has to wait for it.
 // Doubt.    Whether our own mark is there says what has become of a complete() whose reply was
-//           lost.  Its session is ended first.  With mysql-table and mysql-version, a COMMIT that
-//           is under way even so has the row of the holder locked: the next complete() waits for
-//           that row, and sees what was written.  With mysql-row, the end of the session is waited
-//           for.  On a Galera cluster nobody can end it: of two transactions that delete the row,
-//           the cluster refuses one at its COMMIT.
-// Errors.   One error undoes its statement, and another one the whole transaction.  With
-//           mysql-table and mysql-version the rest is undone, and all begins anew.  With mysql-row
-//           the row lock must have survived: what is left of the transaction is undone back to a
-//           savepoint.  If the transaction has ended, so has the savepoint, and that is an error.
-// Reading.  A single SELECT sees all that was committed before it: at READ COMMITTED, and on a
-//           cluster by wsrep_sync_wait (see connection.cpp).
+//           lost.  Its session is ended first.  A COMMIT that is under way even so has the row of
+//           the holder locked: the next complete() waits for that row, and sees what was written.
+//           On a cluster nobody can end it: of two transactions that delete the row, the cluster
+//           refuses one at its COMMIT.
+// Errors.   One error undoes its statement, and another one the whole transaction: the rest is
+//           undone, and all begins anew.
+// Reading.  Under the lock, over the connection that holds it: another one may lead to a server
+//           that was demoted.  A single SELECT sees all that was committed before it: at READ
+//           COMMITTED, and on a cluster by wsrep_sync_wait (see connection.cpp).
 // Sweeping. A job that is about to run deletes marks whose time is over.  There is no index on the
 //           time, for the reason in forget_unused.cpp.  16 rows are looked at, in the order of the
 //           primary key, from our own key on and from a random part of its beginning on: names
@@ -95,23 +92,21 @@ std::string Statements::remember(const Owner& owner, std::uint64_t fence,
 // MariaDB (10.11) goes on with the next one, in which ROW_COUNT() is -1.
 std::string Statements::complete(std::uint64_t id, const Owner& owner, std::uint64_t fence,
                                  const Completion& completion) const {
-  return std::string(method_ == Method::row ? "SAVEPOINT dlock_complete" : "START TRANSACTION") +
-         "; SELECT owner FROM " + tables_.done + " WHERE " + is_done(completion.period) +
+  return "START TRANSACTION; SELECT owner FROM " + tables_.done + " WHERE " +
+         is_done(completion.period) +
          " FOR UPDATE; SET @dlock_ours = NULL; SELECT id INTO @dlock_ours FROM " + tables_.locks +
-         " WHERE " + is_our_holder(id, owner.id) + " FOR UPDATE; DELETE FROM " + tables_.locks +
-         " WHERE id = @dlock_ours; " +
+         " WHERE " + is_our_holder(id, owner.id) + " AND " + std::string(kWritable) +
+         " FOR UPDATE; DELETE FROM " + tables_.locks + " WHERE id = @dlock_ours; " +
          remember(owner, fence, completion, "@dlock_ours IS NOT NULL") +
-         is_done_by(completion.period, owner.id) + "; " + confirm(id, owner.id) + "; COMMIT; " +
-         release_marks(owner.id);
+         is_done_by(completion.period, owner.id) + "; " + confirm(id, owner.id) +
+         "; COMMIT; SELECT " + std::string(kWritable) + "; " + release_marks(owner.id);
 }
 
-// Behind these come a COMMIT, a DO and the session of a waiter.
+// Behind these come a DO and the session of a waiter, and before the third, a COMMIT.
 Completed completed(const std::vector<Answer>& answers) {
-  return {number_in(answers.at(answers.size() - 5)) == 1, answers.at(answers.size() - 4)};
-}
-
-std::string Statements::undo_complete() const {
-  return method_ == Method::row ? "ROLLBACK TO SAVEPOINT dlock_complete" : "ROLLBACK";
+  const std::size_t end = answers.size();
+  return {number_in(answers.at(end - 3)) == 1, number_in(answers.at(end - 6)) == 1,
+          answers.at(end - 5)};
 }
 
 std::string Statements::is_done_by(std::string_view period, std::string_view owner) const {
@@ -181,7 +176,7 @@ Result<void> prepare_marks(const Say& say, const Place& place, Method method,
                                       Statements(method, place.prefix, key).probe_done() +
                                           "SELECT @@GLOBAL.innodb_flush_log_at_trx_commit");
   if (!flushes) return flushes.error();
-  if (number_in(flushes.value()) == 0 && *place.cluster != Place::Cluster::yes) {
+  if (number_in(flushes.value()) == 0 && *place.cluster == Place::Cluster::no) {
     util::log(util::Level::warning,
               place.shown +
                   ": what is done may be forgotten if this server crashes in the second after that "

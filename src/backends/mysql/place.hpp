@@ -37,8 +37,9 @@ struct Place {
   Millis connect_timeout{5'000};  // for one host
   /// Which of the hosts could be written to last: it is asked first.
   std::shared_ptr<std::atomic<std::size_t>> primary = std::make_shared<std::atomic<std::size_t>>(0);
-  /// Whether they belong to a Galera cluster; unknown before the first connection.
-  enum class Cluster { unknown, no, yes };
+  /// Whether they belong to a cluster of several that take writes; unknown before the first
+  /// connection.
+  enum class Cluster { unknown, no, galera, group };
   std::shared_ptr<std::atomic<Cluster>> cluster =
       std::make_shared<std::atomic<Cluster>>(Cluster::unknown);
 

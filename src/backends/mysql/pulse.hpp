@@ -1,4 +1,4 @@
-// Who is still there, on a Galera cluster.
+// Who is still there, where several servers take writes.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace dlock::mysql {
 inline constexpr Millis kWaiterLease{10'000};
 inline constexpr Millis kWaiterBeat{2'500};
 
-/// On a Galera cluster, every server takes changes.  None of them knows the sessions of the others,
+/// On a cluster, every server takes changes.  None of them knows the sessions of the others,
 /// and their clocks may differ, so a time that one has written means little to another.  Instead,
 /// each holder and each waiter raises the number `beats` of its row when it renews its lease.
 /// A client that has seen the same number for as long as that lease lasts, by the clock of its own

@@ -16,8 +16,8 @@ constexpr unsigned kTooLong = 1406;
 constexpr unsigned kNoEngine = 1286;
 constexpr std::array kMayNot{1044U, 1142U, 1143U, 1227U};
 
-// Slot 0 counts the grants, the others are what mysql-row locks.  No second index: a server could
-// choose it to look for a key, and lock what it passes by.
+// Slot 0 counts the grants; an earlier mysql-row locked the others.  No second index: a server
+// could choose it to look for a key, and lock what it passes by.
 std::string create_keys(const std::string& table) {
   return "CREATE TABLE IF NOT EXISTS " + table +
          " (\n"
@@ -89,7 +89,18 @@ std::string probe(const Tables& tables) {
 std::string schema(std::string_view prefix) {
   const Tables tables{std::string(prefix)};
   return create_keys(tables.keys) + ";\n" + create_locks(tables.locks) + ";\n" +
-         ids_table(prefix).create + ";\n" + done_table(prefix).create + ";\n";
+         rows_table(prefix).create + ";\n" + ids_table(prefix).create + ";\n" +
+         done_table(prefix).create + ";\n";
+}
+
+ExtraTable rows_table(std::string_view prefix) {
+  const std::string name = Tables{std::string(prefix)}.rows;
+  return {name,
+          "CREATE TABLE IF NOT EXISTS " + name +
+              " (\n"
+              "  name VARBINARY(255) NOT NULL PRIMARY KEY\n"
+              ") ENGINE=InnoDB",
+          1, 1};
 }
 
 // Kind 1: a counter, `value` is its last number.  Kind 2: the workers of snowflake ids; `ends` says
@@ -105,7 +116,7 @@ ExtraTable ids_table(std::string_view prefix) {
               "  ends BLOB NOT NULL,\n"
               "  PRIMARY KEY (kind, name)\n"
               ") ENGINE=InnoDB",
-          2};
+          2, 1};
 }
 
 // The three methods share the table, but not the marks.  No index on expires_at: see once.cpp.
@@ -124,7 +135,7 @@ ExtraTable done_table(std::string_view prefix) {
               "  record BLOB NOT NULL,\n"
               "  PRIMARY KEY (method, name, period)\n"
               ") ENGINE=InnoDB",
-          3};
+          3, 2};
 }
 
 std::string advice_to_create(std::string_view prefix) {
@@ -153,7 +164,7 @@ Error explain(const Reply& reply, const Place& place) {
   const Tables tables(place.prefix);
   if (reply.code == kNoColumn || reply.code == kNoDefault || reply.code == kTooLong) {
     return {Errc::invalid, place.shown + ": a table " + tables.keys + ", " + tables.locks + ", " +
-                               tables.ids + " or " + tables.done +
+                               tables.rows + ", " + tables.ids + " or " + tables.done +
                                " is there that dlock did not make (" + reply.error->message +
                                "); choose another --prefix"};
   }

@@ -9,7 +9,7 @@
 
 namespace dlock::mysql {
 
-/// The three backends share the tables, but not the locks.
+/// The three backends share the tables of locks, but not the locks.
 enum class Method { table = 1, row = 2, version = 3 };
 
 /// What kind of a row of the table of locks it is.
@@ -19,10 +19,12 @@ struct Tables {
   explicit Tables(const std::string& prefix)
       : keys(prefix + "keys"),
         locks(prefix + "locks"),
+        rows(prefix + "rows"),
         ids(prefix + "ids"),
         done(prefix + "done") {}
   std::string keys;
   std::string locks;
+  std::string rows;  // of mysql-row: what other programs can lock, too
   std::string ids;   // of `dlock id`, which alone needs it
   std::string done;  // of `dlock once`, likewise
 };
@@ -30,12 +32,14 @@ struct Tables {
 /// The statements that create what is missing, each with a `;` and a newline.
 std::string schema(std::string_view prefix);
 
-/// A table that only one command needs: see extra_table.hpp.
+/// A table that not every command needs: see extra_table.hpp.
 struct ExtraTable {
   std::string name;
   std::string create;      // the statement
-  unsigned key_columns{};  // of its primary key: a number, and names
+  unsigned key_columns{};  // of its primary key,
+  unsigned key_names{};    // and how many of these are names
 };
+ExtraTable rows_table(std::string_view prefix);
 ExtraTable ids_table(std::string_view prefix);
 ExtraTable done_table(std::string_view prefix);
 

@@ -1,7 +1,6 @@
-// A holder counts as long as its connection is there, and, but with mysql-row, until it expires by
-// the server's clock, for ever if it does not.  With mysql-row it also counts while its processes
-// are seen to live on this machine.  A waiter counts as long as its connection is there: its row
-// may be left over.
+// A holder counts until it expires by the server's clock, for ever if it does not; and as long as
+// its connection is there.  A waiter counts as long as its connection is there: its row may be left
+// over.
 //
 // Chains.  A waiter waits for the middle one of the waiters that must acquire the lock before it,
 // and then looks again: the one waited for has left the queue before our turn comes.  Waiting for
@@ -21,7 +20,6 @@
 
 #include "core/lock_record.hpp"
 #include "util/host.hpp"
-#include "util/life.hpp"
 
 namespace dlock::mysql {
 namespace {
@@ -39,12 +37,6 @@ Owner owner_of(const Party& party) {
   return owner;
 }
 
-// Of the holder whose session has ended.  What dlock did not write stands for no command.
-util::Life life_of(const Party& party) {
-  const auto record = parse_lock_record(party.record);
-  return record ? util::watch_life(record->life).life : util::Life::ended;
-}
-
 // Readers acquire the lock together.
 std::size_t turns_of(std::span<const Party> waiters) {
   std::size_t turns = 0;
@@ -52,31 +44,6 @@ std::size_t turns_of(std::span<const Party> waiters) {
     if (i == 0 || waiters[i].mode != Mode::shared || waiters[i - 1].mode != Mode::shared) ++turns;
   }
   return turns;
-}
-
-bool has_expired(const Party& party) { return party.left.value_or(Millis{1}) <= Millis{0}; }
-
-// Of a holder with mysql-row whose session has ended: whether its command is waited for.
-bool may_run(const Party& party) {
-  const auto record = parse_lock_record(party.record);
-  return record && record->ttl && !record->owner.ended && !has_expired(party) &&
-         util::watch_life(record->life).life != util::Life::ended;
-}
-
-// Among the holders that are shown.  With mysql-row, one that waits for the command of an earlier
-// one has its number only after that.
-bool has_number(const Party& party, const std::vector<Party>& holders) {
-  return party.mode == Mode::slots && party.slot > 0 &&
-         std::none_of(holders.begin(), holders.end(), [&](const Party& other) {
-           return other.slot == party.slot && other.id < party.id;
-         });
-}
-
-// Of a holder that has locked `slot`, with one that may still run.
-bool conflict(const Request& request, unsigned slot, const Party& party) {
-  if (!modes_mix(party.mode, party.slots, request.mode, request.slots)) return true;
-  if (request.mode == Mode::slots) return party.slot == slot;
-  return request.mode == Mode::exclusive || party.mode == Mode::exclusive;
 }
 
 }  // namespace
@@ -112,72 +79,32 @@ std::vector<Party> parties_of(const Answer& rows) {
   return parties;
 }
 
-State::State(Method method, std::vector<Party> parties) : method_(method) {
+State::State(std::vector<Party> parties) {
   for (Party& party : parties) {
+    const bool lives = party.left.value_or(Millis{1}) > Millis{0};
     if (party.kind == Kind::waiter) {
       (party.present ? waiters_ : departed_).push_back(std::move(party));
-    } else if (party.kind == Kind::holder) {
-      const bool runs = method == Method::row
-                            ? !party.present && life_of(party) == util::Life::alive
-                            : !has_expired(party);
-      (runs || party.present ? holders_ : ended_).push_back(std::move(party));
+    } else if (party.kind == Kind::holder && (lives || party.present)) {
+      holders_.push_back(std::move(party));
     }
   }
 }
 
-std::vector<Party> State::earlier(const Request& request, std::uint64_t own, unsigned slot) const {
-  std::vector<Party> out;
-  for (const auto* parties : {&holders_, &ended_}) {
-    std::copy_if(
-        parties->begin(), parties->end(), std::back_inserter(out),
-        [&](const Party& party) { return party.id < own && conflict(request, slot, party); });
-  }
-  return out;
-}
-
-std::vector<Party> State::delaying(const Request& request) const {
-  std::vector<Party> out;
-  if (request.mode != Mode::slots) return out;
-  for (const auto* parties : {&holders_, &ended_}) {
-    std::copy_if(parties->begin(), parties->end(), std::back_inserter(out), [](const Party& party) {
-      return party.mode == Mode::slots && !party.present && may_run(party);
-    });
-  }
-  return out;
-}
-
 LockInfo State::info(const std::string& key) const {
-  if (method_ != Method::row) return info(key, holders_);
-  std::vector<Party> holders = holders_;
-  std::vector<std::string> remarks;
-  for (const Party& party : ended_) {
-    if (has_expired(party) || life_of(party) == util::Life::ended) continue;
-    const Owner owner = owner_of(party);
-    remarks.push_back("the connection of " + owner.host + " pid " + std::to_string(owner.pid) +
-                      " has ended, and its command may still run: the next holder waits for "
-                      "that, at most for its ttl");
-    holders.push_back(party);
-  }
-  LockInfo out = info(key, holders);
-  out.remarks = std::move(remarks);
-  return out;
-}
-
-LockInfo State::info(const std::string& key, const std::vector<Party>& holders) const {
   LockInfo info{.key = key};
-  if (!holders.empty()) {
-    info.mode = holders.front().mode;
-    info.slots = holders.front().slots;
+  if (!holders_.empty()) {
+    info.mode = holders_.front().mode;
+    info.slots = holders_.front().slots;
   }
-  for (const Party& party : holders) {
+  for (const Party& party : holders_) {
     LockInfo::Holder holder;
     holder.owner = owner_of(party);
     holder.acquired_at = util::utc_in(-party.age);
     holder.held = party.age;
     if (party.left) holder.expires = std::max(*party.left, Millis{0});
-    holder.endless = !party.left && method_ != Method::row;
+    holder.endless = !party.left;
     holder.fence = party.fence;
-    if (has_number(party, holders)) holder.slot = party.slot;
+    if (party.mode == Mode::slots && party.slot > 0) holder.slot = party.slot;
     info.holders.push_back(std::move(holder));
   }
   info.waiters.emplace();
@@ -223,7 +150,7 @@ State::Decision State::decide(const Request& request, std::uint64_t own) const {
     if (held == nullptr || (holder.present && !held->present)) held = &holder;
   }
   if (held == nullptr) return {Is::take, nullptr, ahead, 0};
-  if (held->present || method_ == Method::row) return {Is::held, held, ahead, 0};
+  if (held->present) return {Is::held, held, ahead, 0};
   if (ahead == 0) return {Is::unmarked, held, ahead, 0};
   behind.party = &waiters_.front();
   return behind;

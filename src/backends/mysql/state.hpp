@@ -23,13 +23,11 @@ struct Party {
   unsigned slots = 1;
   std::uint64_t fence = 0;
   Millis age{0};
-  std::optional<Millis> left;  // until it expires; none: with its connection
+  std::optional<Millis> left;  // until it expires; none: it has no end
   bool present = false;        // its connection is there
-  // Of a holder in mode slots: its number; 0: an earlier dlock gave it none.  With mysql-row, in
-  // any mode: the row of the table of keys that it has locked.
-  unsigned slot = 0;
-  std::string record;       // empty if it was not asked for
-  std::uint64_t beats = 0;  // changes with each renewal
+  unsigned slot = 0;           // of a holder in mode slots; 0: an earlier dlock gave it none
+  std::string record;          // empty if it was not asked for
+  std::uint64_t beats = 0;     // changes with each renewal
 };
 
 /// The row as Statements::look() asks for it; none if it makes no sense.
@@ -40,26 +38,14 @@ std::vector<Party> parties_of(const Answer& rows);
 class State {
  public:
   /// Of the rows of one key, in the order of their ids.
-  State(Method method, std::vector<Party> parties);
+  explicit State(std::vector<Party> parties);
 
   const std::vector<Party>& holders() const { return holders_; }
   const std::vector<Party>& waiters() const { return waiters_; }
   /// Waiters whose connection has gone.
   const std::vector<Party>& departed() const { return departed_; }
 
-  /// With mysql-row also the holders whose sessions have ended and whose commands may still run.  A
-  /// holder that has locked the row of such a holder waits for that command, and has no number yet.
   LockInfo info(const std::string& key) const;
-  LockInfo info(const std::string& key, const std::vector<Party>& holders) const;
-
-  /// mysql-row, for the holder with the row `own` of the table of locks, which has locked `slot`:
-  /// the earlier holders that conflict with it.  It has their row lock, so their sessions have
-  /// ended, but their commands may still run.
-  std::vector<Party> earlier(const Request& request, std::uint64_t own, unsigned slot) const;
-
-  /// mysql-row, for a request of a slot: the holders of such whose sessions have ended, and whose
-  /// commands may still run.
-  std::vector<Party> delaying(const Request& request) const;
 
   struct Decision {
     enum class Kind {
@@ -80,11 +66,9 @@ class State {
   Decision decide(const Request& request, std::uint64_t own) const;
 
  private:
-  Method method_;
   std::vector<Party> holders_;
   std::vector<Party> waiters_;
   std::vector<Party> departed_;
-  std::vector<Party> ended_;  // holders that are not there; with mysql-row, their commands may be
 };
 
 }  // namespace dlock::mysql

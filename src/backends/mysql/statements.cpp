@@ -2,8 +2,8 @@
 //           which counts them; it is the fencing token.  mysql-table locks that row first, in the
 //           same text that grants, so that no client waits for a client.  mysql-version reads the
 //           version, checks that the lock is free, and raises the version only if nobody else has
-//           raised it meanwhile.  mysql-row holds a row lock of its own before it records a grant,
-//           so the record outlives the transaction of the row lock.
+//           raised it meanwhile.  mysql-row is mysql-table, and a row lock besides: see
+//           row_lease.cpp.
 //           The version is at least the milliseconds since 1970, so it grows even if the row was
 //           deleted or is missing in a backup.
 //           After the COMMIT of a text, only the connection can fail.  Otherwise the text would be
@@ -13,19 +13,20 @@
 //           If that clock is set forward by more than a ttl, leases expire early.  So the session
 //           of a holder keeps others out, too, which its mark tells.  The server ends a session
 //           that was silent for a ttl by a clock that cannot be set (wait_timeout).
-// Slots.    With mysql-table and mysql-version, the statement that adds the row of a holder chooses
-//           its number.  No other grant of the key is under way, so no two holders get the same.
+// Primary.  A server that was demoted goes on to answer, and lets some users write although it is
+//           read_only.  So whatever grants, renews, releases or completes has the condition that it
+//           is not, and looks again after its COMMIT: that waits for one who is about to make it
+//           read_only.
+// Slots.    The statement that adds the row of a holder chooses its number.  No other grant of the
+//           key is under way, so no two holders get the same.
 //           The statement also finds that there are fewer than N holders.  It reads one snapshot,
 //           so one of 1..N is free in it.  If another statement chose the number, it could still
 //           see N holders, and choose N + 1.  A holder of an earlier dlock has the number 0, which
 //           is none: it counts as one of N.
-//           With mysql-row, the number is that of the row of the table of keys that is locked.
 // Sole.     The row of an exclusive holder has sole = 1, and a unique key allows one such row.
 // Marks.    A mark is a name that a session has locked with GET_LOCK().  It wakes those that wait
 //           for it, and tells that the session is there.  A mark can keep others out.  It lets
-//           nobody in, except with mysql-row, where a missing mark tells that a session has ended.
-// Ended.    With mysql-row, the lock of a session that has ended is free, but its command may still
-//           run.  Its row stays until the command has ended: see acquire_row.cpp.
+//           nobody in.
 #include "backends/mysql/statements.hpp"
 
 #include <algorithm>
@@ -46,10 +47,9 @@ constexpr const char* kColumns =
     " (method, name, kind, sole, slot, owner, mode, slots, fence, beats, since, expires_at, "
     "record)";
 
-template <class Number>
-std::string list_of(const std::vector<Number>& numbers) {
+std::string list_of(const std::vector<std::uint64_t>& numbers) {
   std::string list;
-  for (const Number id : numbers) list += (list.empty() ? "" : ", ") + std::to_string(id);
+  for (const std::uint64_t id : numbers) list += (list.empty() ? "" : ", ") + std::to_string(id);
   return list;
 }
 
@@ -79,12 +79,9 @@ std::string Statements::lives() const {
          " IS NOT NULL)";
 }
 
-// What the session that says this may still call its own.  With mysql-row, no other session has the
-// row lock.
+// What the session that says this may still call its own.
 std::string Statements::is_ours() const {
-  const std::string has_mark = marks_.is_own(kHolderMark);
-  return method_ == Method::row ? has_mark
-                                : "(expires_at > " + std::string(kNow) + " OR " + has_mark + ")";
+  return "(expires_at > " + std::string(kNow) + " OR " + marks_.is_own(kHolderMark) + ")";
 }
 
 // Of a session that may come to hold the lock.
@@ -113,11 +110,7 @@ std::string Statements::list(std::string_view prefix) const {
 std::string Statements::in_way(const Request& request, std::uint64_t own, bool expired_too) const {
   const std::string from = "FROM " + tables_.locks + " WHERE " + of_key() + " AND ";
   std::string holder = kind_is(Kind::holder);
-  if (method_ == Method::row) {
-    holder += " AND " + marks_.of_row(kHolderMark) + " IS NOT NULL";
-  } else if (!expired_too) {
-    holder += " AND " + lives();
-  }
+  if (!expired_too) holder += " AND " + lives();
   std::string ahead = kind_is(Kind::waiter);
   if (own != 0) ahead += " AND id < " + std::to_string(own);
   ahead += " AND " + marks_.of_row(kWaiterMark) + " IS NOT NULL";
@@ -150,23 +143,22 @@ std::string Statements::lowest_free() const {
 // `check` sets @dlock_may to 1 if the lock may be granted, and @dlock_fence to the fencing token.
 // It does so only if the session has its marks.  A text that is late, of a session that was given
 // up, cannot take them.  Who was passed over and does not know it is granted nothing.
-std::string Statements::grant(const Request& request, std::uint64_t own, const std::string& marks,
-                              const std::string& check, const std::string& condition,
-                              const std::string& slot, std::string_view life) const {
+std::string Statements::grant(const Request& request, std::uint64_t own, const std::string& check,
+                              const std::string& condition, const std::string& slot) const {
   const std::string& owner = request.owner.id;
   const std::string id = std::to_string(own);
-  const std::string sole = request.mode == Mode::exclusive && method_ != Method::row ? "1" : "NULL";
-  const std::string expires = method_ == Method::row ? "NULL" : from_now(request.ttl);
+  const std::string sole = request.mode == Mode::exclusive ? "1" : "NULL";
   const std::string row =
       " FROM " + tables_.locks + " WHERE id = " + id + " AND " + kind_is(Kind::waiter);
   const std::string in_queue = own == 0 ? "" : " AND EXISTS (SELECT 1" + row + ")";
-  return "SET @dlock_marked = " + marks + ", @dlock_fit = " + fit(tables_) +
+  return "SET @dlock_marked = " + std::string(kWritable) + " AND " + have_both(owner) +
+         ", @dlock_fit = " + fit(tables_) +
          ", @dlock_version = NULL, @dlock_fence = NULL, @dlock_may = 0, @dlock_won = 0; " + check +
          "INSERT INTO " + tables_.locks + kColumns + " SELECT " + method_text_ + ", " + key_ +
          ", " + std::to_string(static_cast<int>(Kind::holder)) + ", " + sole + ", " + slot + ", " +
          literal(owner) + ", " + mode_number(request.mode) + ", " + std::to_string(request.slots) +
-         ", @dlock_fence, 0, " + std::string(kNow) + ", " + expires + ", " +
-         literal(format_lock_record(request, life)) +
+         ", @dlock_fence, 0, " + std::string(kNow) + ", " + from_now(request.ttl) + ", " +
+         literal(format_lock_record(request)) +
          " FROM DUAL WHERE @dlock_fit AND @dlock_may = 1 AND NOT " + condition + in_queue +
          "; SET @dlock_won = IF(ROW_COUNT() = 1, LAST_INSERT_ID(), 0); DELETE" + row +
          " AND @dlock_won > 0; ";
@@ -198,14 +190,13 @@ std::string Statements::attempt(const Request& request, std::uint64_t own) const
             number + ", @dlock_may = @dlock_version IS NOT NULL AND @dlock_marked; " + clear +
             "@dlock_may = 1; ";
   }
-  std::string text =
-      grant(request, own, have_both(request.owner.id), check, in_way(request, own, true),
-            request.mode == Mode::slots ? lowest_free() : "0", {});
-  if (method_ == Method::table) text += raise + "@dlock_won > 0; ";
+  std::string text = grant(request, own, check, in_way(request, own, true),
+                           request.mode == Mode::slots ? lowest_free() : "0");
+  if (method_ != Method::version) text += raise + "@dlock_won > 0; ";
   return text + "SET SESSION wait_timeout = IF(@dlock_won > 0, " + idle_limit(request.ttl) + ", " +
          kIdleLimit + "); " + outcome_of_grant() + look(false) +
          "; COMMIT; DO IF(@dlock_won > 0, " + marks_.release(waiter_mark(request.owner.id)) +
-         ", 0)";
+         ", 0); SELECT " + std::string(kWritable);
 }
 
 Outcome outcome(const Answer& answer) {
@@ -215,88 +206,15 @@ Outcome outcome(const Answer& answer) {
           static_cast<unsigned>(number(row, 4))};
 }
 
-// Behind these come a COMMIT and a DO.
+// Between these two and the last come a COMMIT and a DO.
 Attempted attempted(const std::vector<Answer>& answers) {
-  return {outcome(answers.at(answers.size() - 4)), answers.at(answers.size() - 3)};
+  return {outcome(answers.at(answers.size() - 5)), answers.at(answers.size() - 4),
+          number_in(answers.back()) == 1};
 }
 
-std::string Statements::lock_row(const Request& request, bool mariadb,
-                                 const std::vector<unsigned>& avoid) const {
-  const bool shared = request.mode == Mode::shared;
-  const unsigned last = request.mode == Mode::slots ? request.slots : 1;
-  const std::string how = !shared ? " FOR UPDATE" : mariadb ? " LOCK IN SHARE MODE" : " FOR SHARE";
-  return "SET SESSION wait_timeout = " + idle_limit(request.ttl) + "; SELECT " +
-         have_both(request.owner.id) + "; START TRANSACTION; SELECT slot FROM " + tables_.keys +
-         " WHERE " + of_key() + " AND slot BETWEEN 1 AND " + std::to_string(last) +
-         (avoid.empty() ? "" : " AND slot NOT IN (" + list_of(avoid) + ")") +
-         " ORDER BY slot LIMIT 1" + how + " SKIP LOCKED";
-}
-
-std::string Statements::unlock_row() const {
-  return std::string("SET SESSION wait_timeout = ") + kIdleLimit + "; ROLLBACK";
-}
-
-// This locks those rows for a moment.  A client that locks a free row just then skips them: it
-// finds none, or one whose number is not the lowest.  To begin with the last row would prevent
-// that, but a server that reads backwards also locks the row before the first, which may be of
-// another key.
-std::string Statements::unlocked_rows(unsigned slots) const {
-  return "START TRANSACTION; SELECT slot FROM " + tables_.keys + " WHERE " + of_key() +
-         " AND slot BETWEEN 1 AND " + std::to_string(slots) + " FOR UPDATE SKIP LOCKED; ROLLBACK";
-}
-
-// The rows of earlier holders stay: their sessions have ended, but their commands may still run.
-std::string Statements::record_holder(const Request& request, std::uint64_t own, unsigned slot,
-                                      std::string_view life) const {
-  const std::string row = tables_.keys + " WHERE " + of_key() + " AND slot = 0";
-  const std::string check = "START TRANSACTION; SELECT version INTO @dlock_version FROM " + row +
-                            " FOR UPDATE; SET @dlock_may = @dlock_version IS NOT NULL AND "
-                            "@dlock_marked, @dlock_fence = " +
-                            next_fence() + "; DELETE FROM " + tables_.locks + " WHERE " + of_key() +
-                            " AND @dlock_fit AND " + kind_is(Kind::broken) +
-                            " AND expires_at <= " + std::string(kNow) + "; ";
-  const bool slots = request.mode == Mode::slots;
-  const std::string other = "EXISTS (SELECT 1 FROM " + tables_.locks + " WHERE " + of_key() +
-                            " AND " + kind_is(Kind::holder) + " AND " + marks_.of_row(kHolderMark) +
-                            " IS NOT NULL AND (mode " + (slots ? "<> " : "= ") +
-                            mode_number(Mode::slots) +
-                            (slots ? " OR slots <> " + std::to_string(request.slots) : "") + "))";
-  return grant(request, own, marks_.have(recorder_mark(request.owner.id)), check, other,
-               std::to_string(slot), life) +
-         "UPDATE " + tables_.keys + " SET version = @dlock_fence WHERE " + of_key() +
-         " AND slot = 0 AND @dlock_won > 0; " + outcome_of_grant() + look(false) + "; COMMIT; DO 0";
-}
-
-std::string Statements::delay(std::uint64_t id, Millis time) const {
-  return "UPDATE " + tables_.locks + " SET expires_at = " + from_now(time) +
-         " WHERE id = " + std::to_string(id) + " AND " + kind_is(Kind::holder) +
-         " AND (expires_at IS NULL OR expires_at > " + from_now(time) + "); ";
-}
-
-std::string Statements::forget_ended(const std::vector<std::uint64_t>& ids) const {
-  return "DELETE FROM " + tables_.locks + " WHERE id IN (" + list_of(ids) + ") AND " +
-         kind_is(Kind::holder);
-}
-
-// A row that is there may be locked by a holder, and INSERT IGNORE would wait for it.
-std::string Statements::create_rows(const std::vector<unsigned>& slots) const {
-  std::string wanted;
-  for (const unsigned slot : slots) {
-    wanted +=
-        (wanted.empty() ? "SELECT " : " UNION ALL SELECT ") + std::to_string(slot) + " AS slot";
-  }
-  return "INSERT IGNORE INTO " + tables_.keys + " (method, name, slot, version) SELECT " +
-         method_text_ + ", " + key_ + ", wanted.slot, " + std::string(kNowMs) + " FROM (" + wanted +
-         ") AS wanted WHERE NOT EXISTS (SELECT 1 FROM " + tables_.keys +
-         " AS found WHERE found.method = " + method_text_ + " AND found.name = " + key_ +
-         " AND found.slot = wanted.slot)";
-}
-
-std::string Statements::survey(std::string_view owner) const {
-  return marks_.take(session_mark(owner)) + "SELECT " + fit(tables_) +
-         "; SHOW VARIABLES WHERE (Variable_name = 'wsrep_on' AND Value = 'ON') OR (Variable_name = "
-         "'group_replication_single_primary_mode' AND Value = 'OFF'); SELECT slot FROM " +
-         tables_.keys + " WHERE " + of_key() + "; " + look(false);
+std::string Statements::create_row() const {
+  return "INSERT IGNORE INTO " + tables_.keys + " (method, name, slot, version) VALUES (" +
+         method_text_ + ", " + key_ + ", 0, " + std::string(kNowMs) + ")";
 }
 
 std::string Statements::join(const Request& request) const {
@@ -352,13 +270,12 @@ std::string Statements::resume(std::uint64_t id, std::string_view owner, Millis 
          ", 0)";
 }
 
-// The count of the beats always changes: a row that is set to what it was is not "affected".  With
-// mysql-row, the session that says this does not have the row lock.
+// The count of the beats always changes: a row that is set to what it was is not "affected".
 std::string Statements::change_holder(std::uint64_t id, std::string_view owner,
                                       const std::string& changes) const {
   return "UPDATE " + tables_.locks + " SET " + changes + ", beats = beats + 1 WHERE " +
-         (method_ == Method::row ? is_holder(id, owner) : is_our_holder(id, owner)) + "; " +
-         confirm(id, owner);
+         is_our_holder(id, owner) + " AND " + std::string(kWritable) + "; SELECT " +
+         std::string(kWritable) + "; " + confirm(id, owner);
 }
 
 std::string Statements::renew(std::uint64_t id, std::string_view owner, Millis ttl) const {
@@ -369,8 +286,7 @@ std::string Statements::renew(std::uint64_t id, std::string_view owner, Millis t
 std::string Statements::change(std::uint64_t id, std::string_view owner, Millis ttl,
                                const std::string& record) const {
   return change_holder(id, owner,
-                       "record = " + literal(record) +
-                           (method_ == Method::row ? "" : ", expires_at = " + from_now(ttl))) +
+                       "record = " + literal(record) + ", expires_at = " + from_now(ttl)) +
          "; " + first_wakeup();
 }
 
@@ -381,8 +297,8 @@ std::string Statements::end_command(std::uint64_t id, std::string_view owner, Mi
 }
 
 std::string Statements::confirm(std::uint64_t id, std::string_view owner) const {
-  return "SELECT kind, why, " + marks_.is_own(kHolderMark) + " FROM " + tables_.locks + " WHERE " +
-         is_row(id, owner);
+  const std::string row = method_ == Method::row ? ", " + marks_.session(row_mark(owner)) : "";
+  return "SELECT kind, why" + row + " FROM " + tables_.locks + " WHERE " + is_row(id, owner);
 }
 
 // A server that has lost its last commits, as a replica that takes over or a backup that is
@@ -391,12 +307,8 @@ std::string Statements::is_row(std::uint64_t id, std::string_view owner) const {
   return "id = " + std::to_string(id) + " AND " + of_key() + " AND owner = " + literal(owner);
 }
 
-std::string Statements::is_holder(std::uint64_t id, std::string_view owner) const {
-  return is_row(id, owner) + " AND " + kind_is(Kind::holder);
-}
-
 std::string Statements::is_our_holder(std::uint64_t id, std::string_view owner) const {
-  return is_holder(id, owner) + " AND " + is_ours();
+  return is_row(id, owner) + " AND " + kind_is(Kind::holder) + " AND " + is_ours();
 }
 
 std::string Statements::release_marks(std::string_view owner) const {
@@ -405,9 +317,9 @@ std::string Statements::release_marks(std::string_view owner) const {
 }
 
 std::string Statements::release(std::uint64_t id, std::string_view owner) const {
-  return "DELETE FROM " + tables_.locks + " WHERE " + is_our_holder(id, owner) + "; " +
-         confirm(id, owner) + "; " + (method_ == Method::row ? "COMMIT; " : "") +
-         release_marks(owner);
+  return "DELETE FROM " + tables_.locks + " WHERE " + is_our_holder(id, owner) + " AND " +
+         std::string(kWritable) + "; SELECT " + std::string(kWritable) + "; " + confirm(id, owner) +
+         "; " + release_marks(owner);
 }
 
 // The connection of the first who has one.
@@ -427,22 +339,14 @@ std::string Statements::forget(std::uint64_t id) const {
 // May be repeated if its reply is lost: a row that it has broken is found again by its reason.
 std::string Statements::break_grant(std::string_view owner, std::string_view why) const {
   constexpr Millis kKept{3'600'000};
-  // With mysql-row a holder whose session has ended may still delay the next one.
-  const std::string held =
-      kind_is(Kind::holder) + (method_ == Method::row ? "" : " AND " + lives());
+  const std::string held = kind_is(Kind::holder) + " AND " + lives();
   return "UPDATE " + tables_.locks +
          " SET kind = " + std::to_string(static_cast<int>(Kind::broken)) +
          ", sole = NULL, why = " + literal(why) + ", expires_at = " + from_now(kKept) + " WHERE " +
          of_key() + " AND owner = " + literal(owner) + " AND (" + held + " OR " +
          kind_is(Kind::broken) + " AND why = " + literal(why) + "); SELECT " +
-         marks_.session(session_mark(owner)) + "; " + first_wakeup();
-}
-
-std::string Statements::mend_grant(std::string_view owner) const {
-  return "UPDATE " + tables_.locks +
-         " SET kind = " + std::to_string(static_cast<int>(Kind::holder)) +
-         ", why = NULL, expires_at = NULL WHERE " + of_key() + " AND owner = " + literal(owner) +
-         " AND " + kind_is(Kind::broken);
+         marks_.session(session_mark(owner)) + ", " + marks_.session(row_mark(owner)) + "; " +
+         first_wakeup();
 }
 
 }  // namespace dlock::mysql

@@ -26,35 +26,12 @@ class Statements {
   /// that wait, too.
   std::string look(bool records) const;
 
-  /// mysql-table and mysql-version.  Takes the lock, if it is free for `request` and nobody who
-  /// waits comes before row `own` (0: everybody does), which must still be there.  The answers end
-  /// with outcome(), as look(false), and two that say nothing.
+  /// Takes the lock, if it is free for `request` and nobody who waits comes before row `own` (0:
+  /// everybody does), which must still be there.  The answers are those of attempted().
   std::string attempt(const Request& request, std::uint64_t own) const;
 
-  /// mysql-row, on the connection that is to hold the lock: begins a transaction and locks one of
-  /// the rows: the first that is free and not in `avoid`, if there is one.  The last answer: the
-  /// slot, or nothing.
-  std::string lock_row(const Request& request, bool mariadb,
-                       const std::vector<unsigned>& avoid = {}) const;
-  /// Ends that transaction.
-  std::string unlock_row() const;
-  /// mysql-row.  The second answer: those of the first `slots` rows that no session has locked.
-  std::string unlocked_rows(unsigned slots) const;
-  /// mysql-row, on another connection, once the row is locked: as attempt().  `life`: of the
-  /// holder's LifeToken.
-  std::string record_holder(const Request& request, std::uint64_t own, unsigned slot,
-                            std::string_view life) const;
-  /// mysql-row: the command of this earlier holder may run so long from now, and no longer.
-  std::string delay(std::uint64_t id, Millis time) const;
-  /// Removes the rows of holders whose commands have ended.
-  std::string forget_ended(const std::vector<std::uint64_t>& ids) const;
-
-  /// Creates these rows of the table of keys: 0, which counts the grants, and those to be locked.
-  std::string create_rows(const std::vector<unsigned>& slots) const;
-  /// mysql-row, before anything else.  Takes the mark of the owner's session.  Answers: that of
-  /// Marks::take(); whether the tables are as they must be; the variable that tells of other
-  /// servers which take changes, too; the slots that there are rows for; as look(false).
-  std::string survey(std::string_view owner) const;
+  /// Creates the row of the table of keys that counts the grants.
+  std::string create_row() const;
 
   /// A row for who waits.  The answer has its id.
   std::string join(const Request& request) const;
@@ -77,8 +54,9 @@ class Statements {
   /// Goes behind renew() on a connection that is new: makes it the holder's, if the lease goes on.
   /// Waits up to `wait` for each of its two marks.  The last answer: as that of Marks::take().
   std::string resume(std::uint64_t id, std::string_view owner, Millis ttl, Millis wait) const;
-  /// The first answer has affected == 1 if the lease is extended; the second, what there is of
-  /// the row: kind, why.
+  /// The first answer has affected == 1 if the lease is extended; the second: 1 if this server
+  /// takes writes, without which it is not; the third, what there is of the row: kind, why, and of
+  /// mysql-row, the session with row_mark().
   std::string renew(std::uint64_t id, std::string_view owner, Millis ttl) const;
   /// The same, and writes a new record.  The last answer: as that of release().
   std::string change(std::uint64_t id, std::string_view owner, Millis ttl,
@@ -86,21 +64,15 @@ class Statements {
   /// As change(), for a command that has ended: the lease is shortened to `left`.
   std::string end_command(std::uint64_t id, std::string_view owner, Millis left,
                           const std::string& record) const;
-  /// mysql-row: the same, without extending anything; and whether this is the session that has the
-  /// mark of the holder, and so the row lock.
-  std::string confirm(std::uint64_t id, std::string_view owner) const;
-  /// The first answer has affected == 1 if the lock was ours; the second, kind and why of what is
-  /// there instead; the last, the session of the first waiter that has a wakeup_mark().
+  /// Answers as of renew(), and a last one: the session of the first waiter that has a
+  /// wakeup_mark().
   std::string release(std::uint64_t id, std::string_view owner) const;
 
   // What `dlock once` remembers (once.cpp).
   /// The lock is given up as by release(), and if it was ours, the mark is written, both in one
-  /// transaction.  The answers are those of Completed.
+  /// transaction.  The answers are those of completed().
   std::string complete(std::uint64_t id, const Owner& owner, std::uint64_t fence,
                        const Completion& completion) const;
-  /// After an error in complete(), on the same connection: the lock is held as before.  An error if
-  /// that has ended the transaction of mysql-row, and with it the row lock.
-  std::string undo_complete() const;
   /// An answer: 1 if this owner's mark is there.
   std::string is_done_by(std::string_view period, std::string_view owner) const;
   /// Checks that marks can be written, and writes none.
@@ -117,11 +89,9 @@ class Statements {
   /// Removes the note of a force-release that was heard.
   std::string forget(std::uint64_t id) const;
 
-  /// The first answer has affected == 1 if the grant is broken; the second, the connection of its
+  /// The first answer has affected == 1 if the grant is broken; the second, the two sessions of its
   /// holder; the third, as that of release().
   std::string break_grant(std::string_view owner, std::string_view why) const;
-  /// Takes that back.
-  std::string mend_grant(std::string_view owner) const;
 
   /// Of every key that begins with `prefix`: as look(true), in the order of key and id.
   std::string list(std::string_view prefix) const;
@@ -131,8 +101,8 @@ class Statements {
   std::string lives() const;
   std::string is_ours() const;
   std::string is_row(std::uint64_t id, std::string_view owner) const;
-  std::string is_holder(std::uint64_t id, std::string_view owner) const;
   std::string is_our_holder(std::uint64_t id, std::string_view owner) const;
+  std::string confirm(std::uint64_t id, std::string_view owner) const;
   std::string release_marks(std::string_view owner) const;
   std::string done_columns() const;
   std::string is_done(std::string_view period) const;
@@ -144,9 +114,8 @@ class Statements {
                             const std::string& changes) const;
   std::string columns(bool records) const;
   std::string in_way(const Request& request, std::uint64_t own, bool expired_too) const;
-  std::string grant(const Request& request, std::uint64_t own, const std::string& marks,
-                    const std::string& check, const std::string& condition, const std::string& slot,
-                    std::string_view life) const;
+  std::string grant(const Request& request, std::uint64_t own, const std::string& check,
+                    const std::string& condition, const std::string& slot) const;
   std::string lowest_free() const;
   std::string outcome_of_grant() const;
 
@@ -162,8 +131,9 @@ bool passed_over(const std::vector<Answer>& answers);
 
 /// The answers to complete().
 struct Completed {
-  bool is_done = false;  // the mark is there, and the lock is free
-  const Answer& found;   // kind and why of what is there instead of our lock
+  bool is_primary = false;  // it takes writes, without which it is not done
+  bool is_done = false;     // the mark is there, and the lock is free
+  const Answer& found;      // kind and why of what is there instead of our lock
 };
 Completed completed(const std::vector<Answer>& answers);
 
@@ -177,10 +147,11 @@ struct Outcome {
 };
 Outcome outcome(const Answer& answer);
 
-/// The answers to attempt() or record_holder(), whatever went in front of it.
+/// The answers to attempt(), whatever went in front of it.
 struct Attempted {
   Outcome outcome;
-  const Answer& rows;  // as of look(false)
+  const Answer& rows;       // as of look(false)
+  bool is_primary = false;  // it takes writes, without which nothing is granted
 };
 Attempted attempted(const std::vector<Answer>& answers);
 

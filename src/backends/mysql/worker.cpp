@@ -86,9 +86,9 @@ Worker::Greeting Worker::Shared::greet() {
   Greeting out;
   out.id = library->mysql_thread_id(mysql);
   const char* version = library->mysql_get_server_info(mysql);
-  out.mariadb = version != nullptr && std::strstr(version, "MariaDB") != nullptr;
+  const bool mariadb = version != nullptr && std::strstr(version, "MariaDB") != nullptr;
   const unsigned long number = library->mysql_get_server_version(mysql);
-  out.skips_locked = number >= (out.mariadb ? 100'600UL : 80'001UL);
+  out.skips_locked = number >= (mariadb ? 100'600UL : 80'001UL);
   out.fd = static_cast<int>(mysql->net.fd);
 #ifdef LIBMARIADB
   // A statement may take as long as it likes.

@@ -17,7 +17,6 @@ class Worker {
   struct Greeting {
     int fd = -1;  // open until leave()
     std::uint64_t id = 0;
-    bool mariadb = false;
     bool skips_locked = false;
   };
 

@@ -1,0 +1,225 @@
+// Order.    The lease excludes all that use dlock, so nobody of these waits for the row, but for
+//           that of a session which is about to end.  The row excludes all others that lock it.  It
+//           stands in a table of its own: each grant locks the one that counts the grants.
+// Waiting.  The server grants a row lock to sessions whose clients have gone, too.  So each wait is
+//           short (innodb_lock_wait_timeout), and who gives one up ends the session.  The lease is
+//           renewed meanwhile, and once more when the row is locked.
+// Server.   A name can lead to another server than a moment ago.  So the session of the row has a
+//           mark, which each renewal looks for on the server that renews the lease.
+// The end.  The server ends the session, and with it the row lock, when nothing came from it for a
+//           ttl (wait_timeout); each renewal says something.  If the session has ended, other
+//           programs may be in: that is a loss.  The lease is released when the job has ended.
+#include "backends/mysql/row_lease.hpp"
+
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "backends/mysql/connection.hpp"
+#include "backends/mysql/errors.hpp"
+#include "backends/mysql/extra_table.hpp"
+#include "backends/mysql/marks.hpp"
+#include "backends/mysql/sql.hpp"
+#include "util/fd.hpp"
+#include "util/text.hpp"
+
+namespace dlock::mysql {
+namespace {
+
+constexpr Millis kWorthAWord{1'000};
+constexpr Millis kRenewsAtLeast{20'000};
+constexpr Millis kRenewAgain{1'000};
+constexpr Millis kLongestSilence{60'000};
+constexpr const char* kSlice = "10";  // seconds
+
+class RowLease final : public Lease {
+ public:
+  RowLease(std::unique_ptr<TableLease> lease, std::unique_ptr<Connection> row)
+      : lease_(std::move(lease)), row_(std::move(row)) {}
+
+  const std::string& owner_id() const override { return lease_->owner_id(); }
+  std::optional<std::uint64_t> fence() const override { return lease_->fence(); }
+  std::optional<unsigned> slot() const override { return lease_->slot(); }
+  Deadline valid_until() const override { return lease_->valid_until(); }
+
+  // An answer that does not come is waited for again the next time: to hang up would be to give the
+  // row up, in the middle of the job.
+  Result<void> renew(Deadline deadline, Cancel cancel) override {
+    if (loss_) return *loss_;
+    if (!row_->under_way()) row_->send("DO 0");
+    auto renewed = lease_->renew(deadline, cancel);
+    const Reply answer = row_->receive(deadline, cancel);
+    if (!renewed && renewed.error().code == Errc::lost) {
+      loss_ = renewed.error();
+    } else if (row_->broken()) {
+      loss_ = Error{Errc::lost, answer.error->message + "; the row is not locked any more"};
+    }
+    if (loss_) return *loss_;
+    if (!renewed || answer.ok()) return renewed;
+    const bool cancelled = answer.error->code == Errc::cancelled;
+    return Error{cancelled ? Errc::cancelled : Errc::unreachable, answer.error->message};
+  }
+  int event_fd() override {
+    if (!events_) {
+      events_.reset(epoll_create1(EPOLL_CLOEXEC));
+      for (const int fd : {lease_->event_fd(), row_->fd()}) {
+        epoll_event event{};
+        event.events = EPOLLIN | EPOLLRDHUP;
+        epoll_ctl(events_.get(), EPOLL_CTL_ADD, fd, &event);
+      }
+    }
+    return events_.get();
+  }
+  Result<void> end_command(Deadline until, Deadline deadline, Cancel cancel) override {
+    if (loss_) return *loss_;
+    return lease_->end_command(until, deadline, cancel);
+  }
+  Result<void> release(Deadline deadline, Cancel cancel) override {
+    let_go(deadline);
+    return lease_->release(deadline, cancel);
+  }
+  Result<void> complete(const Completion& completion, Deadline deadline, Cancel cancel) override {
+    if (loss_) return *loss_;
+    let_go(deadline);
+    return lease_->complete(completion, deadline, cancel);
+  }
+  Result<std::optional<Mark>> find_mark(Backend& backend, const MarkName& name,
+                                        Deadline deadline) override {
+    return lease_->find_mark(backend, name, deadline);
+  }
+
+ private:
+  // Whoever has the lock next does not wait for the server to notice that this session has gone.
+  void let_go(Deadline deadline) {
+    if (!row_->broken() && !row_->under_way()) {
+      (void)row_->ask("ROLLBACK", std::min(deadline, after(Clock::now(), kFarewell)), Cancel());
+    }
+    row_->close();
+  }
+
+  const std::unique_ptr<TableLease> lease_;
+  const std::unique_ptr<Connection> row_;
+  std::optional<Error> loss_;
+  Fd events_;  // epoll: of the lease, and the connection
+};
+
+// The row of one request, on its way to be locked.
+class RowWait {
+ public:
+  RowWait(const std::shared_ptr<const Place>& place, TableLease& lease, const Request& request,
+          const Wait& wait, Patience& patience)
+      : place_(place), lease_(lease), request_(request), wait_(wait), patience_(patience) {}
+
+  Result<std::unique_ptr<Connection>> run() {
+    auto opened = Connection::open(place_, patience_.call_until(), wait_.cancel);
+    if (!opened) return opened.error();
+    row_ = opened->get();
+    lease_.needs_row_session();
+    heard(Clock::now());
+    tell_at_ = after(Clock::now(), kWorthAWord);
+    const Say say = [this](const std::string& said) { return wait_for(said); };
+    const auto locked = say_with_table(say, *place_, rows_table(place_->prefix), text());
+    if (!locked) return locked.error();
+    if (locked.value().rows.empty()) {
+      return Error{Errc::unreachable, row_->server() + ": the row of " +
+                                          util::in_quotes(request_.key) +
+                                          " was deleted, or this is no primary"};
+    }
+    const auto renewed = lease_.renew(patience_.call_until(), wait_.cancel);
+    if (!renewed) return on_its_way(renewed.error());
+    return std::move(*opened);
+  }
+
+ private:
+  // A row that is there may be locked: an INSERT IGNORE alone would wait for that.
+  std::string text() const {
+    const std::string of_key = " FROM " + table_ + " WHERE name = " + literal(request_.key);
+    const std::string ttl = std::to_string((request_.ttl.count() + 999) / 1'000);
+    return "SET SESSION wait_timeout = " + ttl +
+           ", innodb_lock_wait_timeout = " + (patience_.tries_once() ? "1" : kSlice) + "; SELECT " +
+           Marks().have(row_mark(lease_.owner_id())) + "; INSERT IGNORE INTO " + table_ +
+           " (name) SELECT " + literal(request_.key) +
+           " FROM DUAL WHERE @dlock_fit = 1 AND NOT EXISTS (SELECT 1" + of_key + ") AND " +
+           std::string(kWritable) + "; START TRANSACTION; SELECT name" + of_key +
+           (request_.mode == Mode::exclusive ? " FOR UPDATE" : " LOCK IN SHARE MODE");
+  }
+
+  // The lease is renewed meanwhile.
+  Result<Reply> wait_for(const std::string& said) {
+    row_->send(said);
+    for (;;) {
+      const bool once = patience_.tries_once();
+      const Deadline until = once ? patience_.call_until() : wait_.until;
+      Reply reply = row_->receive(std::min({renewal_, tell_at_, until}), wait_.cancel);
+      if (reply.ok() || reply.code == kNoTable) return reply;
+      if (reply.error->code == Errc::cancelled) return *reply.error;
+      const Deadline now = Clock::now();
+      const bool waits = row_->under_way();
+      if (!waits && !is_passing(reply.code)) return explain(reply, *place_);
+      if (!waits || now >= std::min(tell_at_, until)) tell();
+      if (now >= until || (!waits && once)) return busy();
+      if (!waits) row_->send("ROLLBACK; " + said);
+      if (now < renewal_) continue;
+      if (auto ok = renew(); !ok) return ok.error();
+    }
+  }
+
+  // Fails if the lease is over, or its server is silent: all begins anew then.
+  Result<void> renew() {
+    const Deadline asked = Clock::now();
+    const auto renewed = lease_.renew(patience_.call_until(), wait_.cancel);
+    if (renewed) {
+      heard(asked);
+      return {};
+    }
+    renewal_ = after(Clock::now(), kRenewAgain);
+    const bool may_go_on = renewed.error().code == Errc::unreachable &&
+                           Clock::now() < std::min(lease_.valid_until(), silent_too_long_at_);
+    return may_go_on ? Result<void>() : on_its_way(renewed.error());
+  }
+  void heard(Deadline asked) {
+    renewal_ = after(asked, std::min(request_.ttl / 3, kRenewsAtLeast));
+    silent_too_long_at_ = after(asked, kLongestSilence);
+  }
+
+  // Nothing is lost that nobody has.
+  static Error on_its_way(Error error) {
+    if (error.code == Errc::lost) error.code = Errc::unreachable;
+    return error;
+  }
+
+  void tell() {
+    if (std::exchange(tell_at_, kNever) == kNever || !wait_.on_blocked) return;
+    LockInfo info{.key = request_.key, .mode = request_.mode, .slots = request_.slots};
+    info.holders.push_back({.foreign = "a program that has locked its row in " + table_});
+    wait_.on_blocked(info);
+  }
+  Error busy() const {
+    return {Errc::busy, util::in_quotes(request_.key) +
+                            " is busy: another program has its row in " + table_ + " locked"};
+  }
+
+  const std::shared_ptr<const Place>& place_;
+  TableLease& lease_;
+  const Request& request_;
+  const Wait& wait_;
+  Patience& patience_;
+  const std::string table_ = Tables(place_->prefix).rows;
+  Connection* row_ = nullptr;
+  Deadline renewal_ = kNever;
+  Deadline silent_too_long_at_ = kNever;
+  Deadline tell_at_ = kNever;  // once
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Lease>> lock_row(const std::shared_ptr<const Place>& place,
+                                        std::unique_ptr<TableLease> lease, const Request& request,
+                                        const Wait& wait, Patience& patience) {
+  auto row = RowWait(place, *lease, request, wait, patience).run();
+  if (!row) return row.error();
+  return std::unique_ptr<Lease>(std::make_unique<RowLease>(std::move(lease), std::move(*row)));
+}
+
+}  // namespace dlock::mysql
