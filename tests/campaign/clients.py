@@ -10,7 +10,6 @@ import processes
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ORACLE = os.path.join(HERE, "oracle.py")
-FORBID = os.path.join(HERE, "..", "cli", "forbid.py")
 SLOTS = 2
 LOST = 79  # what dlock run says
 # Which modes a key has.  Slots cannot be mixed with the others.
@@ -38,18 +37,17 @@ HANGS_AFTER = 120
 class Run:
     """One command under a lock, from its start until all its processes have ended."""
 
-    def __init__(self, campaign, keys, mode, ttl=2, wait=30, hold=0.01, habit="plain", from_afar=False, way="run"):
+    def __init__(self, campaign, keys, mode, ttl=2, wait=30, hold=0.01, habit="plain", way="run"):
         self.campaign, self.keys, self.mode, self.ttl, self.wait, self.way = campaign, keys, mode, ttl, wait, way
         self.number = campaign.next_number()
         options = ["-q", *(f"--key={key}" for key in keys), *MODES[mode], *(["-w", str(wait)] if wait else ["-n"]),
                    "--connect-timeout", "2s"]
         self.env = campaign.servers.env
-        self.command = [sys.executable, FORBID, "socket:1", "EPERM"] if from_afar else []
         if way in ("run", "once"):
             remember = ["--remember=1h"] if way == "once" else []
-            self.command += [self.env["DLOCK"], way, *options, *remember, "--ttl", f"{ttl}s", "--"]
+            self.command = [self.env["DLOCK"], way, *options, *remember, "--ttl", f"{ttl}s", "--"]
         else:
-            self.command += ["bash", "-c", SCRIPTS[way] % " ".join(options), "script"]
+            self.command = ["bash", "-c", SCRIPTS[way] % " ".join(options), "script"]
         if way == "while":
             self.env = self.env | {"DLOCK_TTL": f"{ttl}s"}
         self.command += [sys.executable, "-I", "-S", ORACLE, campaign.oracle_dir, ",".join(keys), mode, str(SLOTS)]
@@ -181,9 +179,7 @@ def draw(campaign, rng):
     return Run(campaign, keys, rng.choice(KEYS[keys[0]]), ttl, wait=rng.choice([0, 0.2, 1, 3, 6]), way=way,
                hold=rng.choice([0.01, 0.01, 0.05, 0.2, 0.5, 1, rng.uniform(0, 1.5 * ttl)]),
                # The child of the stubborn one outlives its parent, which is the end of a script.
-               habit=rng.choice(["plain", "stays", "stubborn" if way == "run" else "deaf"]),
-               # Where it is not forbidden, mysql-row sees that the processes of a dead holder on this machine are gone.
-               from_afar=campaign.backend == "mysql-row" and rng.random() < 0.5)
+               habit=rng.choice(["plain", "stays", "stubborn" if way == "run" else "deaf"]))
 
 
 class Client(threading.Thread):

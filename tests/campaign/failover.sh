@@ -43,14 +43,21 @@ has_all() {
   [[ $(sql "$standby" "SELECT MASTER_GTID_WAIT('$1', 60)") == 0 ]] || fail "the standby does not follow"
 }
 
-# fail_over: the primary is dead; the standby takes over, and a new server with the port of the dead one follows it.
+# fail_over HOW SECONDS: the standby takes over.  Of the primary: dead; planned: it has become read-only, and goes on to
+# answer for so long; cut_off: it knows nothing of that, and no COMMIT of its is acknowledged any more.  Then a new server
+# with its port follows.
 fail_over() {
   local received dead=$primary
+  [[ $1 != planned ]] || sql "$primary" 'SET GLOBAL read_only = 1'
   sql "$standby" 'STOP SLAVE IO_THREAD'
   received=$(sql "$standby" 'SHOW SLAVE STATUS\G' | sed -n 's/^ *Gtid_IO_Pos: //p')
   has_all "$received"
   sql "$standby" 'STOP SLAVE; RESET SLAVE ALL; SET GLOBAL read_only = 0'
   primary=$standby standby=$dead
+  if [[ $1 != dead ]]; then
+    sleep "$2"
+    stop_mysql "$dead"
+  fi
   rm -r "${mysql_dir[$dead]}/data"
   cp -R "$lib_mysql_data" "${mysql_dir[$dead]}/data"
   settle_roles

@@ -138,7 +138,6 @@ class ForceReleases(Faults):
         self.count("force-release" if done.returncode == 0 else "force-release of a free lock")
         # If the holder does not hear of it because of an outage, its command ends with the lease.
         run.ends_until = processes.now() + clients.LONGEST_TTL + 1
-        # A holder of mysql-row whose lock delay is not over has no command yet.  It becomes a waiter again.
         must_end = done.returncode == 0 and len(run.tree()) > 2
         if not run.over.wait(clients.LONGEST_TTL + 1) and must_end and not run.hits:
             self.campaign.broken(f"LEFT BEHIND: {run} goes on, but its lock was broken: {run.describe()}")
@@ -174,11 +173,14 @@ class ServerFaults(Faults):
         names = self.servers.names
         victims = self.servers.ask("leader") if self.has_standby else self.rng.sample(names, len(names) // 2 + 1)
         kind, what, back = self.rng.choice([("kill", "kill", "restart"), ("stop", "pause", "resume")])
+        self.take_down(victims, "server", f"long {kind}", what, back, self.begin_long_outage())
+
+    def begin_long_outage(self):
+        """Until undo().  Commands acquire the locks that stay for so long.  Returns how many seconds it is to last."""
         with open(self.campaign.outage_file, "w", encoding="ascii"):
             pass
-        # Meanwhile, commands that stay until the outage is over acquire the locks.
         self.campaign.calm.wait(1.5)
-        self.take_down(victims, "server", f"long {kind}", what, back, clients.LONGEST_TTL + self.rng.uniform(1, 3))
+        return clients.LONGEST_TTL + self.rng.uniform(1, 3)
 
     def take_down(self, victims, of_what, kind, what, back, seconds):
         self.campaign.log(f"{kind} of {of_what} {' '.join(victims)} for {seconds:.1f} s")
@@ -192,11 +194,17 @@ class ServerFaults(Faults):
 
     def fail_over(self):
         [primary] = self.servers.ask("leader")
-        self.campaign.log(f"kill of the primary {primary}, and failover")
-        self.servers.ask("kill", primary)
-        self.campaign.calm.wait(self.lasts(3))
-        self.servers.ask("fail_over")
-        self.count("failover")
+        how = self.rng.choice(["dead", "planned", "cut_off"])
+        self.campaign.log(f"failover, the primary {primary} is {how}")
+        if how == "dead":
+            self.servers.ask("kill", primary)
+            self.campaign.calm.wait(self.lasts(3))
+        # One that goes on to answer is to mislead whoever outlasts the leases.
+        is_long = how != "dead" and self.campaign.has_long_outages
+        seconds = self.begin_long_outage() if is_long else self.lasts(3)
+        self.servers.ask("fail_over", how, f"{seconds:.1f}")
+        self.undo()
+        self.count(f"failover ({how})")
         self.campaign.log("failover is done")
 
     def undo(self):

@@ -4,7 +4,7 @@
 # does what the lines on stdin say, until there are no more:
 #   kill NAME...     as a power failure would       pause NAME...    SIGSTOP
 #   restart NAME...  with its data, until it serves resume NAME...   SIGCONT
-#   leader           prints which server leads      fail_over        the primary is dead: the standby takes over
+#   leader           prints which server leads      fail_over HOW S  the standby takes over (failover.sh)
 #   left KEY...      prints what these keys have left on the servers
 #   grants           prints on which of several servers somebody has a lock, though it be too few of them
 # Each answer ends with a line that has only a full stop.
@@ -111,7 +111,7 @@ while read -r action rest <&3; do
       [[ $kind != zk ]] || for name in "${words[@]}"; do wait_until 60 zk_commits "$name"; done
       ;;
     leader) if [[ $kind == zk ]]; then zk_leader "${names[@]}" || true; else echo "$primary"; fi ;;
-    fail_over) fail_over ;;
+    fail_over) fail_over "${words[@]}" ;;
     grants) [[ ${kind-} != redis ]] || grants_redis ;;
     left) "left_${kind:-file}" "${words[@]}" ;;
     *) fail "what is $action?" ;;
