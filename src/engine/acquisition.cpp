@@ -68,9 +68,11 @@ Acquisition::Acquisition(const RunContext& context, SupervisorEnd& link)
       backends_(spec_.keys.size()),
       reached_(spec_.keys.size()) {}
 
-bool Acquisition::time_is_up() const {
-  return spec_.wait && Clock::now() >= after(context_.started, *spec_.wait);
+Deadline Acquisition::waits_until() const {
+  return spec_.wait ? after(context_.started, *spec_.wait) : kNever;
 }
+
+bool Acquisition::time_is_up() const { return Clock::now() >= waits_until(); }
 
 std::string Acquisition::location_of(const std::string& key) const {
   const auto at = std::find(spec_.keys.begin(), spec_.keys.end(), key) - spec_.keys.begin();
@@ -188,7 +190,7 @@ Result<std::unique_ptr<HeldLock>> Acquisition::get(std::size_t key, Cancel cance
   Backend& backend = *backends_[key];
   const Request request = request_for(spec_.keys[key]);
   Wait wait;
-  wait.until = spec_.wait ? after(context_.started, *spec_.wait) : kNever;
+  wait.until = waits_until();
   wait.cancel = cancel;
   wait.on_blocked = [this, key](const LockInfo& info) { tell_blocked(key, info); };
   wait.reached = reached_[key];
@@ -316,13 +318,13 @@ Result<HeldLocks> Acquisition::run() {
     const Error why = is_stopped ? Error{Errc::cancelled, "stopped"}
                       : was_lost ? lost_while_waiting(losses.front(), again)
                                  : explain(got.error());
-    (void)held.release(Cancel(link_.fd()), after(Clock::now(), kFarewell));
+    if (again && was_in_doubt) tell_doubt(why);
+    if (again && !was_in_doubt) util::log(Level::warning, why.message);
+    // What is left of a lease that was lost would be waited for.
+    (void)held.release(Cancel(link_.fd()), again ? waits_until() : after(Clock::now(), kFarewell));
     if (!again) return why;
-    if (was_in_doubt) {
-      tell_doubt(why);
-    } else {
+    if (!was_in_doubt) {
       for (auto& backend : backends_) backend.reset();  // a renewal that hangs may still use its
-      util::log(Level::warning, why.message);
     }
     const Millis pause = kBeforeStartingAgain * (1 << std::min(doubts_, kMostDoublings));
     util::wait_readable(link_.fd(), after(Clock::now(), util::jitter(pause)));

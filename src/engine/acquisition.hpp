@@ -46,6 +46,7 @@ class Acquisition {
   Result<void> look_if_done(Backend& backend, const Wait& wait);
   Result<void> look_under_lock(HeldLock& lock);
   void look_again_if_busy(Backend& backend, const Error& error);
+  Deadline waits_until() const;
   bool time_is_up() const;
   void tell_blocked(std::size_t key, const LockInfo& info);
   Error explain(Error error) const;

@@ -95,7 +95,7 @@ class HeldLock {
   std::optional<Error> refused_;      // why it could not be started the last time
   std::optional<Deadline> last_end_;  // of the lease, which nobody keeps any more
   std::optional<Error> loss_;
-  bool loss_was_told_ = false;  // by the keeper, before the margin
+  bool loss_was_told_ = false;  // by the service
 };
 
 }  // namespace dlock

@@ -131,7 +131,7 @@ void HeldLocks::release_at(Deadline until) {
   for (Deadline now = Clock::now(); now < until && !locks_.empty(); now = Clock::now()) {
     std::erase_if(locks_, [&](const auto& lock) {
       if (!lock->look(now)) return false;
-      (void)lock->release(Cancel());
+      (void)lock->release(Cancel(), until);
       return true;
     });
     std::vector<pollfd> fds;

@@ -18,8 +18,8 @@ still() {
   sql server "SELECT TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at) DIV 1000 FROM dlock_locks
          WHERE name = 'job' AND kind = 0"
 }
-beats() { sql server "SELECT beats FROM dlock_locks WHERE name = 'job' AND kind = 0"; }
-renewed_after() { (($(beats) > $1)); }
+ends() { sql server "SELECT expires_at + 0 FROM dlock_locks WHERE name = 'job' AND kind = 0"; }
+renewed_after() { [[ $(ends) > $1 ]]; }
 run_job 6s ./job.sh 7
 sleep 1.2  # the keeper is there
 survives_a_stop mysql server "mysql 127.0.0.1:${mysql_port[server]}: no answer within"
@@ -43,7 +43,7 @@ what="the connection is killed"
 run_job 6s ./job.sh 7
 sleep 1.2
 killed=$(session)
-before=$(beats)
+before=$(ends)
 sql server "KILL $killed"
 wait_until 6 renewed_after "$before"
 assert_held job
@@ -65,10 +65,23 @@ if [[ $backend == mysql-row ]]; then
   restart_mysql server
   lost 10000 "$what"
   expect_status 0 "$DLOCK" run -q -k job -w 10 -- true
+
+  what="the server is restarted while one of two locks is waited for"
+  "$DLOCK" run -q -k b -- sh -c 'touch has-b; exec sleep 1000' 2>/dev/null &
+  wait_until 30 test -e has-b
+  "$DLOCK" run -k a -k b --ttl 60 -- true 2>err &
+  both=$!
+  wait_until 30 grep -q 'waiting for "b"' err
+  stop_mysql server
+  sleep 5  # longer than a farewell
+  restart_mysql server
+  expect_status 0 wait $both
+  assert_contains "$(<err)" 'taking all again' "$what"
+  assert_lacks "$(<err)" 'waiting for "a"' "$what"
 else
   run_job 20s ./job.sh 7
   sleep 1.2
-  before=$(beats)
+  before=$(ends)
   restart_mysql server
   wait_until 20 renewed_after "$before"
   assert_held job
