@@ -1616,7 +1616,9 @@ locks on that server, while somebody else waits to lock tables or to make the se
 .B ALTER TABLE
 of
 .IR dlock_rows ,
-or a backup that locks tables, waits for the job.
+or a backup that locks tables, waits for the job, and whoever wants another lock of
+.B mysql\-row
+waits for that meanwhile.
 .PP
 The three do not exclude one another: all who share a lock must use the same one.
 They are tested with MariaDB 10.11 and 11.8 and MySQL 9.7.
@@ -1730,7 +1732,6 @@ GRANT SELECT, INSERT, DELETE ON app.dlock_done TO jobs@\(aq%\(aq;
 .fi
 .PP
 Nothing else is needed: any user may end connections of its own, which is how
-slots, and locks whose holders have no connection, are passed on, and how
 .B force\-release
 reaches a holder.
 Breaking the lock of another user of the database needs more, as told below.
@@ -1752,13 +1753,16 @@ waits for
 .SS How they wait
 A waiter sleeps in the server, in
 .BR GET_LOCK() ,
-on a connection of its own, and does not poll.
-The holder that releases the lock wakes the next waiter.
+on a connection of its own, and the holder that releases the lock wakes the next
+one.
+Only the first who waits for
+.BR \-\-slots ,
+or for a holder that has no connection (as after
+.BR "dlock acquire \-\-ttl" ),
+looks about every second.
 .PP
 So there is a connection for each holder and for each waiter, and a second one
-for the first of those who wait for
-.B \-\-slots
-or for a lock whose holder has no connection, and for each who has or waits for a row of
+for each who has or waits for a row of
 .BR mysql\-row .
 They count towards
 .B max_connections

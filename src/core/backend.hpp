@@ -223,7 +223,8 @@ class Backend {
 
   /// Waits until the lock is ours.  Waits by being woken (a watch, a subscription, a blocking
   /// statement, a kernel queue), and where a holder can vanish without a wake-up, until its lease
-  /// would run out; never on a timer.  Returns within one network timeout of Cancel firing, with
+  /// would run out; on a timer of a second at most only where there is nothing to be woken by.
+  /// Returns within one network timeout of Cancel firing, with
   /// Errc::cancelled; Errc::busy when wait.until has passed; Errc::conflict, at once, when the key
   /// is held in a mode or with a number of slots that cannot be mixed with this one.  On failure
   /// nothing is left behind that others would wait for.
@@ -256,7 +257,7 @@ class Backend {
   /// The lease of `holder`, which inspect() has shown among those of `lock`, for a process that did
   /// not acquire it: whoever did has destroyed its Lease.  To be renewed, by `ttl`, or to be
   /// released, as any other one; that tells whether it is held still, and nothing is promised of
-  /// valid_until() before.  Waiters are woken by its release as by any other one.
+  /// valid_until() before.  Waiters hear of its release within a second.
   /// Only with Traits::resumes; elsewhere Errc::unsupported.
   virtual Result<std::unique_ptr<Lease>> resume(const LockInfo& lock,
                                                 const LockInfo::Holder& holder, Millis ttl,

@@ -7,15 +7,6 @@
 #include "util/fd.hpp"
 
 namespace dlock::util {
-namespace {
-
-std::uint64_t inode_of(const char* path) {
-  struct stat st {};
-  return ::stat(path, &st) == 0 ? std::uint64_t{st.st_ino} : 0;
-}
-
-}  // namespace
-
 std::string read_small_file(const std::string& path, std::size_t most) {
   const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   std::string text(most, '\0');
@@ -33,12 +24,10 @@ const std::string& boot_id() {
 }
 
 std::uint64_t pid_namespace() {
-  static const std::uint64_t inode = inode_of("/proc/self/ns/pid");
-  return inode;
-}
-
-std::uint64_t net_namespace() {
-  static const std::uint64_t inode = inode_of("/proc/self/ns/net");
+  static const std::uint64_t inode = [] {
+    struct stat st {};
+    return ::stat("/proc/self/ns/pid", &st) == 0 ? std::uint64_t{st.st_ino} : 0;
+  }();
   return inode;
 }
 

@@ -1,4 +1,4 @@
-// Which boot of which kernel, and which namespaces, the names and numbers in a record belong to.
+// Which boot of which kernel, and which namespace, the names and numbers in a record belong to.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,6 @@ const std::string& boot_id();
 
 /// Names the pid namespace of this process; 0 where the kernel does not tell.
 std::uint64_t pid_namespace();
-
-/// The same for the network namespace, to which the names of local sockets belong.
-std::uint64_t net_namespace();
 
 /// The first `most` bytes of a small file such as those of /proc; "" if it cannot be read.
 std::string read_small_file(const std::string& path, std::size_t most);

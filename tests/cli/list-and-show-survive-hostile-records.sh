@@ -211,9 +211,9 @@ INSERT INTO hostile VALUES
   (CONCAT('far', $evil), 0, $evil, 2, 65535, 0, '1000-01-01', $far, $evil),
   ('', 0, 'theirs', 1, 0, 0, '1000-01-01', $far, ''),
   (REPEAT($evil, 19), 0, REPEAT('x', 64), 2, 0, 0, '1000-01-01', $far, REPEAT($evil, 5000));
-INSERT INTO dlock_locks (method, name, kind, sole, slot, owner, mode, slots, fence, beats, since,
+INSERT INTO dlock_locks (method, name, kind, sole, slot, owner, mode, slots, fence, since,
                          expires_at, record, why)
-  SELECT @method, name, kind, NULL, 0, owner, mode, slots, fence, 0, since, expires_at, record, record
+  SELECT @method, name, kind, NULL, 0, owner, mode, slots, fence, since, expires_at, record, record
   FROM hostile;
 SQL
     ;;

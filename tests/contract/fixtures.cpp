@@ -184,23 +184,21 @@ class MysqlService final : public Service {
 // not ask.
 class GaleraService final : public Service {
  public:
-  explicit GaleraService(const std::string& method)
-      : method_(method), database_("contract" + std::to_string(++services_)) {
+  GaleraService() : database_("contract" + std::to_string(++services_)) {
     cluster_->server(0).ask("CREATE DATABASE " + database_);
     // Until the other one has it, too.
     cluster_->server(1).ask("SET SESSION wsrep_sync_wait = 15; SELECT 1");
   }
   ~GaleraService() override { cluster_->server(0).ask("DROP DATABASE " + database_); }
-  const Traits& traits() const override { return find_backend("mysql-" + method_)->traits; }
+  const Traits& traits() const override { return find_backend("mysql-version")->traits; }
   std::unique_ptr<Backend> connect(Millis patience) override {
     const MysqlServer& server = cluster_->server(clients_++ % 2);
-    return open_url(server.url(method_, "app:sesame", database_), patience);
+    return open_url(server.url("version", "app:sesame", database_), patience);
   }
   bool has_one_clock() const override { return false; }
 
  private:
   static inline int services_ = 0;
-  const std::string method_;
   const std::string database_;
   const GaleraCluster* const cluster_ = [] {
     static const GaleraCluster cluster;
@@ -220,8 +218,7 @@ std::unique_ptr<Service> mysql_version() { return mysql<MysqlServer>("version");
 std::unique_ptr<Service> strange_mysql_table() { return mysql<StrangeMysqlServer>("table"); }
 std::unique_ptr<Service> strange_mysql_row() { return mysql<StrangeMysqlServer>("row"); }
 std::unique_ptr<Service> strange_mysql_version() { return mysql<StrangeMysqlServer>("version"); }
-std::unique_ptr<Service> galera_table() { return std::make_unique<GaleraService>("table"); }
-std::unique_ptr<Service> galera_version() { return std::make_unique<GaleraService>("version"); }
+std::unique_ptr<Service> galera_version() { return std::make_unique<GaleraService>(); }
 std::unique_ptr<Service> zookeeper() { return std::make_unique<ZooKeeperService>(); }
 std::unique_ptr<Service> redlock() { return std::make_unique<RedlockService>(); }
 std::unique_ptr<Service> redis() { return std::make_unique<RedisService>(); }
@@ -258,10 +255,7 @@ std::vector<ServiceKind> service_kinds() {
     kinds.push_back({"strange_mysql_table", strange_mysql_table});
     kinds.push_back({"strange_mysql_row", strange_mysql_row});
     kinds.push_back({"strange_mysql_version", strange_mysql_version});
-    if (GaleraCluster::available()) {
-      kinds.push_back({"galera_table", galera_table});
-      kinds.push_back({"galera_version", galera_version});
-    }
+    if (GaleraCluster::available()) kinds.push_back({"galera_version", galera_version});
   }
   return kinds;
 }

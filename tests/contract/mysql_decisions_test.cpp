@@ -62,11 +62,11 @@ class MysqlDecisions : public MysqlTest {
       const bool sole = !it.waits && it.mode == Mode::exclusive;
       text +=
           "INSERT INTO dlock_locks (id, method, name, kind, sole, slot, owner, mode, slots, "
-          "fence, beats, since, expires_at, record) VALUES (" +
+          "fence, since, expires_at, record) VALUES (" +
           std::to_string(i + 1) + ", " + number + ", 'job', " + (it.waits ? "1" : "0") + ", " +
           (sole ? "1" : "NULL") + ", 0, '" + owner + "', " +
           std::to_string(static_cast<int>(it.mode)) + ", " + std::to_string(it.slots) +
-          ", 0, 0, UTC_TIMESTAMP(6), " +
+          ", 0, UTC_TIMESTAMP(6), " +
           (it.waits     ? "NULL"
            : it.expired ? "UTC_TIMESTAMP(6) - INTERVAL 1 SECOND"
                         : "UTC_TIMESTAMP(6) + INTERVAL 1 HOUR") +

@@ -14,7 +14,7 @@
 namespace dlock::test {
 namespace {
 
-class MysqlGalera : public testing::TestWithParam<const char*> {
+class MysqlGalera : public testing::Test {
  protected:
   void SetUp() override {
     if (find_backend("mysql-table")->open == nullptr) GTEST_SKIP() << "built without mysql";
@@ -30,7 +30,7 @@ class MysqlGalera : public testing::TestWithParam<const char*> {
     EXPECT_TRUE(eventually([&] { return rows(0) == 0 && rows(1) == 0; }));
   }
   std::unique_ptr<Backend> client(int number, Millis patience = Millis{5'000}) const {
-    return connect_mysql(cluster->server(number).url(GetParam()), {.patience = patience});
+    return connect_mysql(cluster->server(number).url("version"), {.patience = patience});
   }
   long rows(int number) const {
     return std::stol(cluster->server(number).ask("SELECT COUNT(*) FROM dlock_locks"));
@@ -41,13 +41,10 @@ class MysqlGalera : public testing::TestWithParam<const char*> {
   }
   /// A waiter of the second server that does not beat.
   void add_gone_waiter(int lease_s) const {
-    const std::string number = GetParam() == std::string("table") ? "1" : "3";
     cluster->server(1).ask(
         "INSERT INTO dlock_locks (method, name, kind, sole, slot, owner, mode, slots, fence, "
-        "beats, "
-        "since, expires_at, record) VALUES (" +
-        number +
-        ", 'job', 1, NULL, 0, 'gone', 0, 1, 0, 0, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + "
+        "since, expires_at, record) VALUES (3, 'job', 1, NULL, 0, 'gone', 0, 1, 0, "
+        "UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + "
         "INTERVAL " +
         std::to_string(lease_s) + " SECOND, '')");
   }
@@ -56,10 +53,8 @@ class MysqlGalera : public testing::TestWithParam<const char*> {
   const GaleraCluster* cluster = nullptr;
 };
 
-INSTANTIATE_TEST_SUITE_P(Methods, MysqlGalera, testing::Values("table", "version"), mysql_name);
-
 // By the clock of the second server it has expired long ago.
-TEST_P(MysqlGalera, ALeaseThatIsRenewedIsKeptWhateverTheClocksSay) {
+TEST_F(MysqlGalera, ALeaseThatIsRenewedIsKeptWhateverTheClocksSay) {
   for (const int holder : {0, 1}) {
     const auto a = client(holder), b = client(1 - holder);
     auto lease = hold(*a, brief());
@@ -81,7 +76,7 @@ TEST_P(MysqlGalera, ALeaseThatIsRenewedIsKeptWhateverTheClocksSay) {
   }
 }
 
-TEST_P(MysqlGalera, ADeadHolderIsOutlivedOnBothServers) {
+TEST_F(MysqlGalera, ADeadHolderIsOutlivedOnBothServers) {
   for (const int holder : {0, 1}) {
     const auto before = Clock::now();
     hold(*client(holder), brief()).reset();
@@ -93,7 +88,7 @@ TEST_P(MysqlGalera, ADeadHolderIsOutlivedOnBothServers) {
   }
 }
 
-TEST_P(MysqlGalera, WaitersOfBothServersAreLetInInTheirOrder) {
+TEST_F(MysqlGalera, WaitersOfBothServersAreLetInInTheirOrder) {
   auto lease = hold(*client(0), request("job"));
   std::list<Waiting> line;
   for (std::size_t i = 0; i < 6; ++i) {
@@ -112,7 +107,7 @@ TEST_P(MysqlGalera, WaitersOfBothServersAreLetInInTheirOrder) {
 }
 
 // Its row stays until somebody has seen that it does not beat any more.
-TEST_P(MysqlGalera, AWaiterThatIsGoneHoldsNobodyUp) {
+TEST_F(MysqlGalera, AWaiterThatIsGoneHoldsNobodyUp) {
   auto lease = hold(*client(0), request("job"));
   add_gone_waiter(20);
   Waiting waiting(client(0), request("job"));
@@ -123,11 +118,11 @@ TEST_P(MysqlGalera, AWaiterThatIsGoneHoldsNobodyUp) {
 }
 
 // As on a machine or a network that is busy.
-TEST_P(MysqlGalera, AWaiterThatIsSlowKeepsItsPlace) {
+TEST_F(MysqlGalera, AWaiterThatIsSlowKeepsItsPlace) {
   Proxy proxy("127.0.0.1", cluster->server(0).port());
   auto lease = hold(*client(0), request("job"));
-  Waiting first(connect_mysql("mysql-" + std::string(GetParam()) +
-                              "://app:sesame@127.0.0.1:" + std::to_string(proxy.port()) + "/test"),
+  Waiting first(connect_mysql("mysql-version://app:sesame@127.0.0.1:" +
+                              std::to_string(proxy.port()) + "/test"),
                 request("job"));
   ASSERT_TRUE(waiters_are(1));
   Waiting second(client(1), request("job"));
@@ -144,7 +139,7 @@ TEST_P(MysqlGalera, AWaiterThatIsSlowKeepsItsPlace) {
 }
 
 // One that comes too late to watch it, too, and on both servers.
-TEST_P(MysqlGalera, AHoldThatIsOverIsOverForWhoeverDoesNotWait) {
+TEST_F(MysqlGalera, AHoldThatIsOverIsOverForWhoeverDoesNotWait) {
   for (const int holder : {0, 1}) {
     const auto a = client(holder);
     auto lease = hold(*a, request("job"));
@@ -156,7 +151,7 @@ TEST_P(MysqlGalera, AHoldThatIsOverIsOverForWhoeverDoesNotWait) {
   }
 }
 
-TEST_P(MysqlGalera, AWaiterThatIsGoneDoesNotMakeAFreeLockBusy) {
+TEST_F(MysqlGalera, AWaiterThatIsGoneDoesNotMakeAFreeLockBusy) {
   add_gone_waiter(1);
   const auto a = client(1);
   EXPECT_EQ(code_of(try_once(*a, request("job"))), Errc::busy);
@@ -166,7 +161,7 @@ TEST_P(MysqlGalera, AWaiterThatIsGoneDoesNotMakeAFreeLockBusy) {
 }
 
 // As if a text of a connection that was given up was carried out late.
-TEST_P(MysqlGalera, WhatIsCarriedOutLateIsRemoved) {
+TEST_F(MysqlGalera, WhatIsCarriedOutLateIsRemoved) {
   Request late = request("job");
   hold(*client(0), late).reset();
   Waiting waiting(client(1), late);
@@ -174,7 +169,7 @@ TEST_P(MysqlGalera, WhatIsCarriedOutLateIsRemoved) {
   EXPECT_TRUE(lease && release(*lease));
 }
 
-TEST_P(MysqlGalera, AWaiterThatBeatsStaysInTheQueue) {
+TEST_F(MysqlGalera, AWaiterThatBeatsStaysInTheQueue) {
   auto lease = hold(*client(0), request("job"));
   Waiting first(client(0), request("job"));
   ASSERT_TRUE(waiters_are(1));
@@ -190,11 +185,10 @@ TEST_P(MysqlGalera, AWaiterThatBeatsStaysInTheQueue) {
   EXPECT_TRUE(lease && release(*lease));
 }
 
-TEST_P(MysqlGalera, AHolderGoesOnOverTheOtherServer) {
+TEST_F(MysqlGalera, AHolderGoesOnOverTheOtherServer) {
   Proxy proxy("127.0.0.1", cluster->server(0).port());
   const auto its =
-      connect_mysql("mysql-" + std::string(GetParam()) +
-                    "://app:sesame@127.0.0.1:" + std::to_string(proxy.port()) +
+      connect_mysql("mysql-version://app:sesame@127.0.0.1:" + std::to_string(proxy.port()) +
                     ",127.0.0.1:" + std::to_string(cluster->server(1).port()) + "/test");
   auto lease = hold(*its, request("job"));
   proxy.refuse();
@@ -205,7 +199,7 @@ TEST_P(MysqlGalera, AHolderGoesOnOverTheOtherServer) {
   EXPECT_TRUE(is_free_for(*client(0), request("job")));
 }
 
-TEST_P(MysqlGalera, AnOperatorOfTheOtherServerBreaksALock) {
+TEST_F(MysqlGalera, AnOperatorOfTheOtherServerBreaksALock) {
   const auto a = client(0), b = client(1);
   auto lease = hold(*a, request("job"));
   const auto broken = b->force_release("job", lease->owner_id(), "a test", soon());
@@ -215,7 +209,7 @@ TEST_P(MysqlGalera, AnOperatorOfTheOtherServerBreaksALock) {
 }
 
 // Percona's cluster refuses them.
-TEST_P(MysqlGalera, NobodySaysGetLock) {
+TEST_F(MysqlGalera, NobodySaysGetLock) {
   for (int i = 0; i < 2; ++i) {
     cluster->server(i).ask("SET GLOBAL log_output = 'TABLE'; SET GLOBAL general_log = ON");
   }
@@ -240,7 +234,7 @@ TEST_P(MysqlGalera, NobodySaysGetLock) {
 }
 
 // A waiter goes by the ttl of the last renewal, not by that of the acquire.
-TEST_P(MysqlGalera, ALeaseThatWasLetGoIsRenewedAndReleasedOverTheOtherServer) {
+TEST_F(MysqlGalera, ALeaseThatWasLetGoIsRenewedAndReleasedOverTheOtherServer) {
   for (const int holder : {0, 1}) {
     const Request wanted = brief();
     hold(*client(holder), wanted).reset();
@@ -268,7 +262,7 @@ TEST_P(MysqlGalera, ALeaseThatWasLetGoIsRenewedAndReleasedOverTheOtherServer) {
 }
 
 // Two changes of the same row, of which the cluster refuses one.
-TEST_P(MysqlGalera, ClientsOfBothServersExcludeEachOther) {
+TEST_F(MysqlGalera, ClientsOfBothServersExcludeEachOther) {
   std::atomic<int> inside{0}, grants{0};
   std::atomic<std::uint64_t> last{0};
   std::list<std::thread> threads;
@@ -290,7 +284,7 @@ TEST_P(MysqlGalera, ClientsOfBothServersExcludeEachOther) {
   EXPECT_EQ(grants, 24);
 }
 
-TEST_P(MysqlGalera, ClientsOfBothServersNeverHaveTheSameNumber) {
+TEST_F(MysqlGalera, ClientsOfBothServersNeverHaveTheSameNumber) {
   constexpr unsigned kSlots = 2;
   std::array<std::atomic<int>, kSlots + 1> holders{};  // of each number
   std::atomic<int> grants{0};

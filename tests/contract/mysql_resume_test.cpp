@@ -12,7 +12,7 @@
 namespace dlock::test {
 namespace {
 
-// A waiter looks every 5 s by itself.  One that acquires the lock sooner was woken.
+// The first waiter looks at least once a second.
 constexpr Millis kAtOnce{2'000};
 constexpr Millis kTenMinutes{600'000};
 
@@ -67,20 +67,6 @@ class MysqlResume : public MysqlTest {
       ASSERT_TRUE(line.back().blocked());
       ASSERT_TRUE(waiters_are(line.size()));
     }
-    ASSERT_TRUE(wakeup_is_there());
-  }
-  /// The first waiter sleeps, and can be woken.
-  bool wakeup_is_there() const {
-    return eventually([&] {
-      return number(
-                 "SELECT COUNT(*) FROM dlock_locks WHERE kind = 1 AND "
-                 "IS_USED_LOCK(CONCAT('dlock.g.', owner)) IS NOT NULL") == 1;
-    });
-  }
-  std::string wakeup() const {
-    return server->ask(
-        "SELECT IS_USED_LOCK(CONCAT('dlock.g.', owner)) FROM dlock_locks WHERE kind = 1 ORDER BY "
-        "id LIMIT 1");
   }
   std::unique_ptr<Lease> next_at_once() {
     std::unique_ptr<Lease> lease;
@@ -107,7 +93,7 @@ TEST_P(MysqlResume, AReleaseLetsWritersInOneByOneInTheirOrder) {
   EXPECT_TRUE(rows_become(0));
 }
 
-// The release wakes the first of them, and that one wakes the others.
+// The first of them sees the release, and wakes the others.
 TEST_P(MysqlResume, AReleaseLetsAllReadersIn) {
   const std::string id = let_go();
   ASSERT_NO_FATAL_FAILURE(queue_up(6, Mode::shared));
@@ -124,7 +110,6 @@ TEST_P(MysqlResume, TheReadersAreLetInIfTheFirstOfThemGivesUp) {
   line.front().cancel();
   EXPECT_EQ(code_of(line.front().result()), Errc::cancelled);
   line.pop_front();
-  ASSERT_TRUE(wakeup_is_there());
   give_back(id);
   std::list<std::unique_ptr<Lease>> leases;
   while (!line.empty()) leases.push_back(next_at_once());
@@ -138,7 +123,6 @@ TEST_P(MysqlResume, TheLastOfSeveralReadersThatAreReleasedLetsAWriterIn) {
   for (const std::size_t i : {1U, 0U}) {
     give_back(ids[i]);
     EXPECT_FALSE(line.front().done(300)) << "an OVERLAP";
-    ASSERT_TRUE(wakeup_is_there());
   }
   give_back(ids[2]);
   auto lease = next_at_once();
@@ -160,7 +144,6 @@ TEST_P(MysqlResume, AWriterOutwaitsAReaderThatWasLetGoAndOneThatIsThere) {
     } else {
       EXPECT_TRUE(release(*lease));
       EXPECT_FALSE(waiting.done(300)) << "an OVERLAP";
-      ASSERT_TRUE(wakeup_is_there());
       give_back(id);
     }
     EXPECT_LT(time_of([&] { lease = waiting.lease(); }), here(kAtOnce));
@@ -176,7 +159,6 @@ TEST_P(MysqlResume, ASlotThatIsReleasedIsTheNextOnes) {
   ASSERT_TRUE(first);
   EXPECT_EQ(first->slot(), 2u);
   EXPECT_FALSE(line.front().done(300));
-  ASSERT_TRUE(wakeup_is_there());
   give_back(ids[0]);
   auto second = next_at_once();
   ASSERT_TRUE(second);
@@ -185,7 +167,7 @@ TEST_P(MysqlResume, ASlotThatIsReleasedIsTheNextOnes) {
   EXPECT_TRUE(release(*second));
 }
 
-TEST_P(MysqlResume, AForceReleaseWakesAtOnce) {
+TEST_P(MysqlResume, AForceReleaseIsSeenSoon) {
   for (const Mode mode : {Mode::exclusive, Mode::shared}) {
     const std::string id = let_go();
     ASSERT_NO_FATAL_FAILURE(queue_up(2, mode));
@@ -226,13 +208,13 @@ TEST_P(MysqlResume, WhatIsGoneBeforeItIsResumedIsLost) {
 }
 
 // A text that takes the lock has some twenty statements.
-TEST_P(MysqlResume, WaitersAskNothingUntilItIsReleased) {
+TEST_P(MysqlResume, WaitersButTheFirstAskNothingUntilItIsReleased) {
   const std::string id = let_go();
   ASSERT_NO_FATAL_FAILURE(queue_up(5));
   std::this_thread::sleep_for(Millis{300});
   const long from = status("Questions");
-  std::this_thread::sleep_for(Millis{3'000});  // in which the first one may look once
-  EXPECT_LT(status("Questions") - from, 60);
+  std::this_thread::sleep_for(Millis{3'000});  // in which the first one looks several times
+  EXPECT_LT(status("Questions") - from, 250);
   give_back(id);
   while (!line.empty()) {
     auto lease = next_at_once();
@@ -261,7 +243,7 @@ TEST_P(MysqlResume, ItEndsWhenItsLeaseDoesAndNotEarlier) {
 TEST_P(MysqlResume, AProcessThatHasRenewedItLeavesNothing) {
   const std::string id = let_go();
   ASSERT_NO_FATAL_FAILURE(queue_up(2));
-  ASSERT_TRUE(sessions_become(4));  // two waiters, the wakeup connection, and b
+  ASSERT_TRUE(sessions_become(3));  // two waiters, and b
   for (int i = 0; i < 3; ++i) {
     const auto backend = client();
     auto lease = pick_up(*backend, id);
@@ -269,9 +251,8 @@ TEST_P(MysqlResume, AProcessThatHasRenewedItLeavesNothing) {
     EXPECT_EQ(mark_of(id), "NULL");
     lease.reset();
     for (Waiting& waiting : line) EXPECT_FALSE(waiting.done(200)) << "an OVERLAP";
-    ASSERT_TRUE(wakeup_is_there());
   }
-  EXPECT_TRUE(sessions_become(4));
+  EXPECT_TRUE(sessions_become(3));
   EXPECT_EQ(rows(), 3);
   give_back(id);
   while (!line.empty()) {
@@ -482,7 +463,6 @@ TEST_P(MysqlResume, AWaiterOfAnotherUserIsNotKeptWaitingForLong) {
   const std::string id = let_go();
   line.emplace_back(client_of("other"), request("job"));
   ASSERT_TRUE(line.back().blocked());
-  ASSERT_TRUE(wakeup_is_there());
   give_back(id);
   const auto next = line.front().lease();
   EXPECT_TRUE(next && release(*next));
@@ -499,7 +479,7 @@ TEST_P(MysqlResume, AWaiterOnAFullServerIsNotKeptWaitingForLong) {
        other = mysql::Connection::open(place(), soon(), Cancel())) {
     others.push_back(std::move(*other));
   }
-  others.pop_back();  // for the waiter, which finds no second one for its wakeup connection
+  others.pop_back();  // for the waiter
   Waiting waiting(client(), request("job"));
   ASSERT_TRUE(waiting.blocked());
   EXPECT_TRUE(eventually([&] { return inspect(*a, "job").waiters->size() == 1; }));

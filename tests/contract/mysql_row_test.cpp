@@ -53,7 +53,7 @@ TEST_P(MysqlRow, WhoLocksTheRowIsWaitedForAndNamed) {
   ASSERT_TRUE(can_lock(*other));
   const Error error = error_of(try_once(*a, request("job")));
   EXPECT_EQ(error.code, Errc::busy);
-  EXPECT_TRUE(says(error, "another program has its row in dlock_rows locked")) << error.message;
+  EXPECT_TRUE(says(error, "another program has locked its row in dlock_rows")) << error.message;
   EXPECT_TRUE(rows_become(0));
   Waiting waiting(client(), request("job", Mode::exclusive, 1, Millis{2'000}));
   ASSERT_TRUE(waiting.blocked());

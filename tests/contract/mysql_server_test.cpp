@@ -35,9 +35,9 @@ class MysqlServers : public MysqlTest {
                  const std::string& expires, const std::string& record = "''") const {
     server->ask(
         "INSERT INTO dlock_locks (method, name, kind, sole, slot, owner, mode, slots, fence, "
-        "beats, since, expires_at, record) VALUES (" +
+        "since, expires_at, record) VALUES (" +
         method_number() + ", 'job', " + kind + ", NULL, 1, " + owner + ", " + mode +
-        ", 0, 0, 0, '1000-01-01', " + expires + ", " + record + ")");
+        ", 0, 0, '1000-01-01', " + expires + ", " + record + ")");
   }
   // Runs, lists, shows and frees: `lease` may be renewed.
   void expect_all_works(Backend& backend) {

@@ -51,10 +51,6 @@ class MysqlWaiting : public MysqlTest {
     return session;
   }
   mysql::Statements say() const { return {method_number(), "dlock_", "job"}; }
-  bool has_wakeup_connection(const Request& waiter) const {
-    return server->ask("SELECT IS_USED_LOCK('" + mysql::wakeup_mark(waiter.owner.id) + "')") !=
-           "NULL";
-  }
   std::string queue() const {
     return server->ask("SELECT GROUP_CONCAT(id ORDER BY id) FROM dlock_locks WHERE kind = 1");
   }
@@ -205,7 +201,7 @@ TEST_P(MysqlWaiting, AWaiterThatIsKilledHoldsNobodyUp) {
 }
 
 // Without its session, only its lease tells when it is over.
-TEST_P(MysqlWaiting, TheFirstWaiterBehindADeadHolderSleeps) {
+TEST_P(MysqlWaiting, TheFirstWaiterBehindADeadHolderLooksNowAndThen) {
   auto lease = hold(*a, brief(8'000));
   kill_session(session_of("kind = 0"));
   Waiting waiting(client(), patient());
@@ -214,11 +210,11 @@ TEST_P(MysqlWaiting, TheFirstWaiterBehindADeadHolderSleeps) {
   ASSERT_TRUE(waiting.lease());
   const long asked = status("Questions") - before;
   RecordProperty("asked", static_cast<int>(asked));
-  EXPECT_LT(asked, 100);
+  EXPECT_LT(asked, 16 * 40);
 }
 
-// Its mark has gone before, so only the wakeup connection tells the first waiter.
-TEST_P(MysqlWaiting, AForceReleaseOfADeadHolderWakesAtOnce) {
+// Its mark has gone before, so the first waiter has to look.
+TEST_P(MysqlWaiting, AForceReleaseOfADeadHolderIsSeenSoon) {
   for (const Mode mode : {Mode::exclusive, Mode::shared}) {
     auto lease = hold(*a, patient());
     kill_session(session_of("kind = 0"));
@@ -249,39 +245,6 @@ TEST_P(MysqlWaiting, AForceReleaseOfADeadHolderWakesAtOnce) {
       }
     }
   }
-}
-
-// A server that was restarted needs all its connections for the holders that connect again.
-TEST_P(MysqlWaiting, TheFirstWaiterDropsItsWakeupConnectionOnceTheHolderIsBack) {
-  auto lease = hold(*a, patient());
-  kill_session(session_of("kind = 0"));
-  const Request its = patient();
-  Waiting waiting(client(), its);
-  ASSERT_TRUE(eventually([&] { return has_wakeup_connection(its); }));
-  EXPECT_TRUE(renew(*lease));
-  EXPECT_TRUE(eventually([&] { return !has_wakeup_connection(its); }));
-  EXPECT_TRUE(release(*lease));
-  const auto took = time_of([&] { lease = waiting.lease(); });
-  EXPECT_LT(took, here(Millis{1'000}));
-  EXPECT_TRUE(lease && release(*lease));
-}
-
-TEST_P(MysqlWaiting, TheFirstWaiterOnANearlyFullServerOpensNoWakeupConnection) {
-  start({.settings = {"max_connections=10"}});
-  make_tables();
-  auto lease = hold(*a, patient());
-  kill_session(session_of("kind = 0"));
-  inspect(*b, "job");  // and has a connection
-  std::vector<std::unique_ptr<mysql::Connection>> others;
-  while (sessions() < 8) others.push_back(session_at(place()));
-  Waiting waiting(client(), patient());
-  ASSERT_TRUE(waiters_are(1));
-  std::this_thread::sleep_for(Millis{1'000});  // in which it may open none
-  EXPECT_EQ(sessions(), 9);
-  EXPECT_TRUE(eventually([&] { return renew(*lease).has_value(); }));
-  EXPECT_TRUE(release(*lease));
-  lease = waiting.lease();
-  EXPECT_TRUE(lease && release(*lease));
 }
 
 // Several may be stopped at once: a machine, or a container.
@@ -358,7 +321,7 @@ TEST_P(MysqlWaiting, WhoIsBeingGrantedTheLockIsNotPassedOver) {
     const auto reply = first->ask(text, soon(), Cancel());
     EXPECT_TRUE(reply.ok()) << reply.error->message;
   };
-  grant("START TRANSACTION; SELECT version FROM dlock_keys WHERE slot = 0 FOR UPDATE");
+  grant("START TRANSACTION; SELECT version FROM dlock_keys FOR UPDATE");
   auto passing = std::async(std::launch::async, [&] {
     return session_at(place())->ask(say().pass_over(std::stoull(own)), soon(), Cancel());
   });

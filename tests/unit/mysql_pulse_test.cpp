@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "backends/mysql/pulse.hpp"
+#include "backends/mysql/sql.hpp"
 #include "core/lock_record.hpp"
 
 namespace dlock::mysql {
@@ -9,7 +10,9 @@ namespace {
 constexpr Millis kTtl{30'000};
 const Deadline kStart{};
 
-Party holder(std::uint64_t beats) {
+std::string at(int second) { return "2026-11-27 00:00:0" + std::to_string(second) + ".000000"; }
+
+Party holder(int expires_at) {
   Request request;
   request.ttl = kTtl;
   request.owner.id = "me";
@@ -18,16 +21,16 @@ Party holder(std::uint64_t beats) {
   party.kind = Kind::holder;
   party.left = Millis{1};  // by the clock of some server
   party.record = format_lock_record(request);
-  party.beats = beats;
+  party.expires_at = at(expires_at);
   return party;
 }
 
-bool is_over(const Pulse& pulse, Deadline now, std::uint64_t beats) {
-  return pulse.is_over(now).find("(id = 7 AND beats = " + std::to_string(beats) + ")") !=
-         std::string::npos;
+bool is_over(const Pulse& pulse, Deadline now, int expires_at) {
+  return pulse.is_over(now).find("(id = 7 AND expires_at = CAST(" + literal(at(expires_at)) +
+                                 " AS DATETIME(6)))") != std::string::npos;
 }
 
-TEST(MysqlPulse, AHolderIsOverWhenItHasNotBeatenForItsTtl) {
+TEST(MysqlPulse, AHolderIsOverWhenItHasNotRenewedForItsTtl) {
   Pulse pulse;
   pulse.see({holder(1)}, kStart);
   EXPECT_FALSE(is_over(pulse, kStart + kTtl - Millis{1}, 1));
@@ -35,7 +38,7 @@ TEST(MysqlPulse, AHolderIsOverWhenItHasNotBeatenForItsTtl) {
   EXPECT_TRUE(is_over(pulse, kStart + kTtl, 1));
 }
 
-TEST(MysqlPulse, EachBeatBeginsALease) {
+TEST(MysqlPulse, EachRenewalBeginsALease) {
   Pulse pulse;
   pulse.see({holder(1)}, kStart);
   pulse.see({holder(2)}, kStart + kTtl);
@@ -60,6 +63,17 @@ TEST(MysqlPulse, AWaiterHasALeaseToo) {
   pulse.see({waiter}, kStart);
   EXPECT_FALSE(is_over(pulse, kStart + kWaiterLease - Millis{1}, 1));
   EXPECT_TRUE(is_over(pulse, kStart + kWaiterLease, 1));
+}
+
+// As it was written on a server that belonged to no cluster yet.
+TEST(MysqlPulse, AWaiterWithoutAnEndIsOverWhenItsLeaseWouldBe) {
+  Party waiter = holder(1);
+  waiter.kind = Kind::waiter;
+  waiter.expires_at.clear();
+  Pulse pulse;
+  pulse.see({waiter}, kStart);
+  EXPECT_NE(pulse.is_over(kStart + kWaiterLease).find("(id = 7 AND expires_at IS NULL)"),
+            std::string::npos);
 }
 
 // What dlock did not write has a ttl that nobody knows, or none.

@@ -126,42 +126,18 @@ TEST(MysqlState, ALongQueueIsNoLongChainOfWaits) {
   }
 }
 
-TEST(MysqlState, ReadersInARowAreOneTurnInWhichTheFirstOneLooksFirst) {
-  std::vector<Party> queue{holder(1, kExclusive)};
-  const auto rank = [&](Mode mode, unsigned slots = 1) {
-    Request request;
-    request.mode = mode;
-    request.slots = slots;
-    return State(queue).decide(request, 0).rank;
-  };
-  for (std::uint64_t id = 2; id < 12; ++id) queue.push_back(waiter(id, kShared));
-  EXPECT_EQ(rank(kExclusive), 1u);
-  queue.push_back(waiter(12, kExclusive));
-  EXPECT_EQ(rank(kExclusive), 2u);
-  EXPECT_EQ(rank(kShared), 2u);
-  queue.push_back(waiter(13, kShared));
-  EXPECT_EQ(rank(kExclusive), 3u);
-  EXPECT_EQ(rank(kShared), 3u);
-  queue.push_back(waiter(14, kShared));
-  EXPECT_EQ(rank(kShared), 4u);
-
-  queue = {holder(1, kSlots, 3), holder(2, kSlots, 3), holder(3, kSlots, 3)};
-  for (std::uint64_t id = 4; id < 11; ++id) queue.push_back(waiter(id, kSlots, 3));
-  EXPECT_EQ(rank(kSlots, 3), 3u);
-}
-
 TEST(MysqlState, OfSeveralHoldersOneThatIsThereIsWaitedFor) {
   Party gone = holder(1, kShared);
   gone.present = false;
   EXPECT_EQ(decide({gone, holder(2, kShared)}, kExclusive), (Decided{Is::held, 2, 0}));
-  EXPECT_EQ(decide({gone}, kExclusive), (Decided{Is::unmarked, 1, 0}));
+  EXPECT_EQ(decide({gone}, kExclusive), (Decided{Is::room, 1, 0}));
 }
 
-TEST(MysqlState, AHolderThatIsNotThereWakesTheFirstReaderAndThatOneTheOthers) {
+TEST(MysqlState, TheFirstReaderLooksForAHolderThatIsNotThereAndWakesTheOthers) {
   Party gone = holder(1, kExclusive);
   gone.present = false;
   const std::vector<Party> queue{gone, waiter(2, kShared), waiter(3, kShared), waiter(4, kShared)};
-  EXPECT_EQ(decide(queue, kShared, 1, 2), (Decided{Is::unmarked, 1, 0}));
+  EXPECT_EQ(decide(queue, kShared, 1, 2), (Decided{Is::room, 1, 0}));
   EXPECT_EQ(decide(queue, kShared, 1, 3), (Decided{Is::behind, 2, 1}));
   EXPECT_EQ(decide(queue, kShared, 1, 4), (Decided{Is::behind, 2, 2}));
 }
@@ -179,11 +155,14 @@ TEST(MysqlState, SlotsAreKeptForThoseWhoCameFirst) {
             (Decided{Is::take, 0, 1}));
 }
 
-TEST(MysqlState, TheFirstThatWaitsForASlotWaitsForTheHolderThatExpiresFirst) {
-  auto soon = holder(2, kSlots, 2);
-  soon.left = Millis{10};
-  EXPECT_EQ(decide({holder(1, kSlots, 2), soon, waiter(3, kSlots, 2)}, kSlots, 2, 3),
-            (Decided{Is::unmarked, 2, 0}));
+TEST(MysqlState, TheFirstThatWaitsForASlotWaitsForTheOldestHolderThatIsThere) {
+  auto gone = holder(1, kSlots, 3);
+  gone.present = false;
+  gone.age = Millis{30};
+  auto old = holder(2, kSlots, 3);
+  old.age = Millis{20};
+  EXPECT_EQ(decide({gone, old, holder(3, kSlots, 3), waiter(4, kSlots, 3)}, kSlots, 3, 4),
+            (Decided{Is::room, 2, 0}));
 }
 
 TEST(MysqlState, WhatHasExpiredHoldsNothingOnceItsConnectionIsGone) {
@@ -220,7 +199,19 @@ TEST(MysqlState, OnlySlotsHaveNumbers) {
 }
 
 TEST(MysqlState, RowsAreReadWithCare) {
-  const Row good{"7", "0", "job", "id", "1", "1", "42", "1500", "999", "12", "3", "{}", "5"};
+  const Row good{"7",
+                 "0",
+                 "job",
+                 "id",
+                 "1",
+                 "1",
+                 "42",
+                 "1500",
+                 "999",
+                 "12",
+                 "3",
+                 "{}",
+                 "2026-11-27 00:00:05.000000"};
   const auto read = parse_party(good);
   ASSERT_TRUE(read);
   EXPECT_EQ(read->id, 7U);
@@ -231,7 +222,7 @@ TEST(MysqlState, RowsAreReadWithCare) {
   EXPECT_EQ(read->left, Millis{1}) << "rounded up: it has not expired yet";
   EXPECT_TRUE(read->present);
   EXPECT_EQ(read->slot, 3U);
-  EXPECT_EQ(read->beats, 5U);
+  EXPECT_EQ(read->expires_at, "2026-11-27 00:00:05.000000");
 
   Row bad = good;
   bad[4] = "9";

@@ -87,7 +87,6 @@ TEST(MysqlStatements, AMarkHasAShortName) {
   EXPECT_LE(waiter_mark(id).size(), 64U);
   EXPECT_LE(session_mark(id).size(), 64U);
   EXPECT_LE(row_mark(id).size(), 64U);
-  EXPECT_LE(wakeup_mark(id).size(), 64U);
 }
 
 TEST(MysqlStatements, AServerThatMakesNoSenseGrantsNothing) {

@@ -4,9 +4,9 @@
 //           for the mark of one before it: see state.cpp.  The first waiter waits for the mark of
 //           the holder.  If a row is there and its mark is free, the session of its owner has
 //           ended: the row of a waiter is deleted.  A holder without a mark has died, or connects
-//           again, or has let the lock go, to be released by another process: the waiter waits
-//           until the lease is over, or until the process that ends it wakes the waiter.  That,
-//           and how long a waiter trusts the others: see acquire_waiting.cpp.
+//           again, or has let the lock go, to be released by another process: the waiter looks
+//           now and then.  That, and how long a waiter trusts the others: see
+//           acquire_waiting.cpp.
 // Cluster.  Of servers that all take writes (mysql-version alone can do with them), each knows its
 //           own marks only, and tells no client of what was committed on another.  Nobody has a
 //           mark there, the leases of holders and waiters tell who is there (see Pulse), and
@@ -62,7 +62,7 @@ Result<Reply> Acquisition::ask(const std::string& text) {
   }
 }
 
-std::unique_ptr<TableLease> Acquisition::lease(const Outcome& out, Deadline asked) {
+std::unique_ptr<Lease> Acquisition::lease(const Outcome& out, Deadline asked) {
   return make_lease(place_, method_, std::move(connection_),
                     {request_, out.won, out.fence, out.slot, asked});
 }
@@ -155,7 +155,7 @@ void Acquisition::tell(const State& state) {
   wait_.on_blocked(info);
 }
 
-Result<std::unique_ptr<TableLease>> Acquisition::get() {
+Result<std::unique_ptr<Lease>> Acquisition::get() {
   for (;;) {
     auto tried = attempt();
     if (!tried) return tried.error();
@@ -225,7 +225,6 @@ Result<void> Acquisition::open(Deadline deadline, Cancel cancel) {
     earlier_id_ = request_.owner.id;
     if (!on_cluster()) request_.owner.id = util::random_id();
     own_ = 0;
-    wakeup_connection_.reset();
   }
   if (connection_ && !earlier_) earlier_ = std::move(connection_);
   connection_.reset();
@@ -279,13 +278,12 @@ Error Acquisition::held_up(Error error) const {
 // A lease without its row is as one whose grant was not heard.
 Result<std::unique_ptr<Lease>> Acquisition::take() {
   auto lease = get();
-  if (!lease) return lease.error();
-  if (method_ != Method::row) return std::unique_ptr<Lease>(std::move(*lease));
+  if (!lease) return lease;
+  if (method_ != Method::row) return lease;
   auto locked = lock_row(place_, std::move(*lease), request_, wait_, patience_);
   if (locked) return locked;
   earlier_id_ = std::exchange(request_.owner.id, util::random_id());
   own_ = 0;
-  wakeup_connection_.reset();
   return locked;
 }
 

@@ -1,10 +1,7 @@
-// Wakeup.   Of slots, any of several holders may make room, but a session cannot wait for one of
-//           several marks.  A holder whose session has ended has no mark.  In both cases the first
-//           waiter has a second connection, the wakeup connection.  It is ended with KILL by a
-//           holder that leaves, and by any process that removes a holder or changes its lease from
-//           elsewhere.  KILL QUERY would be cheaper, but it is lost if it arrives between two
-//           statements.  The waiter also looks every few seconds: the other process may die before
-//           the KILL, or may not end the session of another user.
+// Looks.    Of slots, any of several holders may make room, but a session cannot wait for one of
+//           several marks.  A holder whose session has ended has no mark, and what another process
+//           does to its lease wakes nobody.  In both cases the first waiter looks about each
+//           second.
 // Frozen.   The first waiter may be stopped while its session is intact.  Each waiter looks after
 //           some time, the sooner the nearer it is.  If the lock stays free for a second, it
 //           removes the first waiter from the queue, even if others stand between the two: several
@@ -17,8 +14,7 @@
 //           On a cluster nothing wakes the first waiter when the lock is free, and to acquire it
 //           takes a commit on all servers, so the others are more patient there.
 // Crowds.   A waiter that finds the server nearly full waits without a connection, and tries again
-//           every second or so.  The first waiter keeps its connection, but opens no wakeup
-//           connection then, and looks every second.
+//           every second or so.  The first waiter keeps its connection.
 #include <algorithm>
 #include <array>
 
@@ -32,13 +28,12 @@ namespace dlock::mysql {
 namespace {
 
 // How often a waiter looks although nobody has called it.
-constexpr Millis kFirstLook{5'000};  // times its rank, see State::Decision
+constexpr Millis kFirstLook{5'000};  // times its place in the queue
 constexpr Millis kLastLook{60'000};
-constexpr Millis kRoomLook{5'000};
+constexpr Millis kRoomLook{500};  // on a cluster, times its place
 constexpr Millis kPatienceWithFirst{1'000};
 constexpr Millis kAfterDeadlock{100};
-constexpr Millis kClusterLook{500};  // times its rank
-constexpr Millis kClusterPatienceWithFirst{10 * kClusterLook};
+constexpr Millis kClusterPatienceWithFirst{10 * kRoomLook};
 
 // Between two tries of a waiter for whom the server has no connection to spare.
 constexpr Millis kOutside{2'000};
@@ -79,7 +74,6 @@ Result<void> Acquisition::wait_outside(const State& state) {
           ", " + marks.release(waiter_mark(owner)));
   if (!silent) return silent.error();
   own_ = 0;
-  wakeup_connection_.reset();
   connection_.reset();
   if (util::wait_readable(wait_.cancel.fd(), std::min(after(Clock::now(), time), wait_.until))) {
     return Error{Errc::cancelled, "stopped waiting"};
@@ -133,78 +127,32 @@ Result<std::optional<Millis>> Acquisition::watch_first(const State& state) {
 Result<void> Acquisition::sleep_behind(const State& state, const Decision& decision) {
   const auto idle = watch_first(state);
   if (!idle) return idle.error();
-  const auto rank = static_cast<Millis::rep>(decision.rank + 1);
-  const Millis look = on_cluster() ? kClusterLook : kFirstLook;
-  const Millis time = idle.value().value_or(std::min(look * rank, kLastLook));
+  const auto place = static_cast<Millis::rep>(decision.ahead + 1);
+  const Millis look = on_cluster() ? kRoomLook : kFirstLook;
+  const Millis time = idle.value().value_or(std::min(look * place, kLastLook));
   if (time == Millis{0}) return {};
   return listen_for(waiter_mark(decision.party->owner), time);
 }
 
-// Waits until somebody ends the wakeup connection.  It is made before the last look at the holders:
-// a holder that leaves between the look and the wait ends it.
-Result<void> Acquisition::await_room(std::optional<Millis> soonest) {
-  if (on_cluster()) {
-    patience_.recovered();
-    return rest(util::jitter(kClusterLook));
-  }
-  if (!wakeup_connection_) {
-    // If the server is full or nearly full.
-    const auto look_now_and_then = [this] {
-      patience_.recovered();
-      return rest(kPatienceWithFirst);
-    };
-    const auto room = has_room();
-    if (!room) return room.error();
-    if (!room.value()) return look_now_and_then();
-    auto wakeup = Connection::open(place_, patience(), wait_.cancel);
-    if (!wakeup && wakeup.error().code == Errc::unreachable && !connection_->broken()) {
-      return look_now_and_then();
-    }
-    if (!wakeup) return wakeup.error();
-    // The wakeup connection before this one may have the mark for another moment.
-    const std::string mark = wakeup_mark(request_.owner.id);
-    const Marks& marks = statements_.marks();
-    const Reply marked = (*wakeup)->ask(
-        marks.wait_for(mark, place_->connect_timeout) + marks.take(mark) + "DO 0",
-        std::min(after(patience(), place_->connect_timeout), wait_.until), wait_.cancel);
-    if (!marked.ok()) {
-      // A holder may end it as soon as it has the mark, before the answer is received here.
-      if (marked.error->code == Errc::unreachable) return rest(util::jitter(Millis{10}));
-      return *marked.error;
-    }
-    if (number_in(marked.answers.at(1)) != 1) return {};
-    wakeup_connection_ = std::move(*wakeup);
-    return {};
-  }
-  patience_.recovered();
-  const bool expires = soonest && *soonest > Millis{0};  // or it has, and its session not ended
-  const Millis time = expires ? std::min(*soonest + Millis{1}, kRoomLook) : kRoomLook;
-  const Deadline until = std::min(after(Clock::now(), time), wait_.until);
-  std::array<pollfd, 3> fds{{{wait_.cancel.fd(), POLLIN, 0},
-                             {connection_->fd(), POLLIN, 0},
-                             {wakeup_connection_->fd(), POLLIN, 0}}};
-  util::poll(fds, until);
-  if (fds[0].revents != 0) return Error{Errc::cancelled, "stopped waiting"};
-  if (fds[2].revents != 0) wakeup_connection_.reset();
-  return {};
-}
-
 Result<void> Acquisition::sleep(const State& state, const Decision& decision) {
   using Is = Decision::Kind;
-  if (decision.kind != Is::unmarked) patience_.recovered();
+  patience_.recovered();
   if (decision.kind != Is::take) vain_tries_ = 0;
   switch (decision.kind) {
     case Is::behind:
       return sleep_behind(state, decision);
-    case Is::unmarked:
-      return await_room(decision.party->left);
+    case Is::room: {
+      const Party& holder = *decision.party;
+      if (holder.present) return listen_for(holder_mark(holder.owner), kRoomLook);
+      const bool expires = holder.left && *holder.left > Millis{0};
+      const Millis time = util::jitter(kRoomLook);
+      return rest(expires ? std::min(*holder.left + Millis{1}, time) : time);
+    }
     case Is::held: {
-      wakeup_connection_.reset();  // a holder that is back has a mark again
       const Party& holder = *decision.party;
       // It may have expired, and its session not ended yet.
       const Millis left = std::clamp(holder.left.value_or(kLastLook), Millis{1'000}, kLastLook);
-      return listen_for(holder_mark(holder.owner),
-                        on_cluster() ? std::min(left, kClusterLook) : left);
+      return listen_for(holder_mark(holder.owner), on_cluster() ? std::min(left, kRoomLook) : left);
     }
     case Is::take:  // it was free when we looked, and not when we tried
       return rest(util::jitter(Millis{5} * (1U << std::min(vain_tries_++, 8U))));

@@ -39,7 +39,7 @@ class Acquisition {
 
   // Of one try: the lease, or who is in the way.
   struct Tried {
-    std::unique_ptr<TableLease> lease;
+    std::unique_ptr<Lease> lease;
     State state;
   };
 
@@ -49,13 +49,12 @@ class Acquisition {
   Result<void> sleep(const State& state, const Decision& decision);
   Result<std::optional<Millis>> watch_first(const State& state);
   Result<void> sleep_behind(const State& state, const Decision& decision);
-  Result<void> await_room(std::optional<Millis> soonest);
   Result<void> listen_for(const std::string& mark, Millis time);
   Result<void> rest(Millis time);
 
   // acquire.cpp
   Result<std::unique_ptr<Lease>> take();
-  Result<std::unique_ptr<TableLease>> get();
+  Result<std::unique_ptr<Lease>> get();
   Result<Tried> attempt();
   std::string forget_unused(const std::string& mark);
   std::string beat();
@@ -71,7 +70,7 @@ class Acquisition {
 
   Result<Reply> ask(const std::string& text);
   State state_of(const Answer& rows) const { return State(parties_of(rows)); }
-  std::unique_ptr<TableLease> lease(const Outcome& out, Deadline asked);
+  std::unique_ptr<Lease> lease(const Outcome& out, Deadline asked);
 
   Deadline patience() const { return patience_.call_until(); }
   bool on_cluster() const { return connection_->on_cluster(); }
@@ -89,7 +88,6 @@ class Acquisition {
   Deadline beat_{};  // when we last renewed our row in the queue
 
   std::unique_ptr<Connection> connection_;
-  std::unique_ptr<Connection> wakeup_connection_;
   // Of a connection that was lost or given up: what it may have left, or may still come to leave;
   // "": nothing.
   std::string earlier_id_;

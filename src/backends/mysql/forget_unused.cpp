@@ -1,7 +1,7 @@
 // Rows that nobody uses any more, each kind by a statement of its own:
 // 1. Waiters whose sessions have ended, and holders that have expired.
-// 2. The rows of one key without holders and waiters.  The version of slot 0 tells when the last
-//    grant was; a grant that is under way makes it young.
+// 2. The row of one key without holders and waiters.  Its version tells when the last grant was; a
+//    grant that is under way makes it young.
 //
 // No client must wait for this.  Locked rows are skipped: they are in use, or an administrator
 // holds them.  The key is chosen by a plain SELECT, which waits for no lock; a subquery of a DELETE
@@ -29,20 +29,16 @@ std::string Statements::forget_unused() const {
   const std::string its_lock = skip + tables_.locks + " AS lock_row ON lock_row.id = unused.id";
   const std::string week_ago = std::string(kNowMs) + " - 604800000";
   const auto find_key = [&](const std::string& method, const std::string& after) {
-    const std::string its = ".method = @dlock_method AND ";
     return "SET @dlock_method = IF(@dlock_unused IS NULL, " + method +
-           ", @dlock_method); SELECT name INTO @dlock_unused FROM (SELECT DISTINCT method, name "
+           ", @dlock_method); SELECT name INTO @dlock_unused FROM (SELECT method, name, version "
            "FROM " +
            tables_.keys + " WHERE method = @dlock_method AND name > " + after +
            " ORDER BY method, name LIMIT 16) AS one WHERE @dlock_unused IS NULL AND NOT (method "
            "= " +
-           method_text_ + " AND name = " + key_ + ") AND NOT EXISTS (SELECT 1 FROM " +
-           tables_.keys + " AS counter WHERE counter" + its +
-           "counter.name = one.name AND counter.slot = 0 AND counter.version >= " + week_ago +
-           ") AND EXISTS (SELECT 1 FROM " + tables_.keys + " AS old WHERE old" + its +
-           "old.name = one.name AND old.version < " + week_ago +
-           ") AND NOT EXISTS (SELECT 1 FROM " + tables_.locks + " AS lock_row WHERE lock_row" +
-           its + "lock_row.name = one.name) LIMIT 1; ";
+           method_text_ + " AND name = " + key_ + ") AND version < " + week_ago +
+           " AND NOT EXISTS (SELECT 1 FROM " + tables_.locks +
+           " AS lock_row WHERE lock_row.method = @dlock_method AND lock_row.name = one.name) "
+           "LIMIT 1; ";
   };
   const std::string beginning = "LEFT(" + key_ + ", FLOOR(@dlock_part * LENGTH(" + key_ + ")))";
   return "SELECT CAST(MIN(id) + IF(RAND() < 0.5, 0, RAND()) * (MAX(id) - MIN(id)) AS UNSIGNED), "
@@ -55,11 +51,10 @@ std::string Statements::forget_unused() const {
          "; SET @dlock_unused = NULL, @dlock_part = RAND(); " + find_key(method_text_, key_) +
          find_key(method_text_, literal("")) +
          find_key("CAST(FLOOR(1 + RAND() * 3) AS UNSIGNED)", beginning) +
-         "DELETE key_row FROM (SELECT method, name, slot FROM " + tables_.keys +
+         "DELETE key_row FROM (SELECT method, name FROM " + tables_.keys +
          " WHERE method = @dlock_method AND name = @dlock_unused AND version < " + week_ago + skip +
          tables_.keys +
-         " AS key_row ON key_row.method = unused.method AND key_row.name = unused.name AND "
-         "key_row.slot = unused.slot; ";
+         " AS key_row ON key_row.method = unused.method AND key_row.name = unused.name; ";
 }
 
 }  // namespace dlock::mysql

@@ -6,8 +6,6 @@
 //           resumed lease takes no marks: the row alone keeps others out, and several processes can
 //           resume the same lease without ending the sessions of each other.  A renewal also writes
 //           the new ttl into the record: on a cluster, waiters go by it (see Pulse).
-// Waiters.  Where the holder has no mark, the first waiter sleeps on its wakeup connection.  So
-//           each change that can let it in earlier ends that connection.
 // Done.     complete() is as release(), with a mark in the same transaction: see once.cpp.
 // News.     While nothing is asked the connection can only be closed: by somebody who breaks the
 //           lock, or by a server that stops.
@@ -34,7 +32,7 @@ namespace {
 constexpr Millis kReason{1'000};
 constexpr unsigned kMostTriesOfALease = 10;
 
-class MysqlLease final : public TableLease {
+class MysqlLease final : public Lease {
  public:
   MysqlLease(std::shared_ptr<const Place> place, Method method,
              std::unique_ptr<Connection> connection, Grant grant)
@@ -66,18 +64,14 @@ class MysqlLease final : public TableLease {
     return leave(&completion, deadline, cancel);
   }
   Result<std::optional<Mark>> find_mark(Backend&, const MarkName& name, Deadline deadline) override;
-  void needs_row_session() override { needs_row_session_ = true; }
 
  private:
   Result<void> connect(Deadline deadline, Cancel cancel);
   Error held_up(Error error) const;
   Result<void> prove(Deadline deadline, Cancel cancel);
   Result<void> leave(const Completion* completion, Deadline deadline, Cancel cancel);
-  using Check = bool (*)(const std::vector<Answer>& answers);
-  Reply ask(const std::string& text, Check is_primary, Deadline deadline, Cancel cancel);
-  Result<void> done(const Reply& reply);
-  Result<void> released(const Reply& reply, bool again);
-  void wake_first(const Reply& reply);
+  using Read = Written (*)(const std::vector<Answer>& answers);
+  Reply ask(const std::string& text, Read read, Deadline deadline, Cancel cancel);
   Error lost(const Answer& found);
   bool may_repeat(const Reply& reply, unsigned tries, Deadline deadline,
                   const Cancel& cancel) const;
@@ -104,7 +98,6 @@ class MysqlLease final : public TableLease {
   std::optional<Error> loss_;
   std::string held_up_by_;
   bool has_mark_ = true;
-  bool needs_row_session_ = false;
   bool earlier_has_ended_;  // the session of the connection before this one
   bool releasing_ = false;  // was asked for, and perhaps done
   Fd events_;               // epoll: the connection
@@ -168,13 +161,6 @@ Result<void> MysqlLease::renew(Deadline deadline, Cancel cancel) {
   return proof;
 }
 
-bool is_changed_on_primary(const std::vector<Answer>& answers) {
-  return number_in(answers.at(1)) == 1;
-}
-bool is_completed_on_primary(const std::vector<Answer>& answers) {
-  return completed(answers).is_primary;
-}
-
 // The first time it was cut, or as long as it is only the moment that is bad.
 bool MysqlLease::may_repeat(const Reply& reply, unsigned tries, Deadline deadline,
                             const Cancel& cancel) const {
@@ -184,9 +170,9 @@ bool MysqlLease::may_repeat(const Reply& reply, unsigned tries, Deadline deadlin
 
 // A server that does not take writes any more is as one that has gone: the connection ends, and the
 // next one looks for the primary.
-Reply MysqlLease::ask(const std::string& text, Check is_primary, Deadline deadline, Cancel cancel) {
+Reply MysqlLease::ask(const std::string& text, Read read, Deadline deadline, Cancel cancel) {
   Reply reply = connection_->ask(text, deadline, cancel);
-  if (!reply.ok() || is_primary(reply.answers)) return reply;
+  if (!reply.ok() || read(reply.answers).is_primary) return reply;
   reply.error = {Errc::unreachable, connection_->server() + ": is read_only, so it is no primary"};
   connection_->close();
   return reply;
@@ -208,27 +194,23 @@ Result<void> MysqlLease::prove(Deadline deadline, Cancel cancel) {
       text += "; " + statements_.resume(row_, request_.owner.id, request_.ttl, wait);
     }
     const Deadline asked = Clock::now();
-    const Reply reply = ask(text, is_changed_on_primary, deadline, cancel);
+    const Reply reply = ask(text, changed, deadline, cancel);
     if (!reply.ok()) {
       if (may_repeat(reply, tries, deadline, cancel)) continue;
       return held_up(not_told(*reply.error));
     }
     held_up_by_.clear();
-    const Answer& found = reply.answers.at(2);
-    if (reply.answers.at(0).affected != 1 || found.rows.empty()) {
+    const auto& [is_primary, is_renewed, found] = changed(reply.answers);
+    if (!is_renewed || found.rows.empty()) {
       Error error = lost(found);
       connection_->close();  // and its mark, which would keep others out
       return error;
     }
-    if (needs_row_session_ && number(found.rows.front(), 2) == 0) {
+    if (method_ == Method::row && number(found.rows.front(), 2) == 0) {
       return Error{Errc::lost, connection_->server() + ": has no session that has the row of " +
                                    util::in_quotes(request_.key) + " locked"};
     }
-    if (is_resumed_) {
-      wake_first(reply);
-    } else if (!has_mark_) {
-      has_mark_ = number_in(reply.answers.back()) == 1;
-    }
+    if (!is_resumed_ && !has_mark_) has_mark_ = number_in(reply.answers.back()) == 1;
     valid_until_ = trusted_until(asked, request_.ttl);
     return {};
   }
@@ -245,12 +227,12 @@ Result<void> MysqlLease::end_command(Deadline until, Deadline deadline, Cancel c
   Reply reply;
   for (unsigned tries = 1;; ++tries) {
     if (auto ok = connect(deadline, cancel); !ok) return ok;
-    reply = ask(text, is_changed_on_primary, deadline, cancel);
+    reply = ask(text, changed, deadline, cancel);
     if (reply.ok()) break;
     if (!may_repeat(reply, tries, deadline, cancel)) return not_told(*reply.error);
   }
-  if (reply.answers.at(0).affected != 1) return lost(reply.answers.at(2));
-  wake_first(reply);
+  const Written result = changed(reply.answers);
+  if (!result.is_done) return lost(result.found);
   connection_->close();
   return {};
 }
@@ -277,21 +259,23 @@ void MysqlLease::listen() {
   }
 }
 
-// `completion`: none for release().
+// `completion`: none for release(), of which what is gone may have been removed the first time.
 Result<void> MysqlLease::leave(const Completion* completion, Deadline deadline, Cancel cancel) {
   if (loss_) return *loss_;
   for (unsigned tries = 1;; ++tries) {
     if (auto ok = connect(deadline, cancel); !ok) return ok;
     const bool again = std::exchange(releasing_, true);
-    const Reply reply = completion != nullptr
-                            ? ask(statements_.complete(row_, request_.owner, fence_, *completion),
-                                  is_completed_on_primary, deadline, cancel)
-                            : ask(statements_.release(row_, request_.owner.id),
-                                  is_changed_on_primary, deadline, cancel);
+    const Read read = completion != nullptr ? completed : changed;
+    const Reply reply =
+        ask(completion != nullptr ? statements_.complete(row_, request_.owner, fence_, *completion)
+                                  : statements_.release(row_, request_.owner.id),
+            read, deadline, cancel);
     if (reply.ok()) {
-      auto left = completion != nullptr ? done(reply) : released(reply, again);
-      if (left) connection_->close();
-      return left;
+      const Written left = read(reply.answers);
+      const bool is_gone = completion == nullptr && again && left.found.rows.empty();
+      if (!left.is_done && !is_gone) return lost(left.found);
+      connection_->close();
+      return {};
     }
     // What a complete() that has failed has left; where that cannot be undone, the end of the
     // connection does it.
@@ -314,29 +298,10 @@ Result<std::optional<Mark>> MysqlLease::find_mark(Backend&, const MarkName& name
   return mysql::find_mark(say, *place_, method_, name);
 }
 
-// `again`: what is gone may have been removed the first time.
-Result<void> MysqlLease::released(const Reply& reply, bool again) {
-  const Answer& found = reply.answers.at(2);
-  if (reply.answers.at(0).affected != 1 && !(again && found.rows.empty())) return lost(found);
-  wake_first(reply);
-  return {};
-}
-
-Result<void> MysqlLease::done(const Reply& reply) {
-  const Completed result = completed(reply.answers);
-  if (!result.is_done) return lost(result.found);
-  wake_first(reply);
-  return {};
-}
-
-void MysqlLease::wake_first(const Reply& reply) {
-  (void)end_session(*connection_, number_in(reply.answers.back()), soon());
-}
-
 }  // namespace
 
-std::unique_ptr<TableLease> make_lease(std::shared_ptr<const Place> place, Method method,
-                                       std::unique_ptr<Connection> connection, Grant grant) {
+std::unique_ptr<Lease> make_lease(std::shared_ptr<const Place> place, Method method,
+                                  std::unique_ptr<Connection> connection, Grant grant) {
   return std::make_unique<MysqlLease>(std::move(place), method, std::move(connection),
                                       std::move(grant));
 }

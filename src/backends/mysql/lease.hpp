@@ -20,16 +20,10 @@ struct Grant {
   bool resumed = false;  // by a process that did not acquire the lock
 };
 
-/// A lease on which the lock of another session depends (row_lease.hpp), that has row_mark().
-class TableLease : public Lease {
- public:
-  /// From now on a renewal is Errc::lost if the server that renews knows no such session; release()
-  /// is still to be called then.
-  virtual void needs_row_session() = 0;
-};
-
 /// `connection` is the one that has the holder's mark; that of a lease that is resumed has not.
-std::unique_ptr<TableLease> make_lease(std::shared_ptr<const Place> place, Method method,
-                                       std::unique_ptr<Connection> connection, Grant grant);
+/// With Method::row a renewal is also Errc::lost if the server that renews has no session with
+/// row_mark() (see row_lease.hpp); release() is still to be called then.
+std::unique_ptr<Lease> make_lease(std::shared_ptr<const Place> place, Method method,
+                                  std::unique_ptr<Connection> connection, Grant grant);
 
 }  // namespace dlock::mysql

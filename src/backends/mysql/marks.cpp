@@ -26,7 +26,6 @@ std::string holder_mark(std::string_view owner) { return std::string(kHolderMark
 std::string waiter_mark(std::string_view owner) { return std::string(kWaiterMark) += owner; }
 std::string session_mark(std::string_view owner) { return std::string(kSessionMark) += owner; }
 std::string row_mark(std::string_view owner) { return std::string(kRowMark) += owner; }
-std::string wakeup_mark(std::string_view owner) { return std::string(kWakeupMark) += owner; }
 
 Marks Marks::of_cluster(std::string is_over) {
   Marks marks;

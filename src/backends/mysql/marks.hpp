@@ -10,11 +10,9 @@
 
 namespace dlock::mysql {
 
-/// What the marks of holders, waiters and wakeup connections begin with; the id of the owner
-/// follows.
+/// What the marks of holders and waiters begin with; the id of the owner follows.
 inline constexpr std::string_view kHolderMark = "dlock.h.";
 inline constexpr std::string_view kWaiterMark = "dlock.w.";
-inline constexpr std::string_view kWakeupMark = "dlock.g.";
 
 /// Of the session of a holder, and of a waiter:
 std::string holder_mark(std::string_view owner);
@@ -23,12 +21,11 @@ std::string waiter_mark(std::string_view owner);
 std::string session_mark(std::string_view owner);
 /// Of the session that has the row of mysql-row locked:
 std::string row_mark(std::string_view owner);
-/// The mark of a wakeup connection: a waiter has it only for a holder that leaves to end it.
-std::string wakeup_mark(std::string_view owner);
 
-/// On a Galera cluster a session can see only the marks of its own server, and Percona's refuses
-/// GET_LOCK.  There nobody has a mark, every mark is free for everybody, and whether the session of
-/// a row is there is told by a condition (see Pulse).
+/// On a cluster (Galera, or a replication group with several primaries) a session can see only the
+/// marks of its own server, and Percona's refuses GET_LOCK.  There nobody has a mark, every mark is
+/// free for everybody, and whether the session of a row is there is told by a condition (see
+/// Pulse).
 class Marks {
  public:
   /// Those of a server.

@@ -173,7 +173,6 @@ Result<bool> MysqlBackend::force_release(std::string_view key, std::string_view 
                   "will notice at its next renewal");
     break;
   }
-  (void)end_session(*connection_, number_in(answers.at(2)), deadline);
   return true;
 }
 

@@ -92,21 +92,21 @@ std::string Statements::remember(const Owner& owner, std::uint64_t fence,
 // MariaDB (10.11) goes on with the next one, in which ROW_COUNT() is -1.
 std::string Statements::complete(std::uint64_t id, const Owner& owner, std::uint64_t fence,
                                  const Completion& completion) const {
-  return "START TRANSACTION; SELECT owner FROM " + tables_.done + " WHERE " +
+  return note_writable() + "START TRANSACTION; SELECT owner FROM " + tables_.done + " WHERE " +
          is_done(completion.period) +
          " FOR UPDATE; SET @dlock_ours = NULL; SELECT id INTO @dlock_ours FROM " + tables_.locks +
-         " WHERE " + is_our_holder(id, owner.id) + " AND " + std::string(kWritable) +
-         " FOR UPDATE; DELETE FROM " + tables_.locks + " WHERE id = @dlock_ours; " +
+         " WHERE " + is_our_holder(id, owner.id) + " AND @dlock_writable FOR UPDATE; DELETE FROM " +
+         tables_.locks + " WHERE id = @dlock_ours; " +
          remember(owner, fence, completion, "@dlock_ours IS NOT NULL") +
-         is_done_by(completion.period, owner.id) + "; " + confirm(id, owner.id) +
-         "; COMMIT; SELECT " + std::string(kWritable) + "; " + release_marks(owner.id);
+         is_done_by(completion.period, owner.id) + "; " + confirm(id, owner.id) + "; COMMIT; " +
+         is_writable_still() + "; " + release_marks(owner.id);
 }
 
-// Behind these come a DO and the session of a waiter, and before the third, a COMMIT.
-Completed completed(const std::vector<Answer>& answers) {
+// Behind these comes a DO, and before the third, a COMMIT.
+Written completed(const std::vector<Answer>& answers) {
   const std::size_t end = answers.size();
-  return {number_in(answers.at(end - 3)) == 1, number_in(answers.at(end - 6)) == 1,
-          answers.at(end - 5)};
+  return {number_in(answers.at(end - 2)) == 1, number_in(answers.at(end - 5)) == 1,
+          answers.at(end - 4)};
 }
 
 std::string Statements::is_done_by(std::string_view period, std::string_view owner) const {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "backends/mysql/clauses.hpp"
+#include "backends/mysql/sql.hpp"
 #include "core/lock_record.hpp"
 
 namespace dlock::mysql {
@@ -25,9 +26,9 @@ void Pulse::see(const std::vector<Party>& parties, Deadline now) {
     const auto lease = lease_of(party);
     if (!lease) continue;
     const auto before = seen_.find(party.id);
-    seen.emplace(party.id, before != seen_.end() && before->second.beats == party.beats
+    seen.emplace(party.id, before != seen_.end() && before->second.expires_at == party.expires_at
                                ? before->second
-                               : Seen{party.beats, after(now, *lease)});
+                               : Seen{party.expires_at, after(now, *lease)});
   }
   seen_ = std::move(seen);
 }
@@ -39,8 +40,10 @@ std::string Pulse::is_over(Deadline now, bool tries_once) const {
       (tries_once ? "IF(" + kind_is(Kind::waiter) + ", 0, " + skew + ")" : skew) + " SECOND";
   for (const auto& [id, seen] : seen_) {
     if (now < seen.until) continue;
-    condition +=
-        " OR (id = " + std::to_string(id) + " AND beats = " + std::to_string(seen.beats) + ')';
+    const std::string same = seen.expires_at.empty()
+                                 ? "IS NULL"
+                                 : "= CAST(" + literal(seen.expires_at) + " AS DATETIME(6))";
+    condition += " OR (id = " + std::to_string(id) + " AND expires_at " + same + ")";
   }
   return condition + ')';
 }

@@ -19,11 +19,11 @@ inline constexpr Millis kWaiterBeat{2'500};
 
 /// On a cluster, every server takes changes.  None of them knows the sessions of the others,
 /// and their clocks may differ, so a time that one has written means little to another.  Instead,
-/// each holder and each waiter raises the number `beats` of its row when it renews its lease.
-/// A client that has seen the same number for as long as that lease lasts, by the clock of its own
-/// machine, knows that the lease is over.  (As in Amazon's DynamoDB lock client.)  To take the lock
-/// it deletes the row on condition that the number is still the same, and the cluster lets only one
-/// of two changes of a row be committed.
+/// each renewal of a holder or a waiter changes the time at which its lease ends.  A client
+/// that has seen the same time for as long as that lease lasts, by the clock of its own machine,
+/// knows that it is over.  (As in Amazon's DynamoDB lock client.)  To take the lock it deletes the
+/// row on condition that the time is still the same, and the cluster lets only one of two changes
+/// of a row be committed.
 ///
 /// Who cannot watch for so long (--nonblock) goes by the clock of its server, with kMostSkew.  But
 /// where it tries only once, the row of a waiter counts without it: at worst, somebody comes before
@@ -41,7 +41,7 @@ class Pulse {
 
  private:
   struct Seen {
-    std::uint64_t beats;
+    std::string expires_at;
     Deadline until;  // if it does not beat
   };
   std::map<std::uint64_t, Seen> seen_;  // by the id of the row

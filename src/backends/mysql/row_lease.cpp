@@ -1,6 +1,6 @@
 // Order.    The lease excludes all that use dlock, so nobody of these waits for the row, but for
-//           that of a session which is about to end.  The row excludes all others that lock it.  It
-//           stands in a table of its own: each grant locks the one that counts the grants.
+//           that of a session which has not ended yet.  The row excludes all others that lock it.
+//           It stands in a table of its own: each grant locks the one that counts the grants.
 // Waiting.  The server grants a row lock to sessions whose clients have gone, too.  So each wait is
 //           short (innodb_lock_wait_timeout), and who gives one up ends the session.  The lease is
 //           renewed meanwhile, and once more when the row is locked.
@@ -35,7 +35,7 @@ constexpr const char* kSlice = "10";  // seconds
 
 class RowLease final : public Lease {
  public:
-  RowLease(std::unique_ptr<TableLease> lease, std::unique_ptr<Connection> row)
+  RowLease(std::unique_ptr<Lease> lease, std::unique_ptr<Connection> row)
       : lease_(std::move(lease)), row_(std::move(row)) {}
 
   const std::string& owner_id() const override { return lease_->owner_id(); }
@@ -98,7 +98,7 @@ class RowLease final : public Lease {
     row_->close();
   }
 
-  const std::unique_ptr<TableLease> lease_;
+  const std::unique_ptr<Lease> lease_;
   const std::unique_ptr<Connection> row_;
   std::optional<Error> loss_;
   Fd events_;  // epoll: of the lease, and the connection
@@ -107,7 +107,7 @@ class RowLease final : public Lease {
 // The row of one request, on its way to be locked.
 class RowWait {
  public:
-  RowWait(const std::shared_ptr<const Place>& place, TableLease& lease, const Request& request,
+  RowWait(const std::shared_ptr<const Place>& place, Lease& lease, const Request& request,
           const Wait& wait, Patience& patience)
       : place_(place), lease_(lease), request_(request), wait_(wait), patience_(patience) {}
 
@@ -115,7 +115,6 @@ class RowWait {
     auto opened = Connection::open(place_, patience_.call_until(), wait_.cancel);
     if (!opened) return opened.error();
     row_ = opened->get();
-    lease_.needs_row_session();
     heard(Clock::now());
     tell_at_ = after(Clock::now(), kWorthAWord);
     const Say say = [this](const std::string& said) { return wait_for(said); };
@@ -192,16 +191,18 @@ class RowWait {
   void tell() {
     if (std::exchange(tell_at_, kNever) == kNever || !wait_.on_blocked) return;
     LockInfo info{.key = request_.key, .mode = request_.mode, .slots = request_.slots};
-    info.holders.push_back({.foreign = "a program that has locked its row in " + table_});
+    info.holders.push_back(
+        {.foreign = "a program that has locked its row in " + table_ + ", or that table"});
     wait_.on_blocked(info);
   }
   Error busy() const {
     return {Errc::busy, util::in_quotes(request_.key) +
-                            " is busy: another program has its row in " + table_ + " locked"};
+                            " is busy: another program has locked its row in " + table_ +
+                            ", or that table"};
   }
 
   const std::shared_ptr<const Place>& place_;
-  TableLease& lease_;
+  Lease& lease_;
   const Request& request_;
   const Wait& wait_;
   Patience& patience_;
@@ -215,7 +216,7 @@ class RowWait {
 }  // namespace
 
 Result<std::unique_ptr<Lease>> lock_row(const std::shared_ptr<const Place>& place,
-                                        std::unique_ptr<TableLease> lease, const Request& request,
+                                        std::unique_ptr<Lease> lease, const Request& request,
                                         const Wait& wait, Patience& patience) {
   auto row = RowWait(place, *lease, request, wait, patience).run();
   if (!row) return row.error();

@@ -16,16 +16,14 @@ constexpr unsigned kTooLong = 1406;
 constexpr unsigned kNoEngine = 1286;
 constexpr std::array kMayNot{1044U, 1142U, 1143U, 1227U};
 
-// Slot 0 counts the grants; an earlier mysql-row locked the others.  No second index: a server
-// could choose it to look for a key, and lock what it passes by.
+// No second index: a server could choose it to look for a key, and lock what it passes by.
 std::string create_keys(const std::string& table) {
   return "CREATE TABLE IF NOT EXISTS " + table +
          " (\n"
          "  method TINYINT UNSIGNED NOT NULL,\n"
          "  name VARBINARY(255) NOT NULL,\n"
-         "  slot SMALLINT UNSIGNED NOT NULL,\n"
          "  version BIGINT UNSIGNED NOT NULL,\n"
-         "  PRIMARY KEY (method, name, slot)\n"
+         "  PRIMARY KEY (method, name)\n"
          ") ENGINE=InnoDB";
 }
 
@@ -42,7 +40,6 @@ std::string create_locks(const std::string& table) {
          "  mode TINYINT UNSIGNED NOT NULL,\n"
          "  slots SMALLINT UNSIGNED NOT NULL,\n"
          "  fence BIGINT UNSIGNED NOT NULL,\n"
-         "  beats BIGINT UNSIGNED NOT NULL,\n"
          "  since DATETIME(6) NOT NULL,\n"
          "  expires_at DATETIME(6) NULL,\n"
          "  record BLOB NOT NULL,\n"
@@ -54,10 +51,10 @@ std::string create_locks(const std::string& table) {
 
 // Nothing is read: only whether the columns are there.
 std::string probe_keys(const std::string& table) {
-  return "SELECT method, name, slot, version FROM " + table + " LIMIT 0";
+  return "SELECT method, name, version FROM " + table + " LIMIT 0";
 }
 std::string probe_locks(const std::string& table) {
-  return "SELECT id, method, name, kind, sole, slot, owner, mode, slots, fence, beats, since, "
+  return "SELECT id, method, name, kind, sole, slot, owner, mode, slots, fence, since, "
          "expires_at, record, why FROM " +
          table + " LIMIT 0";
 }
@@ -74,9 +71,9 @@ std::string layout_fits(const Tables& tables) {
          ")) OR (column_name = 'owner' AND character_maximum_length >= 64 AND " + locks +
          "))) = 3 AND (SELECT COUNT(*) FROM information_schema.statistics WHERE table_schema = "
          "DATABASE() AND non_unique = 0 AND ((index_name = 'PRIMARY' AND column_name IN ('method', "
-         "'name', 'slot') AND " +
+         "'name') AND " +
          keys + ") OR (index_name = 'sole' AND column_name IN ('method', 'name', 'sole') AND " +
-         locks + "))) = 6)";
+         locks + "))) = 5)";
 }
 
 }  // namespace

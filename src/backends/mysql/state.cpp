@@ -10,13 +10,13 @@
 // log2(n) times.
 //
 // Of several holders, a waiter waits for one that is there: its mark wakes those that wait for it.
-// A holder that is not there wakes the first waiter only (see acquire_waiting.cpp).  Readers behind
-// that one wait for its mark: it releases the mark when it acquires the lock.
+// Of slots, for the oldest: it is the likeliest to be done.  For a holder that is not there the
+// first waiter looks (see acquire_waiting.cpp).  Readers behind that one wait for its mark: it
+// releases the mark when it acquires the lock.
 #include "backends/mysql/state.hpp"
 
 #include <algorithm>
 #include <iterator>
-#include <span>
 
 #include "core/lock_record.hpp"
 #include "util/host.hpp"
@@ -35,15 +35,6 @@ Owner owner_of(const Party& party) {
   Owner owner = parse_lock_record(party.record).value_or(LockRecord{}).owner;
   owner.id = party.owner;
   return owner;
-}
-
-// Readers acquire the lock together.
-std::size_t turns_of(std::span<const Party> waiters) {
-  std::size_t turns = 0;
-  for (std::size_t i = 0; i < waiters.size(); ++i) {
-    if (i == 0 || waiters[i].mode != Mode::shared || waiters[i - 1].mode != Mode::shared) ++turns;
-  }
-  return turns;
 }
 
 }  // namespace
@@ -67,7 +58,7 @@ std::optional<Party> parse_party(const Row& row) {
   party.present = row[9].has_value();
   party.slot = static_cast<unsigned>(std::min<std::uint64_t>(number(row, 10), 65'535));
   party.record = text(row, 11);
-  party.beats = number(row, 12);
+  party.expires_at = text(row, 12);
   return party;
 }
 
@@ -118,7 +109,7 @@ State::Decision State::decide(const Request& request, std::uint64_t own) const {
   using Is = Decision::Kind;
   for (const Party& holder : holders_) {
     if (!modes_mix(holder.mode, holder.slots, request.mode, request.slots)) {
-      return {Is::conflict, &holder, 0, 0};
+      return {Is::conflict, &holder, 0};
     }
   }
   const auto end = std::find_if(waiters_.begin(), waiters_.end(),
@@ -130,28 +121,25 @@ State::Decision State::decide(const Request& request, std::uint64_t own) const {
     while (in_way != waiters_.begin() && std::prev(in_way)->mode == Mode::shared) --in_way;
   }
   const auto count = in_way - waiters_.begin();
-  Decision behind{Is::behind, count > 0 ? &waiters_[(count - 1) / 2] : nullptr, ahead, 0};
+  Decision behind{Is::behind, count > 0 ? &waiters_[(count - 1) / 2] : nullptr, ahead};
   if (request.mode == Mode::slots) {
-    behind.rank = ahead / request.slots + ahead % request.slots;
-    if (holders_.size() + ahead < request.slots) return {Is::take, nullptr, ahead, 0};
+    if (holders_.size() + ahead < request.slots) return {Is::take, nullptr, ahead};
     if (count > 0) return behind;
-    const auto soonest =
-        std::min_element(holders_.begin(), holders_.end(), [](const Party& a, const Party& b) {
-          return a.left.value_or(Millis::max()) < b.left.value_or(Millis::max());
+    const auto oldest =
+        std::max_element(holders_.begin(), holders_.end(), [](const Party& a, const Party& b) {
+          return std::pair(a.present, a.age) < std::pair(b.present, b.age);
         });
-    return {Is::unmarked, &*soonest, ahead, 0};
+    return {Is::room, &*oldest, ahead};
   }
-  behind.rank = turns_of({waiters_.data(), static_cast<std::size_t>(count)}) +
-                static_cast<std::size_t>(end - in_way);
   if (count > 0) return behind;
   const Party* held = nullptr;
   for (const Party& holder : holders_) {
     if (request.mode == Mode::shared && holder.mode == Mode::shared) continue;
     if (held == nullptr || (holder.present && !held->present)) held = &holder;
   }
-  if (held == nullptr) return {Is::take, nullptr, ahead, 0};
-  if (held->present) return {Is::held, held, ahead, 0};
-  if (ahead == 0) return {Is::unmarked, held, ahead, 0};
+  if (held == nullptr) return {Is::take, nullptr, ahead};
+  if (held->present) return {Is::held, held, ahead};
+  if (ahead == 0) return {Is::room, held, ahead};
   behind.party = &waiters_.front();
   return behind;
 }

@@ -27,7 +27,7 @@ struct Party {
   bool present = false;        // its connection is there
   unsigned slot = 0;           // of a holder in mode slots; 0: an earlier dlock gave it none
   std::string record;          // empty if it was not asked for
-  std::uint64_t beats = 0;     // changes with each renewal
+  std::string expires_at;      // by the server; changes with each renewal
 };
 
 /// The row as Statements::look() asks for it; none if it makes no sense.
@@ -53,14 +53,11 @@ class State {
       conflict,  // the holders' mode cannot be mixed with ours
       behind,    // the waiter `party` is one of those that must acquire the lock first
       held,      // the holder `party` must go, which its mark tells
-      unmarked,  // any of the holders may make room; or `party` must go, which has no mark
+      room,      // any of the holders may make room, as `party`; or it must go, and has no mark
     };
     Kind kind = Kind::take;
     const Party* party = nullptr;  // of this State; none for take
     std::size_t ahead = 0;         // how many wait before us
-    // Who looks first, if one ahead may be stopped: how many turns come before ours, and how many
-    // wait before us for the same turn.
-    std::size_t rank = 0;
   };
   /// For who has waited with the row `own`; 0: has not begun to.
   Decision decide(const Request& request, std::uint64_t own) const;

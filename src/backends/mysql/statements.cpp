@@ -1,9 +1,8 @@
-// Grants.   The grants of a key follow one another.  The row of the key with slot 0 has a version,
-//           which counts them; it is the fencing token.  mysql-table locks that row first, in the
-//           same text that grants, so that no client waits for a client.  mysql-version reads the
-//           version, checks that the lock is free, and raises the version only if nobody else has
-//           raised it meanwhile.  mysql-row is mysql-table, and a row lock besides: see
-//           row_lease.cpp.
+// Grants.   The grants of a key follow one another.  The row of the key has a version, which counts
+//           them; it is the fencing token.  mysql-table locks that row first, in the same text that
+//           grants, so that no client waits for a client.  mysql-version reads the version, checks
+//           that the lock is free, and raises the version only if nobody else has raised it
+//           meanwhile.  mysql-row is mysql-table, and a row lock besides: see row_lease.cpp.
 //           The version is at least the milliseconds since 1970, so it grows even if the row was
 //           deleted or is missing in a backup.
 //           After the COMMIT of a text, only the connection can fail.  Otherwise the text would be
@@ -44,8 +43,7 @@ std::string next_fence() { return "GREATEST(@dlock_version + 1, " + std::string(
 
 // Of a row that is added to the table of locks.
 constexpr const char* kColumns =
-    " (method, name, kind, sole, slot, owner, mode, slots, fence, beats, since, expires_at, "
-    "record)";
+    " (method, name, kind, sole, slot, owner, mode, slots, fence, since, expires_at, record)";
 
 std::string list_of(const std::vector<std::uint64_t>& numbers) {
   std::string list;
@@ -93,8 +91,8 @@ std::string Statements::columns(bool records) const {
   return "SELECT id, kind, name, owner, mode, slots, fence, TIMESTAMPDIFF(MICROSECOND, since, " +
          std::string(kNow) + "), " + marks_.time_left() + ", IF(" + kind_is(Kind::waiter) + ", " +
          marks_.of_row(kWaiterMark) + ", " + marks_.of_row(kHolderMark) + "), slot, " +
-         (records ? "record" : "IF(" + kind_is(Kind::holder) + ", record, '')") + ", beats FROM " +
-         tables_.locks;
+         (records ? "record" : "IF(" + kind_is(Kind::holder) + ", record, '')") +
+         ", expires_at FROM " + tables_.locks;
 }
 
 std::string Statements::look(bool records) const {
@@ -157,7 +155,7 @@ std::string Statements::grant(const Request& request, std::uint64_t own, const s
          "INSERT INTO " + tables_.locks + kColumns + " SELECT " + method_text_ + ", " + key_ +
          ", " + std::to_string(static_cast<int>(Kind::holder)) + ", " + sole + ", " + slot + ", " +
          literal(owner) + ", " + mode_number(request.mode) + ", " + std::to_string(request.slots) +
-         ", @dlock_fence, 0, " + std::string(kNow) + ", " + from_now(request.ttl) + ", " +
+         ", @dlock_fence, " + std::string(kNow) + ", " + from_now(request.ttl) + ", " +
          literal(format_lock_record(request)) +
          " FROM DUAL WHERE @dlock_fit AND @dlock_may = 1 AND NOT " + condition + in_queue +
          "; SET @dlock_won = IF(ROW_COUNT() = 1, LAST_INSERT_ID(), 0); DELETE" + row +
@@ -171,9 +169,9 @@ std::string Statements::outcome_of_grant() const {
 }
 
 std::string Statements::attempt(const Request& request, std::uint64_t own) const {
-  const std::string row = " FROM " + tables_.keys + " WHERE " + of_key() + " AND slot = 0";
-  const std::string raise = "UPDATE " + tables_.keys + " SET version = @dlock_fence WHERE " +
-                            of_key() + " AND slot = 0 AND ";
+  const std::string row = " FROM " + tables_.keys + " WHERE " + of_key();
+  const std::string raise =
+      "UPDATE " + tables_.keys + " SET version = @dlock_fence WHERE " + of_key() + " AND ";
   const std::string number = "SET @dlock_fence = " + next_fence();
   const std::string clear = "DELETE FROM " + tables_.locks + " WHERE " + of_key() + " AND (" +
                             kind_is(Kind::broken) + " AND expires_at <= " + std::string(kNow) +
@@ -213,8 +211,8 @@ Attempted attempted(const std::vector<Answer>& answers) {
 }
 
 std::string Statements::create_row() const {
-  return "INSERT IGNORE INTO " + tables_.keys + " (method, name, slot, version) VALUES (" +
-         method_text_ + ", " + key_ + ", 0, " + std::string(kNowMs) + ")";
+  return "INSERT IGNORE INTO " + tables_.keys + " (method, name, version) VALUES (" + method_text_ +
+         ", " + key_ + ", " + std::string(kNowMs) + ")";
 }
 
 std::string Statements::join(const Request& request) const {
@@ -223,14 +221,13 @@ std::string Statements::join(const Request& request) const {
          " SELECT " + method_text_ + ", " + key_ + ", " +
          std::to_string(static_cast<int>(Kind::waiter)) + ", NULL, 0, " +
          literal(request.owner.id) + ", " + mode_number(request.mode) + ", " +
-         std::to_string(request.slots) + ", 0, 0, " + std::string(kNow) + ", " +
+         std::to_string(request.slots) + ", 0, " + std::string(kNow) + ", " +
          (marks_.on_cluster() ? from_now(kWaiterLease) : "NULL") + ", " +
          literal(format_lock_record(request)) + " FROM DUAL WHERE @dlock_marked";
 }
 
 std::string Statements::beat(std::uint64_t id) const {
-  return "UPDATE " + tables_.locks +
-         " SET beats = beats + 1, expires_at = " + from_now(kWaiterLease) +
+  return "UPDATE " + tables_.locks + " SET expires_at = " + from_now(kWaiterLease) +
          " WHERE id = " + std::to_string(id) + " AND " + kind_is(Kind::waiter) + "; ";
 }
 
@@ -251,8 +248,8 @@ std::string Statements::sweep(const std::vector<std::uint64_t>& ids) const {
 // has removed its row of the queue before.
 std::string Statements::pass_over(std::uint64_t id) const {
   return "START TRANSACTION; SELECT version FROM " + tables_.keys + " WHERE " + of_key() +
-         " AND slot = 0 FOR UPDATE; DELETE FROM " + tables_.locks +
-         " WHERE id = " + std::to_string(id) + " AND " + kind_is(Kind::waiter) + "; COMMIT";
+         " FOR UPDATE; DELETE FROM " + tables_.locks + " WHERE id = " + std::to_string(id) +
+         " AND " + kind_is(Kind::waiter) + "; COMMIT";
 }
 
 bool passed_over(const std::vector<Answer>& answers) {
@@ -270,24 +267,35 @@ std::string Statements::resume(std::uint64_t id, std::string_view owner, Millis 
          ", 0)";
 }
 
-// The count of the beats always changes: a row that is set to what it was is not "affected".
+std::string Statements::note_writable() {
+  return "SET @dlock_writable = " + std::string(kWritable) + "; ";
+}
+
+std::string Statements::is_writable_still() {
+  return "SELECT @dlock_writable AND " + std::string(kWritable);
+}
+
+// The end of the lease is another one each time: a row that is set to what it was is not
+// "affected".
 std::string Statements::change_holder(std::uint64_t id, std::string_view owner,
                                       const std::string& changes) const {
-  return "UPDATE " + tables_.locks + " SET " + changes + ", beats = beats + 1 WHERE " +
-         is_our_holder(id, owner) + " AND " + std::string(kWritable) + "; SELECT " +
-         std::string(kWritable) + "; " + confirm(id, owner);
+  return note_writable() + "UPDATE " + tables_.locks + " SET " + changes + " WHERE " +
+         is_our_holder(id, owner) + " AND @dlock_writable; " + is_writable_still() + "; " +
+         confirm(id, owner);
+}
+
+Written changed(const std::vector<Answer>& answers) {
+  return {number_in(answers.at(2)) == 1, answers.at(1).affected == 1, answers.at(3)};
 }
 
 std::string Statements::renew(std::uint64_t id, std::string_view owner, Millis ttl) const {
   return change_holder(id, owner, "expires_at = " + from_now(ttl));
 }
 
-// The lease may now end earlier than the first waiter knows.
 std::string Statements::change(std::uint64_t id, std::string_view owner, Millis ttl,
                                const std::string& record) const {
   return change_holder(id, owner,
-                       "record = " + literal(record) + ", expires_at = " + from_now(ttl)) +
-         "; " + first_wakeup();
+                       "record = " + literal(record) + ", expires_at = " + from_now(ttl));
 }
 
 // On a cluster others add kMostSkew before the lease is over for them, for renewals that may come.
@@ -312,23 +320,13 @@ std::string Statements::is_our_holder(std::uint64_t id, std::string_view owner) 
 }
 
 std::string Statements::release_marks(std::string_view owner) const {
-  return "DO " + marks_.release(holder_mark(owner)) + ", " + marks_.release(session_mark(owner)) +
-         "; " + first_wakeup();
+  return "DO " + marks_.release(holder_mark(owner)) + ", " + marks_.release(session_mark(owner));
 }
 
 std::string Statements::release(std::uint64_t id, std::string_view owner) const {
-  return "DELETE FROM " + tables_.locks + " WHERE " + is_our_holder(id, owner) + " AND " +
-         std::string(kWritable) + "; SELECT " + std::string(kWritable) + "; " + confirm(id, owner) +
-         "; " + release_marks(owner);
-}
-
-// The connection of the first who has one.
-std::string Statements::first_wakeup() const {
-  const std::string wakeup = marks_.of_row(kWakeupMark);
-  const std::string waiters =
-      tables_.locks + " WHERE " + of_key() + " AND " + kind_is(Kind::waiter);
-  return "SELECT " + wakeup + " FROM " + waiters + " AND id = (SELECT MIN(id) FROM " + waiters +
-         " AND " + wakeup + " IS NOT NULL)";
+  return note_writable() + "DELETE FROM " + tables_.locks + " WHERE " + is_our_holder(id, owner) +
+         " AND @dlock_writable; " + is_writable_still() + "; " + confirm(id, owner) + "; " +
+         release_marks(owner);
 }
 
 std::string Statements::forget(std::uint64_t id) const {
@@ -345,8 +343,7 @@ std::string Statements::break_grant(std::string_view owner, std::string_view why
          ", sole = NULL, why = " + literal(why) + ", expires_at = " + from_now(kKept) + " WHERE " +
          of_key() + " AND owner = " + literal(owner) + " AND (" + held + " OR " +
          kind_is(Kind::broken) + " AND why = " + literal(why) + "); SELECT " +
-         marks_.session(session_mark(owner)) + ", " + marks_.session(row_mark(owner)) + "; " +
-         first_wakeup();
+         marks_.session(session_mark(owner)) + ", " + marks_.session(row_mark(owner));
 }
 
 }  // namespace dlock::mysql

@@ -54,18 +54,15 @@ class Statements {
   /// Goes behind renew() on a connection that is new: makes it the holder's, if the lease goes on.
   /// Waits up to `wait` for each of its two marks.  The last answer: as that of Marks::take().
   std::string resume(std::uint64_t id, std::string_view owner, Millis ttl, Millis wait) const;
-  /// The first answer has affected == 1 if the lease is extended; the second: 1 if this server
-  /// takes writes, without which it is not; the third, what there is of the row: kind, why, and of
-  /// mysql-row, the session with row_mark().
+  /// The answers are those of changed().
   std::string renew(std::uint64_t id, std::string_view owner, Millis ttl) const;
-  /// The same, and writes a new record.  The last answer: as that of release().
+  /// The same, and writes a new record.
   std::string change(std::uint64_t id, std::string_view owner, Millis ttl,
                      const std::string& record) const;
   /// As change(), for a command that has ended: the lease is shortened to `left`.
   std::string end_command(std::uint64_t id, std::string_view owner, Millis left,
                           const std::string& record) const;
-  /// Answers as of renew(), and a last one: the session of the first waiter that has a
-  /// wakeup_mark().
+  /// The same, but the lock is given up.
   std::string release(std::uint64_t id, std::string_view owner) const;
 
   // What `dlock once` remembers (once.cpp).
@@ -90,7 +87,7 @@ class Statements {
   std::string forget(std::uint64_t id) const;
 
   /// The first answer has affected == 1 if the grant is broken; the second, the two sessions of its
-  /// holder; the third, as that of release().
+  /// holder.
   std::string break_grant(std::string_view owner, std::string_view why) const;
 
   /// Of every key that begins with `prefix`: as look(true), in the order of key and id.
@@ -103,13 +100,14 @@ class Statements {
   std::string is_row(std::uint64_t id, std::string_view owner) const;
   std::string is_our_holder(std::uint64_t id, std::string_view owner) const;
   std::string confirm(std::uint64_t id, std::string_view owner) const;
+  static std::string note_writable();
+  static std::string is_writable_still();
   std::string release_marks(std::string_view owner) const;
   std::string done_columns() const;
   std::string is_done(std::string_view period) const;
   std::string remember(const Owner& owner, std::uint64_t fence, const Completion& completion,
                        std::string_view condition) const;
   std::string have_both(std::string_view owner) const;
-  std::string first_wakeup() const;
   std::string change_holder(std::uint64_t id, std::string_view owner,
                             const std::string& changes) const;
   std::string columns(bool records) const;
@@ -129,13 +127,17 @@ class Statements {
 /// Of the answers to pass_over(): it has removed the row.
 bool passed_over(const std::vector<Answer>& answers);
 
-/// The answers to complete().
-struct Completed {
-  bool is_primary = false;  // it takes writes, without which it is not done
-  bool is_done = false;     // the mark is there, and the lock is free
-  const Answer& found;      // kind and why of what is there instead of our lock
+/// What a text has written that needs our lock.
+struct Written {
+  bool is_primary = false;  // it took writes all the time, without which nothing is done
+  bool is_done = false;     // of complete(): the mark is there, and the lock is free
+  const Answer& found;      // kind and why of what there is of the lock; of mysql-row, the session
+                            // with row_mark()
 };
-Completed completed(const std::vector<Answer>& answers);
+/// The answers to renew(), change(), end_command() and release().
+Written changed(const std::vector<Answer>& answers);
+/// Those to complete().
+Written completed(const std::vector<Answer>& answers);
 
 /// What attempt() says of itself.
 struct Outcome {
