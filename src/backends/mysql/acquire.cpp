@@ -103,8 +103,7 @@ Result<Acquisition::Tried> Acquisition::attempt() {
     const auto& [out, rows, is_primary] = attempted(reply.value().answers);
     if (!is_primary) {
       connection_->close();
-      return Error{Errc::unreachable,
-                   connection_->server() + ": is read_only, so it is no primary"};
+      return connection_->no_primary();
     }
     if (on_cluster()) pulse_.see(parties_of(rows), Clock::now());
     if (!out.fit) {

@@ -202,8 +202,7 @@ Result<std::unique_ptr<Connection>> Connection::open(const std::shared_ptr<const
       *place->primary = number;
       return connection;
     } else {
-      failures.push_back(
-          {Errc::unreachable, place->shown_host(host) + ": is read_only, so it is no primary"});
+      failures.push_back(connection->no_primary());
     }
   }
   return merged(failures);
@@ -285,6 +284,9 @@ int Connection::fd() const { return broken() ? -1 : state_->greeting.fd; }
 std::uint64_t Connection::id() const { return state_->greeting.id; }
 bool Connection::skips_locked() const { return state_->greeting.skips_locked; }
 bool Connection::on_cluster() const { return *state_->place->cluster != Place::Cluster::no; }
+Error Connection::no_primary() const {
+  return {Errc::unreachable, server() + ": is read_only, so it is no primary"};
+}
 const std::string& Connection::server() const { return state_->server; }
 bool Connection::broken() const { return !state_->worker || state_->given_up; }
 

@@ -72,6 +72,9 @@ class Connection {
   /// with several primaries.
   bool on_cluster() const;
 
+  /// What is said of a server that does not take writes.
+  Error no_primary() const;
+
   /// As it is shown.
   const std::string& server() const;
 

@@ -173,7 +173,7 @@ bool MysqlLease::may_repeat(const Reply& reply, unsigned tries, Deadline deadlin
 Reply MysqlLease::ask(const std::string& text, Read read, Deadline deadline, Cancel cancel) {
   Reply reply = connection_->ask(text, deadline, cancel);
   if (!reply.ok() || read(reply.answers).is_primary) return reply;
-  reply.error = {Errc::unreachable, connection_->server() + ": is read_only, so it is no primary"};
+  reply.error = connection_->no_primary();
   connection_->close();
   return reply;
 }

@@ -90,7 +90,7 @@ class RowLease final : public Lease {
   }
 
  private:
-  // Whoever has the lock next does not wait for the server to notice that this session has gone.
+  // The next holder does not wait for the server to notice that this session has gone.
   void let_go(Deadline deadline) {
     if (!row_->broken() && !row_->under_way()) {
       (void)row_->ask("ROLLBACK", std::min(deadline, after(Clock::now(), kFarewell)), Cancel());

@@ -1,4 +1,4 @@
-// A holder counts until it expires by the server's clock, for ever if it does not; and as long as
+// A holder counts until it expires by the server's clock, if it does at all; and as long as
 // its connection is there.  A waiter counts as long as its connection is there: its row may be left
 // over.
 //
