@@ -138,8 +138,9 @@ class Run:
         return found
 
     def tree_of_script(self):
-        """While it waits, `dlock acquire` is below the script.  When it has the lock, two processes, which have been
-        orphaned and so are ours, keep that: the one that renews is the supervisor here, the other one the front."""
+        """While it waits, `dlock acquire` is in the place of the subshell, with a keeper below it.  When it has the
+        lock, two processes, which have been orphaned and so are ours, keep that: the one that renews is the supervisor
+        here, the other one the front."""
         script, us = self.process.pid, os.getpid()
         found = [("command", script, us)]
         titles = {f"for pid {script}": "supervisor", f"2 for pid {script}": "front"}
@@ -147,11 +148,19 @@ class Run:
             for title, role in titles.items():
                 if processes.title(pid) == f"lock keeper {title}":
                     found.append((role, pid, us))
-        for below in processes.children(script)[:1] if len(found) == 1 else []:
-            for acquire in processes.children(below)[:1]:  # below the subshell
-                found.append(("front", acquire, below))
-                found += [("supervisor", pid, acquire) for pid in processes.children(acquire)[:1]]
+        for acquire in processes.children(script)[:1] if len(found) == 1 else []:
+            if " acquire " not in processes.title(acquire):
+                continue
+            found.append(("front", acquire, script))
+            found += [("supervisor", pid, acquire) for pid in processes.children(acquire)[:1]]
         return found
+
+    def has_command(self):
+        """Whether something runs that a lock protects.  Who has lost one of two locks while it waits for the other
+        begins anew, and goes on waiting."""
+        if self.way == "while":
+            return any(role == "front" and parent == os.getpid() for role, _, parent in self.tree())
+        return any(role == "command" for role, _, _ in self.tree())
 
     def describe(self):
         return "; ".join(processes.describe(pid) for _, pid, _ in self.tree())

@@ -138,7 +138,7 @@ class ForceReleases(Faults):
         self.count("force-release" if done.returncode == 0 else "force-release of a free lock")
         # If the holder does not hear of it because of an outage, its command ends with the lease.
         run.ends_until = processes.now() + clients.LONGEST_TTL + 1
-        must_end = done.returncode == 0 and len(run.tree()) > 2
+        must_end = done.returncode == 0 and run.has_command()
         if not run.over.wait(clients.LONGEST_TTL + 1) and must_end and not run.hits:
             self.campaign.broken(f"LEFT BEHIND: {run} goes on, but its lock was broken: {run.describe()}")
 
