@@ -1616,9 +1616,9 @@ locks on that server, while somebody else waits to lock tables or to make the se
 .B ALTER TABLE
 of
 .IR dlock_rows ,
-or a backup that locks tables, waits for the job, and whoever wants another lock of
-.B mysql\-row
-waits for that meanwhile.
+or a backup that locks tables, waits for the job.
+While it waits, the server grants no other lock of
+.BR mysql\-row .
 .PP
 The three do not exclude one another: all who share a lock must use the same one.
 They are tested with MariaDB 10.11 and 11.8 and MySQL 9.7.

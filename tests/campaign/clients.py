@@ -148,9 +148,8 @@ class Run:
             for title, role in titles.items():
                 if processes.title(pid) == f"lock keeper {title}":
                     found.append((role, pid, us))
-        for acquire in processes.children(script)[:1] if len(found) == 1 else []:
-            if " acquire " not in processes.title(acquire):
-                continue
+        waiting = [pid for pid in processes.children(script) if " acquire " in processes.title(pid)]
+        for acquire in waiting if len(found) == 1 else []:
             found.append(("front", acquire, script))
             found += [("supervisor", pid, acquire) for pid in processes.children(acquire)[:1]]
         return found

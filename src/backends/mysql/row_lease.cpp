@@ -1,6 +1,6 @@
 // Order.    The lease excludes all that use dlock, so nobody of these waits for the row, but for
 //           that of a session which has not ended yet.  The row excludes all others that lock it.
-//           It stands in a table of its own: each grant locks the one that counts the grants.
+//           It stands in a table of its own, because each grant locks the row of dlock_keys.
 // Waiting.  The server grants a row lock to sessions whose clients have gone, too.  So each wait is
 //           short (innodb_lock_wait_timeout), and who gives one up ends the session.  The lease is
 //           renewed meanwhile, and once more when the row is locked.

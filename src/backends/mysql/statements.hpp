@@ -127,10 +127,10 @@ class Statements {
 /// Of the answers to pass_over(): it has removed the row.
 bool passed_over(const std::vector<Answer>& answers);
 
-/// What a text has written that needs our lock.
+/// The outcome of a text that does nothing unless the lock is ours.
 struct Written {
-  bool is_primary = false;  // it took writes all the time, without which nothing is done
-  bool is_done = false;     // of complete(): the mark is there, and the lock is free
+  bool is_primary = false;  // the server took writes all the time; if not, nothing is done
+  bool is_done = false;     // what was asked; a complete() has left its mark as well
   const Answer& found;      // kind and why of what there is of the lock; of mysql-row, the session
                             // with row_mark()
 };
