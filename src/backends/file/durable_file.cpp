@@ -82,7 +82,7 @@ Result<void> lock_file(const LockFile& file, const Place& place, Deadline deadli
   while (::flock(file.fd.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno == EINTR) continue;
     const int error = errno;
-    if (error != EWOULDBLOCK) return errno_error(place.shown, "cannot lock", error);
+    if (error != EWOULDBLOCK) return flock_error(place.shown, error);
     if (pause_briefly(deadline, Cancel())) continue;
     return Error{Errc::unreachable, util::printable(place.shown) +
                                         ": another process uses it and does not go on; is it "

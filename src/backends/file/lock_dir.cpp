@@ -135,6 +135,17 @@ Error errno_error(std::string_view path, std::string_view doing, int error) {
           std::string(doing) + " " + printable(path) + ": " + std::strerror(error)};
 }
 
+// ENOLCK: NFS without a lock daemon, for one.
+Error flock_error(std::string_view path, int error) {
+  Error out = errno_error(path, "cannot lock", error);
+  if (error == ENOSYS || error == ENOLCK || error == EOPNOTSUPP) {
+    out.message +=
+        "; the file system there has no locks: name a directory on another one, as in "
+        "--backend file:///DIR";
+  }
+  return out;
+}
+
 const char* network_of(int fd) {
   struct statfs fs {};
   if (::fstatfs(fd, &fs) != 0) return nullptr;

@@ -21,6 +21,9 @@ std::string default_path();
 /// "file:///dir/key: text of errno", as the Errc that errno deserves.
 Error errno_error(std::string_view path, std::string_view doing, int error);
 
+/// That flock(2) has failed, but not because somebody else holds the lock.
+Error flock_error(std::string_view path, int error);
+
 /// Whose files we work with, and who may use those that we create.
 struct Sharing {
   bool shared = false;  // a named directory that its group or everybody may write to

@@ -114,7 +114,7 @@ Result<bool> try_flock(LockFile& file, const Place& place, int operation) {
     return true;
   }
   if (errno == EWOULDBLOCK) return false;
-  return errno_error(path_of(place, file.name), "cannot lock", errno);
+  return flock_error(path_of(place, file.name), errno);
 }
 
 void unlock(LockFile& file) {

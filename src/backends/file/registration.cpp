@@ -41,16 +41,6 @@ std::string name_of_now(char kind) {
   return name.data();
 }
 
-// Created, but not yet known to be ours alone.
-Fd create_in(const Fd& folder, const std::string& name, const Sharing& sharing) {
-  Fd file = std::move(create(folder.get(), name, Kind::file, sharing).file);
-  if (file && ::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
-    errno = EEXIST;  // a reader has it for an instant, and removes it
-    return Fd();
-  }
-  return file;
-}
-
 }  // namespace
 
 Fd open_roster(const Place& place) {
@@ -89,10 +79,18 @@ Result<std::unique_ptr<Registration>> Registration::make(std::shared_ptr<const P
     }
     if (!roster) return failed(errno);
     made->name_ = name_of_now(kHolder);
-    Fd file = create_in(roster, made->name_, sharing);
-    struct stat st {};
+    Fd file = std::move(create(roster.get(), made->name_, Kind::file, sharing).file);
     if (!file && errno != EEXIST && errno != ENOENT) return failed(errno);
-    if (!file || ::fstat(file.get(), &st) != 0 || st.st_nlink == 0) continue;
+    if (!file) continue;
+    if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+      if (errno == EWOULDBLOCK) continue;  // a reader has it for an instant, and removes it
+      const std::string path = file::path_of(where, folder) + '/' + made->name_;
+      const Error error = flock_error(path, errno);
+      ::unlinkat(roster.get(), made->name_.c_str(), 0);
+      return error;
+    }
+    struct stat st {};
+    if (::fstat(file.get(), &st) != 0 || st.st_nlink == 0) continue;
     made->file_ = std::move(file);
     made->write(State::trying, getpid(), "");
     return made;
