@@ -436,7 +436,7 @@ constexpr std::array kFlags{
          .config = false,
          .completes = Completes::files,
          .brief = "read this config file instead of the usual ones",
-         .text = "FILE must exist. Without --config, dlock reads "
+         .text = "FILE must exist; '' stands for none. Without --config, dlock reads "
                  "$XDG_CONFIG_HOME/dlock/config.json (by default ~/.config/dlock/config.json), or "
                  "else /etc/dlock/config.json, if there is one."},
     Flag{.name = "password-file",

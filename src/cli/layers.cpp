@@ -1,5 +1,8 @@
 #include "cli/layers.hpp"
 
+#include <sys/stat.h>
+
+#include <cerrno>
 #include <cstdlib>
 
 #include "cli/refusal.hpp"
@@ -27,6 +30,12 @@ std::string users_config() {
   return home.starts_with('/') ? home + "/.config/dlock/config.json" : "";
 }
 
+// In a directory that may not be searched: of root, whose HOME we have but not its uid.
+bool is_out_of_reach(const std::string& path) {
+  struct stat status {};
+  return ::lstat(path.c_str(), &status) != 0 && errno == EACCES;
+}
+
 }  // namespace
 
 Settings given_settings(const Invocation& invocation) {
@@ -45,17 +54,28 @@ Settings given_settings(const Invocation& invocation) {
 
 Result<std::optional<ConfigFile>> find_config(const Settings& settings) {
   if (const Setting* named = settings.find("config")) {
+    if (named->text().empty()) return std::optional<ConfigFile>();
     auto file = read_config(named->text(), config_kind);
     if (file && !*file) {
       return Error{Errc::invalid, named->where + ": " + named->text() + ": no such file"};
     }
     return file;
   }
-  if (const std::string path = users_config(); !path.empty()) {
+  std::string out_of_reach;
+  for (const std::string& path : {users_config(), std::string("/etc/dlock/config.json")}) {
+    if (is_out_of_reach(path)) {
+      if (out_of_reach.empty()) out_of_reach = path;
+      continue;
+    }
     auto file = read_config(path, config_kind);
+    if (!file && file.error().code != Errc::invalid) {
+      return Error{file.error().code, file.error().message + " (--config '' goes without it)"};
+    }
+    if (file && *file) (*file)->out_of_reach = out_of_reach;
     if (!file || *file) return file;
   }
-  return read_config("/etc/dlock/config.json", config_kind);
+  if (out_of_reach.empty()) return std::optional<ConfigFile>();
+  return std::optional(ConfigFile{.out_of_reach = out_of_reach});
 }
 
 namespace {
@@ -73,7 +93,6 @@ void check_values(const ConfigFile& config) {
 }  // namespace
 
 std::optional<ConfigFile> load_config(const Settings& settings, const Command& command) {
-  if (const Setting* named = settings.find("config")) to_text(*named);
   auto file = find_config(settings);
   if (!file) refuse_config(file.error().message);
   if (!*file) return std::nullopt;

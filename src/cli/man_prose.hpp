@@ -190,6 +190,14 @@ that beats the top of the config file.
 An unknown key or a value of the wrong type is an error, with status 78.
 A config file that others can write to, or that holds a password and can be read
 by others, is refused.
+So is one that cannot be read, and a link that leads nowhere: the file may name the
+server.
+One in a directory that may not be searched is passed over, since
+.B HOME
+may be that of root after its uid was dropped; if then nothing names a backend, a
+line says so.
+.B \-\-config ''
+goes without any file.
 The config file cannot set:
 %NOT_IN_CONFIG%.
 )";

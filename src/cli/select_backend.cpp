@@ -232,6 +232,16 @@ Selection select_backend(Settings& settings, const std::optional<ConfigFile>& co
                          std::span<const BackendEntry> backends) {
   const Source source = find_source(settings, config, backends);
   set_log_from(settings);
+  const bool by_default = settings.find("backend") == nullptr && !source.shards;
+  if (by_default && config && !config->out_of_reach.empty()) {
+    // Also with -q: it may be the file that names the server.
+    util::log(
+        util::Level::error,
+        config->out_of_reach +
+            " cannot be reached, since a directory above it may not be searched; so the locks "
+            "are those of this machine alone (is HOME that of another user? --backend or "
+            "--config '' goes without the file)");
+  }
 
   Selection selection;
   std::vector<Url> urls = take_urls(source, config, backends, selection.entry);
@@ -265,7 +275,6 @@ Selection select_backend(Settings& settings, const std::optional<ConfigFile>& co
     if (place) return std::move(*place);
     const Setting& blamed =
         blamed_for(one, entry, source.setting, servers, settings.find("prefix"));
-    const bool by_default = settings.find("backend") == nullptr && !source.shards;
     const bool from_file = blamed.from_file() && !(by_default && &blamed == &source.setting);
     throw Refusal(
         from_file ? exit_status::kConfig : exit_status::kUsage,

@@ -49,6 +49,9 @@ void check_profile_names(const ConfigFile& config, std::span<const BackendEntry>
       message += (&profile == &config->profiles.front() ? " " : ", ") + profile.name;
     }
   }
+  if (config && !config->out_of_reach.empty()) {
+    message += "; " + config->out_of_reach + " cannot be reached";
+  }
   refuse(source, message);
 }
 

@@ -31,6 +31,7 @@ struct ConfigFile {
   std::vector<ConfigProfile> profiles;  // in the order of the file, as are the entries
   std::vector<ConfigEntry> entries;
   bool holds_password = false;  // in any of the entries
+  std::string out_of_reach;     // a file that would have been read before this one: find_config()
 
   const ConfigProfile* find_profile(std::string_view name) const;
   /// Null if `key` does not stand in `profile`.

@@ -24,14 +24,31 @@ Error failed(const std::string& path, int error) {
   return {denied ? Errc::denied : Errc::invalid, path + ": " + std::strerror(error)};
 }
 
+// If `path` does not exist, but would if a link on the way led somewhere: that link.  A file system
+// that is not mounted leaves such links, and so does a Kubernetes ConfigMap that is gone.
+std::optional<std::string> dangling_link(std::string path) {
+  for (;;) {
+    struct stat status {};
+    if (lstat(path.c_str(), &status) == 0) {
+      return stat(path.c_str(), &status) == 0 ? std::nullopt : std::optional(path);
+    }
+    const auto slash = path.find_last_not_of('/', path.rfind('/'));
+    if (path.find('/') == std::string::npos || slash == std::string::npos) return std::nullopt;
+    path.resize(slash + 1);
+  }
+}
+
 }  // namespace
 
 Result<std::optional<TrustedFile>> read_trusted(const std::string& path, std::size_t most) {
   // O_NONBLOCK, or a FIFO in its place would keep us until somebody writes to it.
   const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!fd) {
-    if (errno == ENOENT || errno == ENOTDIR) return std::optional<TrustedFile>();
-    return failed(path, errno);
+    if (errno != ENOENT && errno != ENOTDIR) return failed(path, errno);
+    const auto link = dangling_link(path);
+    if (!link) return std::optional<TrustedFile>();
+    return Error{Errc::unreachable, path + ": " + (*link == path ? "is" : *link + " is") +
+                                        " a link that leads nowhere; is something not mounted?"};
   }
   struct stat status {};
   if (fstat(fd.get(), &status) != 0) return failed(path, errno);

@@ -20,7 +20,8 @@ struct TrustedFile {
 
 /// Reads a regular file of at most `most` bytes that belongs to us or to root and that nobody else
 /// can write.  None if there is no such file; Errc::denied or Errc::invalid, naming the file and
-/// what to do, for anything else.  Never blocks.
+/// what to do, for anything else; Errc::unreachable if it may be there, behind a link that leads
+/// nowhere.  Never blocks.
 Result<std::optional<TrustedFile>> read_trusted(const std::string& path, std::size_t most);
 
 /// Errc::denied, naming the chmod to do, if others can read this file, which holds `what`.  The

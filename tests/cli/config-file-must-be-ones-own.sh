@@ -64,7 +64,7 @@ fi
 rm "$config"
 refuses 'no such file'
 ln -s missing "$config"
-refuses 'no such file'
+refuses 'is a link that leads nowhere'
 rm "$config"
 mkdir "$config"
 refuses 'is not a regular file'
