@@ -108,6 +108,9 @@ Result<HostPort> host_of(std::string_view text, const std::string& where) {
     const auto close = text.find(']');
     if (close == std::string_view::npos) return invalid("a [ without a ] in " + where);
     out.host = text.substr(1, close - 1);
+    // RFC 6874 writes the % of fe80::1%eth0 as %25, people often do not.
+    const auto scope = out.host.find("%25");
+    if (scope != std::string::npos && scope + 3 < out.host.size()) out.host.erase(scope + 1, 2);
     text.remove_prefix(close + 1);
     has_port = text.starts_with(':');
     if (!has_port && !text.empty()) return invalid("only :PORT can follow the ] in " + where);

@@ -120,5 +120,12 @@ TEST(HostPort, TakesABareIpv6Address) {
   EXPECT_EQ(parse_host_port("[fe80::1%eth0]").value(), (HostPort{"fe80::1%eth0", 0}));
 }
 
+TEST(HostPort, TakesTheScopeOfAnAddressAsRfc6874WritesIt) {
+  EXPECT_EQ(parse_host_port("[fe80::1%25eth0]:6379").value(), (HostPort{"fe80::1%eth0", 6379}));
+  EXPECT_EQ(parse_host_port("[fe80::1%2525]").value(), (HostPort{"fe80::1%25", 0}));
+  EXPECT_EQ(parse_host_port("[fe80::1%25]").value(), (HostPort{"fe80::1%25", 0}));  // the bare 25
+  EXPECT_EQ(parse_url("redis://[fe80::1%25eth0]:6379").value().hosts.front().host, "fe80::1%eth0");
+}
+
 }  // namespace
 }  // namespace dlock
