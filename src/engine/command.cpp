@@ -20,8 +20,12 @@ struct Prepared {
   std::vector<std::string> paths;
   std::vector<std::string> variables;  // those that dlock sets
   std::vector<char*> argv;
+  std::vector<char*> shell_argv;  // the same for a script: its path belongs at kScript
   std::vector<char*> envp;
 };
+
+char shell[] = "/bin/sh";
+constexpr std::size_t kScript = 1;
 
 std::vector<std::string> candidates(const std::string& command) {
   if (command.find('/') != std::string::npos || command.empty()) return {command};
@@ -69,15 +73,25 @@ std::vector<char*> environment_with(std::vector<char*> set, const CommandSpec& s
   return out;
 }
 
+// As execvp(3): a later directory of PATH may hold one that can be run.
+bool may_be_elsewhere(int error) {
+  return error == ENOENT || error == ENOTDIR || error == EACCES || error == ESTALE ||
+         error == ENODEV || error == ETIMEDOUT;
+}
+
 // In the child, in the memory of the parent: system calls only, from here on.  Returns the errno to
 // report.
-int exec_first(const Prepared& prepared) {
+int exec_first(Prepared& prepared) {
   int error = ENOENT;
-  for (const std::string& path : prepared.paths) {
+  for (std::string& path : prepared.paths) {
     execve(path.c_str(), prepared.argv.data(), prepared.envp.data());
-    if (errno == ENOENT || errno == ENOTDIR) continue;
-    error = errno;
-    if (errno != EACCES) break;  // as execvp: a later directory may hold one that may be run
+    if (errno == ENOEXEC) {  // as execvp(3): a script without #!
+      prepared.shell_argv[kScript] = path.data();
+      execve(shell, prepared.shell_argv.data(), prepared.envp.data());
+      errno = ENOEXEC;
+    }
+    if (errno != ENOENT && errno != ENOTDIR) error = errno;
+    if (!may_be_elsewhere(errno)) break;
   }
   return error;
 }
@@ -95,7 +109,7 @@ int read_result(int fd) {
 // vfork spares copying what exec throws away, 0.15 ms of 3.  The calling thread sleeps until the
 // exec, so it does not hear of the front, nor of the lease, while a slow disk delays that; the
 // keeper's thread and the front go on, and the front's guard can kill us even then.
-[[gnu::noinline]] pid_t start(const Prepared& prepared, const Inherited& inherited, int report) {
+[[gnu::noinline]] pid_t start(Prepared& prepared, const Inherited& inherited, int report) {
   const pid_t parent = getpid();
   const pid_t pid = vfork();
   if (pid != 0) return pid;
@@ -117,6 +131,8 @@ Spawned spawn(const CommandSpec& spec, const Inherited& inherited) {
   prepared.paths = candidates(spec.argv.front());
   prepared.variables = variables_of(spec);
   prepared.argv = pointers(arguments);
+  prepared.shell_argv = prepared.argv;
+  prepared.shell_argv.insert(prepared.shell_argv.begin(), shell);
   prepared.envp = environment_with(pointers(prepared.variables), spec);
 
   std::array<int, 2> fds{};

@@ -335,8 +335,6 @@ Outcome Supervisor::not_started(int error) const {
   if (!job_.started()) {
     out.exit_status = exit_status::kInternal;
     out.reason = "cannot start " + spec_.argv.front() + ": fork: " + strerror(error);
-  } else if (error == ENOEXEC) {
-    out.reason += " (a script needs a #! line)";
   }
   return out;
 }
