@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <sys/eventfd.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -12,11 +11,15 @@
 #include <algorithm>
 #include <memory>
 
+#include "engine/proc.hpp"
 #include "util/text.hpp"
 #include "util/umask.hpp"
 
 namespace dlock {
 namespace {
+
+constexpr proc::Path kDirectory{"/proc/self/fd"};
+constexpr int kLikely = 1'024;  // where there is no /proc, the numbers below are looked at
 
 // Those of the numbers below `end` that are open, in ascending order.
 std::vector<int> open_fds_below(int end) {
@@ -29,16 +32,15 @@ std::vector<int> open_fds_below(int end) {
 
 // In ascending order.
 std::vector<int> open_fds() {
-  constexpr const char* kDirectory = "/proc/self/fd";
   // Since Linux 6.2 its size is the number of its entries; before, it is 0.  To learn that there
   // are none but the standard ones takes a tenth of the time of listing them.
   std::vector<int> fds = open_fds_below(3);
   struct stat about {};
-  const bool has_size = stat(kDirectory, &about) == 0 && about.st_size > 0;
+  const bool has_size = stat(kDirectory.data(), &about) == 0 && about.st_size > 0;
   if (has_size && static_cast<std::size_t>(about.st_size) == fds.size()) return fds;
 
-  const std::unique_ptr<DIR, int (*)(DIR*)> dir(opendir(kDirectory), closedir);
-  if (!dir) return open_fds_below(1024);  // no /proc: look at the numbers that are likely
+  const std::unique_ptr<DIR, int (*)(DIR*)> dir(opendir(kDirectory.data()), closedir);
+  if (!dir) return open_fds_below(kLikely);
   fds.clear();
   while (const dirent* entry = readdir(dir.get())) {
     const auto fd = util::parse_int(entry->d_name, 0, 1 << 30);
@@ -52,10 +54,18 @@ std::vector<int> open_fds() {
 void close_on_exec(unsigned first, unsigned last) {
   if (first > last) return;
   if (syscall(SYS_close_range, first, last, CLOSE_RANGE_CLOEXEC) == 0) return;
-  rlimit limit{};  // Linux before 5.11
-  getrlimit(RLIMIT_NOFILE, &limit);
-  const auto end = std::min<rlim_t>(last, limit.rlim_cur);
-  for (rlim_t fd = first; fd <= end; ++fd) fcntl(static_cast<int>(fd), F_SETFD, FD_CLOEXEC);
+  // Linux before 5.11, or a sandbox.  Those that are open, not all that could be: a container may
+  // have a limit of 10^9.
+  const auto mark = [first, last](int fd) {
+    const auto number = static_cast<unsigned>(fd);
+    if (first <= number && number <= last) fcntl(fd, F_SETFD, FD_CLOEXEC);
+  };
+  bool is_listed = false;
+  proc::read_directory(kDirectory, [&](int fd) {
+    is_listed = true;
+    mark(fd);
+  });
+  for (int fd = 3; !is_listed && fd < kLikely; ++fd) mark(fd);
 }
 
 bool is_real_time_of_libc(int sig) { return sig > SIGSYS && sig < SIGRTMIN; }
