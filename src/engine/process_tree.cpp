@@ -219,7 +219,7 @@ void ProcessTree::find() {
   if (!can_look) {
     ask_for_children(note_it);
   } else if (!proc::has_children()) {
-    read_directory(path_of("/proc"), [&](pid_t pid) {
+    read_directory(proc::Path{"/proc"}, [&](pid_t pid) {
       if (below_us(pid) == Below::yes && !is_below_spared(pid)) note(pid);
     });
   } else {

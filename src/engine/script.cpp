@@ -128,7 +128,7 @@ bool Script::find_more() {
     if (has_lists) {
       proc::read_children(parent, [&](pid_t pid) { children.push_back(pid); });
     } else {
-      proc::read_directory(proc::path_of("/proc"), [&](pid_t pid) {
+      proc::read_directory(proc::Path{"/proc"}, [&](pid_t pid) {
         if (proc::parent_of(pid) == parent) children.push_back(pid);
       });
     }
