@@ -31,10 +31,13 @@ std::span<char* const> own(std::span<char* const> arguments) {
 
 // A password is in memory also where another setting overrides it.
 void hide_passwords(std::span<char* const> arguments) {
-  bool found = std::any_of(arguments.begin(), arguments.end(), mentions_password);
+  const auto is_secret = [](std::string_view text) {
+    return mentions_password(text) || may_be_bad_url(text);
+  };
+  bool found = std::any_of(arguments.begin(), arguments.end(), is_secret);
   for (char** variable = environ; !found && *variable != nullptr; ++variable) {
     const std::string_view text = *variable;
-    found = text.starts_with("DLOCK_") && mentions_password(text);
+    found = text.starts_with("DLOCK_") && is_secret(text);
   }
   if (found) hide_memory();
 }

@@ -103,7 +103,7 @@ std::vector<Url> take_urls(const Source& source, const std::optional<ConfigFile>
   }
   for (Url& url : urls) {
     const std::string scheme = url.scheme;
-    const BackendEntry* its = entry_of(url, backends);
+    const BackendEntry* its = is_scheme(scheme) ? entry_of(url, backends) : nullptr;
     if (its == nullptr && source.shards) {
       refuse(setting, shard_rank(static_cast<std::size_t>(&url - urls.data()), urls.size()) +
                           " does not begin with the name of a backend; backends: " +
@@ -138,9 +138,14 @@ const BackendEntry* find_backend(std::span<const BackendEntry> backends, std::st
 }
 
 std::string no_backend(std::string_view word, std::span<const BackendEntry> backends) {
-  const std::string which = is_scheme(word)
-                                ? "backend " + util::in_quotes(word, 60)
-                                : "such backend; a URL is as in redis://host or file:///directory";
+  // The rest of a URL that lacks a slash can be a password.
+  const std::string_view scheme = word.substr(0, word.find(':'));
+  const bool is_known = find_backend(backends, scheme.substr(0, scheme.find('+'))) != nullptr;
+  const std::string which =
+      is_scheme(word) ? "backend " + util::in_quotes(word, 60)
+      : is_known && scheme != word
+          ? "such backend; write " + std::string(scheme) + ":// with two slashes"
+          : "such backend; a URL is as in redis://host or file:///directory";
   return "there is no " + which + "; backends: " + backend_names(backends, false);
 }
 

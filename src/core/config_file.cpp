@@ -180,7 +180,10 @@ class Reader : public nlohmann::json_sax<json> {
     return add(text);
   }
   bool add(std::string value) {
-    if (!file_.holds_password && mentions_password(value)) {
+    const bool is_place =
+        key_ == "backend" || key_ == "url" || key_ == "shards" || key_ == "servers";
+    if (!file_.holds_password &&
+        (mentions_password(value) || (is_place && may_be_bad_url(value)))) {
       hide_memory();
       file_.holds_password = true;
     }

@@ -59,6 +59,10 @@ bool mentions_password(std::string_view text) {
   return false;
 }
 
+bool may_be_bad_url(std::string_view text) {
+  return text.substr(0, text.find(kSchemeEnd)).find('@') != text.npos;
+}
+
 bool may_hold_password(std::string_view word) {
   const auto pass = std::min(word.find("pass"), word.size());
   return word.find('@') != std::string_view::npos || looks_like_url(word) ||
@@ -68,6 +72,13 @@ bool may_hold_password(std::string_view word) {
 std::string shown_word(const std::string& word) {
   return util::in_quotes(
       may_hold_password(word) ? word.substr(0, word.find_first_of(":@/?=")) + "..." : word, 60);
+}
+
+std::string shown_answer(std::string_view text, std::string_view secret) {
+  constexpr std::size_t kBeginning = 8;
+  const auto beginning = secret.substr(0, kBeginning);
+  if (!secret.empty() && text.find(beginning) != text.npos) return "(it repeats the password)";
+  return util::in_quotes(text, 200);
 }
 
 void hide_memory() { prctl(PR_SET_DUMPABLE, 0); }

@@ -102,11 +102,33 @@ done
 
 # No URL at all.
 for text in "u:$marker" "u:$marker@h" "u:12?$marker@h" "$marker@h" "redis:$marker" "redis:/u:$marker@h" "u:$marker:6379" \
-  "h:$marker/0" "/$marker"; do
+  "h:$marker/0" "/$marker" "redis+unix:/bob:$marker@/run/redis.sock" "redis+unix:bob:$marker@/run/redis.sock" \
+  "mysql+x:u:$marker@h/db" "zookeeper+x:u:$marker@h" "redis+$marker@h" "mysql-row+tls:/u:$marker@h/a"; do
   as_backend "$text"
   as_shard "$text"
   as_server "$text"
 done
+
+expect_status 64 "${run[@]}" -b "redis+unix:/bob:$marker@/run/redis.sock" "${end[@]}" 2>err
+assert_contains "$(<err)" "write redis+unix://" "stderr where a slash is missing"
+
+# Such a text counts as a password: no core file, and none in a file that others can read.
+if command -v strace >/dev/null; then
+  DLOCK_BACKEND="redis:/bob:$marker@h" strace -f -qq -o trace -e trace=prctl "${run[@]}" "${end[@]}" 2>err || true
+  assert_contains "$(<trace)" 'PR_SET_DUMPABLE, SUID_DUMP_DISABLE' "system calls with a malformed URL"
+fi
+for setting in '"backend": "redis:/b:PW@h"' '"backends": {"db": {"url": "redis:/b:PW@h"}}' \
+  '"backends": {"db": {"shards": ["redis:/b:PW@h"]}}' '"servers": ["redis:/b:PW@h"]'; do
+  in_config "{${setting//PW/$marker}}"
+  chmod 644 config.json
+  nothing_shown "$setting" "${run[@]}" --config config.json "${end[@]}"
+  assert_contains "$(<err)" "chmod go-rwx" "stderr when others can read $setting"
+  rm config.json
+done
+in_config '{"label": "ops@example.net"}'
+chmod 644 config.json
+expect_status 0 "${run[@]}" --config config.json -- true
+rm config.json
 
 # In the place of a name in the config file, also if it is no URL.
 for text in "redis://u:$marker" "redis:/u:$marker@h" "redis:/app:12?$marker@h" "mysql://h/a?password=$marker%zz" \
