@@ -116,3 +116,10 @@ for method in table row version; do
   [[ $(<err) == *[Bb][Ii][Nn][Ll][Oo][Gg]_* ]] || fail "it does not say what is wrong: $(<err)"
   [[ ! -e ran ]] || fail "the command was run"
 done
+
+# Makes no InnoDB tables, which no waiting changes.
+start_mysql d enforce_storage_engine=Aria sql_mode=NO_ENGINE_SUBSTITUTION
+for method in table row version; do
+  refuses 64 'one of its options forbids that' "mysql-$method://app@$host:${mysql_port[d]}/test"
+  assert_lacks "$(<err)" replica "what it says"
+done

@@ -34,8 +34,8 @@ TEST(MysqlErrors, SayWhatAndWhere) {
 
 TEST(MysqlErrors, SortByWhatHelps) {
   for (const unsigned code :
-       {1021U, 1040U, 1047U, 1053U, 1114U, 1129U, 1203U, 1205U, 1213U, 1226U, 1290U,
-        1317U, 1467U, 1792U, 1836U, 1927U, 1969U, 2006U, 2013U, 2026U, 2055U, 3024U}) {
+       {1021U, 1040U, 1047U, 1053U, 1114U, 1129U, 1203U, 1205U, 1213U, 1226U, 1317U,
+        1467U, 1792U, 1836U, 1927U, 1969U, 2006U, 2013U, 2026U, 2055U, 3024U}) {
     EXPECT_EQ(error(code, "x").code, Errc::unreachable) << code;
   }
   for (const unsigned code : {1044U, 1045U, 1130U, 1142U, 1143U, 1227U, 1370U, 1698U, 1862U}) {
@@ -44,6 +44,18 @@ TEST(MysqlErrors, SortByWhatHelps) {
   for (const unsigned code : {1049U, 1064U, 1146U}) {
     EXPECT_EQ(error(code, "x").code, Errc::invalid) << code;
   }
+  for (const char* option : {"--read-only", "--super-read-only", "read_only=ON"}) {
+    const Error it = error(1290, std::string("The MySQL server is running with the ") + option +
+                                     " option so it cannot execute this statement");
+    EXPECT_EQ(it.code, Errc::unreachable) << option;
+    EXPECT_NE(it.message.find("is it a replica?"), std::string::npos) << it.message;
+  }
+  const Error other =
+      error(1290,
+            "The MariaDB server is running with the NO_ENGINE_SUBSTITUTION option so it "
+            "cannot execute this statement");
+  EXPECT_EQ(other.code, Errc::unsupported);
+  EXPECT_EQ(other.message.find("replica"), std::string::npos) << other.message;
   EXPECT_EQ(error(4242, "what is this").message, "mysql db1:3306: error 4242 (what is this)");
 }
 
@@ -52,6 +64,9 @@ TEST(MysqlErrors, ShowTheServersTextSafely) {
             "mysql db1:3306: error 4242 (a\\x0ab\\x1b[2J\\xff)");
   EXPECT_LT(error(4242, std::string(10'000, 'a')).message.size(), 300U);
   Place odd = place();
+  odd.password = "5ecretOfMine";
+  EXPECT_EQ(error(4242, "IDENTIFIED BY '5ecretOfMine'", odd).message.find("5ecret"),
+            std::string::npos);
   odd.user = "a\nb";
   EXPECT_EQ(error(1045, "x", odd).message.find('\n'), std::string::npos);
 }

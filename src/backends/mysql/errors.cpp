@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "core/secret.hpp"
 #include "util/duration.hpp"
 #include "util/text.hpp"
 
@@ -16,8 +17,6 @@ namespace dlock::mysql {
 namespace {
 
 using util::in_quotes;
-
-constexpr std::size_t kLongestText = 200;
 
 constexpr unsigned kNoLogin = 1045;
 constexpr unsigned kTlsFailed = 2026;
@@ -54,7 +53,7 @@ constexpr std::array kMeanings{
     Meaning{1205, Errc::unreachable, "it waited too long for a row that another transaction holds"},
     Meaning{1213, Errc::unreachable, "it found a deadlock between transactions"},
     Meaning{1226, Errc::unreachable, "the user %u has reached a limit of its account"},
-    Meaning{1290, Errc::unreachable, "it accepts no writes now; is it a replica?"},
+    Meaning{1290, Errc::unsupported, "one of its options forbids that"},
     Meaning{1317, Errc::unreachable, "somebody has interrupted the statement"},
     Meaning{1467, Errc::unreachable, "it could not give a new row its number"},
     Meaning{1792, Errc::unreachable, "it is read_only; is it a replica?"},
@@ -110,9 +109,10 @@ bool is_of_library(unsigned code) {
   return (code >= 2'000 && code < 3'000) || (code >= 5'000 && code < 6'000);
 }
 
-std::string cut(std::string_view text) {
+// Without the quotes.
+std::string cut(std::string_view text, const Place& place) {
   while (text.ends_with('\n') || text.ends_with(' ')) text.remove_suffix(1);
-  std::string out = in_quotes(text, kLongestText);
+  std::string out = shown_answer(text, place.password);
   return out.substr(1, out.size() - 2);
 }
 
@@ -173,16 +173,24 @@ std::string why_not_connected(unsigned code, int error, const Place& place) {
 
 }  // namespace
 
+// "The server is running with the --read-only option so it cannot ...": 1290 is for many options.
+bool names_read_only(std::string_view text) {
+  return text.find("read-only") != text.npos || text.find("read_only") != text.npos ||
+         text.find("READ_ONLY") != text.npos;
+}
+
 Error error_of(unsigned code, std::string_view text, const std::string& server,
                const Place& place) {
+  if (code == 1290 && names_read_only(text)) code = 1836;
   const auto* known = std::find_if(kMeanings.begin(), kMeanings.end(),
                                    [code](const Meaning& it) { return it.code == code; });
   if (known == kMeanings.end()) {
-    return {Errc::unreachable, server + ": error " + std::to_string(code) + " (" + cut(text) + ')'};
+    return {Errc::unreachable,
+            server + ": error " + std::to_string(code) + " (" + cut(text, place) + ')'};
   }
   std::string message = server + ": " + filled(known->says, place);
   const bool is_full = code == 1040 || code == 1203 || code == 1226;
-  return {known->errc, message + tls_hint(code, place) + " (" + cut(text) + ')', is_full};
+  return {known->errc, message + tls_hint(code, place) + " (" + cut(text, place) + ')', is_full};
 }
 
 // "... (111)", or "... system error: 110".
