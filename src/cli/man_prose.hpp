@@ -1294,6 +1294,21 @@ All of them are in one slot of a cluster, but dlock talks to one server and does
 not follow to another.
 Redis 5 or later is needed, and 6 to be woken by the release of another
 program's lock; before, dlock looks twice a second.
+Where
+.B SUBSCRIBE
+is missing, as behind Envoy and twemproxy, a waiter asks twice a second and stands in
+no queue, and a
+.B force\-release
+is noticed at the next renewal.
+Without
+.B SCAN
+there is no
+.BR list ;
+.BR EVALSHA ,
+.B CLIENT
+and
+.B PUBSUB
+can be missing.
 .PP
 A waiter is called when it is its turn.
 One that does not come, because it is stopped or its machine has vanished, holds

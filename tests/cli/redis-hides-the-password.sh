@@ -3,6 +3,8 @@
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/redis.sh"
 . "$(dirname "$0")/passwords.sh"
+product=redis
+. "$(dirname "$0")/refusals.sh"
 
 cd "$tmp"
 start_redis a
@@ -20,4 +22,17 @@ records() {
   done < <(server keys '*')
 }
 hides_password redis://:PASSWORD@SERVER redis://SERVER "127.0.0.1:${redis_port[a]}" records
+# A server that repeats what it was sent.
+impostors answering <<END
+near b"-ERR syntax error near 'AUTH bob $secret'\r\n"
+unknown b"-ERR unknown command 'AUTH', with args beginning with: '${secret:0:9}\r\n"
+END
+for name in near unknown; do
+  hides_in_bad_url "redis://bob:$secret@127.0.0.1:${port[$name]}"
+  assert_lacks "$(<err)" "${secret:0:9}" "stderr with the beginning of a password"
+  DLOCK_BACKEND="redis://bob:$secret@127.0.0.1:${port[$name]}" \
+    expect_status "$([[ $name == near ]] && echo 69 || echo 64)" "$DLOCK" run --connect-timeout 0.5 \
+    --status-file status -k job -- true 2>err
+  hidden "$(<status)" "the status file"
+done
 hides_in_bad_url "redis://:$secret@h:99999" "redis://u:$secret@127.0.0.1:1/x" "redis://:$secret@a b"

@@ -41,6 +41,8 @@ TEST(RedisReply, HasAShape) {
   EXPECT_FALSE(Reply().is("*"));
 }
 
+const Address kServer{.password = "quite-a-long-secret", .shown = "redis h:1"};
+
 struct Case {
   std::string text;
   Errc code;
@@ -100,9 +102,21 @@ TEST(RedisReply, TheErrorsOfEachVersionAreExplained) {
       {"CROSSSLOT Keys in request don't hash to the same slot", Errc::unreachable, "braces"},
       {"ERR max number of clients reached", Errc::unreachable, "maxclients"},
       {"ERR DB index is out of range", Errc::invalid, "no database"},
-      {"ERR unknown command `EVALSHA`, with args beginning with: ", Errc::unreachable, "Redis 5"}};
+      {"ERR Protocol error: unauthenticated multibulk length", Errc::denied, "--password-file"},
+      {"ERR max number of clients + cluster connections reached", Errc::unreachable, "maxclients"},
+      {"DENIED Redis is running in protected mode because protected mode is enabled and no "
+       "password "
+       "is set for the default user.",
+       Errc::denied, "protected mode"},
+      {"ERR unknown command `EVALSHA`, with args beginning with: ", Errc::unsupported, "EVALSHA"},
+      {"unsupported command 'subscribe'", Errc::unsupported, "'subscribe'"},
+      {"ERR Error running script (call to f_0123" + old_end +
+           "Unknown Redis command called from Lua script ",
+       Errc::unsupported, "lacks a command"},
+      {"ERR Unknown Redis command called from script script: 0123, on @user_script:12.",
+       Errc::unsupported, "lacks a command"}};
   for (const Case& one : cases) {
-    const Error got = server_error("redis h:1", one.text);
+    const Error got = server_error(kServer, one.text);
     EXPECT_EQ(got.code, one.code) << one.text;
     EXPECT_NE(got.message.find(one.says), std::string::npos) << one.text << "\n" << got.message;
     EXPECT_EQ(got.message.rfind("redis h:1", 0), 0u) << got.message;
@@ -112,16 +126,50 @@ TEST(RedisReply, TheErrorsOfEachVersionAreExplained) {
 }
 
 TEST(RedisReply, AnErrorThatNobodyKnowsIsShownSafely) {
-  const Error got = server_error("redis h:1", "WEIRD \x1b[31m " + std::string(5'000, 'x'));
+  const Error got = server_error(kServer, "WEIRD \x1b[31m " + std::string(5'000, 'x'));
   EXPECT_EQ(got.code, Errc::unreachable);
   EXPECT_EQ(got.message.find('\x1b'), std::string::npos);
   EXPECT_LT(got.message.size(), 300u);
-  EXPECT_EQ(server_error("redis h:1", "").code, Errc::unreachable);
+  EXPECT_EQ(server_error(kServer, "").code, Errc::unreachable);
+}
+
+TEST(RedisReply, WordsOfAKeyAreNoCode) {
+  for (const char* code : {"BUSY", "READONLY", "NOAUTH", "OOM", "invalid password", "DENIED"}) {
+    const std::string key = code;
+    const std::string lacks =
+        "ERR unknown command `EVALSHA`, with args beginning with: `4` `" + key + "` ";
+    EXPECT_EQ(server_error(kServer, lacks).code, Errc::unsupported) << key;
+    EXPECT_NE(server_error(kServer, "ERR wrong: " + key).message.find("refuses"),
+              std::string::npos);
+    const std::string inside =
+        "ERR Error running script (call to f_0): @user_script:1: "
+        "@user_script: 1: WRONGTYPE " +
+        key + " -" + key;
+    EXPECT_NE(server_error(kServer, inside).message.find("refuses"), std::string::npos) << key;
+    EXPECT_FALSE(comes_from_replica(error(inside)));
+  }
+  EXPECT_TRUE(error("ERR Error running script (call to f_0): @user_script:1: @user_script: 1: "
+                    "WRONGTYPE Operation against a key")
+                  .says("WRONGTYPE"));
+  EXPECT_TRUE(error("ERR Error running script (call to f_0): @user_script:12: @user_script: 12: "
+                    "-READONLY You can't write against a read only replica. ")
+                  .says("READONLY"));
+}
+
+TEST(RedisReply, APasswordThatTheServerRepeatsIsNotShown) {
+  for (const char* repeated :
+       {"ERR syntax error near 'AUTH bob quite-a-long-secret'",
+        "ERR unknown command 'AUTH', with args beginning with: 'quite-a-l"}) {
+    const std::string message = server_error(kServer, repeated).message;
+    EXPECT_EQ(message.find("quite-a"), std::string::npos) << message;
+  }
+  EXPECT_NE(server_error(kServer, "ERR syntax error").message.find("syntax"), std::string::npos);
 }
 
 TEST(RedisReply, ACodeIsAWordAndNotPartOfAnother) {
-  for (const char* other : {"ERR ROOM 5", "ERR LOADINGS", "ERR XBUSY", "ERR BUSYGROUP exists"}) {
-    EXPECT_NE(server_error("r", other).message.find("refuses"), std::string::npos) << other;
+  for (const char* other :
+       {"ROOM 5", "LOADINGS", "XBUSY", "BUSYGROUP exists", "ERR DB index is out of rangers"}) {
+    EXPECT_NE(server_error(kServer, other).message.find("refuses"), std::string::npos) << other;
   }
 }
 

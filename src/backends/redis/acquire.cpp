@@ -5,6 +5,7 @@
 // Doubt.   A call can get lost with the waiter that had it.  So the one behind is told too, and
 //          looks half a second later whether the lock was taken.  And since nobody calls when a
 //          holder dies, all look when its lease would run out, one after another.
+//          A server that takes no subscription, as behind some proxies, is asked twice a second.
 // Foreign  locks are not released by a script of ours: the server is asked to tell when the key
 //          changes (client-side caching); where it cannot (Redis < 6), we look twice a second.
 // Several  servers.  All are asked at once.  Whoever is refused waits in the queue of one of them,
@@ -40,6 +41,7 @@ namespace {
 
 constexpr unsigned kMostDoublings = 5;  // of a pause of 2 ms
 constexpr unsigned kMostNumberlessDoublings = 8;
+constexpr Millis kAskAgain{500};
 constexpr unsigned kMostSplits = 12;  // then somebody has left something behind, and we wait for it
 
 }  // namespace
@@ -87,6 +89,32 @@ Result<void> Acquisition::join() {
   if (!subscription) return subscription.error();
   subscription_ = std::move(*subscription);
   joined_ = true;
+  return {};
+}
+
+// Where no server calls us, as behind a proxy that passes no SUBSCRIBE, a waiter asks again and
+// again.  A connection that is lost may be good the next time.
+Result<void> Acquisition::join_somewhere() {
+  if (!is_deaf_) {
+    const auto ok = join();
+    if (ok) return ok;
+    const Errc code = ok.error().code;
+    if (code != Errc::unreachable && code != Errc::unsupported) return ok;
+    const unsigned size = cluster_->size();
+    if (++moves_ < size) {
+      head_first_ = false;
+      move_to(moves_ % size);
+      return {};
+    }
+    is_deaf_ = code == Errc::unsupported;
+    if (is_deaf_ || moves_ == size + 1) {
+      util::log(util::Level::note, "waiting for " + util::in_quotes(request_.key) +
+                                       " by asking again twice a second: " + ok.error().message);
+    }
+  }
+  patience_.recovered();
+  const Deadline next = after(Clock::now(), util::jitter(kAskAgain / 2, kAskAgain));
+  if (util::wait_readable(wait_.cancel.fd(), std::min(next, wait_.until))) return cancelled();
   return {};
 }
 
@@ -206,11 +234,7 @@ Result<std::unique_ptr<Lease>> Acquisition::get() {
     if (time_is_up()) return busy();
     if (!subscription_) {
       turn = Turn::wait;
-      const auto ok = join();
-      if (ok) continue;
-      if (ok.error().code != Errc::unreachable || ++moves_ >= cluster_->size()) return ok.error();
-      head_first_ = false;
-      move_to(moves_ % cluster_->size());
+      if (auto ok = join_somewhere(); !ok) return ok.error();
       continue;
     }
     moves_ = 0;

@@ -82,7 +82,8 @@ Result<void> Connection::wait_for(short events, Deadline deadline, Cancel cancel
   if (fds[1].revents != 0) return cancelled();
   // In tenths of a second: when exactly we began to wait for this part means nothing.
   const auto tenths = (Clock::now() - asked + Millis{50}) / Millis{100};
-  return lost("no answer within " + util::format_duration(std::max(tenths, 1L) * Millis{100}));
+  return lost("no answer within " +
+              util::format_duration(std::max(tenths, Millis::rep{1}) * Millis{100}));
 }
 
 Result<void> Connection::send(std::span<const Command> commands, Deadline deadline, Cancel cancel) {
@@ -126,8 +127,8 @@ Result<std::string_view> Connection::read_socket(std::span<char> buffer) {
   if (!first_byte_ && tls_) {
     why += " at the start of TLS; does it speak TLS there?";
   } else if (!first_byte_ && address_.socket.empty()) {
-    // What a Redis that expects TLS does.
-    why += " without a word; if it speaks TLS there, write rediss://";
+    // What a Redis that expects TLS does, and twemproxy.
+    why += " without a word; if it speaks TLS there, write rediss://; a proxy may lack a command";
   }
   return lost(why);
 }
@@ -246,7 +247,7 @@ Result<void> Connection::introduce(Deadline deadline, Cancel cancel) {
     if (reply->is("$")) continue;
     if (!reply->is_error()) return unexpected_reply();
     drop();
-    return server_error(address_.shown, reply->text);
+    return server_error(address_, reply->text);
   }
   return {};
 }

@@ -16,7 +16,7 @@ namespace dlock::redis {
 /// The threads of the servers add to it, and the holder listens.
 class Ears {
  public:
-  explicit Ears(unsigned nodes) : subscriptions_(nodes), watches_(nodes) {}
+  explicit Ears(unsigned nodes) : subscriptions_(nodes), refused_(nodes), watches_(nodes) {}
 
   int fd() const { return events_.get(); }
   bool open() {
@@ -26,6 +26,16 @@ class Ears {
   bool hears(unsigned node) {
     const std::lock_guard lock(mutex_);
     return subscriptions_[node] != nullptr;
+  }
+  /// Whether this node is to be asked for a subscription.
+  bool is_missing(unsigned node) {
+    const std::lock_guard lock(mutex_);
+    return subscriptions_[node] == nullptr && !refused_[node];
+  }
+  /// It does not take any.
+  void refused(unsigned node) {
+    const std::lock_guard lock(mutex_);
+    refused_[node] = true;
   }
   /// What CLIENT TRACKING ... REDIRECT needs, so that this node's subscription hears when a key
   /// changes that the node's connection of this number has read; 0: it cannot, or was told so.
@@ -62,6 +72,7 @@ class Ears {
   std::mutex mutex_;
   Fd events_;  // an epoll instance: stays the same when a subscription's socket is another
   std::vector<std::unique_ptr<Subscription>> subscriptions_;
+  std::vector<bool> refused_;
   std::vector<Watch> watches_;
 };
 

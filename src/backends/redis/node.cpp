@@ -93,16 +93,23 @@ Result<Reply> Node::run(const Script& script, std::string_view shape, const Name
     if (auto ok = connection_.connect(connected, cancel); !ok) return ok.error();
     start_to_count();
   }
+  by_text = by_text || lacks_evalsha_;
   Command command = script_command(by_text, script, names, more_keys, arguments);
   auto reply = connection_.ask(command, deadline, cancel);
-  if (!by_text && reply && reply->is_error() && reply->text.starts_with("NOSCRIPT")) {
+  if (!by_text && reply && needs_text(*reply)) {
     start_to_count();
     command = script_command(true, script, names, more_keys, arguments);
     reply = connection_.ask(command, deadline, cancel);
   }
   if (!reply || reply->is(shape)) return reply;
   if (!reply->is_error()) return connection_.unexpected_reply();
-  return server_error(address().shown, reply->text);
+  return server_error(address(), reply->text);
+}
+
+// The answer to a script that was named by its SHA-1.
+bool Node::needs_text(const Reply& reply) {
+  if (reply.lacks_command()) lacks_evalsha_ = true;
+  return lacks_evalsha_ || reply.says("NOSCRIPT");
 }
 
 Result<Vote> Node::try_acquire(const Request& request, const std::string& record, const Try& how,
@@ -291,7 +298,11 @@ Result<std::vector<std::vector<std::string>>> Node::scan(const std::vector<std::
       Scan& scan = scans[i];
       if (scan.done) continue;
       const Reply& reply = replies.value()[number++];
-      if (reply.is_error()) return server_error(address().shown, reply.text);
+      if (reply.is_error()) {
+        Error error = server_error(address(), reply.text);
+        if (reply.lacks_command()) error.message += "; without SCAN, name a lock: dlock show KEY";
+        return error;
+      }
       if (!reply.is("*$*")) return connection_.unexpected_reply();
       scan.cursor = reply.at(0).text;
       scan.done = scan.cursor == "0";
@@ -339,18 +350,21 @@ Result<std::vector<LockInfo>> Node::list(std::string_view key_prefix, Deadline d
   std::vector<LockInfo> out;
   for (std::size_t from = 0; from < keys.value().size(); from += kPortion) {
     const std::size_t to = std::min(from + kPortion, keys.value().size());
-    std::vector<Command> commands;
-    for (std::size_t i = from; i < to; ++i) {
-      const Names its = names(keys.value()[i]);
-      // The first one brings the script; the others know it by then.
-      const bool first = commands.empty();
-      commands.push_back(script_command(first, kLook, its, {}, {"", ""}));
-    }
-    const auto replies = connection_.ask(commands, patience(deadline), cancel);
+    const auto look_at_them = [&] {
+      std::vector<Command> commands;
+      for (std::size_t i = from; i < to; ++i) {
+        // The first one brings the script; the others know it by then.
+        const bool by_text = commands.empty() || lacks_evalsha_;
+        commands.push_back(script_command(by_text, kLook, names(keys.value()[i]), {}, {"", ""}));
+      }
+      return connection_.ask(commands, patience(deadline), cancel);
+    };
+    auto replies = look_at_them();
+    if (replies && !lacks_evalsha_ && needs_text(replies->back())) replies = look_at_them();
     if (!replies) return replies.error();
     for (std::size_t i = from; i < to; ++i) {
       const Reply& reply = replies.value()[i - from];
-      if (reply.is_error()) return server_error(address().shown, reply.text);
+      if (reply.is_error()) return server_error(address(), reply.text);
       if (!reply.is(kLookShape)) return connection_.unexpected_reply();
       LockInfo info = lock_info(keys.value()[i], reply);
       // Without a prefix anything may stand there: only what is known to be a lock is shown.

@@ -190,6 +190,7 @@ class Node {
                     const std::vector<std::string>& more_keys,
                     const std::vector<std::string>& arguments, Deadline deadline, Cancel cancel,
                     bool by_text = false);
+  bool needs_text(const Reply& reply);
   std::string seated(std::string record, std::uint64_t token = 0) const;
   Deadline patience(Deadline deadline) const;
   Result<std::vector<std::vector<std::string>>> scan(const std::vector<std::string>& patterns,
@@ -201,6 +202,7 @@ class Node {
                                                               Deadline deadline);
 
   Connection connection_;
+  bool lacks_evalsha_ = false;
   const std::string prefix_;
   const std::optional<Seat> seat_;  // none if it is the only one
   const std::string number_;        // ""

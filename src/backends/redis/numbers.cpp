@@ -6,14 +6,6 @@
 #include "util/text.hpp"
 
 namespace dlock::redis {
-namespace {
-
-bool says(const Reply& reply, std::string_view text) {
-  return reply.is_error() && reply.text.find(text) != std::string::npos;
-}
-
-}  // namespace
-
 Result<std::uint64_t> Node::take_numbers(std::string_view name, std::uint64_t count,
                                          Deadline deadline, Cancel cancel) {
   const std::string key = counter_of(prefix_, name);
@@ -21,14 +13,14 @@ Result<std::uint64_t> Node::take_numbers(std::string_view name, std::uint64_t co
       connection_.ask(Command{"INCRBY", key, std::to_string(count)}, deadline, cancel);
   if (!reply) return reply.error();
   const Reply& answer = reply.value();
-  if (says(answer, "would overflow")) return counter_is_full(name);
-  const bool is_other = says(answer, "WRONGTYPE") || says(answer, "not an integer");
+  if (answer.says("ERR increment or decrement would overflow")) return counter_is_full(name);
+  const bool is_other = answer.says("WRONGTYPE") || answer.says("ERR value is not an integer");
   // A negative number was not put there by us.
   const bool is_negative = answer.is(":") && answer.integer < static_cast<std::int64_t>(count);
   if (is_other || is_negative) {
     return not_a_counter(address().shown + ": key " + util::in_quotes(key));
   }
-  if (answer.is_error()) return server_error(address().shown, answer.text);
+  if (answer.is_error()) return server_error(address(), answer.text);
   if (!answer.is(":")) return connection_.unexpected_reply();
   return static_cast<std::uint64_t>(answer.integer) - count + 1;
 }
@@ -46,8 +38,8 @@ Result<IdWindow> Node::lease_window(Millis length, Deadline deadline, Cancel can
   const auto other = [&] {
     return not_a_counter(address().shown + ": key " + util::in_quotes(key));
   };
-  if (says(answer, "WRONGTYPE")) return other();
-  if (answer.is_error()) return server_error(address().shown, answer.text);
+  if (answer.says("WRONGTYPE")) return other();
+  if (answer.is_error()) return server_error(address(), answer.text);
   if (!answer.is("*$$$")) return connection_.unexpected_reply();
   const auto worker = util::parse_int(answer.at(0).text, 0, kWorkers - 1);
   const auto start = util::parse_int(answer.at(1).text, 0, INT64_MAX / 2);

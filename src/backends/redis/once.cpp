@@ -45,8 +45,8 @@ Result<std::vector<Result<std::optional<Mark>>>> Node::read_marks(std::span<cons
   const auto replies = connection_.ask(commands, patience(deadline), Cancel());
   if (!replies) return replies.error();
   for (const Reply& reply : replies.value()) {
-    const bool is_another_type = reply.text.starts_with("WRONGTYPE");
-    if (reply.is_error() && !is_another_type) return server_error(address().shown, reply.text);
+    const bool is_another_type = reply.says("WRONGTYPE");
+    if (reply.is_error() && !is_another_type) return server_error(address(), reply.text);
   }
   const auto now = clock_in(replies.value().back());
   if (!now) return connection_.unexpected_reply();
@@ -137,7 +137,7 @@ Result<void> Node::prepare_marks(std::string_view key, Deadline deadline) {
   if (!replies) return replies.error();
   const Reply& probe = replies.value()[0];
   if (probe.is_error()) {
-    auto error = server_error(address().shown, probe.text);
+    auto error = server_error(address(), probe.text);
     if (error.code == Errc::denied) return error;
   }
   // Where CONFIG is refused or renamed, nobody knows.

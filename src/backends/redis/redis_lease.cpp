@@ -307,7 +307,7 @@ void RedisLease::warn_of_bad_list(const Answers& answers) {
 void RedisLease::subscribe(Deadline deadline, Cancel cancel) {
   std::vector<unsigned> deaf;
   for (const unsigned node : cluster_->all()) {
-    if (!ears_->hears(node) && cluster_->is_prompt(node)) deaf.push_back(node);
+    if (ears_->is_missing(node) && cluster_->is_prompt(node)) deaf.push_back(node);
   }
   if (deaf.empty()) return;
   const std::string channel = cluster_->names(request_.key).channels + request_.owner.id;
@@ -321,6 +321,7 @@ void RedisLease::subscribe(Deadline deadline, Cancel cancel) {
           ears->add(number, std::move(*subscription));
           return true;
         }
+        if (subscription.error().code != Errc::unreachable) ears->refused(number);
         util::log(util::Level::detail,
                   "a force-release will be noticed at the next renewal only: " +
                       subscription.error().message);

@@ -1,8 +1,10 @@
 #include "backends/redis/reply.hpp"
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 
+#include "core/secret.hpp"
 #include "util/text.hpp"
 
 namespace dlock::redis {
@@ -14,27 +16,29 @@ struct Meaning {
   std::string_view text;
 };
 
-constexpr std::string_view kFull = "max number of clients";
+constexpr std::string_view kFull = "ERR max number of clients";
+constexpr std::string_view kNeedsOne =
+    "needs a password; put it in a file and name that with --password-file";
+constexpr std::string_view kNeedsNone =
+    "a password was given, but the server has none; leave it out";
+constexpr std::string_view kLacksIt = "lacks a command that dlock uses (see REDIS in the man page)";
 constexpr std::string_view kNoRights = "the user may not do this (see REDIS in the man page)";
 constexpr std::string_view kIsReplica = "is a replica; name its master";
 constexpr std::string_view kIsLostReplica = "is a replica that has lost its master";
 
-// The first that fits.  Inside a script the server wraps the code in other text, each version
-// differently, so a mark may stand anywhere as a word.
+// The first that fits: by the code, the first word, or by what stands there after ERR.  Both end at
+// the end of a word, and what comes behind may hold the words of a key.
 constexpr std::array kMeanings{
     Meaning{"WRONGPASS", Errc::denied, "wrong user or password"},
-    Meaning{"invalid password", Errc::denied, "wrong password"},
-    Meaning{"without any password configured", Errc::denied,
-            "a password was given, but the server has none; leave it out"},
-    Meaning{"no password is set", Errc::denied,  // Redis 5
-            "a password was given, but the server has none; leave it out"},
-    Meaning{"NOAUTH", Errc::denied,
-            "needs a password; put it in a file and name that with --password-file"},
-    Meaning{"unauthenticated",  // Redis 7, when the request is a long one
-            Errc::denied, "needs a password; put it in a file and name that with --password-file"},
+    Meaning{"ERR invalid password", Errc::denied, "wrong password"},
+    Meaning{"ERR AUTH <password> called without any password", Errc::denied, kNeedsNone},
+    Meaning{"ERR Client sent AUTH, but no password is set", Errc::denied, kNeedsNone},  // Redis 5
+    Meaning{"NOAUTH", Errc::denied, kNeedsOne},
+    Meaning{"ERR Protocol error: unauthenticated", Errc::denied, kNeedsOne},  // a long request, 7
     Meaning{"NOPERM", Errc::denied, kNoRights},
-    Meaning{"ACL failure in script", Errc::denied, kNoRights},          // Redis 8, Valkey 8
-    Meaning{"The user executing the script", Errc::denied, kNoRights},  // Redis 6
+    Meaning{"ERR ACL failure in script", Errc::denied, kNoRights},          // Redis 7, Valkey 8
+    Meaning{"The user executing the script", Errc::denied, kNoRights},      // Redis 6
+    Meaning{"ERR The user executing the script", Errc::denied, kNoRights},  // Redis 7
     Meaning{"DENIED", Errc::denied,
             "is in protected mode: it has no password and takes no connection from other hosts"},
     Meaning{"LOADING", Errc::unreachable, "is still loading its data"},
@@ -52,19 +56,41 @@ constexpr std::array kMeanings{
     Meaning{"CROSSSLOT", Errc::unreachable,
             "is part of a cluster, where this key cannot be used: it has braces"},
     Meaning{kFull, Errc::unreachable, "has too many clients (maxclients)"},
-    Meaning{"DB index is out of range", Errc::invalid, "has no database of that number"},
-    Meaning{"unknown command", Errc::unreachable, "lacks a command; dlock needs Redis 5 or later"},
+    Meaning{"ERR DB index is out of range", Errc::invalid, "has no database of that number"},
+    Meaning{"ERR unknown command", Errc::unsupported, kLacksIt},
+    Meaning{"ERR unsupported command", Errc::unsupported, kLacksIt},
+    Meaning{"unsupported command", Errc::unsupported, kLacksIt},                    // Envoy
+    Meaning{"Unknown Redis command called from", Errc::unsupported, kLacksIt},      // in a script
+    Meaning{"ERR Unknown Redis command called from", Errc::unsupported, kLacksIt},  // Redis 7
 };
 
-bool has_word(std::string_view text, std::string_view word) {
-  for (auto at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
-    const auto end = at + word.size();
-    const auto is_letter = [](char c) { return (c | 0x20) >= 'a' && (c | 0x20) <= 'z'; };
-    if ((at == 0 || !is_letter(text[at - 1])) && (end >= text.size() || !is_letter(text[end]))) {
-      return true;
-    }
+// Redis up to 6 wraps what a command has said to a script: "ERR Error running script (call to
+// f_SHA1): @user_script:12: @user_script: 12: -READONLY You can't ...".
+std::string_view unwrapped(std::string_view text) {
+  constexpr std::string_view kPlace = "@user_script:";
+  const auto place = text.find(kPlace);
+  if (!text.starts_with("ERR Error running script") || place == text.npos) return text;
+  text.remove_prefix(place);
+  while (text.starts_with(kPlace)) {
+    text.remove_prefix(kPlace.size());
+    text.remove_prefix(std::min(text.find_first_not_of(" 0123456789:"), text.size()));
   }
-  return false;
+  if (text.starts_with('-')) text.remove_prefix(1);
+  return text;
+}
+
+bool begins_with(std::string_view text, std::string_view words) {
+  const auto is_letter = [](char c) { return (c | 0x20) >= 'a' && (c | 0x20) <= 'z'; };
+  return text.starts_with(words) && (text.size() == words.size() || !is_letter(text[words.size()]));
+}
+
+// Null: nobody knows.
+const Meaning* meaning_of(std::string_view text) {
+  text = unwrapped(text);
+  const auto* found =
+      std::find_if(kMeanings.begin(), kMeanings.end(),
+                   [text](const Meaning& meaning) { return begins_with(text, meaning.mark); });
+  return found == kMeanings.end() ? nullptr : found;
 }
 
 char letter_of(Reply::Kind kind) {
@@ -104,15 +130,24 @@ std::int64_t Reply::number(std::int64_t otherwise) const {
   return util::parse_int(text, INT64_MIN, INT64_MAX).value_or(otherwise);
 }
 
-Error server_error(const std::string& shown, const std::string& text) {
-  for (const Meaning& meaning : kMeanings) {
-    if (!has_word(text, meaning.mark)) continue;
-    return {meaning.code,
-            shown + ": " + std::string(meaning.text) +
-                (meaning.text == kNoRights ? ": " + util::in_quotes(text, 160) : ""),
-            meaning.mark == kFull};
-  }
-  return {Errc::unreachable, shown + " refuses: " + util::in_quotes(text, 160)};
+bool Reply::says(std::string_view words) const {
+  return is_error() && begins_with(unwrapped(text), words);
+}
+
+bool Reply::lacks_command() const {
+  const Meaning* meaning = is_error() ? meaning_of(text) : nullptr;
+  return meaning != nullptr && meaning->text == kLacksIt;
+}
+
+Error server_error(const Address& server, const std::string& text) {
+  const Meaning* meaning = meaning_of(text);
+  const auto arguments = text.find(", with args beginning with");  // of a command that is unknown
+  const std::string quoted = shown_answer(text.substr(0, arguments), server.password);
+  if (meaning == nullptr) return {Errc::unreachable, server.shown + " refuses: " + quoted};
+  const bool in_its_words = meaning->text == kNoRights || meaning->text == kLacksIt;
+  return {meaning->code,
+          server.shown + ": " + std::string(meaning->text) + (in_its_words ? ": " + quoted : ""),
+          meaning->mark == kFull};
 }
 
 bool is_replica(const Error& error) {
@@ -120,8 +155,7 @@ bool is_replica(const Error& error) {
 }
 
 bool comes_from_replica(const Reply& reply) {
-  return reply.is_error() &&
-         (has_word(reply.text, "READONLY") || has_word(reply.text, "MASTERDOWN"));
+  return reply.says("READONLY") || reply.says("MASTERDOWN");
 }
 
 }  // namespace dlock::redis

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "backends/redis/address.hpp"
 #include "core/result.hpp"
 
 namespace dlock::redis {
@@ -24,14 +25,20 @@ struct Reply {
   /// text, "*" an array; "*$*" is an array that begins with a text and an array, and may go on.
   bool is(std::string_view shape) const;
 
+  /// An error that begins so: with a code, or with ERR and words.
+  bool says(std::string_view words) const;
+  /// An error: this server, or a proxy before it, does not have the command.
+  bool lacks_command() const;
+
   /// A server can answer anything: what is not there reads as nothing.
   const Reply& at(std::size_t index) const;
   /// Numbers also from text; `otherwise` for anything else.
   std::int64_t number(std::int64_t otherwise = 0) const;
 };
 
-/// What the error `text` of the server `shown` means to a user, and what to do.
-Error server_error(const std::string& shown, const std::string& text);
+/// What the error `text` of a server means to a user, and what to do.  Never with its password,
+/// which a server may repeat.
+Error server_error(const Address& server, const std::string& text);
 
 /// What a server says that is no master, or not any more.
 bool comes_from_replica(const Reply& reply);

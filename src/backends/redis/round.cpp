@@ -440,7 +440,7 @@ Error too_few(unsigned needed, const std::vector<std::optional<Error>>& errors) 
     if (!error) continue;
     ++failed;
     if (error->code == Errc::denied) ++denied;
-    if (error->code == Errc::invalid) ++invalid;
+    if (error->code == Errc::invalid || error->code == Errc::unsupported) ++invalid;
     if (error->code == Errc::conflict) ++conflict;
     if (error->is_full) ++full;
     why += (why.empty() ? ": " : "; ") + error->message;

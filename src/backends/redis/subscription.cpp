@@ -31,10 +31,14 @@ Result<std::unique_ptr<Subscription>> Subscription::open(const Address& address,
   // Once it is subscribed it can tell its id no more.
   const std::vector<Command> commands{
       {"CLIENT", "ID"}, {"SUBSCRIBE", channel}, {"SUBSCRIBE", kInvalidate}};
+  if (auto ok = out->connection_.connect(deadline, cancel); !ok) return ok.error();
   const auto replies = out->connection_.ask(commands, deadline, cancel);
+  if (!replies && replies.error().code == Errc::unreachable) {
+    return Error{Errc::unreachable, address.shown + ": SUBSCRIBE was not answered"};
+  }
   if (!replies) return replies.error();
   const Reply& subscribed = replies.value()[1];
-  if (subscribed.is_error()) return server_error(address.shown, subscribed.text);
+  if (subscribed.is_error()) return server_error(address, subscribed.text);
   if (!subscribed.is("*$$:")) return out->connection_.unexpected_reply();
   if (!replies.value()[2].is_error()) out->redirect_id_ = replies.value()[0].number();
   return out;
