@@ -73,7 +73,7 @@ Result<std::unique_ptr<Registration>> Registration::make(std::shared_ptr<const P
     return errno_error(file::path_of(where, folder), "cannot register in", error);
   };
   for (int tries = 0; tries < kTries; ++tries) {
-    const Fd roster = open_roster(where);
+    Fd roster = open_roster(where);
     if (!roster && errno == ENOENT) {
       if (create(where.fd(), folder, Kind::folder, sharing).done || errno == EEXIST) continue;
     }
@@ -92,6 +92,7 @@ Result<std::unique_ptr<Registration>> Registration::make(std::shared_ptr<const P
     struct stat st {};
     if (::fstat(file.get(), &st) != 0 || st.st_nlink == 0) continue;
     made->file_ = std::move(file);
+    made->roster_ = std::move(roster);
     made->write(State::trying, getpid(), "");
     return made;
   }
@@ -119,17 +120,11 @@ void Registration::write(State state, pid_t lock_pid, const std::string& line) {
   remove();  // better none than half of one
 }
 
-// Below the folder that the key has its files in.
-std::string Registration::path_of(const std::string& name) const {
-  return roster_name(place_->leaf) + '/' + name;
-}
-
 void Registration::rename_to(char kind) {
   if (!file_ || name_[0] == kind) return;
   std::string name = name_;
   name[0] = kind;
-  const int at = place_->fd();
-  if (::renameat(at, path_of(name_).c_str(), at, path_of(name).c_str()) == 0) {
+  if (::renameat(roster_.get(), name_.c_str(), roster_.get(), name.c_str()) == 0) {
     name_ = std::move(name);
   }
 }
@@ -185,6 +180,7 @@ bool Registration::restore() {
   fresh.write(state_, lock_pid_, line_);
   // Under the same number, by which others know it.
   if (!fresh.file_ || ::dup3(fresh.file_.get(), file_.get(), O_CLOEXEC) < 0) return false;
+  roster_ = std::move(fresh.roster_);
   name_ = fresh.name_;
   fresh.held_ = true;  // it is not to be removed
   return true;
@@ -192,7 +188,7 @@ bool Registration::restore() {
 
 void Registration::remove() {
   if (!file_) return;
-  ::unlinkat(place_->fd(), path_of(name_).c_str(), 0);
+  ::unlinkat(roster_.get(), name_.c_str(), 0);
   ::flock(file_.get(), LOCK_UN);
   file_.reset();
 }

@@ -61,9 +61,8 @@ class Registration {
   void write(State state, pid_t lock_pid, const std::string& line);
   void rename_to(char kind);
 
-  std::string path_of(const std::string& name) const;
-
   std::shared_ptr<const Place> place_;
+  Fd roster_;  // the folder that the file is in: by its name there may be another by now
   Fd file_;
   std::string name_;
   off_t size_ = 0;
