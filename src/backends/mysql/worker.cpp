@@ -12,12 +12,15 @@
 #include "backends/mysql/worker.hpp"
 
 #include <fcntl.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 
+#include <array>
+#include <atomic>
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
@@ -31,6 +34,7 @@
 #include "backends/mysql/login_guard.hpp"
 #include "backends/mysql/probe.hpp"
 #include "util/fd.hpp"
+#include "util/log.hpp"
 
 #ifdef LIBMARIADB
 #include <ma_pvio.h>
@@ -41,6 +45,21 @@ namespace dlock::mysql {
 namespace {
 
 constexpr std::size_t kBytesOfField = 48;  // what a field costs beside its text, about
+
+// Who talks to his own machine has the same address as it, or one of 127.0.0.0/8.
+bool leaves_machine(int socket) {
+  const auto host = [socket](auto* name_of) {
+    sockaddr_storage address{};
+    auto* its = reinterpret_cast<sockaddr*>(&address);
+    socklen_t size = sizeof address;
+    std::array<char, NI_MAXHOST> text{};
+    name_of(socket, its, &size);
+    ::getnameinfo(its, size, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST);
+    return std::string(text.data());
+  };
+  const std::string there = host(::getpeername);
+  return there != host(::getsockname) && !there.starts_with("127.");
+}
 
 }  // namespace
 
@@ -151,9 +170,17 @@ Result<Worker::Greeting> Worker::Shared::connect() {
                                   CLIENT_MULTI_STATEMENTS) == nullptr) {
     return why_not_connected(start);
   }
-  // The guard has refused such a server before, except with a library in which it has no place.
-  if (needs_tls(place->tls) && library->mysql_get_ssl_cipher(mysql) == nullptr) {
-    return without_tls();
+  if (library->mysql_get_ssl_cipher(mysql) == nullptr) {
+    // The guard has refused such a server before, except with a library in which it has no place.
+    if (needs_tls(place->tls)) return without_tls();
+    static std::atomic_flag said;
+    if (place->tls == Tls::preferred && leaves_machine(static_cast<int>(mysql->net.fd)) &&
+        !said.test_and_set()) {
+      util::log(util::Level::warning,
+                server +
+                    " has no TLS: what is said can be read and changed on the way; ?tls=verify "
+                    "in the URL asks for TLS, ?tls=off accepts that");
+    }
   }
   return greet();
 }
