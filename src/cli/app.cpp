@@ -87,6 +87,12 @@ int run_main(int argc, char** argv, std::span<const BackendEntry> backends) {
   const std::span<char* const> all(argv, static_cast<std::size_t>(std::max(argc, 0)));
   const auto arguments = all.subspan(std::min<std::size_t>(all.size(), 1));
   hide_passwords(own(arguments));
+  if (geteuid() != getuid() || getegid() != getgid()) {
+    util::log(
+        Level::error,
+        "dlock must not be set-user-ID or set-group-ID: each command would have these rights");
+    return exit_status::kDenied;
+  }
   const int status = guarded(arguments, backends);
   if (status != 0 && is_evaluated(arguments)) {
     util::write_all(STDOUT_FILENO, print_failure(status));
