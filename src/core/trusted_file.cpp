@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <array>
@@ -62,7 +63,7 @@ Result<std::optional<TrustedFile>> read_trusted(const std::string& path, std::si
                                    util::octal(status.st_mode) + "); run: chmod go-w " + path};
   }
 
-  TrustedFile file{.owner = status.st_uid, .mode = status.st_mode};
+  TrustedFile file{.owner = status.st_uid, .group = status.st_gid, .mode = status.st_mode};
   std::array<char, 16'384> buffer;
   for (;;) {
     const ssize_t got = ::read(fd.get(), buffer.data(), buffer.size());
@@ -77,16 +78,22 @@ Result<std::optional<TrustedFile>> read_trusted(const std::string& path, std::si
   }
 }
 
-// Root has given a file of its own to our group, or to us by an access list: so come the secrets of
-// systemd (LoadCredential=) and Kubernetes (fsGroup).
+// Root has given a file of its own to its own group, to ours, or to us by an access list: so come
+// the secrets of systemd (LoadCredential=) and Kubernetes (fsGroup).
 Result<void> check_private(const std::string& path, const TrustedFile& file,
                            std::string_view what) {
-  const bool from_root = file.owner == 0 && geteuid() != 0;
+  const bool from_root = file.owner == 0 && (geteuid() != 0 || file.group == 0);
   const mode_t others = from_root ? S_IRWXO : S_IRWXG | S_IRWXO;
   if ((file.mode & others) == 0) return {};
-  return Error{Errc::denied, path + ": holds " + std::string(what) +
-                                 ", and others can read it (mode " + util::octal(file.mode) +
-                                 "); run: chmod " + (from_root ? "o-rwx " : "go-rwx ") + path};
+  struct statvfs volume {};
+  const bool is_read_only = statvfs(path.c_str(), &volume) == 0 && (volume.f_flag & ST_RDONLY) != 0;
+  return Error{
+      Errc::denied,
+      path + ": holds " + std::string(what) + ", and others can read it (mode " +
+          util::octal(file.mode) + "); " +
+          (is_read_only
+               ? "its volume is read-only: mount it with mode 0440 (Kubernetes: defaultMode)"
+               : std::string("run: chmod ") + (from_root ? "o-rwx " : "go-rwx ") + path)};
 }
 
 namespace {

@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # A file with a password that belongs to root may be read by its group, as those of systemd (LoadCredential=) and
 # Kubernetes (fsGroup) are, but by nobody else; one of the user by the user alone.
+# This script has mounts of its own.
+if [[ -z ${own_mounts-} ]] && unshare -m true 2>/dev/null; then own_mounts=1 exec unshare -m bash "$0" "$@"; fi
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/users.sh"
 "$DLOCK" backends --json | grep -qzP '"redis"[^}]*"built_in": ?true' || skip "no redis backend"
@@ -21,3 +23,19 @@ assert_contains "$(<err)" "others can read it (mode 0644); run: chmod o-rwx $tmp
 given 0640 "${uid[alice]}:$team" 78
 assert_contains "$(<err)" "others can read it (mode 0640); run: chmod go-rwx $tmp/password"
 given 0600 "${uid[alice]}:$team" 69
+
+# A volume that cannot be written to, as of a Kubernetes Secret: chmod would not help there.
+[[ -n ${own_mounts-} && -d /mnt ]] || exit 0
+mount -t tmpfs -o mode=755 none /mnt
+echo secret >/mnt/password
+chmod 644 /mnt/password
+for user in alice root; do
+  mount -o remount,ro /mnt
+  expect_status 78 "${!user}" run -q -n -k job -b redis://127.0.0.1:1 --password-file /mnt/password -- true 2>err
+  assert_contains "$(<err)" "its volume is read-only: mount it with mode 0440 (Kubernetes: defaultMode)" "$user"
+  assert_lacks "$(<err)" chmod "$user"
+  mount -o remount,rw /mnt
+done
+chmod 440 /mnt/password
+mount -o remount,ro /mnt
+expect_status 69 "$root" run -q -n -k job -b redis://127.0.0.1:1 --password-file /mnt/password -- true 2>err
