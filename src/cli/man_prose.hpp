@@ -668,6 +668,18 @@ users, in one with mode 1777 the owner of the file, the owner of the directory, 
 They cannot use the directory to make the dlock of another user read or write other files: dlock
 follows no symbolic links there, and uses no file with hard links.
 .PP
+.B In a pod
+with a read\-only root an emptyDir volume is writable by everybody and not sticky.
+Better than to use it as it is: an init container of root says
+.BR "chmod 1777 DIR" ,
+or a persistent volume is given to a group by
+.IR fsGroup ,
+which leaves an emptyDir writable by everybody.
+Else
+.RB \(lq file:///DIR?trust=all \(rq
+takes a directory without asking whose it is and who may write to it and to those above it: each of
+them can let two holders in.
+.PP
 .B Files.
 A lock has the name of its key; a character other than letters, digits and
 .RB \(dq _.\- \(dq

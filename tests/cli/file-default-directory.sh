@@ -87,6 +87,7 @@ refused() {
     XDG_RUNTIME_DIR=$xdg "${!user}" $arguments >out 2>err </dev/null || got=$?
     assert_equal '77/1/' "$got/$(wc -l <err)/$(<out)" "status, lines of stderr, stdout of dlock $arguments, $3 ($(<err))"
     assert_contains "$(<err)" "$2" "stderr of dlock $arguments, $3"
+    assert_contains "$(<err)" "name a directory of your own: --backend file:///DIR" "the way out, dlock $arguments, $3"
   done
   [[ ! -e ran ]] || fail "the command was run with $3"
   assert_equal '' "$(places | comm -13 before -)" "what was made with $3"

@@ -36,7 +36,7 @@ for how in holds waits; do
     finish second
   else
     kill -TERM $waiter
-    expect_status 143 wait $waiter
+    expect_status 143 wait "$waiter"
     finish first
   fi
   assert_equal "$before" "$(find "$alices" -type f | sort)" "files of alice when she $how"

@@ -13,7 +13,7 @@ constexpr std::size_t kSecondCopy = 16 * 1024;
 class DurableFileTest : public testing::Test {
  protected:
   static DurableFile must_open(const test::TempDir& dir) {
-    auto locks = LockDir::open(dir.path());
+    auto locks = LockDir::open(dir.path(), Trust::named);
     EXPECT_TRUE(locks) << locks.error().message;
     Place place{.dir = *locks, .folder = {}, .leaf = "x", .shown = dir.path() + "/x"};
     auto file = DurableFile::open(std::move(place), after(Clock::now(), Millis{20'000}));

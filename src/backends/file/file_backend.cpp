@@ -30,6 +30,11 @@ std::string url_path(std::string_view path) {
   return out;
 }
 
+bool trusts_all(const Url& url) {
+  const auto trust = url.query.find("trust");
+  return url.query.size() == 1 && trust != url.query.end() && trust->second == "all";
+}
+
 class FileBackend final : public Backend {
  public:
   FileBackend(std::shared_ptr<const LockDir> dir, const WaitIntervals& intervals)
@@ -92,9 +97,12 @@ Result<std::string> place(const Target& target) {
     return bad(
         "the file backend has no host; a directory has three slashes: file:///var/lock/jobs");
   }
-  if (!url.query.empty()) {
-    return bad("the file backend has no options; a ? in the path of the URL is written %3F");
+  if (!url.query.empty() && !trusts_all(url)) {
+    return bad(
+        "the file backend has no options but ?trust=all; a ? in the path of the URL is written "
+        "%3F");
   }
+  if (trusts_all(url) && url.path.empty()) return bad("trust=all needs a directory that is named");
   if (!url.path.empty() && url.path.find_first_not_of('/') == std::string::npos) {
     return bad("the URL names no directory; one is file:///var/lock/jobs");
   }
@@ -111,7 +119,7 @@ Result<std::unique_ptr<Backend>> open_with(const Target& target, const WaitInter
   if (auto ok = place(target); !ok) return ok.error();
   std::string path = target.url.path;
   while (path.ends_with('/')) path.pop_back();  // or a link as last part would be followed
-  auto dir = LockDir::open(path);
+  auto dir = LockDir::open(path, trusts_all(target.url) ? Trust::all : Trust::named);
   if (!dir) return dir.error();
   return std::make_unique<FileBackend>(std::move(*dir), intervals);
 }

@@ -63,9 +63,11 @@ Result<void> check_access_list(std::string_view path, const struct stat& st) {
 Result<Sharing> check_owner(std::string_view path, const struct stat& st, Trust trust) {
   const mode_t others = st.st_mode & (S_IWGRP | S_IWOTH);
   Sharing sharing;
-  if (others != 0 && trust == Trust::named) {
-    if ((others & S_IWOTH) != 0 && (st.st_mode & S_ISVTX) == 0) {
-      return denied(path, "is writable by everybody and not sticky: chmod o-w or chmod +t it");
+  if (others != 0 && trust != Trust::only_ours) {
+    if ((others & S_IWOTH) != 0 && (st.st_mode & S_ISVTX) == 0 && trust != Trust::all) {
+      return denied(path,
+                    "is writable by everybody and not sticky: chmod o-w or chmod +t it, or see "
+                    "trust=all in the man page");
     }
     sharing.shared = true;
     sharing.group = st.st_gid;
@@ -173,7 +175,10 @@ Result<std::shared_ptr<LockDir>> LockDir::checked(Fd fd, const std::string& path
   if (::fstat(dir->fd(), &st) != 0) return errno_error(path, "lock directory", errno);
   auto sharing = check_owner(path, st, trust);
   if (!sharing) return sharing.error();
-  if (auto ok = check_ancestors(path, st, ancestors); !ok) return ok.error();
+  if (trust != Trust::all) {
+    if (auto ok = check_ancestors(path, st, ancestors); !ok) return ok.error();
+  }
+  dir->trust_ = trust;
   dir->sharing_ = *sharing;
   dir->device_ = st.st_dev;
   dir->inode_ = st.st_ino;
@@ -183,14 +188,19 @@ Result<std::shared_ptr<LockDir>> LockDir::checked(Fd fd, const std::string& path
   return dir;
 }
 
-Result<std::shared_ptr<const LockDir>> LockDir::open(const std::string& given) {
+Result<std::shared_ptr<const LockDir>> LockDir::open(const std::string& given, Trust trust) {
   const bool by_default = given.empty();
   const std::string path = by_default ? default_path() : given;
+  // Another user may have made it, or there is no /tmp.
+  const auto unusable = [by_default](Error error) {
+    if (by_default) error.message += "; name a directory of your own: --backend file:///DIR";
+    return error;
+  };
   if (by_default && ::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
-    return errno_error(path, "cannot create lock directory", errno);
+    return unusable(errno_error(path, "cannot create lock directory", errno));
   }
-  auto dir = open_checked(path, by_default ? Trust::only_ours : Trust::named);
-  if (!dir) return dir.error();
+  auto dir = open_checked(path, by_default ? Trust::only_ours : trust);
+  if (!dir) return unusable(dir.error());
   (*dir)->by_default_ = by_default;
   if (auto ok = (*dir)->check_for_locks(); !ok) return ok.error();
   return std::shared_ptr<const LockDir>(std::move(*dir));
@@ -219,7 +229,7 @@ Result<void> LockDir::check_for_locks() const {
 }
 
 Result<std::shared_ptr<const LockDir>> LockDir::open_again() const {
-  return open(by_default_ ? std::string() : path_);
+  return open(by_default_ ? std::string() : path_, trust_);
 }
 
 Result<void> LockDir::still_there() const {

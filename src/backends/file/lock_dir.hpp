@@ -33,15 +33,16 @@ struct Sharing {
 };
 
 /// Whose directory it may be: ours, that nobody else may write to; or also one that was named, and
-/// that others may use as its mode says.
-enum class Trust { only_ours, named };
+/// that others may use as its mode says; or one about which, and about those above it, nothing is
+/// asked: who may write there can let two holders in.
+enum class Trust { only_ours, named, all };
 
 class LockDir {
  public:
   /// Opens `path`, or with an empty one the default directory, which it creates when missing.
   /// Errc::denied for one in which people whom nobody has asked in could let two holders in, also
   /// by putting another directory in its place.
-  static Result<std::shared_ptr<const LockDir>> open(const std::string& path);
+  static Result<std::shared_ptr<const LockDir>> open(const std::string& path, Trust trust);
 
   /// Opens `path`, a directory of ours, for what is no lock: it need not be writable, and nothing
   /// is said of locks on network file systems.
@@ -63,6 +64,7 @@ class LockDir {
   /// is shared: each of those who share it uses another one then.
   bool is_usual() const { return usual_; }
   const Sharing& sharing() const { return sharing_; }
+  Trust trust() const { return trust_; }
 
   /// Ok while the path still leads to this directory; else Errc::lost saying what happened, or
   /// Errc::unreachable where that cannot be told.
@@ -78,6 +80,7 @@ class LockDir {
   bool by_default_ = false;
   bool usual_ = false;
   Sharing sharing_;
+  Trust trust_ = Trust::only_ours;
   dev_t device_ = 0;
   ino_t inode_ = 0;
 };

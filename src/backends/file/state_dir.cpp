@@ -92,7 +92,7 @@ Opened open_state(const LockDir& locks, const std::string& name, Missing missing
   } else if (!create(parent.fd(), name, Kind::folder, parent.sharing()).done && errno != EEXIST) {
     return errno_error(path, "cannot create directory", errno);
   }
-  return parent.folder_for_records(name, own ? Trust::only_ours : Trust::named);
+  return parent.folder_for_records(name, own ? Trust::only_ours : locks.trust());
 }
 
 void warn(const LockDir& dir, std::string_view kind, std::string_view consequence) {
