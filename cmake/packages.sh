@@ -53,13 +53,21 @@ check_packages=(
   shellcheck
 )
 
+# For those of .ci/run soak.
+soak_packages=(
+  dpkg-dev
+  g++-multilib
+)
+
 # What shows that a package's content is there, wherever it came from: a command, or a header.
 # A package that is not named here has a command of its own name.
 declare -A packages_probe=(
   [bash-completion]=/usr/share/bash-completion/bash_completion
   [bsdutils]=script
   [default-jdk-headless]=javac
+  [dpkg-dev]=dpkg-buildflags
   [default-libmysqlclient-dev]='<mysql/mysql.h>'
+  [g++-multilib]=/usr/include/$(uname -m)-linux-gnu/gnu/stubs-32.h
   [libcli11-dev]='<CLI/CLI.hpp>'
   [libcurator-recipes-java]=/usr/share/java/curator-recipes.jar
   [libgtest-dev]='<gtest/gtest.h>'
