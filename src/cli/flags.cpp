@@ -511,12 +511,8 @@ std::string_view setting_name(const Flag& flag) {
 
 // Compares without making a string: this happens for each key of the config file at each start.
 bool is_config_key(const Flag& flag, std::string_view key) {
-  const std::string_view name = setting_name(flag);
-  if (!flag.config || name.size() != key.size()) return false;
-  for (std::size_t i = 0; i < key.size(); ++i) {
-    if ((name[i] == '-' ? '_' : name[i]) != key[i]) return false;
-  }
-  return true;
+  const auto letter = [](char c) { return c == '-' ? '_' : c; };
+  return flag.config && std::ranges::equal(setting_name(flag), key, {}, letter);
 }
 
 }  // namespace
@@ -537,13 +533,6 @@ std::string variable_of(const Flag& flag) {
   for (const char c : setting_name(flag)) {
     out += c == '-' ? '_' : c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
   }
-  return out;
-}
-
-std::string config_key_of(const Flag& flag) {
-  if (!flag.config) return "";
-  std::string out(setting_name(flag));
-  for (char& c : out) c = c == '-' ? '_' : c;
   return out;
 }
 

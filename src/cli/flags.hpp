@@ -66,10 +66,7 @@ const Flag& flag(std::string_view name);
 /// `DLOCK_CONNECT_TIMEOUT`; empty if it has none.
 std::string variable_of(const Flag& flag);
 
-/// `connect_timeout`; empty if it may not stand in a config file.
-std::string config_key_of(const Flag& flag);
-
-/// The flag with this config key; null if there is none.
+/// The flag with this config key, as `connect_timeout`; null if there is none.
 const Flag* find_config_key(std::string_view key);
 
 /// For read_config(): what may stand in the file.  A profile may hold "url", but not "backend".

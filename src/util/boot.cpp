@@ -15,14 +15,6 @@ std::string read_small_file(const std::string& path, std::size_t most) {
   return text;
 }
 
-const std::string& boot_id() {
-  static const std::string id = [] {
-    std::string text = read_small_file("/proc/sys/kernel/random/boot_id", 36);
-    return text.size() == 36 ? text : std::string(36, '-');
-  }();
-  return id;
-}
-
 std::uint64_t pid_namespace() {
   static const std::uint64_t inode = [] {
     struct stat st {};

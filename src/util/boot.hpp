@@ -1,13 +1,10 @@
-// Which boot of which kernel, and which namespace, the names and numbers in a record belong to.
+// Which namespace the numbers in a record belong to, and small files of the kernel.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
 namespace dlock::util {
-
-/// Of this boot, 36 characters; 36 dashes where the kernel does not tell.
-const std::string& boot_id();
 
 /// Names the pid namespace of this process; 0 where the kernel does not tell.
 std::uint64_t pid_namespace();

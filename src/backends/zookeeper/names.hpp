@@ -18,7 +18,7 @@ std::optional<Style> parse_style(std::string_view text);
 /// A child of a lock: somebody who holds it or waits for it.
 struct NodeName {
   std::string name;
-  std::int32_t sequence = 0;  // signed, as the server counts; see before()
+  std::int32_t sequence = 0;  // signed, as the server counts
   Mode mode = Mode::exclusive;
   unsigned slots = 1;
   std::string uuid;        // 32 hex digits, of the client; "" if there is none in the name

@@ -15,6 +15,7 @@
 namespace dlock::zookeeper {
 namespace {
 
+// The server's counter is signed and goes on at -2147483648 after 2147483647.
 std::int32_t distance(std::int32_t from, std::int32_t to) {
   return static_cast<std::int32_t>(static_cast<std::uint32_t>(to) -
                                    static_cast<std::uint32_t>(from));
@@ -22,15 +23,13 @@ std::int32_t distance(std::int32_t from, std::int32_t to) {
 
 }  // namespace
 
-bool before(std::int32_t a, std::int32_t b) { return distance(a, b) > 0; }
-
 std::vector<NodeName> queue_of(const std::vector<std::string>& children) {
   std::vector<NodeName> queue;
   for (const std::string& child : children) {
     if (auto node = parse_node(child)) queue.push_back(std::move(*node));
   }
   if (queue.empty()) return queue;
-  // Measured from one of them: before() alone is no order if somebody makes up numbers.
+  // Measured from one of them: two by two they are in no order if somebody makes up numbers.
   const std::int32_t origin = queue.front().sequence;
   std::sort(queue.begin(), queue.end(), [&](const NodeName& a, const NodeName& b) {
     const auto from_a = distance(origin, a.sequence);

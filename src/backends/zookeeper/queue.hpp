@@ -1,7 +1,6 @@
 // Who of a lock's children holds it, and what one that does not has to wait for: no network.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,9 +8,6 @@
 #include "backends/zookeeper/names.hpp"
 
 namespace dlock::zookeeper {
-
-/// Who asked first.  The server's counter is signed and goes on at -2147483648 after 2147483647.
-bool before(std::int32_t a, std::int32_t b);
 
 /// The children that are in the queue, in its order.
 std::vector<NodeName> queue_of(const std::vector<std::string>& children);
