@@ -190,12 +190,9 @@ that beats the top of the config file.
 An unknown key or a value of the wrong type is an error, with status 78.
 A config file that others can write to, or that holds a password and can be read
 by others, is refused.
-So is one that cannot be read, and a link that leads nowhere: the file may name the
-server.
-One in a directory that may not be searched is passed over, since
-.B HOME
-may be that of root after its uid was dropped; if then nothing names a backend, a
-line says so.
+So is one that cannot be read, and a link that leads nowhere: it may name the server.
+One in a directory that may not be searched, as in the HOME of root after its uid was
+dropped, is passed over; a line says so if then nothing names a backend.
 .B \-\-config ''
 goes without any file.
 The config file cannot set:
@@ -669,16 +666,12 @@ They cannot use the directory to make the dlock of another user read or write ot
 follows no symbolic links there, and uses no file with hard links.
 .PP
 .B In a pod
-with a read\-only root an emptyDir volume is writable by everybody and not sticky.
-Better than to use it as it is: an init container of root says
+an emptyDir volume is writable by everybody and not sticky.
+Best an init container of root says
 .BR "chmod 1777 DIR" ,
-or a persistent volume is given to a group by
-.IR fsGroup ,
-which leaves an emptyDir writable by everybody.
-Else
+or there is a persistent volume, which fsGroup gives to one group; else
 .RB \(lq file:///DIR?trust=all \(rq
-takes a directory without asking whose it is and who may write to it and to those above it: each of
-them can let two holders in.
+takes the directory as it is: whoever may write to it, or to those above it, can let two holders in.
 .PP
 .B Files.
 A lock has the name of its key; a character other than letters, digits and
@@ -1306,21 +1299,10 @@ All of them are in one slot of a cluster, but dlock talks to one server and does
 not follow to another.
 Redis 5 or later is needed, and 6 to be woken by the release of another
 program's lock; before, dlock looks twice a second.
-Where
-.B SUBSCRIBE
-is missing, as behind Envoy and twemproxy, a waiter asks twice a second and stands in
-no queue, and a
-.B force\-release
-is noticed at the next renewal.
-Without
-.B SCAN
-there is no
-.BR list ;
-.BR EVALSHA ,
-.B CLIENT
-and
-.B PUBSUB
-can be missing.
+Without SUBSCRIBE, as behind Envoy and twemproxy, a waiter stands in no queue and asks
+twice a second, and a force\-release is noticed at the next renewal; without SCAN there
+is no list.
+EVALSHA, CLIENT and PUBSUB can be missing.
 .PP
 A waiter is called when it is its turn.
 One that does not come, because it is stopped or its machine has vanished, holds
@@ -1686,7 +1668,7 @@ or from the URL in a profile or in
 Over TCP, the URL says how the connection is encrypted:
 .TP
 .B ?tls=preferred
-(the default) uses TLS if the server offers it.
+(the default) uses TLS if the server offers it; a line says if one on another machine does not.
 It accepts any certificate.
 .TP
 .B ?tls=on

@@ -28,15 +28,13 @@ Error failed(const std::string& path, int error) {
 // If `path` does not exist, but would if a link on the way led somewhere: that link.  A file system
 // that is not mounted leaves such links, and so does a Kubernetes ConfigMap that is gone.
 std::optional<std::string> dangling_link(std::string path) {
-  for (;;) {
-    struct stat status {};
-    if (lstat(path.c_str(), &status) == 0) {
-      return stat(path.c_str(), &status) == 0 ? std::nullopt : std::optional(path);
-    }
-    const auto slash = path.find_last_not_of('/', path.rfind('/'));
-    if (path.find('/') == std::string::npos || slash == std::string::npos) return std::nullopt;
-    path.resize(slash + 1);
+  struct stat status {};
+  while (!path.empty() && lstat(path.c_str(), &status) != 0) {
+    const auto slash = path.rfind('/');
+    path.resize(slash == path.npos ? 0 : path.find_last_not_of('/', slash) + 1);
   }
+  if (path.empty() || stat(path.c_str(), &status) == 0) return std::nullopt;
+  return path;
 }
 
 }  // namespace
@@ -63,7 +61,7 @@ Result<std::optional<TrustedFile>> read_trusted(const std::string& path, std::si
                                    util::octal(status.st_mode) + "); run: chmod go-w " + path};
   }
 
-  TrustedFile file{.owner = status.st_uid, .group = status.st_gid, .mode = status.st_mode};
+  TrustedFile file{.owner = status.st_uid, .mode = status.st_mode};
   std::array<char, 16'384> buffer;
   for (;;) {
     const ssize_t got = ::read(fd.get(), buffer.data(), buffer.size());
@@ -78,22 +76,22 @@ Result<std::optional<TrustedFile>> read_trusted(const std::string& path, std::si
   }
 }
 
-// Root has given a file of its own to its own group, to ours, or to us by an access list: so come
-// the secrets of systemd (LoadCredential=) and Kubernetes (fsGroup).
+// Root has given a file of its own to our group, or to us by an access list: so come the secrets of
+// systemd (LoadCredential=) and Kubernetes (fsGroup), which are in a read-only volume for root,
+// too.
 Result<void> check_private(const std::string& path, const TrustedFile& file,
                            std::string_view what) {
-  const bool from_root = file.owner == 0 && (geteuid() != 0 || file.group == 0);
-  const mode_t others = from_root ? S_IRWXO : S_IRWXG | S_IRWXO;
-  if ((file.mode & others) == 0) return {};
+  if ((file.mode & (S_IRWXG | S_IRWXO)) == 0) return {};
   struct statvfs volume {};
-  const bool is_read_only = statvfs(path.c_str(), &volume) == 0 && (volume.f_flag & ST_RDONLY) != 0;
-  return Error{
-      Errc::denied,
-      path + ": holds " + std::string(what) + ", and others can read it (mode " +
-          util::octal(file.mode) + "); " +
-          (is_read_only
-               ? "its volume is read-only: mount it with mode 0440 (Kubernetes: defaultMode)"
-               : std::string("run: chmod ") + (from_root ? "o-rwx " : "go-rwx ") + path)};
+  const bool is_fixed = statvfs(path.c_str(), &volume) == 0 && (volume.f_flag & ST_RDONLY) != 0;
+  const bool from_root = file.owner == 0 && (geteuid() != 0 || is_fixed);
+  if (from_root && (file.mode & S_IRWXO) == 0) return {};
+  const std::string remedy =
+      is_fixed ? "its volume is read-only: mount it with mode 0440 (Kubernetes: defaultMode)"
+               : std::string("run: chmod ") + (from_root ? "o-rwx " : "go-rwx ") + path;
+  return Error{Errc::denied, path + ": holds " + std::string(what) +
+                                 ", and others can read it (mode " + util::octal(file.mode) +
+                                 "); " + remedy};
 }
 
 namespace {

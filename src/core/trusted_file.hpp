@@ -15,7 +15,6 @@ namespace dlock {
 struct TrustedFile {
   std::string text;
   uid_t owner = 0;
-  gid_t group = 0;
   mode_t mode = 0;
 };
 
@@ -26,7 +25,7 @@ struct TrustedFile {
 Result<std::optional<TrustedFile>> read_trusted(const std::string& path, std::size_t most);
 
 /// Errc::denied, naming the chmod to do, if others can read this file, which holds `what`.  The
-/// group may read it if it belongs to root, and we are not root or it is root's group.
+/// group may read it if it belongs to root, and we are not root or its volume is read-only.
 Result<void> check_private(const std::string& path, const TrustedFile& file, std::string_view what);
 
 /// The text of a private file with a private key.  Hides the memory of this process before it

@@ -19,8 +19,7 @@ namespace {
 struct Prepared {
   std::vector<std::string> paths;
   std::vector<std::string> variables;  // those that dlock sets
-  std::vector<char*> argv;
-  std::vector<char*> shell_argv;  // the same for a script: its path belongs at kScript
+  std::vector<char*> argv;  // behind that of a shell, for a script, whose path comes to kScript
   std::vector<char*> envp;
 };
 
@@ -84,10 +83,10 @@ bool may_be_elsewhere(int error) {
 int exec_first(Prepared& prepared) {
   int error = ENOENT;
   for (std::string& path : prepared.paths) {
-    execve(path.c_str(), prepared.argv.data(), prepared.envp.data());
+    execve(path.c_str(), prepared.argv.data() + kScript, prepared.envp.data());
     if (errno == ENOEXEC) {  // as execvp(3): a script without #!
-      prepared.shell_argv[kScript] = path.data();
-      execve(shell, prepared.shell_argv.data(), prepared.envp.data());
+      prepared.argv[kScript] = path.data();
+      execve(shell, prepared.argv.data(), prepared.envp.data());
       errno = ENOEXEC;
     }
     if (errno != ENOENT && errno != ENOTDIR) error = errno;
@@ -131,8 +130,7 @@ Spawned spawn(const CommandSpec& spec, const Inherited& inherited) {
   prepared.paths = candidates(spec.argv.front());
   prepared.variables = variables_of(spec);
   prepared.argv = pointers(arguments);
-  prepared.shell_argv = prepared.argv;
-  prepared.shell_argv.insert(prepared.shell_argv.begin(), shell);
+  prepared.argv.insert(prepared.argv.begin(), shell);
   prepared.envp = environment_with(pointers(prepared.variables), spec);
 
   std::array<int, 2> fds{};

@@ -738,7 +738,7 @@ TEST_F(App, ShowTellsPeopleWhichServersTellOtherwise) {
 
 TEST_F(App, ANamedConfigFileMustExist) {
   EXPECT_EQ(refusal({"--config", dir_ + "/none"}), "78 --config: " + dir_ + "/none: no such file");
-  EXPECT_EQ(refusal({"--config="}), "64 --config: is empty");
+  EXPECT_EQ(refusal({"--config="}), "none");
 }
 
 TEST_F(App, TheUsersConfigFileIsFound) {

@@ -44,7 +44,7 @@ TEST(MysqlErrors, SortByWhatHelps) {
   for (const unsigned code : {1049U, 1064U, 1146U}) {
     EXPECT_EQ(error(code, "x").code, Errc::invalid) << code;
   }
-  for (const char* option : {"--read-only", "--super-read-only", "read_only=ON"}) {
+  for (const char* option : {"--read-only", "--super-read-only", "--read-only=NO_LOCK"}) {
     const Error it = error(1290, std::string("The MySQL server is running with the ") + option +
                                      " option so it cannot execute this statement");
     EXPECT_EQ(it.code, Errc::unreachable) << option;

@@ -173,15 +173,10 @@ std::string why_not_connected(unsigned code, int error, const Place& place) {
 
 }  // namespace
 
-// "The server is running with the --read-only option so it cannot ...": 1290 is for many options.
-bool names_read_only(std::string_view text) {
-  return text.find("read-only") != text.npos || text.find("read_only") != text.npos ||
-         text.find("READ_ONLY") != text.npos;
-}
-
 Error error_of(unsigned code, std::string_view text, const std::string& server,
                const Place& place) {
-  if (code == 1290 && names_read_only(text)) code = 1836;
+  // "The server is running with the --read-only option ...": this number is for many options.
+  if (code == 1290 && text.find("read-only") != text.npos) code = 1836;
   const auto* known = std::find_if(kMeanings.begin(), kMeanings.end(),
                                    [code](const Meaning& it) { return it.code == code; });
   if (known == kMeanings.end()) {

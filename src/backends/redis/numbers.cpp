@@ -13,8 +13,8 @@ Result<std::uint64_t> Node::take_numbers(std::string_view name, std::uint64_t co
       connection_.ask(Command{"INCRBY", key, std::to_string(count)}, deadline, cancel);
   if (!reply) return reply.error();
   const Reply& answer = reply.value();
-  if (answer.says("ERR increment or decrement would overflow")) return counter_is_full(name);
-  const bool is_other = answer.says("WRONGTYPE") || answer.says("ERR value is not an integer");
+  if (answer.says("increment or decrement would overflow")) return counter_is_full(name);
+  const bool is_other = answer.says("WRONGTYPE") || answer.says("value is not an integer");
   // A negative number was not put there by us.
   const bool is_negative = answer.is(":") && answer.integer < static_cast<std::int64_t>(count);
   if (is_other || is_negative) {

@@ -16,7 +16,7 @@ struct Meaning {
   std::string_view text;
 };
 
-constexpr std::string_view kFull = "ERR max number of clients";
+constexpr std::string_view kFull = "max number of clients";
 constexpr std::string_view kNeedsOne =
     "needs a password; put it in a file and name that with --password-file";
 constexpr std::string_view kNeedsNone =
@@ -26,19 +26,18 @@ constexpr std::string_view kNoRights = "the user may not do this (see REDIS in t
 constexpr std::string_view kIsReplica = "is a replica; name its master";
 constexpr std::string_view kIsLostReplica = "is a replica that has lost its master";
 
-// The first that fits: by the code, the first word, or by what stands there after ERR.  Both end at
-// the end of a word, and what comes behind may hold the words of a key.
+// The first that fits: by the code, the first word, or by the words after ERR.  What comes behind
+// them may hold those of a key.
 constexpr std::array kMeanings{
     Meaning{"WRONGPASS", Errc::denied, "wrong user or password"},
-    Meaning{"ERR invalid password", Errc::denied, "wrong password"},
-    Meaning{"ERR AUTH <password> called without any password", Errc::denied, kNeedsNone},
-    Meaning{"ERR Client sent AUTH, but no password is set", Errc::denied, kNeedsNone},  // Redis 5
+    Meaning{"invalid password", Errc::denied, "wrong password"},
+    Meaning{"AUTH <password> called without any password", Errc::denied, kNeedsNone},
+    Meaning{"Client sent AUTH, but no password is set", Errc::denied, kNeedsNone},  // Redis 5
     Meaning{"NOAUTH", Errc::denied, kNeedsOne},
-    Meaning{"ERR Protocol error: unauthenticated", Errc::denied, kNeedsOne},  // a long request, 7
+    Meaning{"Protocol error: unauthenticated", Errc::denied, kNeedsOne},  // a long request, 7
     Meaning{"NOPERM", Errc::denied, kNoRights},
-    Meaning{"ERR ACL failure in script", Errc::denied, kNoRights},          // Redis 7, Valkey 8
-    Meaning{"The user executing the script", Errc::denied, kNoRights},      // Redis 6
-    Meaning{"ERR The user executing the script", Errc::denied, kNoRights},  // Redis 7
+    Meaning{"ACL failure in script", Errc::denied, kNoRights},          // Redis 7, Valkey 8
+    Meaning{"The user executing the script", Errc::denied, kNoRights},  // Redis 6
     Meaning{"DENIED", Errc::denied,
             "is in protected mode: it has no password and takes no connection from other hosts"},
     Meaning{"LOADING", Errc::unreachable, "is still loading its data"},
@@ -56,26 +55,21 @@ constexpr std::array kMeanings{
     Meaning{"CROSSSLOT", Errc::unreachable,
             "is part of a cluster, where this key cannot be used: it has braces"},
     Meaning{kFull, Errc::unreachable, "has too many clients (maxclients)"},
-    Meaning{"ERR DB index is out of range", Errc::invalid, "has no database of that number"},
-    Meaning{"ERR unknown command", Errc::unsupported, kLacksIt},
-    Meaning{"ERR unsupported command", Errc::unsupported, kLacksIt},
-    Meaning{"unsupported command", Errc::unsupported, kLacksIt},                    // Envoy
-    Meaning{"Unknown Redis command called from", Errc::unsupported, kLacksIt},      // in a script
-    Meaning{"ERR Unknown Redis command called from", Errc::unsupported, kLacksIt},  // Redis 7
+    Meaning{"DB index is out of range", Errc::invalid, "has no database of that number"},
+    Meaning{"unknown command", Errc::unsupported, kLacksIt},
+    Meaning{"unsupported command", Errc::unsupported, kLacksIt},                // Envoy
+    Meaning{"Unknown Redis command called from", Errc::unsupported, kLacksIt},  // in a script
 };
 
-// Redis up to 6 wraps what a command has said to a script: "ERR Error running script (call to
-// f_SHA1): @user_script:12: @user_script: 12: -READONLY You can't ...".
+// Without ERR.  Redis up to 6 wraps what a command has said to a script: "ERR Error running script
+// (call to f_SHA1): @user_script:12: @user_script: 12: -READONLY You can't ...".
 std::string_view unwrapped(std::string_view text) {
   constexpr std::string_view kPlace = "@user_script:";
-  const auto place = text.find(kPlace);
-  if (!text.starts_with("ERR Error running script") || place == text.npos) return text;
-  text.remove_prefix(place);
-  while (text.starts_with(kPlace)) {
-    text.remove_prefix(kPlace.size());
-    text.remove_prefix(std::min(text.find_first_not_of(" 0123456789:"), text.size()));
-  }
-  if (text.starts_with('-')) text.remove_prefix(1);
+  const auto drop = [&text](std::size_t size) { text.remove_prefix(std::min(size, text.size())); };
+  if (text.starts_with("ERR Error running script")) drop(text.find(kPlace));
+  while (text.starts_with(kPlace)) drop(text.find_first_not_of(" 0123456789:", kPlace.size()));
+  if (text.starts_with('-')) drop(1);
+  if (text.starts_with("ERR ")) drop(4);
   return text;
 }
 

@@ -25,7 +25,7 @@ struct Reply {
   /// text, "*" an array; "*$*" is an array that begins with a text and an array, and may go on.
   bool is(std::string_view shape) const;
 
-  /// An error that begins so: with a code, or with ERR and words.
+  /// An error that begins so: with a code, or after ERR.
   bool says(std::string_view words) const;
   /// An error: this server, or a proxy before it, does not have the command.
   bool lacks_command() const;
