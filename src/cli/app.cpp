@@ -1,5 +1,6 @@
 #include "cli/app.hpp"
 
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include <CLI/Error.hpp>
@@ -87,7 +88,7 @@ int run_main(int argc, char** argv, std::span<const BackendEntry> backends) {
   const std::span<char* const> all(argv, static_cast<std::size_t>(std::max(argc, 0)));
   const auto arguments = all.subspan(std::min<std::size_t>(all.size(), 1));
   hide_passwords(own(arguments));
-  if (geteuid() != getuid() || getegid() != getgid()) {
+  if (getauxval(AT_EUID) != getauxval(AT_UID) || getauxval(AT_EGID) != getauxval(AT_GID)) {
     util::log(
         Level::error,
         "dlock must not be set-user-ID or set-group-ID: each command would have these rights");

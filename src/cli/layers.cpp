@@ -63,11 +63,11 @@ Result<std::optional<ConfigFile>> find_config(const Settings& settings) {
   }
   std::string out_of_reach;
   for (const std::string& path : {users_config(), std::string("/etc/dlock/config.json")}) {
-    if (is_out_of_reach(path)) {
+    auto file = read_config(path, config_kind);
+    if (!file && is_out_of_reach(path)) {
       if (out_of_reach.empty()) out_of_reach = path;
       continue;
     }
-    auto file = read_config(path, config_kind);
     if (!file && file.error().code != Errc::invalid) {
       return Error{file.error().code, file.error().message + " (--config '' goes without it)"};
     }

@@ -60,7 +60,7 @@ bool mentions_password(std::string_view text) {
 }
 
 bool may_be_bad_url(std::string_view text) {
-  return text.substr(0, text.find(kSchemeEnd)).find('@') != text.npos;
+  return text.substr(0, text.find(kSchemeEnd)).find('@') != std::string_view::npos;
 }
 
 bool may_hold_password(std::string_view word) {
@@ -77,7 +77,8 @@ std::string shown_word(const std::string& word) {
 std::string shown_answer(std::string_view text, std::string_view secret) {
   constexpr std::size_t kBeginning = 8;
   const auto beginning = secret.substr(0, kBeginning);
-  if (!secret.empty() && text.find(beginning) != text.npos) return "(it repeats the password)";
+  if (!secret.empty() && text.find(beginning) != std::string_view::npos)
+    return "(it repeats the password)";
   return util::in_quotes(text, 200);
 }
 

@@ -31,7 +31,7 @@ std::optional<std::string> dangling_link(std::string path) {
   struct stat status {};
   while (!path.empty() && lstat(path.c_str(), &status) != 0) {
     const auto slash = path.rfind('/');
-    path.resize(slash == path.npos ? 0 : path.find_last_not_of('/', slash) + 1);
+    path.resize(slash == std::string::npos ? 0 : path.find_last_not_of('/', slash) + 1);
   }
   if (path.empty() || stat(path.c_str(), &status) == 0) return std::nullopt;
   return path;

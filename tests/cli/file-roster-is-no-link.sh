@@ -35,7 +35,7 @@ for how in holds waits; do
   if [[ $how == holds ]]; then
     finish second
   else
-    kill -TERM $waiter
+    kill -TERM "$waiter"
     expect_status 143 wait "$waiter"
     finish first
   fi

@@ -176,7 +176,7 @@ std::string why_not_connected(unsigned code, int error, const Place& place) {
 Error error_of(unsigned code, std::string_view text, const std::string& server,
                const Place& place) {
   // "The server is running with the --read-only option ...": this number is for many options.
-  if (code == 1290 && text.find("read-only") != text.npos) code = 1836;
+  if (code == 1290 && text.find("read-only") != std::string_view::npos) code = 1836;
   const auto* known = std::find_if(kMeanings.begin(), kMeanings.end(),
                                    [code](const Meaning& it) { return it.code == code; });
   if (known == kMeanings.end()) {

@@ -96,7 +96,7 @@ Result<void> Acquisition::join() {
 // again.  A connection that is lost may be good the next time.
 Result<void> Acquisition::join_somewhere() {
   if (!is_deaf_) {
-    const auto ok = join();
+    auto ok = join();
     if (ok) return ok;
     const Errc code = ok.error().code;
     if (code != Errc::unreachable && code != Errc::unsupported) return ok;
