@@ -44,6 +44,11 @@ void hide_passwords(std::span<char* const> arguments) {
 }
 
 int dispatch(std::span<char* const> arguments, std::span<const BackendEntry> backends) {
+  if (getauxval(AT_EUID) != getauxval(AT_UID) || getauxval(AT_EGID) != getauxval(AT_GID)) {
+    throw Refusal(
+        exit_status::kDenied,
+        "dlock must not be set-user-ID or set-group-ID: each command would have these rights");
+  }
   const Invocation invocation = parse(arguments);
   // Who runs a command leaves the world to it as it is.
   if (invocation.wrapped.empty()) util::occupy_standard_descriptors();
@@ -88,12 +93,6 @@ int run_main(int argc, char** argv, std::span<const BackendEntry> backends) {
   const std::span<char* const> all(argv, static_cast<std::size_t>(std::max(argc, 0)));
   const auto arguments = all.subspan(std::min<std::size_t>(all.size(), 1));
   hide_passwords(own(arguments));
-  if (getauxval(AT_EUID) != getauxval(AT_UID) || getauxval(AT_EGID) != getauxval(AT_GID)) {
-    util::log(
-        Level::error,
-        "dlock must not be set-user-ID or set-group-ID: each command would have these rights");
-    return exit_status::kDenied;
-  }
   const int status = guarded(arguments, backends);
   if (status != 0 && is_evaluated(arguments)) {
     util::write_all(STDOUT_FILENO, print_failure(status));

@@ -671,7 +671,7 @@ Best an init container of root says
 .BR "chmod 1777 DIR" ,
 or there is a persistent volume, which fsGroup gives to one group; else
 .RB \(lq file:///DIR?trust=all \(rq
-takes the directory as it is: whoever may write to it, or to those above it, can let two holders in.
+takes the directory as it is: all who may write to it, or to those above it, can let two holders in.
 .PP
 .B Files.
 A lock has the name of its key; a character other than letters, digits and
@@ -1299,7 +1299,7 @@ All of them are in one slot of a cluster, but dlock talks to one server and does
 not follow to another.
 Redis 5 or later is needed, and 6 to be woken by the release of another
 program's lock; before, dlock looks twice a second.
-Without SUBSCRIBE, as behind Envoy and twemproxy, a waiter stands in no queue and asks
+Without SUBSCRIBE, as behind Envoy and twemproxy, there is no queue: each waiter asks
 twice a second, and a force\-release is noticed at the next renewal; without SCAN there
 is no list.
 EVALSHA, CLIENT and PUBSUB can be missing.

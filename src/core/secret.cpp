@@ -76,10 +76,8 @@ std::string shown_word(const std::string& word) {
 
 std::string shown_answer(std::string_view text, std::string_view secret) {
   constexpr std::size_t kBeginning = 8;
-  const auto beginning = secret.substr(0, kBeginning);
-  if (!secret.empty() && text.find(beginning) != std::string_view::npos)
-    return "(it repeats the password)";
-  return util::in_quotes(text, 200);
+  const bool repeats = text.find(secret.substr(0, kBeginning)) != std::string_view::npos;
+  return repeats && !secret.empty() ? "(it repeats the password)" : util::in_quotes(text, 200);
 }
 
 void hide_memory() { prctl(PR_SET_DUMPABLE, 0); }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# In a directory that all may write to, whoever made the folder of a lock's registrations can put a link in its place:
+# In a directory that all may write to, the user who made the folder of a lock's registrations can put a link there:
 # what others then rename or remove is theirs in the folder that was there, and nothing elsewhere.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/users.sh"

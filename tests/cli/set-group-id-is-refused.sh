@@ -15,5 +15,8 @@ for mode in 2755 4755; do
   "${as_eve[@]}" "$tmp/bin/dlock" version >/dev/null 2>&1 && [[ $(findmnt -no OPTIONS -T "$tmp") == *nosuid* ]] && skip "nosuid"
   expect_status 77 "${as_eve[@]}" "${run[@]}" 2>err
   assert_contains "$(<err)" "must not be set-user-ID or set-group-ID" "mode $mode"
+  # The shell that evaluates it must not go on.
+  "${as_eve[@]}" "$tmp/bin/dlock" acquire -b "file://$tmp/locks-of-all" -k job --while $$ --export >out 2>err || true
+  expect_status 77 bash -c "$(<out)"
   [[ ! -e ran ]] || fail "the command was run with mode $mode"
 done

@@ -46,7 +46,7 @@ namespace {
 
 constexpr std::size_t kBytesOfField = 48;  // what a field costs beside its text, about
 
-// Who talks to his own machine has the same address as it, or one of 127.0.0.0/8.
+// Within a machine both ends have the same address, or the other one has one of 127.0.0.0/8.
 bool leaves_machine(int socket) {
   const auto host = [socket](auto* name_of) {
     sockaddr_storage address{};

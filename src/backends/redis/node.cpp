@@ -300,7 +300,8 @@ Result<std::vector<std::vector<std::string>>> Node::scan(const std::vector<std::
       const Reply& reply = replies.value()[number++];
       if (reply.is_error()) {
         Error error = server_error(address(), reply.text);
-        if (reply.lacks_command()) error.message += "; without SCAN, name a lock: dlock show KEY";
+        if (error.code == Errc::unsupported)
+          error.message += "; without SCAN, name a lock: dlock show KEY";
         return error;
       }
       if (!reply.is("*$*")) return connection_.unexpected_reply();
