@@ -87,7 +87,7 @@ constexpr std::array kBackends{
                  .url_example = "mysql-table://user@host:3306/db",
 #ifdef DLOCK_WITH_MYSQL
                  .place = mysql::place,
-                 .open = mysql::open_table,
+                 .open = mysql::open<mysql::Method::table>,
                  .schema = mysql::schema_of,
                  .usual_prefix = "dlock_"
 #endif
@@ -98,7 +98,7 @@ constexpr std::array kBackends{
                  .url_example = "mysql-row://user@host:3306/db",
 #ifdef DLOCK_WITH_MYSQL
                  .place = mysql::place,
-                 .open = mysql::open_row,
+                 .open = mysql::open<mysql::Method::row>,
                  .schema = mysql::schema_of,
                  .usual_prefix = "dlock_"
 #endif
@@ -109,7 +109,7 @@ constexpr std::array kBackends{
                  .url_example = "mysql-version://user@host:3306/db",
 #ifdef DLOCK_WITH_MYSQL
                  .place = mysql::place,
-                 .open = mysql::open_version,
+                 .open = mysql::open<mysql::Method::version>,
                  .schema = mysql::schema_of,
                  .usual_prefix = "dlock_"
 #endif

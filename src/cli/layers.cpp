@@ -68,9 +68,6 @@ Result<std::optional<ConfigFile>> find_config(const Settings& settings) {
       if (out_of_reach.empty()) out_of_reach = path;
       continue;
     }
-    if (!file && file.error().code != Errc::invalid) {
-      return Error{file.error().code, file.error().message + " (--config '' goes without it)"};
-    }
     if (file && *file) (*file)->out_of_reach = out_of_reach;
     if (!file || *file) return file;
   }
@@ -94,7 +91,10 @@ void check_values(const ConfigFile& config) {
 
 std::optional<ConfigFile> load_config(const Settings& settings, const Command& command) {
   auto file = find_config(settings);
-  if (!file) refuse_config(file.error().message);
+  if (!file) {
+    const bool is_read = file.error().code == Errc::invalid;
+    refuse_config(file.error().message + (is_read ? "" : " (--config '' goes without it)"));
+  }
   if (!*file) return std::nullopt;
   check_values(**file);
   std::erase_if((*file)->entries, [&](const ConfigEntry& entry) {

@@ -192,7 +192,8 @@ A config file that others can write to, or that holds a password and can be read
 by others, is refused.
 So is one that cannot be read, and a link that leads nowhere: it may name the server.
 One in a directory that may not be searched, as in the HOME of root after its uid was
-dropped, is passed over; a line says so if then nothing names a backend.
+dropped, is passed over; a line says so, unless the backend and, for a server, the prefix
+are named outside of it.
 .B \-\-config ''
 goes without any file.
 The config file cannot set:
@@ -1299,9 +1300,9 @@ All of them are in one slot of a cluster, but dlock talks to one server and does
 not follow to another.
 Redis 5 or later is needed, and 6 to be woken by the release of another
 program's lock; before, dlock looks twice a second.
-Without SUBSCRIBE, as behind Envoy and twemproxy, there is no queue: each waiter asks
-twice a second, and a force\-release is noticed at the next renewal; without SCAN there
-is no list.
+Without SUBSCRIBE or PUBLISH, as behind Envoy and twemproxy or for a user who may not use
+them, there is no queue: each waiter asks twice a second, and a force\-release is noticed
+at the next renewal; without SCAN there is no list.
 EVALSHA, CLIENT and PUBSUB can be missing.
 .PP
 A waiter is called when it is its turn.

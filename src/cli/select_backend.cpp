@@ -213,6 +213,24 @@ void take_zookeeper(const Settings& settings, const BackendEntry& entry, Target&
   target.zk_auth = std::move(*auth);
 }
 
+// The file may name the server, or the names that locks have there: other users of it, who can read
+// it, would not be excluded.  So also with -q.
+void tell_of_unread(const Settings& settings, const Source& source, const BackendEntry& entry,
+                    const std::string& path, bool by_default) {
+  const auto is_given = [&](std::string_view name) {
+    const Setting* setting = settings.find(name);
+    return setting != nullptr && !setting->from_file();
+  };
+  const bool has_names = entry.traits.reach != Traits::Reach::host;
+  const bool are_given = is_given("prefix") && (entry.own_flags.empty() || is_given("zk-style"));
+  if (!source.setting.from_file() && (!has_names || are_given)) return;
+  util::log(util::Level::error,
+            path + " cannot be reached, since a directory above it may not be searched; " +
+                (by_default ? "so the locks are those of this machine alone"
+                            : "so a backend or prefix that it names is not used") +
+                " (is HOME that of another user? --config '' goes without the file)");
+}
+
 // The setting without which the target would be one that can be.  `servers`, if not null, is where
 // its servers are from.
 const Setting& blamed_for(const Target& target, const BackendEntry& entry, const Setting& source,
@@ -233,15 +251,6 @@ Selection select_backend(Settings& settings, const std::optional<ConfigFile>& co
   const Source source = find_source(settings, config, backends);
   set_log_from(settings);
   const bool by_default = settings.find("backend") == nullptr && !source.shards;
-  if (by_default && config && !config->out_of_reach.empty()) {
-    // Also with -q: it may be the file that names the server.
-    util::log(
-        util::Level::error,
-        config->out_of_reach +
-            " cannot be reached, since a directory above it may not be searched; so the locks "
-            "are those of this machine alone (is HOME that of another user? --backend or "
-            "--config '' goes without the file)");
-  }
 
   Selection selection;
   std::vector<Url> urls = take_urls(source, config, backends, selection.entry);
@@ -250,6 +259,9 @@ Selection select_backend(Settings& settings, const std::optional<ConfigFile>& co
     refuse(source.setting,
            util::in_quotes(entry.name) +
                " is not built into this dlock (built in: " + backend_names(backends, true) + ")");
+  }
+  if (config && !config->out_of_reach.empty()) {
+    tell_of_unread(settings, source, entry, config->out_of_reach, by_default);
   }
 
   Target& target = selection.target;

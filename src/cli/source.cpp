@@ -140,7 +140,7 @@ const BackendEntry* find_backend(std::span<const BackendEntry> backends, std::st
 std::string no_backend(std::string_view word, std::span<const BackendEntry> backends) {
   // The rest of a URL that lacks a slash can be a password.
   const std::string_view scheme = word.substr(0, word.find(':'));
-  const bool is_known = find_backend(backends, scheme.substr(0, scheme.find('+'))) != nullptr;
+  const bool is_known = scheme == "redis+unix" || find_backend(backends, scheme) != nullptr;
   const std::string which =
       is_scheme(word) ? "backend " + util::in_quotes(word, 60)
       : is_known && scheme != word

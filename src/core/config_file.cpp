@@ -270,7 +270,7 @@ Result<ConfigFile> parse_config(std::string_view text, const std::string& path, 
 
 Result<std::optional<ConfigFile>> read_config(const std::string& path, KeyKind kind_of) {
   const auto text = read_trusted(path, kMostBytes);
-  if (!text) return text.error();
+  if (!text) return Error{Errc::denied, text.error().message};
   if (!text.value()) return std::optional<ConfigFile>();
   auto file = parse_config(text.value()->text, path, kind_of);
   if (!file) return file.error();

@@ -60,7 +60,7 @@ bool mentions_password(std::string_view text) {
 }
 
 bool may_be_bad_url(std::string_view text) {
-  return text.substr(0, text.find(kSchemeEnd)).find('@') != std::string_view::npos;
+  return may_hold_password(text.substr(0, text.find(kSchemeEnd)));
 }
 
 bool may_hold_password(std::string_view word) {
@@ -76,8 +76,14 @@ std::string shown_word(const std::string& word) {
 
 std::string shown_answer(std::string_view text, std::string_view secret) {
   constexpr std::size_t kBeginning = 8;
-  const bool repeats = text.find(secret.substr(0, kBeginning)) != std::string_view::npos;
-  return repeats && !secret.empty() ? "(it repeats the password)" : util::in_quotes(text, 200);
+  const auto plain = [](std::string_view escaped) {
+    std::string out(escaped);
+    std::erase(out, '\\');
+    return out;
+  };
+  const bool repeats = plain(text).find(plain(secret).substr(0, kBeginning)) != std::string::npos;
+  return repeats && !secret.empty() ? "(not shown, since it may repeat the password)"
+                                    : util::in_quotes(text, 200);
 }
 
 void hide_memory() { prctl(PR_SET_DUMPABLE, 0); }

@@ -61,7 +61,7 @@ Result<std::optional<TrustedFile>> read_trusted(const std::string& path, std::si
                                    util::octal(status.st_mode) + "); run: chmod go-w " + path};
   }
 
-  TrustedFile file{.owner = status.st_uid, .mode = status.st_mode};
+  TrustedFile file{.owner = status.st_uid, .group = status.st_gid, .mode = status.st_mode};
   std::array<char, 16'384> buffer;
   for (;;) {
     const ssize_t got = ::read(fd.get(), buffer.data(), buffer.size());
@@ -84,11 +84,13 @@ Result<void> check_private(const std::string& path, const TrustedFile& file,
   if ((file.mode & (S_IRWXG | S_IRWXO)) == 0) return {};
   struct statvfs volume {};
   const bool is_fixed = statvfs(path.c_str(), &volume) == 0 && (volume.f_flag & ST_RDONLY) != 0;
-  const bool from_root = file.owner == 0 && (geteuid() != 0 || is_fixed);
+  const bool in_group = file.group == getegid() || group_member(file.group) != 0;
+  const bool from_root = file.owner == 0 && (geteuid() != 0 || (is_fixed && in_group));
   if (from_root && (file.mode & S_IRWXO) == 0) return {};
   const std::string remedy =
-      is_fixed ? "its volume is read-only: mount it with mode 0440 (Kubernetes: defaultMode)"
-               : std::string("run: chmod ") + (from_root ? "o-rwx " : "go-rwx ") + path;
+      is_fixed
+          ? "its volume is read-only: make it 0400 where it is from (Kubernetes: defaultMode 0440)"
+          : std::string("run: chmod ") + (from_root ? "o-rwx " : "go-rwx ") + path;
   return Error{Errc::denied, path + ": holds " + std::string(what) +
                                  ", and others can read it (mode " + util::octal(file.mode) +
                                  "); " + remedy};

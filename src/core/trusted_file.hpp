@@ -15,6 +15,7 @@ namespace dlock {
 struct TrustedFile {
   std::string text;
   uid_t owner = 0;
+  gid_t group = 0;
   mode_t mode = 0;
 };
 

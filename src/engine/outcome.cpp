@@ -5,34 +5,25 @@
 namespace dlock {
 
 Outcome not_acquired(const Error& error, int conflict_status) {
-  Outcome out;
-  out.reason = error.message;
+  const auto out = [&](std::string_view name, int status) {
+    return Outcome{.name = name, .exit_status = status, .reason = error.message};
+  };
   switch (error.code) {
     case Errc::busy:
-      out.name = "busy";
-      out.exit_status = conflict_status;
-      return out;
+      return out("busy", conflict_status);
     case Errc::unreachable:
     case Errc::lost:
-      out.name = "unreachable";
-      out.exit_status = exit_status::kUnreachable;
-      return out;
+      return out("unreachable", exit_status::kUnreachable);
     case Errc::denied:
-      out.name = "denied";
-      out.exit_status = exit_status::kDenied;
-      return out;
+      return out("denied", exit_status::kDenied);
     case Errc::conflict:
     case Errc::unsupported:
     case Errc::invalid:
-      out.name = "error";
-      out.exit_status = exit_status::kUsage;
-      return out;
+      return out("error", exit_status::kUsage);
     case Errc::cancelled:
       break;
   }
-  out.name = "error";
-  out.exit_status = exit_status::kInternal;
-  return out;
+  return out("error", exit_status::kInternal);
 }
 
 }  // namespace dlock

@@ -103,7 +103,7 @@ done
 # No URL at all.
 for text in "u:$marker" "u:$marker@h" "u:12?$marker@h" "$marker@h" "redis:$marker" "redis:/u:$marker@h" "u:$marker:6379" \
   "h:$marker/0" "/$marker" "redis+unix:/bob:$marker@/run/redis.sock" "redis+unix:bob:$marker@/run/redis.sock" \
-  "mysql+x:u:$marker@h/db" "zookeeper+x:u:$marker@h" "redis+$marker@h" "mysql-row+tls:/u:$marker@h/a"; do
+  "mysql+x:u:$marker@h/db" "zookeeper+x:u:$marker@h" "redis+$marker@h" "redis+$marker:x@h" "mysql-row+tls:/u:$marker@h/a"; do
   as_backend "$text"
   as_shard "$text"
   as_server "$text"
@@ -118,7 +118,7 @@ if command -v strace >/dev/null; then
   assert_contains "$(<trace)" 'PR_SET_DUMPABLE, SUID_DUMP_DISABLE' "system calls with a malformed URL"
 fi
 for setting in '"backend": "redis:/b:PW@h"' '"backends": {"db": {"url": "redis:/b:PW@h"}}' \
-  '"backends": {"db": {"shards": ["redis:/b:PW@h"]}}' '"servers": ["redis:/b:PW@h"]'; do
+  '"backend": "redis+unix:/run/r.sock?password=PW"' '"backends": {"db": {"shards": ["redis:/b:PW@h"]}}' '"servers": ["redis:/b:PW@h"]'; do
   in_config "{${setting//PW/$marker}}"
   chmod 644 config.json
   nothing_shown "$setting" "${run[@]}" --config config.json "${end[@]}"

@@ -145,3 +145,8 @@ for user in alice root; do
   [[ ! -e ran ]] || fail "the command was run without a lock"
   assert_equal '' "$(places | comm -13 before -)" "what was made instead"
 done
+mount -o remount,rw /run
+mkdir -m 700 /run/dlock
+mount -o remount,ro /run
+expect_status 69 "$root" run -k job -- touch ran 2>err
+assert_contains "$(<err)" "name a directory of your own: --backend file:///DIR" "stderr with a directory that is read-only"

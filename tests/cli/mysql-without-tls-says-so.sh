@@ -13,6 +13,7 @@ export DLOCK_PASSWORD_FILE=$mysql_password_file
 # Whom one talks to from another address is taken for another machine.
 ip address add 10.9.9.9/32 dev lo
 ip route replace local 10.9.9.8 dev lo table local src 10.9.9.9
+ip route replace local 10.9.9.7 dev lo table local src 10.9.9.9
 start_mysql a bind_address=0.0.0.0 skip_ssl
 for method in table row version; do
   for host in 127.0.0.1 127.0.0.2 10.9.9.9 localhost; do
@@ -23,6 +24,8 @@ for method in table row version; do
   expect_status 0 "$DLOCK" run -b "$there" -k a -k b -- true 2>err
   assert_equal 1 "$(wc -l <err)" "lines of stderr with another machine ($(<err))"
   assert_contains "$(<err)" "mysql 10.9.9.8:${mysql_port[a]} has no TLS" "stderr with another machine"
+  expect_status 0 "$DLOCK" run --shard "$there" --shard "${there/10.9.9.8/10.9.9.7}" -k a -k b -k c -k d -- true 2>err
+  assert_equal 2 "$(grep -c "has no TLS" err)" "servers of two that are named ($(<err))"
   expect_status 0 "$DLOCK" run -q -b "$there" -k job -- true 2>err
   assert_equal "" "$(<err)" "stderr with -q"
   expect_status 0 "$DLOCK" run -b "$there?tls=off" -k job -- true 2>err

@@ -25,13 +25,15 @@ hides_password redis://:PASSWORD@SERVER redis://SERVER "127.0.0.1:${redis_port[a
 # A server that repeats what it was sent.
 impostors answering <<END
 near b"-ERR syntax error near 'AUTH bob $secret'\r\n"
+escaped b"-ERR near \"AUTH bob ${secret:0:3}\\\\${secret:3}\"\r\n"
 unknown b"-ERR unknown command 'AUTH', with args beginning with: '${secret:0:9}\r\n"
 END
-for name in near unknown; do
+for name in near escaped unknown; do
   hides_in_bad_url "redis://bob:$secret@127.0.0.1:${port[$name]}"
   assert_lacks "$(<err)" "${secret:0:9}" "stderr with the beginning of a password"
+  assert_lacks "$(<err)" "${secret:3}" "stderr with a password that is escaped"
   DLOCK_BACKEND="redis://bob:$secret@127.0.0.1:${port[$name]}" \
-    expect_status "$([[ $name == near ]] && echo 69 || echo 64)" "$DLOCK" run --connect-timeout 0.5 \
+    expect_status "$([[ $name == unknown ]] && echo 64 || echo 69)" "$DLOCK" run --connect-timeout 0.5 \
     --status-file status -k job -- true 2>err
   hidden "$(<status)" "the status file"
 done

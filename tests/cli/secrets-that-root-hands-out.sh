@@ -32,7 +32,7 @@ chmod 644 /mnt/password
 for user in alice root; do
   mount -o remount,ro /mnt
   expect_status 78 "${!user}" run -q -n -k job -b redis://127.0.0.1:1 --password-file /mnt/password -- true 2>err
-  assert_contains "$(<err)" "its volume is read-only: mount it with mode 0440 (Kubernetes: defaultMode)" "$user"
+  assert_contains "$(<err)" "its volume is read-only: make it 0400 where it is from (Kubernetes: defaultMode 0440)" "$user"
   assert_lacks "$(<err)" chmod "$user"
   mount -o remount,rw /mnt
 done

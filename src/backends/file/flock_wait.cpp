@@ -87,6 +87,7 @@ void FlockWait::stop_helper() {
 
 Result<void> FlockWait::start(const LockFile& file, int operation, std::int64_t for_pid,
                               int registration) {
+  name_ = file.name;
   file_ = file.fd.get();
   operation_ = operation;
   for_pid_ = for_pid;
@@ -132,9 +133,7 @@ Result<FlockWait::End> FlockWait::wait(Deadline deadline, Cancel cancel, int wat
       if (auto ok = start_helper(); !ok) return ok.error();
       return End::disturbed;
     }
-    if (byte != 0) {
-      return Error{Errc::unreachable, std::string("cannot lock: ") + std::strerror(byte)};
-    }
+    if (byte != 0) return flock_error(name_, byte);
     return End::granted;
   }
   if (fds[1].revents != 0) return End::cancelled;

@@ -38,6 +38,7 @@ class FlockWait {
   Result<void> start_helper();
   void stop_helper();
 
+  std::string name_;
   int file_ = -1;
   int operation_ = 0;
   std::int64_t for_pid_ = 0;

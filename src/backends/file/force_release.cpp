@@ -57,7 +57,10 @@ Result<bool> force_release(const std::shared_ptr<const LockDir>& dir, std::strin
     return errno_error(place.value()->shown, "cannot tell the holder of", errno);
   }
   auto end = wait_flock(registration, LOCK_SH, getpid(), deadline, Cancel());
-  if (!end) return end.error();
+  if (!end) {
+    return Error{end.error().code, util::in_quotes(key) + ": its holder was told to let go, but " +
+                                       "whether it has cannot be seen: " + end.error().message};
+  }
   if (*end != FlockWait::End::granted && state_of(registration) != State::told) {
     return does_not_answer(key, holder->record.owner);
   }

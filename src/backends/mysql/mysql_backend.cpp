@@ -205,12 +205,6 @@ Result<void> MysqlBackend::prepare_marks(std::string_view key, Deadline deadline
   return ready;
 }
 
-Result<std::unique_ptr<Backend>> open(const Target& target, Method method) {
-  auto place = make_place(target);
-  if (!place) return place.error();
-  return std::make_unique<MysqlBackend>(std::move(*place), method);
-}
-
 }  // namespace
 
 Result<std::string> place(const Target& target) {
@@ -219,17 +213,15 @@ Result<std::string> place(const Target& target) {
   return std::move(found->name);
 }
 
-Result<std::unique_ptr<Backend>> open_table(const Target& target, Deadline, Cancel) {
-  return open(target, Method::table);
+template <Method method>
+Result<std::unique_ptr<Backend>> open(const Target& target, Deadline, Cancel) {
+  auto place = make_place(target);
+  if (!place) return place.error();
+  return std::make_unique<MysqlBackend>(std::move(*place), method);
 }
-
-Result<std::unique_ptr<Backend>> open_row(const Target& target, Deadline, Cancel) {
-  return open(target, Method::row);
-}
-
-Result<std::unique_ptr<Backend>> open_version(const Target& target, Deadline, Cancel) {
-  return open(target, Method::version);
-}
+template Result<std::unique_ptr<Backend>> open<Method::table>(const Target&, Deadline, Cancel);
+template Result<std::unique_ptr<Backend>> open<Method::row>(const Target&, Deadline, Cancel);
+template Result<std::unique_ptr<Backend>> open<Method::version>(const Target&, Deadline, Cancel);
 
 std::string schema_of(std::string_view prefix) { return schema(prefix); }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "backends/mysql/schema.hpp"
 #include "core/backend.hpp"
 
 namespace dlock::mysql {
@@ -13,10 +14,8 @@ namespace dlock::mysql {
 /// As BackendEntry says.
 Result<std::string> place(const Target& target);
 /// No network: whoever needs a connection makes one.
-Result<std::unique_ptr<Backend>> open_table(const Target& target, Deadline deadline, Cancel cancel);
-Result<std::unique_ptr<Backend>> open_row(const Target& target, Deadline deadline, Cancel cancel);
-Result<std::unique_ptr<Backend>> open_version(const Target& target, Deadline deadline,
-                                              Cancel cancel);
+template <Method method>
+Result<std::unique_ptr<Backend>> open(const Target& target, Deadline deadline, Cancel cancel);
 
 /// The statements that make the tables, for somebody who may.
 std::string schema_of(std::string_view prefix);

@@ -16,38 +16,32 @@ constexpr unsigned kTooLong = 1406;
 constexpr unsigned kNoEngine = 1286;
 constexpr std::array kMayNot{1044U, 1142U, 1143U, 1227U};
 
-// No second index: a server could choose it to look for a key, and lock what it passes by.
-std::string create_keys(const std::string& table) {
-  return "CREATE TABLE IF NOT EXISTS " + table +
-         " (\n"
-         "  method TINYINT UNSIGNED NOT NULL,\n"
-         "  name VARBINARY(255) NOT NULL,\n"
-         "  version BIGINT UNSIGNED NOT NULL,\n"
-         "  PRIMARY KEY (method, name)\n"
-         ") ENGINE=InnoDB";
+std::string create(const std::string& table, const char* columns) {
+  return "CREATE TABLE IF NOT EXISTS " + table + " (\n" + columns + "\n) ENGINE=InnoDB";
 }
 
-std::string create_locks(const std::string& table) {
-  return "CREATE TABLE IF NOT EXISTS " + table +
-         " (\n"
-         "  id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,\n"
-         "  method TINYINT UNSIGNED NOT NULL,\n"
-         "  name VARBINARY(255) NOT NULL,\n"
-         "  kind TINYINT UNSIGNED NOT NULL,\n"
-         "  sole TINYINT UNSIGNED NULL,\n"
-         "  slot SMALLINT UNSIGNED NOT NULL,\n"
-         "  owner VARBINARY(64) NOT NULL,\n"
-         "  mode TINYINT UNSIGNED NOT NULL,\n"
-         "  slots SMALLINT UNSIGNED NOT NULL,\n"
-         "  fence BIGINT UNSIGNED NOT NULL,\n"
-         "  since DATETIME(6) NOT NULL,\n"
-         "  expires_at DATETIME(6) NULL,\n"
-         "  record BLOB NOT NULL,\n"
-         "  why BLOB NULL,\n"
-         "  UNIQUE KEY sole (method, name, sole),\n"
-         "  KEY queue (method, name, kind)\n"
-         ") ENGINE=InnoDB";
-}
+// No second index: a server could choose it to look for a key, and lock what it passes by.
+constexpr const char* kColumnsOfKeys = R"(  method TINYINT UNSIGNED NOT NULL,
+  name VARBINARY(255) NOT NULL,
+  version BIGINT UNSIGNED NOT NULL,
+  PRIMARY KEY (method, name))";
+
+constexpr const char* kColumnsOfLocks = R"(  id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,
+  method TINYINT UNSIGNED NOT NULL,
+  name VARBINARY(255) NOT NULL,
+  kind TINYINT UNSIGNED NOT NULL,
+  sole TINYINT UNSIGNED NULL,
+  slot SMALLINT UNSIGNED NOT NULL,
+  owner VARBINARY(64) NOT NULL,
+  mode TINYINT UNSIGNED NOT NULL,
+  slots SMALLINT UNSIGNED NOT NULL,
+  fence BIGINT UNSIGNED NOT NULL,
+  since DATETIME(6) NOT NULL,
+  expires_at DATETIME(6) NULL,
+  record BLOB NOT NULL,
+  why BLOB NULL,
+  UNIQUE KEY sole (method, name, sole),
+  KEY queue (method, name, kind))";
 
 // Nothing is read: only whether the columns are there.
 std::string probe_keys(const std::string& table) {
@@ -85,53 +79,40 @@ std::string probe(const Tables& tables) {
 
 std::string schema(std::string_view prefix) {
   const Tables tables{std::string(prefix)};
-  return create_keys(tables.keys) + ";\n" + create_locks(tables.locks) + ";\n" +
-         rows_table(prefix).create + ";\n" + ids_table(prefix).create + ";\n" +
+  return create(tables.keys, kColumnsOfKeys) + ";\n" + create(tables.locks, kColumnsOfLocks) +
+         ";\n" + rows_table(prefix).create + ";\n" + ids_table(prefix).create + ";\n" +
          done_table(prefix).create + ";\n";
 }
 
 ExtraTable rows_table(std::string_view prefix) {
   const std::string name = Tables{std::string(prefix)}.rows;
-  return {name,
-          "CREATE TABLE IF NOT EXISTS " + name +
-              " (\n"
-              "  name VARBINARY(255) NOT NULL PRIMARY KEY\n"
-              ") ENGINE=InnoDB",
-          1, 1};
+  return {name, create(name, R"(  name VARBINARY(255) NOT NULL PRIMARY KEY)"), 1, 1};
 }
 
 // Kind 1: a counter, `value` is its last number.  Kind 2: the workers of snowflake ids; `ends` says
 // until when each is used, and `value` grows with each change of it.
 ExtraTable ids_table(std::string_view prefix) {
   const std::string name = Tables{std::string(prefix)}.ids;
-  return {name,
-          "CREATE TABLE IF NOT EXISTS " + name +
-              " (\n"
-              "  kind TINYINT UNSIGNED NOT NULL,\n"
-              "  name VARBINARY(255) NOT NULL,\n"
-              "  value BIGINT UNSIGNED NOT NULL,\n"
-              "  ends BLOB NOT NULL,\n"
-              "  PRIMARY KEY (kind, name)\n"
-              ") ENGINE=InnoDB",
+  return {name, create(name, R"(  kind TINYINT UNSIGNED NOT NULL,
+  name VARBINARY(255) NOT NULL,
+  value BIGINT UNSIGNED NOT NULL,
+  ends BLOB NOT NULL,
+  PRIMARY KEY (kind, name))"),
           2, 1};
 }
 
 // The three methods share the table, but not the marks.  No index on expires_at: see once.cpp.
 ExtraTable done_table(std::string_view prefix) {
   const std::string name = Tables{std::string(prefix)}.done;
-  return {name,
-          "CREATE TABLE IF NOT EXISTS " + name +
-              " (\n"
-              "  method TINYINT UNSIGNED NOT NULL,\n"
-              "  name VARBINARY(255) NOT NULL,\n"
-              "  period VARBINARY(16) NOT NULL,\n"
-              "  owner VARBINARY(64) NOT NULL,\n"
-              "  fence BIGINT UNSIGNED NOT NULL,\n"
-              "  since DATETIME(6) NOT NULL,\n"
-              "  expires_at DATETIME(6) NOT NULL,\n"
-              "  record BLOB NOT NULL,\n"
-              "  PRIMARY KEY (method, name, period)\n"
-              ") ENGINE=InnoDB",
+  return {name, create(name, R"(  method TINYINT UNSIGNED NOT NULL,
+  name VARBINARY(255) NOT NULL,
+  period VARBINARY(16) NOT NULL,
+  owner VARBINARY(64) NOT NULL,
+  fence BIGINT UNSIGNED NOT NULL,
+  since DATETIME(6) NOT NULL,
+  expires_at DATETIME(6) NOT NULL,
+  record BLOB NOT NULL,
+  PRIMARY KEY (method, name, period))"),
           3, 2};
 }
 
@@ -179,7 +160,8 @@ Result<void> create_tables(Connection& connection, const Place& place, Deadline 
     const Reply seen = connection.ask(probe, deadline, cancel);
     if (!seen.ok() && seen.code != kNoTable) return explain(seen, place);
   }
-  for (const std::string& create : {create_keys(tables.keys), create_locks(tables.locks)}) {
+  for (const std::string& create :
+       {create(tables.keys, kColumnsOfKeys), create(tables.locks, kColumnsOfLocks)}) {
     const Reply made = connection.insist(create, deadline, cancel);  // several create them at once
     if (made.ok()) continue;
     Error error = explain(made, place);

@@ -24,6 +24,7 @@
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
+#include <set>
 #include <system_error>
 #include <thread>
 
@@ -59,6 +60,14 @@ bool leaves_machine(int socket) {
   };
   const std::string there = host(::getpeername);
   return there != host(::getsockname) && !there.starts_with("127.");
+}
+
+// In this process.
+bool is_new(const std::string& server) {
+  static std::mutex guard;
+  static std::set<std::string> known;
+  const std::lock_guard lock(guard);
+  return known.insert(server).second;
 }
 
 }  // namespace
@@ -173,9 +182,8 @@ Result<Worker::Greeting> Worker::Shared::connect() {
   if (library->mysql_get_ssl_cipher(mysql) == nullptr) {
     // The guard has refused such a server before, except with a library in which it has no place.
     if (needs_tls(place->tls)) return without_tls();
-    static std::atomic_flag said;
     if (place->tls == Tls::preferred && leaves_machine(static_cast<int>(mysql->net.fd)) &&
-        !said.test_and_set()) {
+        is_new(server)) {
       util::log(util::Level::warning,
                 server +
                     " has no TLS: what is said can be read and changed on the way; ?tls=verify "

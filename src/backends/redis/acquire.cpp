@@ -5,7 +5,8 @@
 // Doubt.   A call can get lost with the waiter that had it.  So the one behind is told too, and
 //          looks half a second later whether the lock was taken.  And since nobody calls when a
 //          holder dies, all look when its lease would run out, one after another.
-//          A server that takes no subscription, as behind some proxies, is asked twice a second.
+//          A server that takes or passes on no calls, as behind some proxies, is asked twice a
+//          second.
 // Foreign  locks are not released by a script of ours: the server is asked to tell when the key
 //          changes (client-side caching); where it cannot (Redis < 6), we look twice a second.
 // Several  servers.  All are asked at once.  Whoever is refused waits in the queue of one of them,
@@ -92,21 +93,19 @@ Result<void> Acquisition::join() {
   return {};
 }
 
-// Where no server calls us, as behind a proxy that passes no SUBSCRIBE, a waiter asks again and
-// again.  A connection that is lost may be good the next time.
+// Where no server calls us, as behind a proxy that passes no SUBSCRIBE or for a user who may not
+// listen, a waiter asks again and again.  A connection that is lost may be good the next time.
 Result<void> Acquisition::join_somewhere() {
   if (!is_deaf_) {
     auto ok = join();
-    if (ok) return ok;
-    const Errc code = ok.error().code;
-    if (code != Errc::unreachable && code != Errc::unsupported) return ok;
+    if (ok || ok.error().code == Errc::cancelled) return ok;
     const unsigned size = cluster_->size();
     if (++moves_ < size) {
       head_first_ = false;
       move_to(moves_ % size);
       return {};
     }
-    is_deaf_ = code == Errc::unsupported;
+    is_deaf_ = ok.error().code != Errc::unreachable;
     if (is_deaf_ || moves_ == size + 1) {
       util::log(util::Level::note, "waiting for " + util::in_quotes(request_.key) +
                                        " by asking again twice a second: " + ok.error().message);

@@ -108,7 +108,7 @@ Result<Reply> Node::run(const Script& script, std::string_view shape, const Name
 
 // The answer to a script that was named by its SHA-1.
 bool Node::needs_text(const Reply& reply) {
-  if (reply.lacks_command()) lacks_evalsha_ = true;
+  if (reply.refuses("EVALSHA")) lacks_evalsha_ = true;
   return lacks_evalsha_ || reply.says("NOSCRIPT");
 }
 
@@ -300,8 +300,7 @@ Result<std::vector<std::vector<std::string>>> Node::scan(const std::vector<std::
       const Reply& reply = replies.value()[number++];
       if (reply.is_error()) {
         Error error = server_error(address(), reply.text);
-        if (error.code == Errc::unsupported)
-          error.message += "; without SCAN, name a lock: dlock show KEY";
+        if (reply.refuses("SCAN")) error.message += "; without SCAN, name a lock: dlock show KEY";
         return error;
       }
       if (!reply.is("*$*")) return connection_.unexpected_reply();

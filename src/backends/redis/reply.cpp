@@ -31,6 +31,8 @@ constexpr std::string_view kIsLostReplica = "is a replica that has lost its mast
 constexpr std::array kMeanings{
     Meaning{"WRONGPASS", Errc::denied, "wrong user or password"},
     Meaning{"invalid password", Errc::denied, "wrong password"},
+    Meaning{"invalid username or password", Errc::denied, "wrong user or password"},  // proxies
+    Meaning{"Authentication failed", Errc::denied, "wrong user or password"},
     Meaning{"AUTH <password> called without any password", Errc::denied, kNeedsNone},
     Meaning{"Client sent AUTH, but no password is set", Errc::denied, kNeedsNone},  // Redis 5
     Meaning{"NOAUTH", Errc::denied, kNeedsOne},
@@ -57,6 +59,8 @@ constexpr std::array kMeanings{
     Meaning{kFull, Errc::unreachable, "has too many clients (maxclients)"},
     Meaning{"DB index is out of range", Errc::invalid, "has no database of that number"},
     Meaning{"unknown command", Errc::unsupported, kLacksIt},
+    Meaning{"Unknown command", Errc::unsupported, kLacksIt},
+    Meaning{"unknown or unsupported command", Errc::unsupported, kLacksIt},     // Pika
     Meaning{"unsupported command", Errc::unsupported, kLacksIt},                // Envoy
     Meaning{"Unknown Redis command called from", Errc::unsupported, kLacksIt},  // in a script
 };
@@ -128,9 +132,11 @@ bool Reply::says(std::string_view words) const {
   return is_error() && begins_with(unwrapped(text), words);
 }
 
-bool Reply::lacks_command() const {
-  const Meaning* meaning = is_error() ? meaning_of(text) : nullptr;
-  return meaning != nullptr && meaning->text == kLacksIt;
+bool Reply::refuses(std::string_view command) const {
+  if (!is_error()) return false;
+  const Meaning* meaning = meaning_of(text);
+  if (meaning != nullptr && meaning->text == kLacksIt) return true;
+  return util::lower(text).find(util::lower(command)) != std::string::npos;
 }
 
 Error server_error(const Address& server, const std::string& text) {

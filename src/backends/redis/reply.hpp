@@ -27,8 +27,8 @@ struct Reply {
 
   /// An error that begins so: with a code, or after ERR.
   bool says(std::string_view words) const;
-  /// An error: this server, or a proxy before it, does not have the command.
-  bool lacks_command() const;
+  /// An error by which this server, or a proxy before it, does not take the command from us.
+  bool refuses(std::string_view command) const;
 
   /// A server can answer anything: what is not there reads as nothing.
   const Reply& at(std::size_t index) const;

@@ -10,6 +10,7 @@ namespace {
 
 constexpr const char* kInvalidate = "__redis__:invalidate";
 constexpr std::size_t kMostShown = 60;
+constexpr Millis kToAnswer{1'000};  // who is not called asks
 // At once.  A server that sends faster than dlock reads must not keep it here.
 constexpr unsigned kMostReads = 16;
 
@@ -28,19 +29,24 @@ Result<std::unique_ptr<Subscription>> Subscription::open(const Address& address,
                                                          const std::string& channel,
                                                          Deadline deadline, Cancel cancel) {
   std::unique_ptr<Subscription> out(new Subscription(address));
-  // Once it is subscribed it can tell its id no more.
-  const std::vector<Command> commands{
-      {"CLIENT", "ID"}, {"SUBSCRIBE", channel}, {"SUBSCRIBE", kInvalidate}};
+  // Who frees the lock calls by PUBLISH.  Once it is subscribed it can tell its id no more.
+  const std::vector<Command> commands{{"CLIENT", "ID"},
+                                      {"PUBLISH", channel, ""},
+                                      {"SUBSCRIBE", channel},
+                                      {"SUBSCRIBE", kInvalidate}};
   if (auto ok = out->connection_.connect(deadline, cancel); !ok) return ok.error();
+  deadline = std::min(deadline, after(Clock::now(), kToAnswer));
   const auto replies = out->connection_.ask(commands, deadline, cancel);
   if (!replies && replies.error().code == Errc::unreachable) {
-    return Error{Errc::unreachable, address.shown + ": SUBSCRIBE was not answered"};
+    return Error{Errc::unreachable,
+                 address.shown + ": CLIENT, PUBLISH or SUBSCRIBE was not answered"};
   }
   if (!replies) return replies.error();
-  const Reply& subscribed = replies.value()[1];
+  const Reply& published = replies.value()[1];
+  const Reply& subscribed = published.is_error() ? published : replies.value()[2];
   if (subscribed.is_error()) return server_error(address, subscribed.text);
   if (!subscribed.is("*$$:")) return out->connection_.unexpected_reply();
-  if (!replies.value()[2].is_error()) out->redirect_id_ = replies.value()[0].number();
+  if (!replies.value()[3].is_error()) out->redirect_id_ = replies.value()[0].number();
   return out;
 }
 
