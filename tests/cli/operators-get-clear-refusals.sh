@@ -62,8 +62,8 @@ with weak:pw
 refuses 77 'scan' list
 expect_status 1 env "DLOCK_BACKEND=$url" "$DLOCK" show job >out
 rcli a acl setuser weak +@all -evalsha -eval >/dev/null
-refuses 77 'evalsha' show job
-refuses 77 'evalsha' force-release --yes job
+refuses 77 'eval' show job
+refuses 77 'eval' force-release --yes job
 with weak:other
 all_refuse 77 'wrong user or password'
 rcli a config set requirepass pw >/dev/null
