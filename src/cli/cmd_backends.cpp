@@ -13,32 +13,14 @@
 namespace dlock::cli {
 namespace {
 
-std::string text_of(Traits::Reach reach) {
-  return reach == Traits::Reach::host ? "host" : "network";
-}
+// In the order of their enums.
+constexpr std::array kReach{"host", "network"};
+constexpr std::array kEndsOn{"exit", "session", "ttl"};
+constexpr std::array kOrder{"none", "kernel", "fifo"};
 
-std::string text_of(Traits::EndsOn ends_on) {
-  switch (ends_on) {
-    case Traits::EndsOn::process_exit:
-      return "exit";
-    case Traits::EndsOn::session:
-      return "session";
-    case Traits::EndsOn::ttl:
-      return "ttl";
-  }
-  return "";
-}
-
-std::string text_of(Traits::Order order) {
-  switch (order) {
-    case Traits::Order::none:
-      return "none";
-    case Traits::Order::kernel:
-      return "kernel";
-    case Traits::Order::fifo:
-      return "fifo";
-  }
-  return "";
+template <std::size_t count, class Enum>
+Cell one_of(const std::array<const char*, count>& texts, Enum value) {
+  return Cell(std::string(texts.at(static_cast<std::size_t>(value))));
 }
 
 using Row = BackendEntry;
@@ -51,9 +33,9 @@ constexpr std::array<Column<Row>, 10> kBackendColumns{{
     {"FENCING", "fencing", [](const Row& row) { return Cell(row.traits.fencing); }},
     {"IDS", "ids", [](const Row& row) { return Cell(row.traits.remembers); }},
     {"WAITERS", "knows_waiters", [](const Row& row) { return Cell(row.traits.knows_waiters); }},
-    {"ENDS ON", "ends_on", [](const Row& row) { return Cell(text_of(row.traits.ends_on)); }},
-    {"ORDER", "order", [](const Row& row) { return Cell(text_of(row.traits.order)); }},
-    {"REACH", "reach", [](const Row& row) { return Cell(text_of(row.traits.reach)); }},
+    {"ENDS ON", "ends_on", [](const Row& row) { return one_of(kEndsOn, row.traits.ends_on); }},
+    {"ORDER", "order", [](const Row& row) { return one_of(kOrder, row.traits.order); }},
+    {"REACH", "reach", [](const Row& row) { return one_of(kReach, row.traits.reach); }},
 }};
 
 std::string with_schema(std::span<const BackendEntry> backends) {

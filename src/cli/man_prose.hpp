@@ -1300,9 +1300,9 @@ All of them are in one slot of a cluster, but dlock talks to one server and does
 not follow to another.
 Redis 5 or later is needed, and 6 to be woken by the release of another
 program's lock; before, dlock looks twice a second.
-Without SUBSCRIBE or PUBLISH, as behind Envoy and twemproxy or for a user who may not use
-them, there is no queue: each waiter asks twice a second, and a force\-release is noticed
-at the next renewal; without SCAN there is no list.
+Without SUBSCRIBE, as behind Envoy and twemproxy, there is no queue: each waiter asks
+twice a second, and a force\-release is noticed at the next renewal; without PUBLISH the
+first waiters ask; without SCAN there is no list.
 EVALSHA, CLIENT and PUBSUB can be missing.
 .PP
 A waiter is called when it is its turn.

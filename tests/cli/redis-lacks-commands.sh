@@ -142,8 +142,57 @@ start_redis still rename-command 'PUBLISH ""'
 export DLOCK_BACKEND=${redis_url[still]}
 waits_by_asking "lacks a command that dlock uses .*PUBLISH"
 
-# A user without the right to listen, or to call EVALSHA.
+# A right that is missing can be given: that is no lack.  EVALSHA is none that is needed.
 start_redis strict
 rcli strict acl setuser weak on '>pw' '~*' resetchannels +@all -evalsha >/dev/null
-export DLOCK_BACKEND=redis://weak:pw@127.0.0.1:${redis_port[strict]}
-waits_by_asking "the user may not do this .*channel"
+weak=weak:pw@127.0.0.1:${redis_port[strict]}
+export DLOCK_BACKEND=redis://$weak
+hold
+expect_status 75 "$DLOCK" run -q -n -k job -- true
+expect_status 77 "$DLOCK" run -w 60 -k job -- touch ran 2>err
+assert_contains "$(<err)" "the user may not do this" "stderr without the channels"
+free
+expect_status 0 wait "$holder"
+# Of several servers another one is found.
+rcli four acl setuser weak on '>pw' '~*' '&*' +@all >/dev/null
+rcli still acl setuser weak on '>pw' '~*' resetchannels +@all >/dev/null
+export DLOCK_BACKEND=redlock DLOCK_SERVERS=redis://$weak,redis://weak:pw@127.0.0.1:${redis_port[four]},redis://weak:pw@127.0.0.1:${redis_port[still]}
+hold
+expect_status 75 "$DLOCK" run -q -w 1 -k job -- true
+"$DLOCK" run -w 60 -k job -- true 2>err &
+waiter=$!
+wait_until 20 test -s err
+free
+expect_status 0 wait "$waiter"
+expect_status 0 wait "$holder"
+assert_lacks "$(<err)" "twice a second" "stderr where one server takes the subscription"
+
+unset DLOCK_SERVERS
+
+# Who may not PUBLISH stands in the queue all the same, and a holder hears of its force-release.
+start_redis silent
+rcli silent acl setuser weak on '>pw' '~*' '&*' +@all -publish >/dev/null
+silent=127.0.0.1:${redis_port[silent]}
+DLOCK_BACKEND=redis://$silent "$DLOCK" run -q -k queue -- sleep 60 &
+first=$!
+in_queue() { (($(rcli silent "$2" "$1" ) == $3)); }
+wait_until 20 in_queue 'dlock:queue' exists 1
+export DLOCK_BACKEND=redis://weak:pw@$silent
+waits_by_asking "the user may not do this .*publish"
+"$DLOCK" run -q -w 60 -k queue -- true &
+second=$!
+wait_until 20 in_queue '{dlock:queue}:queue' zcard 1
+DLOCK_BACKEND=redis://$silent "$DLOCK" run -q -w 60 -k queue -- sleep 60 &
+third=$!
+wait_until 20 in_queue '{dlock:queue}:queue' zcard 2
+kill "$first"
+expect_status 143 wait "$first"
+expect_status 0 wait "$second"
+kill "$third"
+wait "$third" || true
+hold --ttl 60s
+is_listening() { rcli silent pubsub channels '{dlock:job}*' | grep -q .; }
+wait_until 40 is_listening
+DLOCK_BACKEND=redis://$silent expect_status 0 "$DLOCK" force-release -y job 2>out
+wait_until 10 gone "$holder"
+expect_status 79 wait "$holder"

@@ -5,8 +5,8 @@
 // Doubt.   A call can get lost with the waiter that had it.  So the one behind is told too, and
 //          looks half a second later whether the lock was taken.  And since nobody calls when a
 //          holder dies, all look when its lease would run out, one after another.
-//          A server that takes or passes on no calls, as behind some proxies, is asked twice a
-//          second.
+//          A server that takes no subscription, as behind some proxies, is asked twice a second; so
+//          is one where we may not PUBLISH, and others like us could not either.
 // Foreign  locks are not released by a script of ours: the server is asked to tell when the key
 //          changes (client-side caching); where it cannot (Redis < 6), we look twice a second.
 // Several  servers.  All are asked at once.  Whoever is refused waits in the queue of one of them,
@@ -90,11 +90,19 @@ Result<void> Acquisition::join() {
   if (!subscription) return subscription.error();
   subscription_ = std::move(*subscription);
   joined_ = true;
+  const auto& why = subscription_->nobody_calls();
+  if (why && !asks_) tell_of_asking(*why);
+  asks_ = why.has_value();
   return {};
 }
 
-// Where no server calls us, as behind a proxy that passes no SUBSCRIBE or for a user who may not
-// listen, a waiter asks again and again.  A connection that is lost may be good the next time.
+void Acquisition::tell_of_asking(const Error& why) {
+  util::log(util::Level::note, "waiting for " + util::in_quotes(request_.key) +
+                                   " by asking again twice a second: " + why.message);
+}
+
+// Where no server calls us, as behind a proxy that passes no SUBSCRIBE, a waiter asks again and
+// again.  A connection that is lost may be good the next time.
 Result<void> Acquisition::join_somewhere() {
   if (!is_deaf_) {
     auto ok = join();
@@ -105,11 +113,10 @@ Result<void> Acquisition::join_somewhere() {
       move_to(moves_ % size);
       return {};
     }
-    is_deaf_ = ok.error().code != Errc::unreachable;
-    if (is_deaf_ || moves_ == size + 1) {
-      util::log(util::Level::note, "waiting for " + util::in_quotes(request_.key) +
-                                       " by asking again twice a second: " + ok.error().message);
-    }
+    const Errc code = ok.error().code;
+    if (code != Errc::unreachable && code != Errc::unsupported) return ok;
+    is_deaf_ = code == Errc::unsupported;
+    if (is_deaf_ || moves_ == size + 1) tell_of_asking(ok.error());
   }
   patience_.recovered();
   const Deadline next = after(Clock::now(), util::jitter(kAskAgain / 2, kAskAgain));

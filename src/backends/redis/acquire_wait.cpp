@@ -118,7 +118,7 @@ void Acquisition::look_again_in(std::optional<Millis> time) {
   Millis pause = std::min(time.value_or(kLookAtLeast), kLookAtLeast) + Millis{2};
   if (place_ > kFront && !deputy_) {
     pause = kLookAtLeast;
-  } else if (foreign_ && !is_watched()) {
+  } else if (asks_ || (foreign_ && !is_watched())) {
     pause = std::min(pause, kForeignLook);
   } else if (!single() && looks_ == 0) {
     pause = std::min(pause, kFirstLook);

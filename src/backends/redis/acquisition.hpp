@@ -39,6 +39,7 @@ class Acquisition {
   Result<std::unique_ptr<Lease>> get();
   Result<RoundResult> attempt(Turn turn);
   Result<void> join();
+  void tell_of_asking(const Error& why);
   Result<void> join_somewhere();
   void move_to(unsigned head);
   void take_another_id(const Traces& traces);
@@ -95,6 +96,7 @@ class Acquisition {
   unsigned numberless_ = 0;  // the same, of splits without a number that is free
   unsigned moves_ = 0;       // in a row, since the head could not be joined
   bool is_deaf_ = false;     // no server takes our subscription
+  bool asks_ = false;        // the head does, but nobody like us can call there
   bool has_warned_ = false;
   Patience patience_;
 

@@ -29,7 +29,7 @@ Result<std::unique_ptr<Subscription>> Subscription::open(const Address& address,
                                                          const std::string& channel,
                                                          Deadline deadline, Cancel cancel) {
   std::unique_ptr<Subscription> out(new Subscription(address));
-  // Who frees the lock calls by PUBLISH.  Once it is subscribed it can tell its id no more.
+  // Once it is subscribed it can tell its id no more, nor try what calls it.
   const std::vector<Command> commands{{"CLIENT", "ID"},
                                       {"PUBLISH", channel, ""},
                                       {"SUBSCRIBE", channel},
@@ -43,7 +43,8 @@ Result<std::unique_ptr<Subscription>> Subscription::open(const Address& address,
   }
   if (!replies) return replies.error();
   const Reply& published = replies.value()[1];
-  const Reply& subscribed = published.is_error() ? published : replies.value()[2];
+  if (published.is_error()) out->nobody_calls_ = server_error(address, published.text);
+  const Reply& subscribed = replies.value()[2];
   if (subscribed.is_error()) return server_error(address, subscribed.text);
   if (!subscribed.is("*$$:")) return out->connection_.unexpected_reply();
   if (!replies.value()[3].is_error()) out->redirect_id_ = replies.value()[0].number();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,9 @@ class Subscription {
   /// another connection has read (Redis 6: client-side caching); 0 where it cannot.
   std::int64_t redirect_id() const { return redirect_id_; }
 
+  /// Why those who free the lock cannot call this one, if they are as we are: we may not PUBLISH.
+  const std::optional<Error>& nobody_calls() const { return nobody_calls_; }
+
   /// Readable when there is something to read(), also at the end of the connection.
   int fd() const { return connection_.fd(); }
 
@@ -34,6 +38,7 @@ class Subscription {
 
   Connection connection_;
   std::int64_t redirect_id_ = 0;
+  std::optional<Error> nobody_calls_;
 };
 
 }  // namespace dlock::redis
