@@ -221,9 +221,8 @@ void tell_of_unread(const Settings& settings, const Source& source, const Backen
     const Setting* setting = settings.find(name);
     return setting != nullptr && !setting->from_file();
   };
-  const bool has_names = entry.traits.reach != Traits::Reach::host;
-  const bool are_given = is_given("prefix") && (entry.own_flags.empty() || is_given("zk-style"));
-  if (!source.setting.from_file() && (!has_names || are_given)) return;
+  const bool has_prefix = entry.traits.reach != Traits::Reach::host;
+  if (!source.setting.from_file() && (!has_prefix || is_given("prefix"))) return;
   util::log(util::Level::error,
             path + " cannot be reached, since a directory above it may not be searched; " +
                 (by_default ? "so the locks are those of this machine alone"

@@ -84,13 +84,14 @@ Result<void> check_private(const std::string& path, const TrustedFile& file,
   if ((file.mode & (S_IRWXG | S_IRWXO)) == 0) return {};
   struct statvfs volume {};
   const bool is_fixed = statvfs(path.c_str(), &volume) == 0 && (volume.f_flag & ST_RDONLY) != 0;
-  const bool in_group = file.group == getegid() || group_member(file.group) != 0;
+  const bool in_group = file.group == 0 || file.group == getegid() || group_member(file.group) != 0;
   const bool from_root = file.owner == 0 && (geteuid() != 0 || (is_fixed && in_group));
   if (from_root && (file.mode & S_IRWXO) == 0) return {};
+  const char* const right = (file.mode & S_IRWXO) != 0 ? "0440" : "0400";
   const std::string remedy =
-      is_fixed
-          ? "its volume is read-only: make it 0400 where it is from (Kubernetes: defaultMode 0440)"
-          : std::string("run: chmod ") + (from_root ? "o-rwx " : "go-rwx ") + path;
+      is_fixed ? std::string("its volume is read-only: give it mode ") + right +
+                     " where it is from (Kubernetes: defaultMode)"
+               : std::string("run: chmod ") + (from_root ? "o-rwx " : "go-rwx ") + path;
   return Error{Errc::denied, path + ": holds " + std::string(what) +
                                  ", and others can read it (mode " + util::octal(file.mode) +
                                  "); " + remedy};

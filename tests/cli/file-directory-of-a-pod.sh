@@ -41,7 +41,9 @@ install -d -m 700 -o "${uid[alice]}" "$tmp/cache/own"
 expect_status 77 "$alice" run -q -b "file://$tmp/cache/own" -k job -- true 2>err
 expect_status 0 "$alice" run -q -b "file://$tmp/cache/own?trust=all" -k job -- true
 expect_status 77 "$root" run -q -b "file://$tmp/cache/own" -k job -- true 2>err
-expect_status 0 "$root" run -q -b "file://$tmp/cache/own?trust=all" -k other -- true
+# What root leaves there its owner could not use.
+expect_status 77 "$root" run -q -b "file://$tmp/cache/own?trust=all" -k other -- true 2>err
+assert_contains "$(<err)" "belongs to user" "stderr of root"
 
 # In a pod with a user namespace.
 in_namespace=(setpriv --reuid "${uid[eve]}" --regid "${uid[eve]}" --clear-groups unshare --user)

@@ -42,6 +42,6 @@ expect_status 0 "$DLOCK" run -q -n -k job -- true
 # A force-release tells the holder, and cannot see whether it has let go.
 hold -q
 expect_status 69 timeout 30 strace -f -qq -o trace -e trace=flock -e inject=flock:error=ENOLCK "$DLOCK" force-release -y job 2>err
-assert_contains "$(<err)" "was told to let go, but whether it has cannot be seen: cannot lock " "stderr of force-release"
+assert_contains "$(<err)" "was told to let go, but whether it has cannot be seen: cannot lock $locks/job~" "stderr of force-release"
 assert_contains "$(<err)" "No locks available; $hint" "stderr of force-release"
 expect_status 79 wait "$holder"

@@ -7,7 +7,7 @@ cd "$tmp"
 
 # hold ARGUMENTS...: dlock run -k job ARGUMENTS, until `free`.
 hold() {
-  rm -f held go
+  rm -f held go signalled
   "$DLOCK" run -q -k job "$@" -- sh -c 'touch held; until test -e go; do sleep 0.02; done' 2>holder.err &
   holder=$!
   wait_until 20 test -e held
@@ -128,7 +128,7 @@ waits_by_asking "lacks a command that dlock uses .*SUBSCRIBE"
 
 # One of them that does call is found.
 start_redis four
-export DLOCK_BACKEND=redlock://127.0.0.1:${redis_port[one]},127.0.0.1:${redis_port[four]},127.0.0.1:${redis_port[two]}
+export DLOCK_BACKEND=redlock://127.0.0.1:${redis_port[four]},127.0.0.1:${redis_port[one]},127.0.0.1:${redis_port[two]}
 hold
 "$DLOCK" run -w 60 -k job -- true 2>err &
 waiter=$!

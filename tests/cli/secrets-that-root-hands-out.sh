@@ -32,10 +32,21 @@ chmod 644 /mnt/password
 for user in alice root; do
   mount -o remount,ro /mnt
   expect_status 78 "${!user}" run -q -n -k job -b redis://127.0.0.1:1 --password-file /mnt/password -- true 2>err
-  assert_contains "$(<err)" "its volume is read-only: make it 0400 where it is from (Kubernetes: defaultMode 0440)" "$user"
+  assert_contains "$(<err)" "its volume is read-only: give it mode 0440 where it is from (Kubernetes: defaultMode)" "$user"
   assert_lacks "$(<err)" chmod "$user"
   mount -o remount,rw /mnt
 done
 chmod 440 /mnt/password
 mount -o remount,ro /mnt
 expect_status 69 "$root" run -q -n -k job -b redis://127.0.0.1:1 --password-file /mnt/password -- true 2>err
+# Of a group that root is not in; and where root's process has another group.
+mount -o remount,rw /mnt
+chown "0:$team" /mnt/password
+mount -o remount,ro /mnt
+expect_status 78 "$root" run -q -n -k job -b redis://127.0.0.1:1 --password-file /mnt/password -- true 2>err
+assert_contains "$(<err)" "give it mode 0400 where it is from" "stderr with a file of a group"
+mount -o remount,rw /mnt
+chown 0:0 /mnt/password
+mount -o remount,ro /mnt
+expect_status 69 setpriv --regid "$team" --clear-groups "$tmp/dlock" run -q -n -k job -b redis://127.0.0.1:1 \
+  --password-file /mnt/password -- true 2>err

@@ -56,6 +56,8 @@ Result<bool> force_release(const std::shared_ptr<const LockDir>& dir, std::strin
                               static_cast<ssize_t>(line.size())) {
     return errno_error(place.value()->shown, "cannot tell the holder of", errno);
   }
+  registration.name =
+      path_of(*place.value(), roster_name(place.value()->leaf) + '/' + holder->name);
   auto end = wait_flock(registration, LOCK_SH, getpid(), deadline, Cancel());
   if (!end) {
     return Error{end.error().code, util::in_quotes(key) + ": its holder was told to let go, but " +

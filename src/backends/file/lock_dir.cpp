@@ -72,7 +72,7 @@ Result<Sharing> check_owner(std::string_view path, const struct stat& st, Trust 
     sharing.shared = true;
     sharing.group = st.st_gid;
     sharing.folder |= st.st_mode & (S_ISGID | S_ISVTX);
-    if (others == S_IWGRP && trust != Trust::all) {
+    if (others == S_IWGRP) {
       if (auto ok = check_access_list(path, st); !ok) return ok.error();
     }
     if ((others & S_IWGRP) != 0) {
@@ -86,7 +86,7 @@ Result<Sharing> check_owner(std::string_view path, const struct stat& st, Trust 
     return sharing;
   }
   const bool ours = st.st_uid == geteuid();
-  if (!ours && trust != Trust::all && (trust == Trust::only_ours || st.st_uid != 0)) {
+  if (!ours && (trust == Trust::only_ours || st.st_uid != 0)) {
     return denied(path, "belongs to user " + std::to_string(st.st_uid) + ", not to us (user " +
                             std::to_string(geteuid()) + ")");
   }

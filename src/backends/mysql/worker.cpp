@@ -65,7 +65,7 @@ bool leaves_machine(int socket) {
 // In this process.
 bool is_new(const std::string& server) {
   static std::mutex guard;
-  static std::set<std::string> known;
+  static auto& known = *new std::set<std::string>;  // threads may come here while the process exits
   const std::lock_guard lock(guard);
   return known.insert(server).second;
 }

@@ -110,7 +110,7 @@ Result<void> Acquisition::join_somewhere() {
     const unsigned size = cluster_->size();
     if (++moves_ < size) {
       head_first_ = false;
-      move_to(moves_ % size);
+      move_to((head_ + 1) % size);
       return {};
     }
     const Errc code = ok.error().code;
