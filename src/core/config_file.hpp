@@ -49,7 +49,8 @@ using KeyKind = std::optional<ValueKind> (*)(std::string_view key, bool in_profi
 Result<ConfigFile> parse_config(std::string_view text, const std::string& path, KeyKind kind_of);
 
 /// Reads the file, if it can be trusted (see read_trusted(); one with a password in a URL must be
-/// private).  None if it does not exist.
+/// private).  None if it does not exist; Errc::denied if it cannot be read or trusted,
+/// Errc::invalid for what stands in it.
 Result<std::optional<ConfigFile>> read_config(const std::string& path, KeyKind kind_of);
 
 }  // namespace dlock

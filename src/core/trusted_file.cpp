@@ -77,8 +77,7 @@ Result<std::optional<TrustedFile>> read_trusted(const std::string& path, std::si
 }
 
 // Root has given a file of its own to our group, or to us by an access list: so come the secrets of
-// systemd (LoadCredential=) and Kubernetes (fsGroup), which are in a read-only volume for root,
-// too.
+// systemd (LoadCredential=) and Kubernetes (fsGroup; for root, too, in a read-only volume).
 Result<void> check_private(const std::string& path, const TrustedFile& file,
                            std::string_view what) {
   if ((file.mode & (S_IRWXG | S_IRWXO)) == 0) return {};

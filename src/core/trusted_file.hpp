@@ -25,8 +25,9 @@ struct TrustedFile {
 /// nowhere.  Never blocks.
 Result<std::optional<TrustedFile>> read_trusted(const std::string& path, std::size_t most);
 
-/// Errc::denied, naming the chmod to do, if others can read this file, which holds `what`.  The
-/// group may read it if it belongs to root, and we are not root or its volume is read-only.
+/// Errc::denied, saying how to mend it, if others can read this file, which holds `what`.  The
+/// group may read a file of root's if we are not root; or if it is root's group or ours, and the
+/// volume is read-only.
 Result<void> check_private(const std::string& path, const TrustedFile& file, std::string_view what);
 
 /// The text of a private file with a private key.  Hides the memory of this process before it

@@ -35,7 +35,7 @@ assert_lacks "$(<err)" "has no locks" "stderr with EPERM"
 for error in ENOLCK EIO; do
   timeout 30 strace -f -qq -o trace -e trace=flock -e inject=flock:error="$error":when=2+ \
     "$DLOCK" run -k job -- touch ran 2>err && fail "$error at the second lock: the command was run"
-  assert_contains "$(<err)" "cannot lock " "$error at the second lock"
+  assert_contains "$(<err)" "cannot lock $locks/job" "$error at the second lock"
 done
 expect_status 0 "$DLOCK" run -q -n -k job -- true
 

@@ -5,19 +5,10 @@
 . "$(dirname "$0")/redis.sh"
 cd "$tmp"
 
-# hold ARGUMENTS...: dlock run -k job ARGUMENTS, until `free`.
-hold() {
-  rm -f held go signalled
-  "$DLOCK" run -q -k job "$@" -- sh -c 'touch held; until test -e go; do sleep 0.02; done' 2>holder.err &
-  holder=$!
-  wait_until 20 test -e held
-}
-free() { touch go; }
-
 # waits_by_asking WORDS: with $DLOCK_BACKEND and nobody that calls, what waits is told so once, with these words, and
 # waits; what does not get the lock ends as with any server.
 waits_by_asking() {
-  hold "${@:2}"
+  hold "${@:2}" 2>holder.err
   expect_status 75 "$DLOCK" run -q -n -k job -- touch ran
   expect_status 5 "$DLOCK" run -q -w 0.3 -E 5 -k job "${@:2}" -- touch ran 2>err
   assert_equal "" "$(<err)" "stderr with -q"
@@ -28,14 +19,14 @@ waits_by_asking() {
   assert_lacks "$(<err)" "Redis 5" "what is said"
   "$DLOCK" run -q -w 60 -k job -- true &
   local waiter=$!
+  rm -f signalled
   "$DLOCK" run -w 60 -k job -- true 2>signalled &
   local other=$!
   wait_until 20 grep -q 'twice a second' signalled
   kill -TERM "$other"
   expect_status 143 wait "$other"
-  free
+  release
   expect_status 0 wait "$waiter"
-  expect_status 0 wait "$holder"
   assert_equal "" "$(<holder.err)" "what the holder says"
 }
 
@@ -57,8 +48,7 @@ assert_contains "$(<out)" job "show"
 expect_status 64 "$DLOCK" list 2>err
 assert_contains "$(<err)" "SCAN" "what list says"
 assert_contains "$(<err)" "dlock show KEY" "what list says"
-free
-expect_status 0 wait "$holder"
+release
 expect_status 0 "$DLOCK" once -q -k job --every 1d -- true
 
 # list sends a script by its text once, and from then on by its name.
@@ -116,8 +106,7 @@ hold
 expect_status 75 "$DLOCK" run -q -w 1 -k job -- touch ran
 expect_status 75 "$DLOCK" run -w 4 -k job -- touch ran 2>err
 assert_equal 1 "$(grep -c 'by asking again twice a second: ' err)" "times that it is said why ($(<err))"
-free
-expect_status 0 wait "$holder"
+release
 
 # Several servers, none of which calls.
 start_redis one rename-command 'SUBSCRIBE ""'
@@ -133,7 +122,7 @@ hold
 "$DLOCK" run -w 60 -k job -- true 2>err &
 waiter=$!
 wait_until 20 test -s err
-free
+release
 expect_status 0 wait "$waiter"
 assert_lacks "$(<err)" "twice a second" "stderr where one server calls"
 
@@ -151,8 +140,7 @@ hold
 expect_status 75 "$DLOCK" run -q -n -k job -- true
 expect_status 77 "$DLOCK" run -w 60 -k job -- touch ran 2>err
 assert_contains "$(<err)" "the user may not do this" "stderr without the channels"
-free
-expect_status 0 wait "$holder"
+release
 # Of several servers another one is found.
 rcli four acl setuser weak on '>pw' '~*' '&*' +@all >/dev/null
 rcli still acl setuser weak on '>pw' '~*' resetchannels +@all >/dev/null
@@ -162,14 +150,13 @@ expect_status 75 "$DLOCK" run -q -w 1 -k job -- true
 "$DLOCK" run -w 60 -k job -- true 2>err &
 waiter=$!
 wait_until 20 test -s err
-free
+release
 expect_status 0 wait "$waiter"
-expect_status 0 wait "$holder"
 assert_lacks "$(<err)" "twice a second" "stderr where one server takes the subscription"
 
 unset DLOCK_SERVERS
 
-# Who may not PUBLISH stands in the queue all the same, and a holder hears of its force-release.
+# A user who may not PUBLISH stands in the queue all the same, and a holder hears of its force-release.
 start_redis silent
 rcli silent acl setuser weak on '>pw' '~*' '&*' +@all -publish >/dev/null
 silent=127.0.0.1:${redis_port[silent]}

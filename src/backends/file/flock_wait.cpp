@@ -85,9 +85,9 @@ void FlockWait::stop_helper() {
   pid_ = 0;
 }
 
-Result<void> FlockWait::start(const LockFile& file, int operation, std::int64_t for_pid,
-                              int registration) {
-  name_ = file.name;
+Result<void> FlockWait::start(const Place& place, const LockFile& file, int operation,
+                              std::int64_t for_pid, int registration) {
+  path_ = path_of(place, file.name);
   file_ = file.fd.get();
   operation_ = operation;
   for_pid_ = for_pid;
@@ -133,17 +133,17 @@ Result<FlockWait::End> FlockWait::wait(Deadline deadline, Cancel cancel, int wat
       if (auto ok = start_helper(); !ok) return ok.error();
       return End::disturbed;
     }
-    if (byte != 0) return flock_error(name_, byte);
+    if (byte != 0) return flock_error(path_, byte);
     return End::granted;
   }
   if (fds[1].revents != 0) return End::cancelled;
   return ready > 0 ? End::disturbed : End::timed_out;
 }
 
-Result<FlockWait::End> wait_flock(LockFile& file, int operation, std::int64_t for_pid,
-                                  Deadline deadline, Cancel cancel) {
+Result<FlockWait::End> wait_flock(const Place& place, LockFile& file, int operation,
+                                  std::int64_t for_pid, Deadline deadline, Cancel cancel) {
   FlockWait waiting;
-  if (auto ok = waiting.start(file, operation, for_pid, -1); !ok) return ok.error();
+  if (auto ok = waiting.start(place, file, operation, for_pid, -1); !ok) return ok.error();
   auto end = waiting.wait(deadline, cancel, -1);
   while (end && *end == FlockWait::End::disturbed) end = waiting.wait(deadline, cancel, -1);
   if (!end) return end.error();

@@ -22,10 +22,11 @@ class FlockWait {
   FlockWait& operator=(const FlockWait&) = delete;
   ~FlockWait();
 
-  /// Begins to wait for `file`.  `for_pid` is shown in the name of the process that waits; its own
-  /// number is written into the registration that has this descriptor, if it is not -1.
-  /// Both descriptors must stay open for as long as this waits.
-  Result<void> start(const LockFile& file, int operation, std::int64_t for_pid, int registration);
+  /// Begins to wait for `file` of `place`.  `for_pid` is shown in the name of the process that
+  /// waits; its own number is written into the registration that has this descriptor, if it is not
+  /// -1. Both descriptors must stay open for as long as this waits.
+  Result<void> start(const Place& place, const LockFile& file, int operation, std::int64_t for_pid,
+                     int registration);
 
   /// Disturbed: `watch_fd` is readable, and nothing is lost; or the process that waits was killed,
   /// and another one waits at the end of the queue.  wait() may be called again.
@@ -38,7 +39,7 @@ class FlockWait {
   Result<void> start_helper();
   void stop_helper();
 
-  std::string name_;
+  std::string path_;  // for messages
   int file_ = -1;
   int operation_ = 0;
   std::int64_t for_pid_ = 0;
@@ -49,7 +50,7 @@ class FlockWait {
 };
 
 /// Waits for one file and sets its `locked_by`.
-Result<FlockWait::End> wait_flock(LockFile& file, int operation, std::int64_t for_pid,
-                                  Deadline deadline, Cancel cancel);
+Result<FlockWait::End> wait_flock(const Place& place, LockFile& file, int operation,
+                                  std::int64_t for_pid, Deadline deadline, Cancel cancel);
 
 }  // namespace dlock::file

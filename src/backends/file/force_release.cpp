@@ -47,18 +47,17 @@ Result<bool> force_release(const std::shared_ptr<const LockDir>& dir, std::strin
 
   // A registration is of one grant, so no newer one can be meant by this.
   const Fd folder = open_roster(*place.value());
+  std::string name = holder->name;
   LockFile registration;
-  registration.name = holder->name;
-  registration.fd = open_registration(folder, registration.name, O_RDWR | O_APPEND);
+  registration.fd = open_registration(folder, name, O_RDWR | O_APPEND);
   if (!registration.fd && errno == ENOENT) return false;
   const std::string line = format_revocation(why);
   if (!registration.fd || ::write(registration.fd.get(), line.data(), line.size()) <
                               static_cast<ssize_t>(line.size())) {
     return errno_error(place.value()->shown, "cannot tell the holder of", errno);
   }
-  registration.name =
-      path_of(*place.value(), roster_name(place.value()->leaf) + '/' + holder->name);
-  auto end = wait_flock(registration, LOCK_SH, getpid(), deadline, Cancel());
+  registration.name = roster_name(place.value()->leaf) + '/' + name;
+  auto end = wait_flock(*place.value(), registration, LOCK_SH, getpid(), deadline, Cancel());
   if (!end) {
     return Error{end.error().code, util::in_quotes(key) + ": its holder was told to let go, but " +
                                        "whether it has cannot be seen: " + end.error().message};

@@ -33,8 +33,8 @@ struct Sharing {
 };
 
 /// Whose directory it may be: ours, that nobody else may write to; or also one that was named, and
-/// that others may use as its mode says; or one about which, and about those above it, nothing is
-/// asked: all who may write there can let two holders in.
+/// that others may use as its mode says; or one that all may write to, sticky or not, and nothing
+/// is asked about those above it: whoever may write there can let two holders in.
 enum class Trust { only_ours, named, all };
 
 class LockDir {

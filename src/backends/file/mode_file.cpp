@@ -56,7 +56,7 @@ Result<LockFile> take_latch(const Place& place, const Request& request, const Wa
     if (!*got) {
       // Somebody may remove what a stopped process holds: look for another file now and then.
       const Deadline look = std::min(patience, after(Clock::now(), kLatchPatience));
-      auto end = wait_flock(*latch, LOCK_EX, request.owner.pid, look, wait.cancel);
+      auto end = wait_flock(place, *latch, LOCK_EX, request.owner.pid, look, wait.cancel);
       if (!end) return end.error();
       if (*end == FlockWait::End::cancelled) {
         return Error{Errc::cancelled, "stopped waiting for " + place.shown};

@@ -130,8 +130,8 @@ Result<Acquisition::Step> Acquisition::wait_for_lock(LockFile& file, int operati
   const Deadline asked = Clock::now();
   if (auto ok = begin_to_wait(); !ok) return ok.error();
   FlockWait waiting;
-  if (auto ok =
-          waiting.start(file, operation, request_.owner.pid, is_main ? registration_->fd() : -1);
+  if (auto ok = waiting.start(*place_, file, operation, request_.owner.pid,
+                              is_main ? registration_->fd() : -1);
       !ok) {
     return ok.error();
   }

@@ -20,7 +20,6 @@
 #include <sys/socket.h>
 
 #include <array>
-#include <atomic>
 #include <condition_variable>
 #include <cstring>
 #include <mutex>

@@ -42,7 +42,6 @@ namespace {
 
 constexpr unsigned kMostDoublings = 5;  // of a pause of 2 ms
 constexpr unsigned kMostNumberlessDoublings = 8;
-constexpr Millis kAskAgain{500};
 constexpr unsigned kMostSplits = 12;  // then somebody has left something behind, and we wait for it
 
 }  // namespace
@@ -90,13 +89,12 @@ Result<void> Acquisition::join() {
   if (!subscription) return subscription.error();
   subscription_ = std::move(*subscription);
   joined_ = true;
-  const auto& why = subscription_->nobody_calls();
-  if (why && !asks_) tell_of_asking(*why);
-  asks_ = why.has_value();
+  if (nobody_calls()) tell_of_asking(*subscription_->nobody_calls());
   return {};
 }
 
 void Acquisition::tell_of_asking(const Error& why) {
+  if (std::exchange(has_told_of_asking_, true)) return;
   util::log(util::Level::note, "waiting for " + util::in_quotes(request_.key) +
                                    " by asking again twice a second: " + why.message);
 }
@@ -116,7 +114,7 @@ Result<void> Acquisition::join_somewhere() {
     const Errc code = ok.error().code;
     if (code != Errc::unreachable && code != Errc::unsupported) return ok;
     is_deaf_ = code == Errc::unsupported;
-    if (is_deaf_ || moves_ == size + 1) tell_of_asking(ok.error());
+    if (is_deaf_ || moves_ > size) tell_of_asking(ok.error());
   }
   patience_.recovered();
   const Deadline next = after(Clock::now(), util::jitter(kAskAgain / 2, kAskAgain));

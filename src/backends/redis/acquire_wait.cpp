@@ -18,7 +18,6 @@ namespace {
 constexpr Millis kLookAtLeast{7'000};
 constexpr Millis kFirstLook{1'000};  // of several servers
 constexpr int kFront = 3;  // these many can all die, and still somebody looks when a lease runs out
-constexpr Millis kForeignLook{500};
 constexpr Millis kDeputyLooks{500};
 constexpr Millis kStagger{4};  // between the looks of two waiters
 constexpr Millis kMostStagger{800};
@@ -118,8 +117,8 @@ void Acquisition::look_again_in(std::optional<Millis> time) {
   Millis pause = std::min(time.value_or(kLookAtLeast), kLookAtLeast) + Millis{2};
   if (place_ > kFront && !deputy_) {
     pause = kLookAtLeast;
-  } else if (asks_ || (foreign_ && !is_watched())) {
-    pause = std::min(pause, kForeignLook);
+  } else if (nobody_calls() || (foreign_ && !is_watched())) {
+    pause = std::min(pause, kAskAgain);
   } else if (!single() && looks_ == 0) {
     pause = std::min(pause, kFirstLook);
   }

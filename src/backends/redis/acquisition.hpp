@@ -19,6 +19,8 @@
 
 namespace dlock::redis {
 
+constexpr Millis kAskAgain{500};  // where nobody calls us
+
 class Acquisition {
  public:
   Acquisition(std::shared_ptr<Cluster> cluster, const Request& request, const Wait& wait)
@@ -66,6 +68,7 @@ class Acquisition {
     return watched_ != 0 && cluster_->is_idle(head_) &&
            watched_ == cluster_->node(head_).connection();
   }
+  bool nobody_calls() const { return subscription_ && subscription_->nobody_calls(); }
   Result<void> undo();
 
   std::string record() const;
@@ -96,7 +99,7 @@ class Acquisition {
   unsigned numberless_ = 0;  // the same, of splits without a number that is free
   unsigned moves_ = 0;       // in a row, since the head could not be joined
   bool is_deaf_ = false;     // no server takes our subscription
-  bool asks_ = false;        // the head does, but nobody like us can call there
+  bool has_told_of_asking_ = false;
   bool has_warned_ = false;
   Patience patience_;
 

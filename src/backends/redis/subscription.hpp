@@ -13,7 +13,8 @@ namespace dlock::redis {
 
 class Subscription {
  public:
-  /// Subscribed when this returns.  Errc::unreachable, denied, cancelled.
+  /// Subscribed when this returns.  Errc::unreachable, also if the server does not answer within a
+  /// second, unsupported if it takes no subscription, denied, cancelled.
   static Result<std::unique_ptr<Subscription>> open(const Address& address,
                                                     const std::string& channel, Deadline deadline,
                                                     Cancel cancel);
