@@ -93,6 +93,12 @@ int cmd_once(const Invocation& invocation, std::span<const BackendEntry> backend
         "that is done once in each hour, day or week");
   }
   refuse_if_forgetful(*plan.entry, kForgetsJobs, backends);
+  if (plan.by_default) {
+    util::log(
+        util::Level::warning,
+        "no backend is named, so this is done once on this machine: other machines do not see "
+        "it; -b file says that this is meant");
+  }
   plan.spec.once = OnceSpec{.completion = *completion};
   if (const Setting* status = settings.find("done-exit-code")) {
     plan.spec.once->done_status = to_number(*status, flag("done-exit-code"));

@@ -1,6 +1,10 @@
 #include "cli/flags.hpp"
 
+#include <algorithm>
 #include <cassert>
+
+#include "cli/unknown_settings.hpp"
+#include "util/text.hpp"
 
 namespace dlock::cli {
 namespace {
@@ -69,6 +73,8 @@ constexpr std::array kFlags{
          .kind = ValueKind::boolean,
          .group = Group::lock,
          .commands = kRun | kAcquire,
+         .variable = false,
+         .config = false,
          .rival = "slots",
          .brief = "share the lock with other --shared holders (a read lock)",
          .text = "Any number of holders can share the lock. A holder without --shared excludes all "
@@ -79,6 +85,8 @@ constexpr std::array kFlags{
         .value = "N",
         .group = Group::lock,
         .commands = kRun | kAcquire,
+        .variable = false,
+        .config = false,
         .rival = "shared",
         .range = {1, 1'024, "from 1 to 1024"},
         .brief = "let up to N hold the lock at once (a semaphore)",
@@ -437,8 +445,8 @@ constexpr std::array kFlags{
          .completes = Completes::files,
          .brief = "read this config file instead of the usual ones",
          .text = "FILE must exist; '' stands for none. Without --config, dlock reads "
-                 "$XDG_CONFIG_HOME/dlock/config.json (by default ~/.config/dlock/config.json), or "
-                 "else /etc/dlock/config.json, if there is one."},
+                 "$XDG_CONFIG_HOME/dlock/config.json (by default ~/.config/dlock/config.json) and "
+                 "/etc/dlock/config.json. If a key is in both, the first file counts."},
     Flag{.name = "password-file",
          .value = "FILE",
          .commands = kWithBackend,
@@ -527,12 +535,11 @@ const Flag& flag(std::string_view name) {
   return kFlags.front();
 }
 
-std::string variable_of(const Flag& flag) {
-  if (!flag.variable) return "";
-  std::string out = "DLOCK_";
-  for (const char c : setting_name(flag)) {
-    out += c == '-' ? '_' : c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-  }
+std::string variable_of(const Flag& flag) { return "DLOCK_" + util::upper(config_key_of(flag)); }
+
+std::string config_key_of(const Flag& flag) {
+  std::string out(setting_name(flag));
+  std::ranges::replace(out, '-', '_');
   return out;
 }
 
@@ -543,11 +550,11 @@ const Flag* find_config_key(std::string_view key) {
   return nullptr;
 }
 
-std::optional<ValueKind> config_kind(std::string_view key, bool in_profile) {
+Result<ValueKind> config_kind(std::string_view key, bool in_profile) {
   if (in_profile && key == "url") return ValueKind::text;
-  if (in_profile && key == "backend") return std::nullopt;
   const Flag* found = find_config_key(key);
-  return found == nullptr ? std::nullopt : std::optional(found->kind);
+  if (found != nullptr && !(in_profile && key == "backend")) return ValueKind(found->kind);
+  return Error{Errc::invalid, advice_on_key(key)};
 }
 
 std::string choice_list(const Flag& flag, std::string_view separator) {

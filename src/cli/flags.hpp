@@ -63,14 +63,17 @@ std::span<const Flag> flags();
 /// By its name; asking for one that is not in the table is a bug.
 const Flag& flag(std::string_view name);
 
-/// `DLOCK_CONNECT_TIMEOUT`; empty if it has none.
+/// `DLOCK_CONNECT_TIMEOUT`: how its variable is called, or would be if it had one.
 std::string variable_of(const Flag& flag);
+
+/// `connect_timeout`, in the same way.
+std::string config_key_of(const Flag& flag);
 
 /// The flag with this config key, as `connect_timeout`; null if there is none.
 const Flag* find_config_key(std::string_view key);
 
 /// For read_config(): what may stand in the file.  A profile may hold "url", but not "backend".
-std::optional<ValueKind> config_kind(std::string_view key, bool in_profile);
+Result<ValueKind> config_kind(std::string_view key, bool in_profile);
 
 /// What the value may be, as one text; empty if it may be anything.
 std::string choice_list(const Flag& flag, std::string_view separator);

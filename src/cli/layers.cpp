@@ -12,9 +12,11 @@
 namespace dlock::cli {
 namespace {
 
-Setting setting_of(const ConfigFile& config, const ConfigEntry& entry) {
-  return {entry.values, entry.profile.empty() ? Layer::file : Layer::profile,
-          config.at(entry.line) + ": " + entry.key};
+Setting setting_of(const ConfigEntry& entry) {
+  const Layer layer = !entry.profile.empty() ? Layer::profile
+                      : entry.is_added       ? Layer::machine
+                                             : Layer::file;
+  return {entry.values, layer, entry.where + ": " + entry.key};
 }
 
 std::string variable(const std::string& name) {
@@ -61,18 +63,24 @@ Result<std::optional<ConfigFile>> find_config(const Settings& settings) {
     }
     return file;
   }
+  std::optional<ConfigFile> config;
   std::string out_of_reach;
   for (const std::string& path : {users_config(), std::string("/etc/dlock/config.json")}) {
     auto file = read_config(path, config_kind);
     if (!file && is_out_of_reach(path)) {
       if (out_of_reach.empty()) out_of_reach = path;
-      continue;
+    } else if (!file) {
+      return file.error();
+    } else if (config && *file) {
+      config->add(std::move(**file));
+    } else if (*file) {
+      config = std::move(*file);
     }
-    if (file && *file) (*file)->out_of_reach = out_of_reach;
-    if (!file || *file) return file;
   }
-  if (out_of_reach.empty()) return std::optional<ConfigFile>();
-  return std::optional(ConfigFile{.out_of_reach = out_of_reach});
+  if (out_of_reach.empty()) return config;
+  if (!config) config.emplace();
+  config->out_of_reach = out_of_reach;
+  return config;
 }
 
 namespace {
@@ -82,7 +90,7 @@ namespace {
 void check_values(const ConfigFile& config) {
   for (const ConfigEntry& entry : config.entries) {
     if (const Flag* flag = find_config_key(entry.key)) {
-      check_value(setting_of(config, entry), *flag);
+      check_value(setting_of(entry), *flag);
     }
   }
 }
@@ -108,7 +116,7 @@ void add_config(Settings& settings, const ConfigFile& config, std::string_view p
   for (const ConfigEntry& entry : config.entries) {
     const Flag* flag = find_config_key(entry.key);
     if (entry.profile != profile || flag == nullptr) continue;
-    settings.put(flag->name, setting_of(config, entry));
+    settings.put(flag->name, setting_of(entry));
   }
 }
 

@@ -14,10 +14,10 @@ namespace dlock::cli {
 /// unset.
 Settings given_settings(const Invocation& invocation);
 
-/// The file that --config or DLOCK_CONFIG names, else the user's, else the system's; none if there
-/// is no file, or --config is empty.  An error for one that is bad, cannot be read, or is named and
-/// missing.  One of the usual two in a directory that may not be searched is passed over and noted;
-/// if it was the only one, the result is empty but for that.
+/// The file that --config or DLOCK_CONFIG names, else the user's and that of the machine, put
+/// together; none if there is none, or --config is empty.  An error for one that is bad, cannot be
+/// read, or is named and missing.  One of the usual two in a directory that may not be searched is
+/// passed over and noted; if it was the only one, the result is empty but for that.
 Result<std::optional<ConfigFile>> find_config(const Settings& settings);
 
 /// find_config(), and refuses what it does not like.  Without the entries that are flags of other

@@ -92,6 +92,7 @@ RunPlan plan_locks(const Invocation& invocation, std::span<const BackendEntry> b
   Selection selection = select_backend(settings, config, backends);
   plan.entry = selection.entry;
   plan.target = std::move(selection.target);
+  plan.by_default = selection.by_default;
   take_mode(settings, plan);
   take_times(settings, plan.spec);
   if (const Setting* label = settings.find("label"); label != nullptr && !label->text().empty()) {

@@ -16,6 +16,7 @@ namespace dlock::cli {
 struct RunPlan {
   const BackendEntry* entry = nullptr;
   Target target;
+  bool by_default = false;  // nobody has named the backend
   RunSpec spec;
 };
 

@@ -136,21 +136,21 @@ The columns, and where they are in the JSON:
 %COLUMNS%)";
 
 inline constexpr std::string_view kConfig = R"(.SH CONFIG FILE
-The first of these that exists is read:
-.IP \(bu 2
-the file that
+dlock reads
+.I $XDG_CONFIG_HOME/dlock/config.json
+(by default
+.IR \(ti/.config/dlock/config.json )
+and
+.IR /etc/dlock/config.json .
+If a key is in both, the first file counts; a profile counts as a whole.
+A password in the second file is not used for a server that the first one names.
+If
 .B \-\-config
 or
 .B DLOCK_CONFIG
-names, which must exist;
-.IP \(bu 2
-.IR $XDG_CONFIG_HOME/dlock/config.json ,
-by default
-.IR \(ti/.config/dlock/config.json ;
-.IP \(bu 2
-.IR /etc/dlock/config.json .
+names a file, dlock reads only that file; it must exist.
 .PP
-It holds a JSON object.
+A config file holds a JSON object.
 Its keys are the names of options with
 .B _
 for
@@ -213,6 +213,9 @@ Options without a value take 1, true or yes, and 0, false or no.
 .PP
 %NO_VARIABLE%
 have none: they belong to one lock.
+.PP
+If another variable begins with DLOCK_, dlock prints a line that names it, even with
+.BR \-\-quiet .
 .PP
 The command inherits the environment of dlock, so that a nested run finds the same
 servers.

@@ -10,6 +10,7 @@
 #include "cli/refusal.hpp"
 #include "cli/shards.hpp"
 #include "cli/source.hpp"
+#include "cli/unknown_settings.hpp"
 #include "cli/values.hpp"
 #include "core/secret.hpp"
 #include "core/trusted_file.hpp"
@@ -148,6 +149,15 @@ void warn_of_passwords(const Settings& settings, const Source& source, std::span
   }
 }
 
+// The password in the machine's config file is not for a server that the user's file names.
+const Setting* find_secret(const Settings& settings, const Source& source, std::string_view name) {
+  const Setting* secret = settings.find(name);
+  if (secret == nullptr || secret->layer != Layer::machine) return secret;
+  const Setting* servers = settings.find("server");
+  const bool are_users = servers != nullptr && servers->layer == Layer::file;
+  return source.is_users || are_users ? nullptr : secret;
+}
+
 // The password that counts where a shard's or a server's own URL has none.
 void take_password(const Settings& settings, const Source& source, const BackendEntry& entry,
                    std::span<Url> urls, const Target& target) {
@@ -155,7 +165,7 @@ void take_password(const Settings& settings, const Source& source, const Backend
   // Not each of them can be seen in the text: see mentions_password().
   if (any_holds_password(urls) || any_holds_password(target.servers)) hide_memory();
   const Setting& said = source.setting;
-  const Setting* file = settings.find("password-file");
+  const Setting* file = find_secret(settings, source, "password-file");
   if (file == nullptr) return;
   if (entry.traits.reach == Traits::Reach::host) {
     if (file->layer == Layer::flag) {
@@ -199,12 +209,13 @@ const Setting* own_setting(const Settings& settings, const BackendEntry& entry,
   return nullptr;
 }
 
-void take_zookeeper(const Settings& settings, const BackendEntry& entry, Target& target) {
+void take_zookeeper(const Settings& settings, const Source& source, const BackendEntry& entry,
+                    Target& target) {
   if (const Setting* style = own_setting(settings, entry, "zk-style")) {
     target.zk_style = flag("zk-style").choices[to_choice(*style, flag("zk-style"))];
   }
-  const Setting* file = own_setting(settings, entry, "zk-auth-file");
-  if (file == nullptr) return;
+  const Setting* file = find_secret(settings, source, "zk-auth-file");
+  if (file == nullptr || own_setting(settings, entry, "zk-auth-file") == nullptr) return;
   if (file->from_file() && !file->text().starts_with('/')) {
     refuse(*file, "must be an absolute path");
   }
@@ -249,6 +260,7 @@ Selection select_backend(Settings& settings, const std::optional<ConfigFile>& co
                          std::span<const BackendEntry> backends) {
   const Source source = find_source(settings, config, backends);
   set_log_from(settings);
+  warn_of_unknown_variables();
   const bool by_default = settings.find("backend") == nullptr && !source.shards;
 
   Selection selection;
@@ -262,6 +274,7 @@ Selection select_backend(Settings& settings, const std::optional<ConfigFile>& co
   if (config && !config->out_of_reach.empty()) {
     tell_of_unread(settings, source, entry, config->out_of_reach, by_default);
   }
+  selection.by_default = by_default;
 
   Target& target = selection.target;
   target.url = source.shards ? Url{.scheme = std::string(entry.name)} : urls.front();
@@ -275,7 +288,7 @@ Selection select_backend(Settings& settings, const std::optional<ConfigFile>& co
   if (const Setting* timeout = settings.find("connect-timeout")) {
     target.connect_timeout = to_duration(*timeout, flag("connect-timeout"));
   }
-  take_zookeeper(settings, entry, target);
+  take_zookeeper(settings, source, entry, target);
   if (source.shards) {
     const Target common = target;
     for (const Url& url : urls) target.shards.emplace_back(common).url = url;

@@ -13,6 +13,7 @@ namespace dlock::cli {
 struct Selection {
   const BackendEntry* entry = nullptr;
   Target target;
+  bool by_default = false;  // nobody has named it
 };
 
 /// Finds the backend that the settings name by name, alias, profile or URL, and adds the config

@@ -23,17 +23,17 @@ std::string names_of(std::span<const BackendEntry> backends, Wanted wanted) {
 void check_profile_names(const ConfigFile& config, std::span<const BackendEntry> backends) {
   for (const ConfigProfile& profile : config.profiles) {
     if (find_backend(backends, profile.name) != nullptr) {
-      refuse_config(config.at(profile.line) + ": profile " + util::in_quotes(profile.name) +
+      refuse_config(profile.where + ": profile " + util::in_quotes(profile.name) +
                     " has the name of a backend; give it another");
     }
     const ConfigEntry* shards = config.find(profile.name, "shards");
     const bool has_url = config.find(profile.name, "url") != nullptr;
     if (!has_url && shards == nullptr) {
-      refuse_config(config.at(profile.line) + ": profile " + util::in_quotes(profile.name) +
+      refuse_config(profile.where + ": profile " + util::in_quotes(profile.name) +
                     " has no \"url\"");
     }
     if (has_url && shards != nullptr) {
-      refuse_config(config.at(shards->line) + ": profile " + util::in_quotes(profile.name) +
+      refuse_config(shards->where + ": profile " + util::in_quotes(profile.name) +
                     " has both \"url\" and \"shards\"; it is one or the other");
     }
   }
@@ -69,19 +69,22 @@ Source find_source(Settings& settings, const std::optional<ConfigFile>& config,
     refuse(*shards, "says where the locks are, and so does " + said->where + "; leave one out");
   }
   if (shards != nullptr && (said == nullptr || said->layer < shards->layer)) {
-    return {*shards, true};
+    return {*shards, true, shards->layer == Layer::file};
   }
   const Setting setting =
       said != nullptr
           ? *said
           : Setting{{std::string(backends.front().name)}, Layer::file, "the default backend"};
   const std::string& name = to_text(setting);
-  if (!config || config->find_profile(name) == nullptr) return {setting};
+  if (!config || config->find_profile(name) == nullptr) {
+    return {setting, false, said != nullptr && said->layer == Layer::file};
+  }
   add_config(settings, *config, name);
   const ConfigEntry* url = config->find(name, "url");
   const ConfigEntry& where = url != nullptr ? *url : *config->find(name, "shards");
-  Source source{{where.values, Layer::profile, config->at(where.line) + ": " + where.key},
-                url == nullptr};
+  Source source{{where.values, Layer::profile, where.where + ": " + where.key},
+                url == nullptr,
+                !where.is_added};
   if (!source.shards && !looks_like_url(source.setting.text())) {
     refuse(source.setting, "must be a URL, as in redis://host:6379");
   }

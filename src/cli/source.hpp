@@ -15,7 +15,8 @@ namespace dlock::cli {
 
 struct Source {
   Setting setting;
-  bool shards = false;  // several URLs, of databases that share the keys
+  bool shards = false;    // several URLs, of databases that share the keys
+  bool is_users = false;  // from the user's config file, where the machine has one, too
 };
 
 /// Adds the config file's settings, those of a profile that is named above the others; its URL or

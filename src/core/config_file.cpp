@@ -67,11 +67,14 @@ std::string_view expected(ValueKind kind) {
   return "";
 }
 
+std::string at(const std::string& path, unsigned line) { return path + ':' + std::to_string(line); }
+
 // What the parser calls.  Returning false ends the parse; error() then tells why.
 class Reader : public nlohmann::json_sax<json> {
  public:
-  Reader(std::string_view text, ConfigFile& file, KeyKind kind_of, const unsigned& line)
-      : text_(text), file_(file), kind_of_(kind_of), line_(line) {}
+  Reader(std::string_view text, const std::string& path, ConfigFile& file, KeyKind kind_of,
+         const unsigned& line)
+      : text_(text), path_(path), file_(file), kind_of_(kind_of), line_(line) {}
 
   const Error& error() const { return error_; }
 
@@ -133,13 +136,15 @@ class Reader : public nlohmann::json_sax<json> {
       return true;
     }
     if (depth_ == 2) return new_profile(name);
-    kind_ = kind_of_(name, depth_ == 3);
-    if (!kind_) {
-      return fail("unknown key " + shown_word(name) + (depth_ == 3 ? " in a profile" : ""));
+    const auto kind = kind_of_(name, depth_ == 3);
+    if (!kind) {
+      return fail("unknown key " + shown_word(name) + (depth_ == 3 ? " in a profile" : "") +
+                  kind.error().message);
     }
+    kind_ = kind.value();
     if (file_.find(profile_, name) != nullptr) return fail(util::in_quotes(name) + " stands twice");
     key_depth_ = depth_;
-    file_.entries.push_back({profile_, name, {}, key_line_});
+    file_.entries.push_back({profile_, name, {}, at(path_, key_line_)});
     return true;
   }
 
@@ -161,7 +166,7 @@ class Reader : public nlohmann::json_sax<json> {
 
  private:
   bool fail(const std::string& why) {
-    error_ = {Errc::invalid, file_.at(key_line_) + ": " + why};
+    error_ = {Errc::invalid, at(path_, key_line_) + ": " + why};
     return false;
   }
   bool wrong_type() {
@@ -198,11 +203,12 @@ class Reader : public nlohmann::json_sax<json> {
       return fail("profile " + util::in_quotes(name) + " stands twice");
     }
     profile_ = name;
-    file_.profiles.push_back({name, key_line_});
+    file_.profiles.push_back({name, at(path_, key_line_)});
     return true;
   }
 
   std::string_view text_;
+  const std::string& path_;
   ConfigFile& file_;
   KeyKind kind_of_;
   const unsigned& line_;
@@ -240,12 +246,22 @@ const ConfigEntry* ConfigFile::find(std::string_view profile, std::string_view k
   return nullptr;
 }
 
-std::string ConfigFile::at(unsigned line) const { return path + ':' + std::to_string(line); }
+void ConfigFile::add(ConfigFile other) {
+  for (ConfigEntry& entry : other.entries) {
+    const bool is_said = entry.profile.empty() ? find("", entry.key) != nullptr
+                                               : find_profile(entry.profile) != nullptr;
+    entry.is_added = true;
+    if (!is_said) entries.push_back(std::move(entry));
+  }
+  for (ConfigProfile& profile : other.profiles) {
+    if (find_profile(profile.name) == nullptr) profiles.push_back(std::move(profile));
+  }
+}
 
 Result<ConfigFile> parse_config(std::string_view text, const std::string& path, KeyKind kind_of) {
-  ConfigFile file{.path = path};
+  ConfigFile file;
   if (const auto nul = text.find('\0'); nul != std::string_view::npos) {
-    return Error{Errc::invalid, file.at(line_of(text, nul)) + ": holds a NUL byte"};
+    return Error{Errc::invalid, at(path, line_of(text, nul)) + ": holds a NUL byte"};
   }
   if (!util::is_utf8(text)) {
     std::size_t end = text.size();  // the shortest beginning that is whole lines and not UTF-8
@@ -257,10 +273,10 @@ Result<ConfigFile> parse_config(std::string_view text, const std::string& path, 
       }
       at = stop + 1;
     }
-    return Error{Errc::invalid, file.at(line_of(text, end)) + ": is not valid UTF-8"};
+    return Error{Errc::invalid, at(path, line_of(text, end)) + ": is not valid UTF-8"};
   }
   unsigned line = 1;
-  Reader reader(text, file, kind_of, line);
+  Reader reader(text, path, file, kind_of, line);
   if (!json::sax_parse(CountingIterator(text.data(), &line),
                        CountingIterator(text.data() + text.size(), &line), &reader)) {
     return reader.error();

@@ -18,16 +18,17 @@ struct ConfigEntry {
   std::string profile;  // empty: at the top level
   std::string key;
   std::vector<std::string> values;  // as a flag would have them; more than one only in a list
-  unsigned line = 0;
+  std::string where;                // `/etc/dlock/config.json:7`
+  bool is_added = false;            // from a file that counts less: add()
 };
 
 struct ConfigProfile {
   std::string name;
-  unsigned line = 0;
+  std::string where;
 };
 
+/// One file, or several that were put together.
 struct ConfigFile {
-  std::string path;
   std::vector<ConfigProfile> profiles;  // in the order of the file, as are the entries
   std::vector<ConfigEntry> entries;
   bool holds_password = false;  // in any of the entries
@@ -36,12 +37,14 @@ struct ConfigFile {
   const ConfigProfile* find_profile(std::string_view name) const;
   /// Null if `key` does not stand in `profile`.
   const ConfigEntry* find(std::string_view profile, std::string_view key) const;
-  /// `/etc/dlock/config.json:7`
-  std::string at(unsigned line) const;
+  /// Adds what another file says and this one does not: keys of the top level one by one, and
+  /// profiles as a whole.
+  void add(ConfigFile other);
 };
 
-/// Tells which keys may stand at the top level and in a profile; none for those that may not.
-using KeyKind = std::optional<ValueKind> (*)(std::string_view key, bool in_profile);
+/// Tells which keys may stand at the top level and in a profile; for those that may not an error
+/// that goes behind the words "unknown key".
+using KeyKind = Result<ValueKind> (*)(std::string_view key, bool in_profile);
 
 /// Reads `text`, which came from `path`.  Errc::invalid with `path:line: ` and what is wrong there;
 /// never shows a value, for it may hold a password.  The first password hides this process's

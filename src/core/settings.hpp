@@ -8,8 +8,9 @@
 
 namespace dlock {
 
-/// Where a value was found.  A later one counts more.
-enum class Layer { file, profile, environment, flag };
+/// Where a value was found.  A later one counts more.  Of two config files, that of the machine
+/// counts less.
+enum class Layer { machine, file, profile, environment, flag };
 
 struct Setting {
   std::vector<std::string> values;  // at least one; only lists have more that count

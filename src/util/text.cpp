@@ -171,6 +171,12 @@ std::string lower(std::string_view text) {
   return out;
 }
 
+std::string upper(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c;
+  return out;
+}
+
 std::string octal(mode_t mode) { return escaped("%04o", mode & 07777U); }
 
 std::optional<long long> parse_int(std::string_view text, long long low, long long high) {

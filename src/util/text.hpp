@@ -37,6 +37,9 @@ std::optional<std::string> percent_decode(std::string_view text);
 /// A-Z become a-z.
 std::string lower(std::string_view text);
 
+/// a-z become A-Z.
+std::string upper(std::string_view text);
+
 /// The mode of a file as chmod(1) takes it: 0640.
 std::string octal(mode_t mode);
 

@@ -16,7 +16,7 @@ expect_status 0 "$DLOCK" once -q -k job --every 1d -- touch ran
 [[ ! -e ran ]] || fail "it was done twice"
 
 # Variables and keys of the config file for dlock run do not count.
-expect_status 0 env DLOCK_SLOTS=2 DLOCK_MIN_HOLD=100 "$DLOCK" once -k set --every 1d -- true
-echo '{"shared": true, "min_hold": 100}' >config
+expect_status 0 env DLOCK_MIN_HOLD=100 "$DLOCK" once -k set --every 1d -- true
+echo '{"min_hold": 100}' >config
 expect_status 0 "$DLOCK" once --config config -k file --every 1d -- true
 

@@ -171,12 +171,12 @@ TEST_F(App, EachLayerBeatsTheOnesBelow) {
 }
 
 TEST_F(App, AYesOrNoCanBeTakenBackInAHigherLayer) {
-  config(R"({"shared": true})");
-  EXPECT_EQ(spec({}).mode, Mode::shared);
-  set("DLOCK_SHARED", "no");
-  EXPECT_EQ(spec({}).mode, Mode::exclusive);
-  EXPECT_EQ(spec({"--shared"}).mode, Mode::shared);
-  EXPECT_EQ(spec({"--shared=no"}).mode, Mode::exclusive);
+  config(R"({"nonblock": true})");
+  EXPECT_EQ(spec({}).wait, Millis{0});
+  set("DLOCK_NONBLOCK", "no");
+  EXPECT_FALSE(spec({}).wait);
+  EXPECT_EQ(spec({"-n"}).wait, Millis{0});
+  EXPECT_FALSE(spec({"--nonblock=no"}).wait);
 }
 
 TEST_F(App, OfRivalsTheHigherLayerCountsAndTheSameLayerIsAMistake) {
@@ -189,9 +189,15 @@ TEST_F(App, OfRivalsTheHigherLayerCountsAndTheSameLayerIsAMistake) {
   EXPECT_EQ(refusal({}), "64 DLOCK_NONBLOCK: cannot be combined with DLOCK_WAIT");
   EXPECT_EQ(spec({"-w", "7"}).wait, seconds{7});
   EXPECT_EQ(refusal({"--shared", "--slots", "2"}), "64 --shared: cannot be combined with --slots");
+}
+
+TEST_F(App, TheModeOfALockIsNotSetFromOutside) {
+  set("DLOCK_SHARED", "1");
+  EXPECT_EQ(spec({}).mode, Mode::exclusive);
+  set("DLOCK_SHARED", "");
   set("DLOCK_SLOTS", "3");
-  EXPECT_EQ(spec({"-w7", "--shared"}).mode, Mode::shared);
-  EXPECT_EQ(spec({"-w7", "--shared=0"}).slots, 3U);
+  EXPECT_EQ(spec({}).mode, Mode::exclusive);
+  set("DLOCK_SLOTS", "");
 }
 
 TEST_F(App, TheCommandIsTakenByteByByte) {

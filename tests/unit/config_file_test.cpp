@@ -48,7 +48,7 @@ TEST(ConfigFile, IsAFlatListWithLines) {
   const auto file = parsed(R"({
   "ttl": 45, "wait": 0.5,
   "servers": ["a", "b:1"],
-  "shared":
+  "quiet":
     true,
   "backends": {
     "prod": {
@@ -62,29 +62,30 @@ TEST(ConfigFile, IsAFlatListWithLines) {
   EXPECT_EQ(file.value().find("", "ttl")->values, std::vector{"45"s});
   EXPECT_EQ(file.value().find("", "wait")->values, std::vector{"0.5"s});
   EXPECT_EQ(file.value().find("", "servers")->values, (std::vector{"a"s, "b:1"s}));
-  EXPECT_EQ(file.value().find("", "shared")->values, std::vector{"true"s});
-  EXPECT_EQ(file.value().find("", "shared")->line, 4U);
-  EXPECT_EQ(file.value().find_profile("prod")->line, 7U);
-  EXPECT_EQ(file.value().find("prod", "url")->line, 8U);
+  EXPECT_EQ(file.value().find("", "quiet")->values, std::vector{"true"s});
+  EXPECT_EQ(file.value().find("", "quiet")->where, "c.json:4");
+  EXPECT_EQ(file.value().find_profile("prod")->where, "c.json:7");
+  EXPECT_EQ(file.value().find("prod", "url")->where, "c.json:8");
   EXPECT_EQ(file.value().find("prod", "servers")->values, std::vector{"c"s});
-  EXPECT_EQ(file.value().find("", "label")->line, 12U);
+  EXPECT_EQ(file.value().find("", "label")->where, "c.json:12");
 }
 
 TEST(ConfigFile, MayHaveAByteOrderMarkAndCarriageReturns) {
   const auto file = parsed("\xEF\xBB\xBF{\r\n\"ttl\": 1\r\n}\r\n");
   ASSERT_TRUE(file) << file.error().message;
-  EXPECT_EQ(file.value().find("", "ttl")->line, 2U);
+  EXPECT_EQ(file.value().find("", "ttl")->where, "c.json:2");
 }
 
 TEST(ConfigFile, AFaultIsNamedWithItsLine) {
-  EXPECT_EQ(fault("{\n\"tll\": 1}"), "c.json:2: unknown key \"tll\"");
+  EXPECT_EQ(fault("{\n\"tll\": 1}"), "c.json:2: unknown key \"tll\"; did you mean \"ttl\"?");
   EXPECT_EQ(fault("{\"backends\": {\"p\":\n{\"nope\": 1}}}"),
             "c.json:2: unknown key \"nope\" in a profile");
-  EXPECT_EQ(fault("{\"key\": \"job\"}"), "c.json:1: unknown key \"key\"");
+  EXPECT_EQ(fault("{\"key\": \"job\"}"), "c.json:1: unknown key \"key\"; use the option --key");
   EXPECT_EQ(fault("{\"ttl\": 1,\n\n\"ttl\": 2}"), "c.json:3: \"ttl\" stands twice");
   EXPECT_EQ(fault("{\"backends\": {\"p\": {}, \n\"p\": {}}}"),
             "c.json:2: profile \"p\" stands twice");
-  EXPECT_EQ(fault("{\n\"slots\": \"3\"}"), "c.json:2: \"slots\" must be a number");
+  EXPECT_EQ(fault("{\n\"conflict_exit_code\": \"3\"}"),
+            "c.json:2: \"conflict_exit_code\" must be a number");
   EXPECT_EQ(fault("{\"json\": 1}"), "c.json:1: \"json\" must be true or false");
   EXPECT_EQ(fault("{\"label\": null}"), "c.json:1: \"label\" must be a string");
   EXPECT_EQ(fault("{\"servers\": [1]}"),

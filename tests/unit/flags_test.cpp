@@ -56,12 +56,10 @@ TEST(Flags, VariablesAndConfigKeysAreNamedAfterThem) {
 }
 
 TEST(Flags, ThoseThatNameOneGrantHaveNoVariable) {
-  for (const char* name :
-       {"key", "status-file", "while", "export", "token", "token-file", "help"}) {
-    EXPECT_EQ(variable_of(flag(name)), "") << name;
-    std::string key = name;
-    std::replace(key.begin(), key.end(), '-', '_');
-    EXPECT_EQ(find_config_key(key), nullptr) << name;
+  for (const char* name : {"key", "shared", "slots", "status-file", "while", "export", "token",
+                           "token-file", "help"}) {
+    EXPECT_FALSE(flag(name).variable) << name;
+    EXPECT_EQ(find_config_key(config_key_of(flag(name))), nullptr) << name;
   }
   EXPECT_EQ(find_config_key("config"), nullptr);
 }
@@ -72,6 +70,7 @@ TEST(Flags, AProfileHasAUrlInPlaceOfABackend) {
   EXPECT_FALSE(config_kind("backend", true));
   EXPECT_TRUE(config_kind("backend", false));
   EXPECT_TRUE(config_kind("ttl", true));
+  EXPECT_EQ(config_kind("slots", true).error().message, "; use the option --slots");
 }
 
 }  // namespace

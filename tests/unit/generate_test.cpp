@@ -68,7 +68,7 @@ TEST(Generate, TheManPageHasEveryBackendVariableAndExitStatus) {
     EXPECT_NE(man.find(entry.url_example), std::string::npos) << entry.name;
   }
   for (const Flag& flag : flags()) {
-    EXPECT_NE(man.find(variable_of(flag)), std::string::npos) << flag.name;
+    EXPECT_TRUE(!flag.variable || man.find(variable_of(flag)) != std::string::npos) << flag.name;
   }
   for (const exit_status::Row& row : exit_status::kTable) {
     EXPECT_NE(man.find(row.status), std::string::npos) << row.status;

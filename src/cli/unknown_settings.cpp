@@ -1,0 +1,75 @@
+#include "cli/unknown_settings.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "cli/flags.hpp"
+#include "cli/near_match.hpp"
+#include "util/log.hpp"
+#include "util/text.hpp"
+
+namespace dlock::cli {
+namespace {
+
+constexpr const char* kPrefix = "DLOCK_";
+
+constexpr std::array<std::string_view, 9> kSetByDlock{
+    "DLOCK_KEY",    "DLOCK_KEYS", "DLOCK_TOKEN", "DLOCK_TOKENS",     "DLOCK_FENCE",
+    "DLOCK_FENCES", "DLOCK_SLOT", "DLOCK_ONCE",  "DLOCK_SUPERVISORS"};
+
+// DLOCK_SERVICE_HOST, DLOCK_PORT_80_TCP, and the same of a service dlock-x: "Environment variables"
+// in https://kubernetes.io/docs/concepts/services-networking/service
+bool is_of_kubernetes(std::string_view name) {
+  return name.find("_SERVICE_") != std::string_view::npos || name.ends_with("_PORT") ||
+         name.find("_PORT_") != std::string_view::npos;
+}
+
+// `key` is how a flag is called in a config file, `shown` how a key is shown to the user.
+std::string advice(std::string_view key, bool Flag::*is_read,
+                   std::string (*shown)(std::string_view key)) {
+  std::vector<std::string> known;
+  for (const Flag& flag : flags()) {
+    std::string its = config_key_of(flag);
+    if (flag.*is_read) {
+      known.push_back(std::move(its));
+    } else if (its == key) {
+      return "; use the option --" + std::string(flag.name);
+    }
+  }
+  const std::vector<std::string_view> words(known.begin(), known.end());
+  const std::string_view near = near_match(key, words);
+  return near.empty() || near == key ? "" : "; did you mean " + util::in_quotes(shown(near)) + '?';
+}
+
+std::string variable_called(std::string_view key) { return kPrefix + util::upper(key); }
+
+bool is_known(std::string_view name) {
+  return std::ranges::count(kSetByDlock, name) > 0 || is_of_kubernetes(name) ||
+         std::ranges::any_of(flags(), [name](const Flag& flag) {
+           return flag.variable && variable_of(flag) == name;
+         });
+}
+
+}  // namespace
+
+void warn_of_unknown_variables() {
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string_view text = *variable;
+    const std::string_view name = text.substr(0, text.find('='));
+    const bool is_empty = name.size() + 1 >= text.size();
+    if (!name.starts_with(kPrefix) || is_empty || is_known(name)) continue;
+    const std::string key = util::lower(name.substr(std::string_view(kPrefix).size()));
+    util::log(util::Level::error, "the variable " + util::printable(name.substr(0, 60)) +
+                                      " is not read" +
+                                      advice(key, &Flag::variable, variable_called));
+  }
+}
+
+std::string advice_on_key(std::string_view key) {
+  return advice(key, &Flag::config, [](std::string_view near) { return std::string(near); });
+}
+
+}  // namespace dlock::cli

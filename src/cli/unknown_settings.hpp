@@ -1,0 +1,18 @@
+// Variables and config keys that dlock does not read, and what was perhaps meant.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace dlock::cli {
+
+/// Names each variable that begins with DLOCK_ and is not read: to be without the lock is worse
+/// than a line too many, so also with -q.  Not those that dlock sets for a command, nor those that
+/// Kubernetes sets for a service of this name.
+void warn_of_unknown_variables();
+
+/// What to write instead of a config key that is unknown: "; did you mean \"wait\"?", "; use the
+/// option --shared", or nothing.
+std::string advice_on_key(std::string_view key);
+
+}  // namespace dlock::cli
