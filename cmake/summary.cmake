@@ -12,7 +12,7 @@ foreach(row
     "file|file"
     "redis|redis, redlock"
     "zookeeper|zookeeper"
-    "mysql|mysql-table, mysql-row, mysql-version")
+    "mysql|mysql, mysql-row, mysql-version")
   string(REPLACE "|" ";" row "${row}")
   list(GET row 0 folder)
   list(GET row 1 names)

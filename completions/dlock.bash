@@ -73,46 +73,38 @@ _dlock()
         _dlock_files "$cur"
         return
         ;;
-    --zk-auth-file)
-        _dlock_files "$cur"
-        return
-        ;;
-    --zk-style)
-        mapfile -t COMPREPLY < <(compgen -W 'curator curator-rw kazoo' -- "$cur")
-        return
-        ;;
-    -k | --key | -w | --wait | --ttl | --slots | --label | --kill-after | -E | --conflict-exit-code | --max-hold | --min-hold | --remember | --done-exit-code | --while | --token | -o | --output | --older-than | --id | --reason | --name | --count | -S | --server | --connect-timeout | --prefix | --shard)
+    -k | --key | -w | --wait | --ttl | --slots | --label | --kill-after | -E | --conflict-exit-code | --max-hold | --min-hold | --remember | --done-exit-code | --while | -o | --output | --older-than | --id | --reason | --name | --count | -S | --server | --connect-timeout | --prefix)
         return
         ;;
     esac
 
     case ${COMP_WORDS[1]} in
     run)
-        flags='--key --nonblock --wait --ttl --shared --slots --label --kill-after --on-lost --conflict-exit-code --leftovers --max-hold --min-hold --status-file --backend --server --quiet --verbose --json --config --password-file --connect-timeout --prefix --shard --zk-auth-file --zk-style --help --'
+        flags='--key --nonblock --wait --ttl --shared --slots --label --kill-after --on-lost --conflict-exit-code --leftovers --max-hold --min-hold --status-file --backend --server --quiet --verbose --json --config --password-file --connect-timeout --prefix --help --'
         ;;
     once)
-        flags='--key --nonblock --wait --ttl --label --kill-after --on-lost --conflict-exit-code --leftovers --max-hold --status-file --remember --every --done-exit-code --reset --backend --server --quiet --verbose --json --config --password-file --connect-timeout --prefix --shard --zk-auth-file --zk-style --help --'
+        flags='--key --nonblock --wait --ttl --label --kill-after --on-lost --conflict-exit-code --leftovers --max-hold --status-file --remember --every --done-exit-code --reset --backend --server --quiet --verbose --json --config --password-file --connect-timeout --prefix --help --'
         ;;
     acquire)
-        flags='--key --nonblock --wait --ttl --shared --slots --label --kill-after --on-lost --while --export --backend --server --quiet --verbose --json --config --password-file --connect-timeout --prefix --shard --zk-auth-file --zk-style --help'
+        flags='--key --nonblock --wait --ttl --shared --slots --label --kill-after --on-lost --while --export --backend --server --quiet --verbose --json --config --password-file --connect-timeout --prefix --help'
         ;;
     renew)
-        flags='--key --ttl --token --token-file --backend --server --quiet --verbose --json --config --password-file --connect-timeout --prefix --shard --zk-auth-file --zk-style --help'
+        flags='--key --ttl --token-file --backend --server --quiet --verbose --json --config --password-file --connect-timeout --prefix --help'
         ;;
     release)
-        flags='--key --token --token-file --backend --server --quiet --verbose --json --config --password-file --connect-timeout --prefix --shard --zk-auth-file --zk-style --help'
+        flags='--key --token-file --backend --server --quiet --verbose --json --config --password-file --connect-timeout --prefix --help'
         ;;
     list)
-        flags='--output --done --older-than --backend --server --quiet --verbose --json --config --password-file --connect-timeout --prefix --shard --zk-auth-file --zk-style --help'
+        flags='--output --done --older-than --backend --server --quiet --verbose --json --config --password-file --connect-timeout --prefix --help'
         ;;
     show)
-        flags='--output --backend --server --quiet --verbose --json --config --password-file --connect-timeout --prefix --shard --zk-auth-file --zk-style --help'
+        flags='--output --backend --server --quiet --verbose --json --config --password-file --connect-timeout --prefix --help'
         ;;
     force-release)
-        flags='--older-than --id --reason --yes --backend --server --quiet --verbose --json --config --password-file --connect-timeout --prefix --shard --zk-auth-file --zk-style --help'
+        flags='--older-than --id --reason --yes --backend --server --quiet --verbose --json --config --password-file --connect-timeout --prefix --help'
         ;;
     id)
-        flags='--name --snowflake --count --backend --server --quiet --verbose --json --config --password-file --connect-timeout --prefix --shard --zk-auth-file --zk-style --help'
+        flags='--name --snowflake --count --backend --server --quiet --verbose --json --config --password-file --connect-timeout --prefix --help'
         ;;
     backends)
         flags='--schema --json --prefix --help'

@@ -148,7 +148,7 @@ note "running jobs"
 expect 0 hello dlock run --key hello -- echo hello
 expect 3 '' dlock run --key job -- sh -c 'exit 3'
 expect 0 '*"job" is held*' dlock run --key job -- dlock show job
-for backend in file redis redlock zookeeper mysql-table; do
+for backend in file redis redlock zookeeper mysql; do
   expect 0 "*$backend +( )yes*" dlock backends
 done
 expect 0 '' test -s /usr/local/share/man/man1/dlock.1

@@ -3,6 +3,10 @@
 #include <array>
 
 #include "backends/file/file_backend.hpp"
+#include "backends/file/url_forms.hpp"
+#include "backends/mysql/url_forms.hpp"
+#include "backends/redis/url_forms.hpp"
+#include "backends/zookeeper/url_forms.hpp"
 #ifdef DLOCK_WITH_MYSQL
 #include "backends/mysql/mysql_backend.hpp"
 #endif
@@ -34,8 +38,11 @@ constexpr Traits with(Traits traits, EndsOn ends_on, Order order, bool knows_wai
   return traits;
 }
 
+constexpr std::span<const UrlForm> kMysqlForms = mysql::kUrlForms;
+
 constexpr std::array kBackends{
     BackendEntry{.name = "file",
+                 .forms = file::kUrlForms,
                  .brief = "flock(2) on local files; needs no server",
                  .traits = {.shared = true,
                             .slots = true,
@@ -45,46 +52,42 @@ constexpr std::array kBackends{
                             .reach = Reach::host,
                             .ends_on = EndsOn::process_exit,
                             .order = Order::kernel},
-                 .url_example = "file:///var/lock/jobs",
                  .place = file::place,
                  .open = file::open},
     BackendEntry{.name = "redis",
-                 .tls_scheme = "rediss",
+                 .forms = redis::kUrlForms,
                  .brief = "one Redis server",
                  .traits = with(kOnServer, EndsOn::ttl, Order::fifo, true),
-                 .url_example = "redis://[user:password@]host[:6379][/db]",
 #ifdef DLOCK_WITH_REDIS
                  .place = redis::place,
                  .open = redis::open
 #endif
     },
     BackendEntry{.name = "redlock",
+                 .forms = redis::kRedlockUrlForms,
                  .server_scheme = "redis",
                  .brief = "a majority of independent Redis masters",
                  .traits = with(kOnMajority, EndsOn::ttl, Order::none, true),
-                 .url_example = "redlock://h1:6379,h2:6379,h3:6379",
 #ifdef DLOCK_WITH_REDIS
                  .place = redis::place_redlock,
                  .open = redis::open_redlock
 #endif
     },
     BackendEntry{.name = "zookeeper",
-                 .alias = "zk",
-                 .tls_scheme = "zookeepers",  // is refused: see zookeeper/place.cpp
+                 .aliases = {"zk"},
+                 .forms = zookeeper::kUrlForms,
                  .brief = "ephemeral nodes of a ZooKeeper ensemble",
                  .traits = with(kOfAProcess, EndsOn::session, Order::fifo, true),
-                 .own_flags = "zk-",
-                 .url_example = "zookeeper://h1:2181,h2:2181,h3:2181/chroot",
 #ifdef DLOCK_WITH_ZOOKEEPER
                  .place = zookeeper::place,
                  .open = zookeeper::open
 #endif
     },
-    BackendEntry{.name = "mysql-table",
-                 .alias = "mysql",
+    BackendEntry{.name = "mysql",
+                 .aliases = {"mysql-table", "mariadb"},
+                 .forms = kMysqlForms.subspan(0, 1),
                  .brief = "a unique row in MySQL or MariaDB",
                  .traits = with(kOnServer, EndsOn::ttl, Order::fifo, true),
-                 .url_example = "mysql-table://user@host:3306/db",
 #ifdef DLOCK_WITH_MYSQL
                  .place = mysql::place,
                  .open = mysql::open<mysql::Method::table>,
@@ -93,9 +96,9 @@ constexpr std::array kBackends{
 #endif
     },
     BackendEntry{.name = "mysql-row",
-                 .brief = "mysql-table, and a row that other programs lock",
+                 .forms = kMysqlForms.subspan(1, 1),
+                 .brief = "mysql, and a row that other programs lock",
                  .traits = with(kOfAProcess, EndsOn::ttl, Order::fifo, true),
-                 .url_example = "mysql-row://user@host:3306/db",
 #ifdef DLOCK_WITH_MYSQL
                  .place = mysql::place,
                  .open = mysql::open<mysql::Method::row>,
@@ -104,9 +107,9 @@ constexpr std::array kBackends{
 #endif
     },
     BackendEntry{.name = "mysql-version",
+                 .forms = kMysqlForms.subspan(2, 1),
                  .brief = "an optimistic version column in MySQL or MariaDB",
                  .traits = with(kOnServer, EndsOn::ttl, Order::fifo, true),
-                 .url_example = "mysql-version://user@host:3306/db",
 #ifdef DLOCK_WITH_MYSQL
                  .place = mysql::place,
                  .open = mysql::open<mysql::Method::version>,

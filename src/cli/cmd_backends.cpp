@@ -61,10 +61,8 @@ std::string schema_of(const Setting& name, const Setting* prefix,
                      " has no tables; those that have: " + with_schema(backends));
   }
   if (prefix == nullptr) return entry->schema(entry->usual_prefix);
-  auto url = parse_url(entry->url_example);
-  if (!url) refuse(name, url.error().message);
   Target target;
-  target.url = std::move(*url);
+  target.url = parse_url(entry->forms.front().example).value();
   target.prefix = prefix->text();
   if (auto ok = entry->place(target); !ok) refuse(*prefix, ok.error().message);
   return entry->schema(prefix->text());

@@ -29,10 +29,10 @@ using Cell =
 /// One column of a table of `Row`s.
 template <class Row>
 struct Column {
-  std::string_view heading;  // over the text
-  std::string_view field;    // in the JSON; empty: not there
+  std::string_view heading;     // over the text
+  std::string_view field = {};  // in the JSON; empty: not there
   Cell (*cell)(const Row& row);
-  std::string_view name = field;  // how --output calls it
+  std::string_view name = field;  // how --output calls it; empty: not at all
   std::string_view brief = {};    // a phrase without full stop
   bool may_be_cut = false;        // where the terminal is narrow
 };

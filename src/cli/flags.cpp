@@ -37,6 +37,8 @@ constexpr std::array kFlags{
          .kind = ValueKind::boolean,
          .group = Group::lock,
          .commands = kWithLock,
+         .variable = false,
+         .config = false,
          .rival = "wait",
          .brief = "do not wait: give up at once if the lock is held",
          .text = "dlock tries once, and exits with status 75 (run, once: see --conflict-exit-code) "
@@ -258,27 +260,12 @@ constexpr std::array kFlags{
              "\"$lock\". They set the variables that the command of dlock run finds. If dlock "
              "fails, it prints a statement that fails with the same status. SHELL is sh, which is "
              "the default and for all shells like it, or fish. Not together with --json."},
-    Flag{.name = "token",
-         .kind = ValueKind::list,
-         .value = "TOKEN",
-         .group = Group::grant,
-         .commands = kWithToken,
-         .variable = false,
-         .config = false,
-         .rival = "token-file",
-         .section = "FOR SCRIPTS",
-         .brief = "token that dlock acquire has printed",
-         .text = "Repeated, one for each --key, in the same order. Others can see it in ps, so "
-                 "dlock warns of it. Without --token and --token-file, the token is "
-                 "$DLOCK_TOKEN if $DLOCK_KEY is the key, or else the line of $DLOCK_TOKENS that "
-                 "belongs to the key's line in $DLOCK_KEYS."},
     Flag{.name = "token-file",
          .value = "FILE",
          .group = Group::grant,
          .commands = kWithToken,
          .variable = false,
          .config = false,
-         .rival = "token",
          .completes = Completes::files,
          .section = "FOR SCRIPTS",
          .brief = "read the token from FILE",
@@ -291,6 +278,7 @@ constexpr std::array kFlags{
          .value = "COLUMNS",
          .group = Group::look,
          .commands = kLooking,
+         .variable = false,
          .config = false,
          .rival = "done",
          .section = "LOCKS AS A TABLE AND AS JSON",
@@ -313,6 +301,7 @@ constexpr std::array kFlags{
          .value = "DURATION",
          .group = Group::look,
          .commands = kList | kForceRelease,
+         .variable = false,
          .config = false,
          .brief = "include only locks held for longer than this",
          .text = "A holder is included only if it is known to have held the lock for longer than "
@@ -331,6 +320,7 @@ constexpr std::array kFlags{
          .value = "TEXT",
          .group = Group::look,
          .commands = kForceRelease,
+         .variable = false,
          .config = false,
          .brief = "tell the holder why",
          .text = "TEXT is shown in the final message of the holder's dlock and in its status file. "
@@ -340,6 +330,7 @@ constexpr std::array kFlags{
          .kind = ValueKind::boolean,
          .group = Group::look,
          .commands = kForceRelease,
+         .variable = false,
          .config = false,
          .brief = "break the lock without asking",
          .text = "Without --yes, and without a terminal to ask on, nothing is broken and the "
@@ -360,6 +351,7 @@ constexpr std::array kFlags{
          .kind = ValueKind::boolean,
          .group = Group::id,
          .commands = kId,
+         .variable = false,
          .config = false,
          .rival = "name",
          .section = "NUMBERS",
@@ -474,35 +466,6 @@ constexpr std::array kFlags{
             "It separates the locks of dlock from other data: Redis keys begin with it (by default "
             "dlock:), the ZooKeeper nodes of locks are below it (/dlock), and the names of MySQL "
             "tables begin with it (dlock_). All who share locks must use the same prefix."},
-    Flag{.name = "shard",
-         .kind = ValueKind::list,
-         .value = "URL",
-         .commands = kWithBackend,
-         .setting = "shards",
-         .section = "SHARDING",
-         .brief = "one of several databases that share the locks",
-         .text = "This replaces --backend. Each lock is in one of these databases, chosen by its "
-                 "key, so a database that is down takes only its own locks with it. All must be of "
-                 "one backend. One value can name several, separated by commas."},
-    Flag{.name = "zk-auth-file",
-         .value = "FILE",
-         .commands = kWithBackend,
-         .completes = Completes::files,
-         .brief = "read the ZooKeeper user and password from FILE",
-         .text = "The content of FILE is USER:PASSWORD of ZooKeeper's digest scheme; a newline at "
-                 "its end is ignored. Nodes that dlock creates are then open to this user only. "
-                 "Only the owner of FILE may have access to it (chmod 600)."},
-    Flag{
-        .name = "zk-style",
-        .value = "STYLE",
-        .commands = kWithBackend,
-        .choices = {"curator", "curator-rw", "kazoo"},
-        .fallback = "curator",
-        .brief = "name ZooKeeper nodes as this client library does",
-        .text =
-            "The library then recognizes the locks of dlock: curator is for InterProcessMutex of "
-            "Apache Curator, curator-rw for its InterProcessReadWriteLock, kazoo for Lock, "
-            "ReadLock and WriteLock of kazoo. dlock itself recognizes all of them with any STYLE."},
     Flag{.name = "help",
          .letter = 'h',
          .kind = ValueKind::boolean,
@@ -537,6 +500,12 @@ const Flag& flag(std::string_view name) {
 
 std::string variable_of(const Flag& flag) { return "DLOCK_" + util::upper(config_key_of(flag)); }
 
+std::vector<std::string> variables_of(const Flag& flag) {
+  std::vector<std::string> out{variable_of(flag)};
+  if (!flag.setting.empty()) out.push_back("DLOCK_" + util::upper(flag.name));
+  return out;
+}
+
 std::string config_key_of(const Flag& flag) {
   std::string out(setting_name(flag));
   std::ranges::replace(out, '-', '_');
@@ -552,6 +521,7 @@ const Flag* find_config_key(std::string_view key) {
 
 Result<ValueKind> config_kind(std::string_view key, bool in_profile) {
   if (in_profile && key == "url") return ValueKind::text;
+  if (in_profile && key == "shards") return ValueKind::list;
   const Flag* found = find_config_key(key);
   if (found != nullptr && !(in_profile && key == "backend")) return ValueKind(found->kind);
   return Error{Errc::invalid, advice_on_key(key)};

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cli/commands.hpp"
 #include "core/config_file.hpp"
@@ -65,6 +66,9 @@ const Flag& flag(std::string_view name);
 
 /// `DLOCK_CONNECT_TIMEOUT`: how its variable is called, or would be if it had one.
 std::string variable_of(const Flag& flag);
+
+/// The same, and that of its name, where `setting` is another: DLOCK_SERVERS, DLOCK_SERVER.
+std::vector<std::string> variables_of(const Flag& flag);
 
 /// `connect_timeout`, in the same way.
 std::string config_key_of(const Flag& flag);

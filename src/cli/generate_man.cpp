@@ -157,7 +157,8 @@ std::string json_fields(const LockColumn& it) {
 std::string column_section() {
   std::string columns;
   for (const LockColumn& it : lock_columns()) {
-    columns += ".TP\n" + bold(it.column.name) + " (" + roff(it.column.heading, false) + ")\n" +
+    const auto name = it.column.name.empty() ? it.column.field : it.column.name;
+    columns += ".TP\n" + bold(name) + " (" + roff(it.column.heading, false) + ")\n" +
                roff(it.column.brief, true) + '\n';
     if (const std::string json = json_fields(it); !json.empty()) {
       columns += ".br\nJSON: " + json + '\n';
@@ -177,7 +178,8 @@ std::string once_section() {
 
 std::string choosing_section(std::span<const BackendEntry> backends) {
   std::string urls;
-  for (const BackendEntry& entry : backends) urls += roff(entry.url_example, false) + '\n';
+  for (const BackendEntry& entry : backends)
+    urls += roff(entry.forms.front().example, false) + '\n';
   return replaced(man::kChoosing, "%URLS%", urls);
 }
 
@@ -206,7 +208,9 @@ std::string backend_section(std::span<const BackendEntry> backends) {
   out += ".TE\n.in\n";
   for (const BackendEntry& entry : backends) {
     out += ".TP\n" + bold(entry.name);
-    if (!entry.alias.empty()) out += " (or " + bold(entry.alias) + ')';
+    for (const std::string_view alias : entry.aliases) {
+      if (!alias.empty()) out += " (or " + bold(alias) + ')';
+    }
     out += '\n' + roff(entry.brief, false) + '\n';
   }
   return out;

@@ -47,9 +47,14 @@ Settings given_settings(const Invocation& invocation) {
   }
   for (const Flag& flag : flags()) {
     if (!flag.variable || (flag.commands & invocation.command->id) == 0) continue;
-    const std::string name = variable_of(flag);
-    std::string value = variable(name);
-    if (!value.empty()) settings.put(flag.name, {{std::move(value)}, Layer::environment, name});
+    std::string found;
+    for (const std::string& name : variables_of(flag)) {
+      std::string value = variable(name);
+      if (value.empty()) continue;
+      if (!found.empty()) refuse_usage(name + ": cannot be combined with " + found);
+      settings.put(flag.name, {{std::move(value)}, Layer::environment, name});
+      found = name;
+    }
   }
   return settings;
 }

@@ -226,38 +226,20 @@ constexpr std::array kColumns{
                {.heading = "WAITED",
                 .field = "waiting_ms",
                 .cell = waited,
-                .name = "waited",
+                .name = "",
                 .brief = "how long it waits"}},
     LockColumn{kOfWaiter,
                {.heading = "WAITING SINCE",
                 .field = "waiting_since",
                 .cell = waiting_since,
+                .name = "",
                 .brief = "the same as a time in UTC, by the clock of this machine"}},
-    LockColumn{0,
-               {.heading = "MODE",
-                .field = "",
-                .cell = how,
-                .name = "how",
-                .brief = "exclusive, shared, or the number of slots"}},
-    LockColumn{0,
-               {.heading = "COMMAND",
-                .field = "",
-                .cell = what,
-                .name = "what",
-                .brief = "the command, or else the kind of program that took it",
-                .may_be_cut = true}},
     LockColumn{0,
                {.heading = "WAITING",
                 .field = "",
                 .cell = waiting,
                 .name = "waiting",
                 .brief = "how many wait for it"}},
-    LockColumn{0,
-               {.heading = "NODES",
-                .field = "",
-                .cell = nodes,
-                .name = "nodes",
-                .brief = "how many of how many servers tell this"}},
     LockColumn{kOfLock,
                {.heading = "AGREEING",
                 .field = "nodes_agreeing",
@@ -275,46 +257,60 @@ constexpr std::array kColumns{
                 .brief = "which servers tell otherwise or nothing"}},
 };
 
+// Not for --output: they put together what others tell.
+constexpr Column<LockRow> kHow{.heading = "MODE", .cell = how};
+constexpr Column<LockRow> kWhat{.heading = "COMMAND", .cell = what, .may_be_cut = true};
+constexpr Column<LockRow> kNodes{.heading = "NODES", .cell = nodes};
+constexpr Column<LockRow> kWaited{.heading = "WAITED", .cell = waited};
+
+constexpr const Column<LockRow>* find_column(std::string_view name) {
+  for (const LockColumn& it : kColumns) {
+    if (it.column.name == name && !name.empty()) return &it.column;
+  }
+  return nullptr;
+}
+
 // A column of a view.  An optional one is left out where all its cells are empty or `quiet`, or all
 // servers agree.
 struct Shown {
-  std::string_view name;
+  const Column<LockRow>* column;
   bool optional = false;
   std::string_view quiet = "-";
+
+  constexpr explicit Shown(const char* name, bool is_optional = false,
+                           std::string_view silent = "-")
+      : column(find_column(name)), optional(is_optional), quiet(silent) {}
+  constexpr explicit Shown(const Column<LockRow>* it, bool is_optional = false,
+                           std::string_view silent = "-")
+      : column(it), optional(is_optional), quiet(silent) {}
 };
 
 constexpr std::string_view kAllAgree = "all agree";
 
-constexpr std::array kListView{Shown{"key"},
-                               Shown{"how", true, "exclusive"},
-                               Shown{"kind", true, "run"},
-                               Shown{"nodes", true, kAllAgree},
-                               Shown{"host"},
-                               Shown{"pid"},
-                               Shown{"held"},
-                               Shown{"expires", true},
-                               Shown{"waiting", true, "0"},
-                               Shown{"what"}};
-constexpr std::array kHolderView{Shown{"id"},
-                                 Shown{"kind", true, "run"},
-                                 Shown{"host"},
-                                 Shown{"pid"},
-                                 Shown{"user", true},
-                                 Shown{"held"},
-                                 Shown{"expires", true},
-                                 Shown{"fence", true},
-                                 Shown{"slot", true},
-                                 Shown{"what"},
-                                 Shown{"label", true}};
-constexpr std::array kWaiterView{Shown{"host"},       Shown{"pid"},
-                                 Shown{"user", true}, Shown{"mode", true, "exclusive"},
-                                 Shown{"waited"},     Shown{"command"}};
-
-const LockColumn* find_column(std::string_view name) {
-  const auto* found = std::find_if(kColumns.begin(), kColumns.end(),
-                                   [&](const LockColumn& it) { return it.column.name == name; });
-  return found == kColumns.end() ? nullptr : found;
-}
+constexpr std::array kListView{Shown("key"),
+                               Shown(&kHow, true, "exclusive"),
+                               Shown("kind", true, "run"),
+                               Shown(&kNodes, true, kAllAgree),
+                               Shown("host"),
+                               Shown("pid"),
+                               Shown("held"),
+                               Shown("expires", true),
+                               Shown("waiting", true, "0"),
+                               Shown(&kWhat)};
+constexpr std::array kHolderView{Shown("id"),
+                                 Shown("kind", true, "run"),
+                                 Shown("host"),
+                                 Shown("pid"),
+                                 Shown("user", true),
+                                 Shown("held"),
+                                 Shown("expires", true),
+                                 Shown("fence", true),
+                                 Shown("slot", true),
+                                 Shown(&kWhat),
+                                 Shown("label", true)};
+constexpr std::array kWaiterView{Shown("host"),       Shown("pid"),
+                                 Shown("user", true), Shown("mode", true, "exclusive"),
+                                 Shown(&kWaited),     Shown("command")};
 
 bool tells_something(const Column<LockRow>& column, std::span<const LockRow> rows,
                      std::string_view quiet) {
@@ -328,8 +324,9 @@ bool tells_something(const Column<LockRow>& column, std::span<const LockRow> row
 Columns<LockRow> view(std::span<const Shown> all, std::span<const LockRow> rows) {
   Columns<LockRow> out;
   for (const Shown& shown : all) {
-    const Column<LockRow>& column = find_column(shown.name)->column;
-    if (!shown.optional || tells_something(column, rows, shown.quiet)) out.push_back(&column);
+    if (!shown.optional || tells_something(*shown.column, rows, shown.quiet)) {
+      out.push_back(shown.column);
+    }
   }
   return out;
 }
@@ -337,7 +334,7 @@ Columns<LockRow> view(std::span<const Shown> all, std::span<const LockRow> rows)
 std::string column_names() {
   std::string out;
   for (const LockColumn& it : kColumns) {
-    out += (out.empty() ? "" : ", ") + std::string(it.column.name);
+    if (!it.column.name.empty()) out += (out.empty() ? "" : ", ") + std::string(it.column.name);
   }
   return out;
 }
@@ -374,12 +371,12 @@ Columns<LockRow> chosen_columns(const Setting& setting) {
       const std::string_view name = rest.substr(0, comma);
       more = comma != std::string_view::npos;
       if (more) rest.remove_prefix(comma + 1);
-      const LockColumn* found = find_column(name);
+      const Column<LockRow>* found = find_column(name);
       if (found == nullptr) {
         refuse(setting, "there is no column " + shown_word(std::string(name)) +
                             "; columns: " + column_names());
       }
-      out.push_back(&found->column);
+      out.push_back(found);
     }
   }
   return out;

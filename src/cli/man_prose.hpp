@@ -220,8 +220,7 @@ If another variable begins with DLOCK_, dlock prints a line that names it, even 
 The command inherits the environment of dlock, so that a nested run finds the same
 servers.
 So a password in
-.BR DLOCK_BACKEND ,
-.B DLOCK_SHARDS
+.B DLOCK_BACKEND
 or
 .B DLOCK_SERVERS
 can be read by the command and by all that it starts.
@@ -509,8 +508,8 @@ With the backend
 that is this machine and, if no directory is named, this user: a counter of several
 users needs a directory that they share, and name.
 .B redlock
-has none, since a majority of servers cannot keep a number for ever; with
-.B \-\-shard
+has none, since a majority of servers cannot keep a number for ever; in a profile with
+.B shards
 there are none either, since a counter would begin anew when the list of shards
 changes.
 .PP
@@ -921,7 +920,7 @@ Only some backends have such leases:
 .B "dlock backends"
 shows
 .I ttl
-under ENDS ON: redis, redlock, mysql\-table and mysql\-version.
+under ENDS ON: redis, redlock, mysql and mysql\-version.
 The others need
 .BR \-\-while ,
 the default one, file, among them.
@@ -1172,8 +1171,8 @@ and if the directory of
 is in memory; with
 .B \-q
 it does not.
-With
-.B \-\-shard
+In a profile with
+.B shards
 a key that is in another shard once the list has changed is not remembered there.
 .PP
 Without
@@ -1497,9 +1496,10 @@ container nodes, which the servers remove when they are empty.
 The nodes are called as those of Apache Curator's InterProcessMutex, which
 excludes dlock and is excluded by it on the same node, and so are its
 InterProcessReadWriteLock with
-.B "\-\-zk\-style curator\-rw"
-and the locks of kazoo with
-.BR "\-\-zk\-style kazoo" .
+.I ?style=curator\-rw
+in the URL, and the locks of kazoo with
+.IR ?style=kazoo .
+dlock itself recognizes the nodes of all three with any style.
 For a lock of theirs at
 .I /app/locks/job
 say
@@ -1540,9 +1540,10 @@ Raise the limit if waiters often meet it.
 A holder or waiter keeps its connection while it works: it never gives it up for
 another one.
 .SS Rights
-.B \-\-zk\-auth\-file
-names a file with
-.IR USER:PASSWORD ;
+.I ?auth_file=FILE
+in the URL names a file with
+.IR USER:PASSWORD ,
+to which only its owner may have access;
 .I zookeeper://USER@HOST
 with
 .B \-\-password\-file
@@ -1558,7 +1559,7 @@ Without it, anybody who reaches the servers may do anything with the nodes.
 .B kazoo as it is by default,
 when it comes later: it sees no nodes but those that end in __lock__.
 Say
-.B "\-\-zk\-style kazoo"
+.I ?style=kazoo
 here, or there
 .BR "extra_lock_patterns=[\(aq\-lock\-\(aq]" .
 One name cannot please two libraries, so of Curator's mutexes, Curator's
@@ -1582,9 +1583,7 @@ it too early.
 inline constexpr std::string_view kMysql = R"(.SH MYSQL
 .SS Which of the three
 .TP
-.B mysql\-table
-(or
-.BR mysql )
+.B mysql
 is the one to take if nothing speaks for another.
 The lock is a row, which its holder renews, and which lasts for a ttl without it.
 It survives a broken connection and a restart of the server, and no transaction
@@ -1598,7 +1597,7 @@ Replication with several primaries: the other two are refused there.
 .TP
 .B mysql\-row
 is
-.BR mysql\-table ,
+.BR mysql ,
 and besides it locks a row of
 .I dlock_rows
 in a transaction for as long as the job runs.
@@ -1650,9 +1649,9 @@ is not enough:
 .PP
 .nf
 .in +2n
-mysql\-table://USER@HOST:PORT/DATABASE
-mysql\-table://USER@PRIMARY,STANDBY/DATABASE
-mysql\-table://USER@/DATABASE?socket=/run/mysqld/mysqld.sock
+mysql://USER@HOST:PORT/DATABASE
+mysql://USER@PRIMARY,STANDBY/DATABASE
+mysql://USER@/DATABASE?socket=/run/mysqld/mysqld.sock
 .in -2n
 .fi
 .PP
@@ -1815,7 +1814,7 @@ If a job may run during a backup, give it a
 longer than the time for which the backup blocks writes.
 .SS Several servers that accept writes
 On a Galera cluster, and in a replication group with several primaries,
-.B mysql\-table
+.B mysql
 and
 .B mysql\-row
 are refused:
@@ -1902,13 +1901,7 @@ They are of one backend, and know nothing of one another.
 A profile names them with
 .B shards
 in place of
-.BR url ;
-elsewhere
-.B \-\-shard
-and
-.B DLOCK_SHARDS
-take the place of
-.BR \-\-backend :
+.BR url :
 .PP
 .nf
 .in +2n

@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "cli/refusal.hpp"
+#include "cli/unknown_settings.hpp"
 #include "core/secret.hpp"
 #include "util/text.hpp"
 
@@ -43,7 +44,9 @@ void take_operands(std::vector<std::string> words, bool has_mark, Invocation& in
   const Command& command = *invocation.command;
   for (std::string& word : words) {
     if (word.size() > 1 && word.starts_with('-')) {
-      refuse_usage("unknown option " + shown_option(word) + see_help(command));
+      const std::string name = word.substr(std::min(word.find_first_not_of('-'), word.size()));
+      refuse_usage("unknown option " + shown_option(word) +
+                   advice_on_option(name.substr(0, name.find('='))) + see_help(command));
     }
     if (command.wraps && has_mark) {
       refuse_usage("unexpected " + shown_word(word) + " before \"--\"; the command goes behind it" +

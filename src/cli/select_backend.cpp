@@ -76,11 +76,13 @@ std::string rank(std::size_t i, std::size_t count) {
 // A HOST beside a rediss:// URL would get the password without TLS, which nobody has asked for.
 void check_tls(const Setting& servers, std::span<const std::string_view> parts,
                std::span<const Url> urls, const BackendEntry& its) {
-  const bool has_tls = std::any_of(urls.begin(), urls.end(),
-                                   [&](const Url& url) { return url.scheme == its.tls_scheme; });
+  const auto secure = std::ranges::find_if(urls, [&](const Url& url) {
+    const UrlForm* form = find_form(its.forms, url.scheme);
+    return form != nullptr && form->tls;
+  });
   const auto host = std::find_if_not(parts.begin(), parts.end(), looks_like_url);
-  if (!has_tls || host == parts.end()) return;
-  const std::string tls = std::string(its.tls_scheme) + "://";
+  if (secure == urls.end() || host == parts.end()) return;
+  const std::string tls = secure->scheme + "://";
   refuse(servers, rank(static_cast<std::size_t>(host - parts.begin()), parts.size()) +
                       " has no scheme; beside a " + tls +
                       " URL each server needs a URL of its own: " + tls + " with TLS, " +
@@ -139,8 +141,7 @@ void warn_of_passwords(const Settings& settings, const Source& source, std::span
                                         " with ps; " + instead + " would hide it");
   };
   if (source.setting.layer == Layer::flag && any_holds_password(urls)) {
-    warn(source.setting.where, source.shards ? "DLOCK_SHARDS, a profile or --password-file"
-                                             : "DLOCK_BACKEND, a profile or --password-file");
+    warn(source.setting.where, "DLOCK_BACKEND, a profile or --password-file");
   }
   if (!any_holds_password(target.servers)) return;
   const Setting& servers = *settings.find("server");
@@ -150,8 +151,8 @@ void warn_of_passwords(const Settings& settings, const Source& source, std::span
 }
 
 // The password in the machine's config file is not for a server that the user's file names.
-const Setting* find_secret(const Settings& settings, const Source& source, std::string_view name) {
-  const Setting* secret = settings.find(name);
+const Setting* find_password_file(const Settings& settings, const Source& source) {
+  const Setting* secret = settings.find("password-file");
   if (secret == nullptr || secret->layer != Layer::machine) return secret;
   const Setting* servers = settings.find("server");
   const bool are_users = servers != nullptr && servers->layer == Layer::file;
@@ -165,7 +166,7 @@ void take_password(const Settings& settings, const Source& source, const Backend
   // Not each of them can be seen in the text: see mentions_password().
   if (any_holds_password(urls) || any_holds_password(target.servers)) hide_memory();
   const Setting& said = source.setting;
-  const Setting* file = find_secret(settings, source, "password-file");
+  const Setting* file = find_password_file(settings, source);
   if (file == nullptr) return;
   if (entry.traits.reach == Traits::Reach::host) {
     if (file->layer == Layer::flag) {
@@ -197,31 +198,19 @@ void take_password(const Settings& settings, const Source& source, const Backend
   }
 }
 
-// A variable that is set for another backend does no harm here; a flag is a mistake.
-const Setting* own_setting(const Settings& settings, const BackendEntry& entry,
-                           std::string_view name) {
-  const Setting* setting = settings.find(name);
-  if (setting == nullptr) return nullptr;
-  if (!entry.own_flags.empty() && name.starts_with(entry.own_flags)) return setting;
-  if (setting->layer == Layer::flag) {
-    refuse(*setting, "means nothing to the " + std::string(entry.name) + " backend");
+// The content of the file that the URL names as a secret one.
+std::string read_auth(const Setting& source, const Url& url, const BackendEntry& entry) {
+  const UrlForm* form = find_form(entry.forms, url.scheme);
+  for (const auto& [name, path] : url.query) {
+    const UrlParameter* parameter = form != nullptr ? find_parameter(*form, name) : nullptr;
+    const bool is_secret =
+        parameter != nullptr && parameter->kind == UrlParameter::Kind::secret_file;
+    if (!is_secret || !path.starts_with('/')) continue;  // which is refused with the other rules
+    auto auth = read_password(path);
+    if (!auth) refuse_config(source.where + ": " + auth.error().message);
+    return std::move(*auth);
   }
-  return nullptr;
-}
-
-void take_zookeeper(const Settings& settings, const Source& source, const BackendEntry& entry,
-                    Target& target) {
-  if (const Setting* style = own_setting(settings, entry, "zk-style")) {
-    target.zk_style = flag("zk-style").choices[to_choice(*style, flag("zk-style"))];
-  }
-  const Setting* file = find_secret(settings, source, "zk-auth-file");
-  if (file == nullptr || own_setting(settings, entry, "zk-auth-file") == nullptr) return;
-  if (file->from_file() && !file->text().starts_with('/')) {
-    refuse(*file, "must be an absolute path");
-  }
-  auto auth = read_password(to_text(*file));
-  if (!auth) refuse_config(file->where + ": " + auth.error().message);
-  target.zk_auth = std::move(*auth);
+  return "";
 }
 
 // The file may name the server, or the names that locks have there: other users of it, who can read
@@ -261,7 +250,7 @@ Selection select_backend(Settings& settings, const std::optional<ConfigFile>& co
   const Source source = find_source(settings, config, backends);
   set_log_from(settings);
   warn_of_unknown_variables();
-  const bool by_default = settings.find("backend") == nullptr && !source.shards;
+  const bool by_default = settings.find("backend") == nullptr;
 
   Selection selection;
   std::vector<Url> urls = take_urls(source, config, backends, selection.entry);
@@ -288,10 +277,14 @@ Selection select_backend(Settings& settings, const std::optional<ConfigFile>& co
   if (const Setting* timeout = settings.find("connect-timeout")) {
     target.connect_timeout = to_duration(*timeout, flag("connect-timeout"));
   }
-  take_zookeeper(settings, source, entry, target);
+  if (!source.shards) target.auth = read_auth(source.setting, target.url, entry);
   if (source.shards) {
     const Target common = target;
-    for (const Url& url : urls) target.shards.emplace_back(common).url = url;
+    for (const Url& url : urls) {
+      Target& shard = target.shards.emplace_back(common);
+      shard.url = url;
+      shard.auth = read_auth(source.setting, url, entry);
+    }
   }
   // Refuses a target that cannot be; `which` is the rank of a shard.
   const auto place_of = [&](const Target& one, const std::string& which) {

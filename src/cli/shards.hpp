@@ -1,4 +1,4 @@
-// --shard: several databases in place of one.
+// Several databases in place of one: "shards" of a profile.
 #pragma once
 
 #include <cstddef>

@@ -64,13 +64,6 @@ Source find_source(Settings& settings, const std::optional<ConfigFile>& config,
     add_config(settings, *config, "");
   }
   const Setting* said = settings.find("backend");
-  const Setting* shards = settings.find("shard");
-  if (said != nullptr && shards != nullptr && said->layer == shards->layer) {
-    refuse(*shards, "says where the locks are, and so does " + said->where + "; leave one out");
-  }
-  if (shards != nullptr && (said == nullptr || said->layer < shards->layer)) {
-    return {*shards, true, shards->layer == Layer::file};
-  }
   const Setting setting =
       said != nullptr
           ? *said
@@ -123,27 +116,26 @@ std::vector<Url> take_urls(const Source& source, const std::optional<ConfigFile>
 }
 
 const BackendEntry* entry_of(Url& url, std::span<const BackendEntry> backends) {
-  const auto plus = std::min(url.scheme.find('+'), url.scheme.size());
-  const std::string name = url.scheme.substr(0, plus);
-  const BackendEntry* entry = find_backend(backends, name);
-  if (entry != nullptr && name != entry->tls_scheme) {
-    url.scheme = std::string(entry->name) + url.scheme.substr(plus);
-  }
+  const std::string_view scheme = url.scheme;
+  const BackendEntry* entry = find_backend(backends, scheme);
+  if (entry == nullptr) return find_backend(backends, scheme.substr(0, scheme.find('+')));
+  if (find_form(entry->forms, scheme) == nullptr) url.scheme = std::string(entry->name);
   return entry;
 }
 
 const BackendEntry* find_backend(std::span<const BackendEntry> backends, std::string_view name) {
-  for (const BackendEntry& entry : backends) {
-    if (name.empty()) break;
-    if (name == entry.name || name == entry.alias || name == entry.tls_scheme) return &entry;
-  }
-  return nullptr;
+  if (name.empty()) return nullptr;
+  const auto found = std::ranges::find_if(backends, [&](const BackendEntry& entry) {
+    return name == entry.name || std::ranges::count(entry.aliases, name) > 0 ||
+           find_form(entry.forms, name) != nullptr;
+  });
+  return found == backends.end() ? nullptr : &*found;
 }
 
 std::string no_backend(std::string_view word, std::span<const BackendEntry> backends) {
   // The rest of a URL that lacks a slash can be a password.
   const std::string_view scheme = word.substr(0, word.find(':'));
-  const bool is_known = scheme == "redis+unix" || find_backend(backends, scheme) != nullptr;
+  const bool is_known = find_backend(backends, scheme) != nullptr;
   const std::string which =
       is_scheme(word) ? "backend " + util::in_quotes(word, 60)
       : is_known && scheme != word

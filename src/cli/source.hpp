@@ -29,11 +29,11 @@ Source find_source(Settings& settings, const std::optional<ConfigFile>& config,
 std::vector<Url> take_urls(const Source& source, const std::optional<ConfigFile>& config,
                            std::span<const BackendEntry> backends, const BackendEntry*& entry);
 
-/// The backend that a URL's scheme means, null if there is none: "redis+unix" and "rediss" are
-/// "redis", reached another way.  An alias in it becomes the name.
+/// The backend that a URL's scheme means, null if there is none.  An alias in it becomes the name.
+/// Of "mysql+x" it is mysql, which then refuses it.
 const BackendEntry* entry_of(Url& url, std::span<const BackendEntry> backends);
 
-/// By its name, its alias or the scheme of its URLs with TLS; null if there is none.
+/// By its name, an alias or a scheme of its URLs; null if there is none.
 const BackendEntry* find_backend(std::span<const BackendEntry> backends, std::string_view name);
 
 /// That no backend is called `word`, and which there are.  Does not show a word that may be a URL

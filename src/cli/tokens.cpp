@@ -9,7 +9,6 @@
 #include "cli/values.hpp"
 #include "core/trusted_file.hpp"
 #include "engine/describe.hpp"
-#include "util/log.hpp"
 #include "util/text.hpp"
 
 namespace dlock::cli {
@@ -80,22 +79,16 @@ void check_count(const Setting& setting, std::size_t tokens, std::size_t keys) {
 
 std::vector<std::string> take_tokens(const Settings& settings,
                                      const std::vector<std::string>& keys) {
-  const Setting* file = effective(settings, flag("token-file"));
-  const Setting* given = effective(settings, flag("token"));
-  if (file == nullptr && given == nullptr) return tokens_in_environment(keys);
-  std::vector<std::string> tokens = file != nullptr ? read_file(*file) : given->values;
-  const Setting& setting = file != nullptr ? *file : *given;
-  if (file != nullptr && tokens.size() == 1 && tokens.front().empty()) {
+  const Setting* file = settings.find("token-file");
+  if (file == nullptr) return tokens_in_environment(keys);
+  std::vector<std::string> tokens = read_file(*file);
+  if (tokens.size() == 1 && tokens.front().empty()) {
     refuse(*file, to_text(*file) + " is empty; did dlock acquire fail?");
   }
-  check_count(setting, tokens.size(), keys.size());
+  check_count(*file, tokens.size(), keys.size());
   const bool lacks_one = std::any_of(tokens.begin(), tokens.end(),
                                      [](const std::string& token) { return token.empty(); });
-  if (lacks_one) refuse(setting, "a token is empty");
-  if (given != nullptr) {
-    util::log(util::Level::warning,
-              "others can see --token in ps; use --token-file, or DLOCK_TOKEN with DLOCK_KEY");
-  }
+  if (lacks_one) refuse(*file, "a token is empty");
   return tokens;
 }
 

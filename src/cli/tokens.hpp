@@ -16,8 +16,8 @@ struct Claim {
   std::string token;
 };
 
-/// The keys of the command line, each with its token: from --token, --token-file, or what a grant
-/// has put into the environment.  Warns of tokens that others can see.  Throws Refusal.
+/// The keys of the command line, each with its token: from --token-file, or what a grant has
+/// put into the environment.  Throws Refusal.
 std::vector<Claim> take_claims(const Settings& settings, const Command& command);
 
 /// Whether a token can be one: 32 hexadecimal digits.

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "cli/flags.hpp"
-#include "cli/near_match.hpp"
 #include "util/log.hpp"
+#include "util/near_match.hpp"
 #include "util/text.hpp"
 
 namespace dlock::cli {
@@ -27,9 +27,25 @@ bool is_of_kubernetes(std::string_view name) {
          name.find("_PORT_") != std::string_view::npos;
 }
 
+// What was one, or could be: what to write instead.
+struct Instead {
+  std::string_view name;  // as of a config key
+  std::string_view use;
+};
+constexpr std::array kInstead{
+    Instead{"nonblock", "the option --nonblock, or DLOCK_WAIT=0"},
+    Instead{"token", "--token-file FILE, or the variables DLOCK_KEY and DLOCK_TOKEN"},
+    Instead{"shard", "\"shards\" in a profile of the config file"},
+    Instead{"shards", "\"shards\" in a profile of the config file"},
+    Instead{"zk_auth_file", "?auth_file=FILE in the URL"},
+    Instead{"zk_style", "?style=STYLE in the URL"},
+};
+
 // `key` is how a flag is called in a config file, `shown` how a key is shown to the user.
 std::string advice(std::string_view key, bool Flag::*is_read,
                    std::string (*shown)(std::string_view key)) {
+  const auto* const instead = std::ranges::find(kInstead, key, &Instead::name);
+  if (instead != kInstead.end()) return "; use " + std::string(instead->use);
   std::vector<std::string> known;
   for (const Flag& flag : flags()) {
     std::string its = config_key_of(flag);
@@ -40,7 +56,7 @@ std::string advice(std::string_view key, bool Flag::*is_read,
     }
   }
   const std::vector<std::string_view> words(known.begin(), known.end());
-  const std::string_view near = near_match(key, words);
+  const std::string_view near = util::near_match(key, words);
   return near.empty() || near == key ? "" : "; did you mean " + util::in_quotes(shown(near)) + '?';
 }
 
@@ -49,7 +65,7 @@ std::string variable_called(std::string_view key) { return kPrefix + util::upper
 bool is_known(std::string_view name) {
   return std::ranges::count(kSetByDlock, name) > 0 || is_of_kubernetes(name) ||
          std::ranges::any_of(flags(), [name](const Flag& flag) {
-           return flag.variable && variable_of(flag) == name;
+           return flag.variable && std::ranges::count(variables_of(flag), name) > 0;
          });
 }
 
@@ -70,6 +86,13 @@ void warn_of_unknown_variables() {
 
 std::string advice_on_key(std::string_view key) {
   return advice(key, &Flag::config, [](std::string_view near) { return std::string(near); });
+}
+
+std::string advice_on_option(std::string_view name) {
+  std::string key(name);
+  std::ranges::replace(key, '-', '_');
+  const auto* const instead = std::ranges::find(kInstead, key, &Instead::name);
+  return instead == kInstead.end() ? "" : "; use " + std::string(instead->use);
 }
 
 }  // namespace dlock::cli

@@ -1,4 +1,4 @@
-// Variables and config keys that dlock does not read, and what was perhaps meant.
+// Variables, config keys and options that there are not, and what was perhaps meant.
 #pragma once
 
 #include <string>
@@ -14,5 +14,8 @@ void warn_of_unknown_variables();
 /// What to write instead of a config key that is unknown: "; did you mean \"wait\"?", "; use the
 /// option --shared", or nothing.
 std::string advice_on_key(std::string_view key);
+
+/// The same of an option, without its dashes.
+std::string advice_on_option(std::string_view name);
 
 }  // namespace dlock::cli

@@ -4,6 +4,7 @@
 // of the other's.  Each promise below is checked, for every backend, by tests/contract/.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -19,6 +20,7 @@
 #include "core/owner.hpp"
 #include "core/result.hpp"
 #include "core/url.hpp"
+#include "core/url_form.hpp"
 #include "util/clock.hpp"
 
 namespace dlock {
@@ -306,13 +308,11 @@ class Backend {
 
 /// Where a lock service is and how to get in, resolved from flags, environment and config file.
 struct Target {
-  Url url;  // the scheme is the backend's name (or its tls_scheme) and perhaps a "+unix" or the
-            // like; hosts and path are empty where not given
+  Url url;  // the scheme is that of one of the forms; hosts and path are empty where not given
   std::vector<Url> servers;  // where each server has a URL of its own; then url.hosts is empty
   std::optional<std::string> prefix;
   Millis connect_timeout{5'000};
-  std::string zk_auth;   // user:password of --zk-auth-file; empty: none
-  std::string zk_style;  // --zk-style; empty: the default
+  std::string auth;  // what stands in the secret file that the URL names; empty: it names none
   /// Where several databases share the keys (core/sharded_backend.hpp): each complete, with a URL
   /// of its own and without shards; then url has only the scheme, and open() is not for this
   /// Target.
@@ -322,13 +322,11 @@ struct Target {
 /// A row of the one table of backends (backends/registry.cpp).
 struct BackendEntry {
   std::string_view name;  // what --backend takes, and the scheme of its URLs
-  std::string_view alias;
-  std::string_view tls_scheme;          // of its URLs where TLS is asked for by another scheme
+  std::array<std::string_view, 2> aliases = {};
+  std::span<const UrlForm> forms = {};  // of its URLs; the scheme of the first is its name
   std::string_view server_scheme = {};  // of a URL for one of its servers, where each may have one
   std::string_view brief;
   Traits traits;
-  std::string_view own_flags = {};  // what the names of flags begin with that only it has
-  std::string_view url_example;
   /// Names the database that a target means, the same for each way to write it (core/spelling.hpp):
   /// `redis://h:6379/0`.  Without user, password and TLS.  Keys are placed by it (core/shards.hpp),
   /// so it can never change.  Not to be shown.  Errc::invalid says what is wrong with the target,

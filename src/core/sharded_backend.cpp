@@ -27,8 +27,7 @@ Error all_of(const std::vector<Error>& errors) {
 }
 
 Error need_one_database() {
-  return {Errc::unsupported,
-          "unique numbers need one database for all: name it with --backend, not --shard"};
+  return {Errc::unsupported, "unique numbers need one database for all; name one with --backend"};
 }
 
 class ShardedBackend final : public Backend {

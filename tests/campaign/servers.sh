@@ -47,7 +47,7 @@ case $backend in
     start_zk_ensemble "${names[@]}"
     DLOCK_BACKEND=zookeeper://127.0.0.1:${zk_port[a]},127.0.0.1:${zk_port[b]},127.0.0.1:${zk_port[c]}
     ;;
-  mysql-*)
+  mysql*)
     # shellcheck source=../cli/mysql.sh
     . "$cli/mysql.sh"
     kind=mysql names=(server) primary=server
@@ -59,7 +59,7 @@ case $backend in
       export DLOCK_PASSWORD_FILE=$mysql_password_file
       DLOCK_BACKEND=$backend://app@127.0.0.1:${mysql_port[a]},127.0.0.1:${mysql_port[b]}/test
     else
-      mysql_backend "${backend#mysql-}"
+      mysql_backend "$backend"
     fi
     ;;
   *) fail "there is no campaign for the backend $backend" ;;

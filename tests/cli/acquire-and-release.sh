@@ -59,7 +59,7 @@ runs two
 assert_free other
 wait_until 30 no_keepers
 ! gone "${pid[one]}" || fail "a script that gives its lock back is ended"
-expect_status 1 "$DLOCK" release -k other --token "$(tail -n 1 one.tokens)" 2>err
+expect_status 1 "$DLOCK" release -k other --token-file "$(token_file "$(tail -n 1 one.tokens)")" 2>err
 assert_contains "$(<err)" '"other" was not released: this token does not hold it any more' "a second release"
 touch one.go
 ends 0 one

@@ -31,14 +31,14 @@ run_on() {
 
 # One of two; the other one is held still.
 begin
-"$DLOCK" release -q -k job --token "$job"
+"$DLOCK" release -q -k job --token-file "$(token_file "$job")"
 assert_free job
 run_on
-expect_status 1 "$DLOCK" release -q -k job --token "$job"
-expect_status 1 "$DLOCK" release -q -k job --token "$other"
+expect_status 1 "$DLOCK" release -q -k job --token-file "$(token_file "$job")"
+expect_status 1 "$DLOCK" release -q -k job --token-file "$(token_file "$other")"
 run_on
 # The last one: nobody is left to keep anything.
-"$DLOCK" release -q -k other --token "$other"
+"$DLOCK" release -q -k other --token-file "$(token_file "$other")"
 assert_free other
 wait_until 10 no_keepers
 touch end
@@ -48,10 +48,10 @@ ends 0 script
 # A dlock that may have no local socket: as on another host, there is none to ask.
 afar() { python3 "$TEST_SOURCE/tests/cli/forbid.py" socket:1 EPERM "$@"; }
 begin
-afar "$DLOCK" release -q -k job --token "$job"
+afar "$DLOCK" release -q -k job --token-file "$(token_file "$job")"
 assert_free job
 run_on
-afar "$DLOCK" release -q -k other --token "$other"
+afar "$DLOCK" release -q -k other --token-file "$(token_file "$other")"
 assert_free other
 wait_until 15 no_keepers
 touch end

@@ -36,9 +36,9 @@ use_zookeeper() {
   location=$DLOCK_BACKEND
 }
 
-use_mysql-table() { lib_use_mysql table; }
-use_mysql-row() { lib_use_mysql row; }
-use_mysql-version() { lib_use_mysql version; }
+use_mysql() { lib_use_mysql mysql; }
+use_mysql-row() { lib_use_mysql mysql-row; }
+use_mysql-version() { lib_use_mysql mysql-version; }
 lib_use_mysql() {
   . "${BASH_SOURCE[0]%/*}/mysql.sh"
   mysql_backend "$1"

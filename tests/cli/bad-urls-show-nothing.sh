@@ -50,14 +50,11 @@ as_backend() {
 }
 
 as_shard() {
-  case $((shard_turn++ % 3)) in
-    0) nothing_shown "--shard $1" "${run[@]}" --shard "$1" --shard redis://h "${end[@]}" ;;
-    1) nothing_shown "DLOCK_SHARDS=$1" env DLOCK_SHARDS="$1,redis://h" "${run[@]}" -vv --json "${end[@]}" ;;
-    2)
-      in_config "{\"backends\": {\"db\": {\"shards\": [\"$1\"]}}}"
-      nothing_shown "shards: $1" "${run[@]}" --config config.json -b db "${end[@]}"
-      ;;
+  case $((shard_turn++ % 2)) in
+    0) in_config "{\"backends\": {\"db\": {\"shards\": [\"$1\", \"redis://h\"]}}}" ;;
+    1) in_config "{\"backends\": {\"db\": {\"shards\": [\"$1,redis://h\"]}}}" ;;
   esac
+  nothing_shown "shards: $1" "${run[@]}" -vv --config config.json -b db "${end[@]}"
 }
 
 as_server() {

@@ -47,7 +47,7 @@ expect '--json' backends --j
 expect 'sh fish' acquire --export = ''
 expect 'fish' acquire --export = 'fi'
 expect '--while' acquire --export --wh
-expect '--token --token-file' release --tok
+expect '--token-file' release --tok
 expect 'version' help ver
 touch some-file
 expect 'some-file' run --status-file some

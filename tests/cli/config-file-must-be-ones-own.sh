@@ -133,10 +133,10 @@ expect_status 11 "${dlock[@]}" -q -n -- true
 expect_status 12 "${dlock[@]}" -q -n -b p -- true
 DLOCK_CONFLICT_EXIT_CODE=13 expect_status 13 "${dlock[@]}" -q -n -b p -- true
 DLOCK_CONFLICT_EXIT_CODE=13 expect_status 14 "${dlock[@]}" -q -n -b p -E 14 -- true
-# And for a boolean: the environment's "no wait" gives way to a flag's wait.
-DLOCK_NONBLOCK=1 expect_status 12 "${dlock[@]}" -q -b p -- true
-DLOCK_NONBLOCK=1 "${dlock[@]}" -q -b p -w 60 -- touch waited &
+# And for rivals: the environment's "no wait" gives way to a flag's wait.
+DLOCK_WAIT=0 expect_status 12 "${dlock[@]}" -q -b p -- true
+DLOCK_WAIT=0 "${dlock[@]}" -q -b p -w 60 -- touch waited &
 waiter=$!
 touch go
 wait "$holder"
-wait "$waiter" || fail "DLOCK_NONBLOCK=1 wins over --wait 60"
+wait "$waiter" || fail "DLOCK_WAIT=0 wins over --wait 60"

@@ -207,6 +207,21 @@ release() {
   wait "$holder" || fail "the holder ended with status $?"
 }
 
+# shards FILE URL...: makes it a config file whose profile "db" has these shards.
+shards() {
+  local urls
+  printf -v urls ', "%s"' "${@:2}"
+  rm -f "$1"
+  (umask 077 && echo "{\"backends\": {\"db\": {\"shards\": [${urls:2}]}}}" >"$1")
+}
+
+# token_file TOKEN...: prints the name of a file for --token-file.
+token_file() {
+  rm -f "$tmp/given.token"
+  (umask 077 && printf '%s\n' "$@" >"$tmp/given.token")
+  echo "$tmp/given.token"
+}
+
 # is_free KEY, is_held KEY: whether a dlock that does not wait would get this lock.
 is_free() { "$DLOCK" run -q -n -k "$1" -- true; }
 is_held() { ! is_free "$1"; }

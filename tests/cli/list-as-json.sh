@@ -19,7 +19,7 @@ mkdir out
 "$DLOCK" list --json nothing >out/nothing 2>out/nothing.err
 for key in job shared slots; do "$DLOCK" show --json "$key" >"out/show.$key"; done
 expect_status 1 "$DLOCK" show --json free >out/show.free 2>out/show.free.err
-"$DLOCK" list --json --output waiting_since,fence,key,pid,slots >out/chosen
+"$DLOCK" list --json --output fence,key,pid,slots >out/chosen
 "$DLOCK" show --json -o host job >out/chosen.host
 "$DLOCK" show --json -o key job >out/chosen.key
 
@@ -147,7 +147,7 @@ expect([list(lock) for lock in chosen['locks']] == [['key', 'slots', 'holders', 
        'chosen fields of locks')
 expect([list(holder) for lock in chosen['locks'] for holder in lock['holders']] ==
        [['pid', 'fence']] * 4, 'chosen fields of holders')
-expect([list(waiter) for waiter in chosen['locks'][0]['waiters']] == [['pid', 'waiting_since']] * 2,
+expect([list(waiter) for waiter in chosen['locks'][0]['waiters']] == [['pid']] * 2,
        'chosen fields of waiters')
 expect(load('chosen.host') == {'holders': [{'host': host}], 'waiters': [{'host': host}] * 2}, '-o host')
 expect(load('chosen.key') == {'key': 'job'}, '-o key')

@@ -100,8 +100,12 @@ wait_until 30 only_older
 expect_status 64 "$DLOCK" list --output key,age >out 2>err
 assert_equal 1 "$(wc -l <err)" "lines on stderr"
 for name in '"age"' key mode slots id host pid user command label since held expires until fence foreign \
-  waited waiting_since waiting nodes; do
+  waiting; do
   assert_contains "$(<err)" "$name" "the columns that there are"
+done
+
+for name in how what nodes waited waiting_since ''; do
+  expect_status 64 "$DLOCK" list --output "$name" 2>err
 done
 
 # What is too wide is cut on a terminal, and nowhere else.

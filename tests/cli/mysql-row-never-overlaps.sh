@@ -11,7 +11,7 @@ need python3 flock
 cd "$tmp"
 rounds=2 pause=4
 [[ -z ${TEST_SOAK-} ]] || rounds=38 pause=8
-mysql_backend row
+mysql_backend mysql-row
 start_proxy far "${mysql_port[server]}"
 touch oracle grants overlaps
 echo 0 >fence

@@ -84,7 +84,7 @@ unset DLOCK_BACKEND
 for name in file redis redlock zookeeper zk; do
   expect_status 64 "$DLOCK" backends --schema $name >out 2>err
   assert_equal "/1" "$(<out)/$(wc -l <err)" "stdout and lines of stderr"
-  assert_contains "$(<err)" "has no tables; those that have: mysql-table, mysql-row, mysql-version"
+  assert_contains "$(<err)" "has no tables; those that have: mysql, mysql-row, mysql-version"
 done
 expect_status 64 "$DLOCK" backends --schema mysq >out 2>err
 assert_contains "$(<err)" 'there is no backend "mysq"'

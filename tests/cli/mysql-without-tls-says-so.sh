@@ -24,7 +24,8 @@ for method in table row version; do
   expect_status 0 "$DLOCK" run -b "$there" -k a -k b -- true 2>err
   assert_equal 1 "$(wc -l <err)" "lines of stderr with another machine ($(<err))"
   assert_contains "$(<err)" "mysql 10.9.9.8:${mysql_port[a]} has no TLS" "stderr with another machine"
-  expect_status 0 "$DLOCK" list --shard "$there" --shard "${there/10.9.9.8/10.9.9.7}" 2>err
+  shards both "$there" "${there/10.9.9.8/10.9.9.7}"
+  expect_status 0 "$DLOCK" list --config both -b db 2>err
   assert_equal 2 "$(grep -c "has no TLS" err)" "servers of two that are named ($(<err))"
   expect_status 0 "$DLOCK" run -q -b "$there" -k job -- true 2>err
   assert_equal "" "$(<err)" "stderr with -q"

@@ -5,7 +5,7 @@
 # ends.  With start_proxy (proxy.sh).  Not from within $( ) or ( ).
 #
 #   ${mysql_port[NAME]}  ${mysql_pid[NAME]}  ${mysql_dir[NAME]}  of start_mysql
-#   ${mysql_url[NAME]}   mysql-table://app@127.0.0.1:PORT/test: the user app, whose password is in the
+#   ${mysql_url[NAME]}   mysql://app@127.0.0.1:PORT/test: the user app, whose password is in the
 #   $mysql_password_file; root has none.  Both may do anything in the database test.
 : "${tmp:?lib.sh comes first}"
 PATH+=:/usr/sbin  # of mariadbd
@@ -33,7 +33,7 @@ start_mysql() {
   ((!$#)) || printf -- '--%s\n' "$@" >"$dir/settings"
 
   reserve_port "mysql_port[$name]"
-  mysql_url[$name]=mysql-table://app@127.0.0.1:${mysql_port[$name]}/test
+  mysql_url[$name]=mysql://app@127.0.0.1:${mysql_port[$name]}/test
   lib_mysql_run "$name" || fail "mariadbd does not run: $(<"$dir/output")"
 }
 
@@ -65,12 +65,12 @@ sql() {
     --skip-column-names ${1+"--execute=$*"} test
 }
 
-# mysql_backend METHOD: for use_mysql-METHOD in backends.sh: table, row or version.
+# mysql_backend NAME: for use_mysql in backends.sh and the like: mysql, mysql-row or mysql-version.
 mysql_backend() {
   start_mysql server
   export DLOCK_PASSWORD_FILE=$mysql_password_file
-  DLOCK_BACKEND=mysql-$1://app@127.0.0.1:${mysql_port[server]}/test
-  location="mysql-$1://app:***@127.0.0.1:${mysql_port[server]}/test"
+  DLOCK_BACKEND=$1://app@127.0.0.1:${mysql_port[server]}/test
+  location="$1://app:***@127.0.0.1:${mysql_port[server]}/test"
 }
 
 # Sets $lib_mysql_data to the files of a server that has just been installed.

@@ -170,10 +170,10 @@ refused 69 "it speaks TLS there; write rediss://" "redis://localhost:$answers"
 # What is wrong with the URL is said before anybody is asked.
 nowhere=rediss://localhost:1
 refused 64 "cacert in the URL must be an absolute path" "$nowhere?cacert=ca.pem"
-refused 64 'may hold cacert, cert and key only' "$nowhere?verify=no"
+refused 64 'rediss:// has cacert, cert or key' "$nowhere?verify=no"
 refused 64 "a key in the URL without its cert" "$nowhere?key=/k"
-refused 64 'a redis:// URL has no query' "redis://localhost:1?cacert=/c"
-refused 64 '"rediss+unix" is no way to reach redis' "rediss+unix:///tmp/s"
+refused 64 'redis:// has none' "redis://localhost:1?cacert=/c"
+refused 64 'unknown scheme "rediss+unix"' "rediss+unix:///tmp/s"
 # And what is wrong with the files when they are read.
 for file in cacert cert; do
   refused 64 "cannot read the" "$url?$file=$tmp/none"

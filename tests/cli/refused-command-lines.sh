@@ -54,8 +54,7 @@ command_line() {
     words[i]=$dlock
     words+=("${options[@]}")
   fi
-  # What says itself where the locks are is not told by a variable.
-  [[ $1 == *[sS][hH][aA][rR][dD]* ]] || ((${#config[@]})) || words=("DLOCK_BACKEND=$file_backend" "${words[@]}")
+  ((${#config[@]})) || words=("DLOCK_BACKEND=$file_backend" "${words[@]}")
 }
 
 rows=0
@@ -68,7 +67,8 @@ while IFS= read -r row; do
   if [[ $line == *'< '* || $line == '<' ]]; then
     content=${line#*<}
     content=${content# }
-    printf '%b\n' "${content/\$deep/$deep}" >config.json
+    content=${content/\$deep/$deep}
+    printf '%b\n' "${content//\$default_directory/$default_directory}" >config.json
     config=(--config config.json)
   fi
   command_line "${line%%<*}"

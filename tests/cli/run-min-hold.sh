@@ -20,7 +20,7 @@ took=$(($(now_ms) - started))
 
 # Others see that the command has ended, and no process to be killed.
 "$DLOCK" run -k job --min-hold 4 -- true
-is_shown_as_ended() { [[ $("$DLOCK" show job --output what,pid,ended) == *'true (ended)'* ]]; }
+is_shown_as_ended() { [[ $("$DLOCK" show job --output command,pid,ended) == *true*yes* ]]; }
 wait_until 2 is_shown_as_ended
 "$DLOCK" show --json job >shown
 pid=$(sed -n 's/.*"pid": \([0-9]*\).*/\1/p' shown)

@@ -7,12 +7,8 @@
 cd "$tmp"
 start_redis a
 start_redis b
-export DLOCK_BACKEND=redis:// DLOCK_CONFIG=$tmp/config.json DLOCK_CONNECT_TIMEOUT=1
-cat >config.json <<JSON
-{"shards": ["${redis_url[a]}", "${redis_url[b]}"]}
-JSON
-chmod 600 config.json
-unset DLOCK_BACKEND
+export DLOCK_BACKEND=db DLOCK_CONFIG=$tmp/config.json DLOCK_CONNECT_TIMEOUT=1
+shards config.json "${redis_url[a]}" "${redis_url[b]}"
 
 # The first keys, by their bytes, of each shard: ${of[NAME]}; that of a comes first.
 declare -A of=()

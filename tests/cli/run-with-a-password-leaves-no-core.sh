@@ -29,7 +29,7 @@ assert_equal "0 0 $uid" "$(owners "$store?password=secret")" "with a password"
 assert_equal "0 0 $uid" "$(owners "memory://u:secret@$tmp/stores/s")" "with a password before the host"
 
 # A password that is not used is in memory, too: in the environment, and in the config file.
-for variable in DLOCK_BACKEND DLOCK_SHARDS DLOCK_SERVERS; do
+for variable in DLOCK_BACKEND DLOCK_SERVERS; do
   assert_equal "0 0 $uid" "$(owners "$store" "$variable=redis://u:secret@h")" "with a password in $variable"
   assert_equal "$uid $uid $uid" "$(owners "$store" "$variable=redis://u@h")" "without one in $variable"
 done

@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/redis.sh"
 cd "$tmp"
-unset DLOCK_BACKEND
+export DLOCK_BACKEND=db
 start_redis a
 at=127.0.0.1:${redis_port[a]}
 
@@ -13,12 +13,14 @@ exclude_each_other() {
   shift
   rm -f held go
   for ((i = 0; i < 16; ++i)); do keys[i]=job-$i; done
-  DLOCK_SHARDS=$first "$DLOCK" run -q "${keys[@]/#/--key=}" -- sh -c \
+  shards first "$first"
+  DLOCK_CONFIG=first "$DLOCK" run -q "${keys[@]/#/--key=}" -- sh -c \
     'touch held; until test -e go; do sleep 0.02; done' &
   wait_until 30 test -e held
   for other in "$@"; do
+    shards other "$other"
     for ((i = 0; i < 16; ++i)); do
-      DLOCK_SHARDS=$other expect_status 75 "$DLOCK" run -q -n -k "job-$i" -- true
+      DLOCK_CONFIG=other expect_status 75 "$DLOCK" run -q -n -k "job-$i" -- true
     done
   done
   touch go

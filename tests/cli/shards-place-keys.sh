@@ -4,11 +4,11 @@
 . "$(dirname "$0")/lib.sh"
 need python3
 cd "$tmp"
-unset DLOCK_BACKEND
+export DLOCK_BACKEND=db DLOCK_CONFIG=$tmp/list
 umask 077
 mkdir a b c
 a=file://$tmp/a b=file://$tmp/b c=file://$tmp/c
-export DLOCK_SHARDS=$a,$b,$c
+shards list "$a,$b,$c"
 
 # No shard is left out, and no key is in two.  The path of this test, which is random, decides where a key
 # is: of 80 keys none is in one of the shards once in 10^14 times.
@@ -18,17 +18,15 @@ for dir in a b c; do [[ -n $(ls "$dir") ]] || fail "shard $dir has no key"; done
 assert_equal 80 "$(find a b c -type f ! -name '.*' | wc -l)" "lock files in all"
 
 # Two processes with the list in another order, from another place.
-cat >config.json <<JSON
-{"backends": {
-   "db": {"shards": ["$c", "$a", "$b"]}}}
-JSON
-same=(env -u DLOCK_SHARDS "$DLOCK")
+shards other "$c" "$a" "$b"
+shards third "$b" "$c,$a"
+shards fourth "$b/,file://$tmp//./a,file:///.$tmp/c"
 for key in "${keys[@]}"; do
   "$DLOCK" run -k "$key" -- sh -c 'touch held; until test -e go; do sleep 0.01; done' &
   wait_until 30 test -e held
-  expect_status 75 "${same[@]}" run -q -n --config config.json -b db -k "$key" -- true
-  expect_status 75 "${same[@]}" run -q -n --shard "$b" --shard "$c,$a" -k "$key" -- true
-  expect_status 75 "${same[@]}" run -q -n --shard "$b/,file://$tmp//./a,file:///.$tmp/c" -k "$key" -- true
+  for same in other third fourth; do
+    expect_status 75 "$DLOCK" run -q -n --config $same -k "$key" -- true
+  done
   touch go
   wait "$!"
   rm held go
@@ -48,7 +46,7 @@ assert_equal 40 "$(<counter)" "the counter"
 # Nested: held by the job above, with the same token.
 for key in job a b c; do
   "$DLOCK" run -k "$key" -- sh -c 'outer=$DLOCK_TOKEN
-    inner=$(DLOCK_SHARDS='"$c,$b,$a"' "$DLOCK" run -n -k "$DLOCK_KEY" -- sh -c "echo \$DLOCK_TOKEN")
+    inner=$(DLOCK_CONFIG=other "$DLOCK" run -n -k "$DLOCK_KEY" -- sh -c "echo \$DLOCK_TOKEN")
     [ "$outer" = "$inner" ]' || fail "a nested run on $key does not find the lock of the job above it"
 done
 
@@ -82,7 +80,8 @@ assert_equal "\"job\" is free in $its" "$(head -n 1 shown)"
 assert_equal "" "$(<err)" "stderr of a list without strays"
 for one in "$a" "$b" "$c"; do
   [[ $one != "$its" ]] || continue
-  "${same[@]}" run --shard "$one" -k job -- sh -c "touch stray.held; sleep 1000" 2>/dev/null &
+  shards stray "$one"
+  "$DLOCK" run --config stray -k job -- sh -c "touch stray.held; sleep 1000" 2>/dev/null &
   wait_until 30 test -e stray.held
   "$DLOCK" list >out 2>err
   assert_contains "$(<err)" "\"job\" is in $one, which by this list is not the shard"

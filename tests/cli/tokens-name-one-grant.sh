@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # "dlock renew" and "dlock release" touch the grant that the token names, and no other; the token comes from a file
-# that nobody else can read, from the environment of acquire and run, or, with a warning, from the command line.
+# that nobody else can read, or from the environment of acquire and run.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/redis.sh"
 
@@ -35,15 +35,15 @@ both_refuse() { # STATUS-OF-RENEW STATUS-OF-RELEASE TEXT ARGUMENTS...
 
 # Wrong tokens.
 for token in x "${job^^}" "${job}0" "${job:1}" " $job" "$holder"; do
-  both_refuse 1 1 "\"job\" is $holder" -q -k job --token "$token"
+  both_refuse 1 1 "\"job\" is $holder" -q -k job --token-file "$(token_file "$token")"
   assert_contains "$(<err)" 'the token given for "job" is not a token, which has 32 hexadecimal digits'
 done
-both_refuse 79 1 "this token does not hold it any more (released, expired or broken); it is $holder" -q -k job --token $zeros
-both_refuse 79 1 "this token does not hold it any more (released, expired or broken); it is $holder" -q -k job --token "$other"
-both_refuse 79 1 "it is free in ${redis_url[a]}/0" -q -k free --token "$job"
+both_refuse 79 1 "this token does not hold it any more (released, expired or broken); it is $holder" -q -k job --token-file "$(token_file $zeros)"
+both_refuse 79 1 "this token does not hold it any more (released, expired or broken); it is $holder" -q -k job --token-file "$(token_file "$other")"
+both_refuse 79 1 "it is free in ${redis_url[a]}/0" -q -k free --token-file "$(token_file "$job")"
 assert_contains "$(<err)" '"free" was not released: '
-refuses 79 'lost "free": ' renew -q -k free --token "$job"
-both_refuse 64 64 '--token: a token is empty' -q -k job --token ''
+refuses 79 'lost "free": ' renew -q -k free --token-file "$(token_file "$job")"
+both_refuse 64 64 '--token-file: a token is empty' -q -k job -k other --token-file "$(token_file "$job" '')"
 
 # That of a run, and of another program.
 for command in renew release; do
@@ -51,7 +51,7 @@ for command in renew release; do
   assert_contains "$(<err)" 'the token of "run" is that of a dlock run, which renews and releases the lock itself: '
 done
 rcli a set dlock:foreign $zeros px 600000 >/dev/null
-both_refuse 1 1 'the token of "foreign" is that of another program' -q -k foreign --token $zeros
+both_refuse 1 1 'the token of "foreign" is that of another program' -q -k foreign --token-file "$(token_file $zeros)"
 
 # A file.
 : >empty.token
@@ -66,7 +66,6 @@ for mode in 640 604 660; do
   both_refuse 64 64 'run: chmod go-' -k job --token-file job.token
 done
 chmod 600 job.token
-both_refuse 64 64 'cannot be combined with' -k job --token-file job.token --token "$job"
 
 # The environment.
 both_refuse 64 64 'the token of "job" is missing: give it with --token-file, or set DLOCK_KEY and DLOCK_TOKEN' -k job
@@ -80,20 +79,13 @@ DLOCK_KEY=other DLOCK_KEYS=$'other\njob' DLOCK_TOKENS=$other$'\n'$job expect_sta
 DLOCK_KEY=job both_refuse 79 1 'this token does not hold it any more' -k job --token-file other.token
 unset DLOCK_TOKEN
 
-# The command line: the warning can be silenced.
-expect_status 0 "$DLOCK" renew -k job --token "$job" 2>err
-assert_equal 'dlock: others can see --token in ps; use --token-file, or DLOCK_TOKEN with DLOCK_KEY' "$(<err)"
-expect_status 0 "$DLOCK" renew -q -k job --token "$job" 2>err
-assert_equal '' "$(<err)"
-
 # Several: in pairs, in their order; all are tried.
-both_refuse 64 64 '--token: give one token for each --key, in the same order; here are 1 token for 2 keys' -k job -k other --token "$job"
-expect_status 79 "$DLOCK" renew -q -k job -k other --token "$other" --token "$job" 2>err
+expect_status 79 "$DLOCK" renew -q -k job -k other --token-file "$(token_file "$other" "$job")" 2>err
 assert_equal 2 "$(wc -l <err)"
-expect_status 79 "$DLOCK" renew -q --json -k free -k other -k job --token $zeros --token "$other" --token x >out 2>err
+expect_status 79 "$DLOCK" renew -q --json -k free -k other -k job --token-file "$(token_file $zeros "$other" x)" >out 2>err
 assert_equal "1/2" "$(grep -c "\"key\":\"other\",\"token\":\"$other\"" out)/$(wc -l <err)"
 expect_status 0 "$DLOCK" release -k a -k b --token-file both.tokens
-expect_status 1 "$DLOCK" release -q -k free -k other --token $zeros --token "$other" 2>err
+expect_status 1 "$DLOCK" release -q -k free -k other --token-file "$(token_file $zeros "$other")" 2>err
 assert_free other
 expect_status 0 "$DLOCK" release -k job --token-file job.token 2>err
 assert_equal '' "$(<err)"

@@ -25,15 +25,15 @@ excludes "InterProcessMutex, a slot" --slots 1
 stop_peer
 
 start_peer "${curator[@]}" write
-excluded "the write lock" --zk-style curator-rw
-excludes "the write lock" --zk-style curator-rw
+excluded "the write lock" -b "$DLOCK_BACKEND?style=curator-rw"
+excludes "the write lock" -b "$DLOCK_BACKEND?style=curator-rw"
 excluded "the write lock, a reader" --shared
 excludes "the write lock, a reader" --shared
 excluded "the write lock, with names of a mutex"
 stop_peer
 
 start_peer "${curator[@]}" read
-excluded "the read lock" --zk-style curator-rw
-excludes "the read lock" --zk-style curator-rw
+excluded "the read lock" -b "$DLOCK_BACKEND?style=curator-rw"
+excludes "the read lock" -b "$DLOCK_BACKEND?style=curator-rw"
 together "the read lock, a reader" --shared
 stop_peer

@@ -14,10 +14,10 @@ kazoo=("$python" "$TEST_SOURCE/tests/peers/kazoo_lock.py" "${peer_at[@]}")
 start_peer "${kazoo[@]}" lock
 excluded "Lock, which was first"
 shown_as kazoo
-excluded "Lock, a writer of its own style" --zk-style kazoo
-excludes "Lock" --zk-style kazoo
-excludes "Lock, a slot" --slots 1 --zk-style kazoo
-excluded "Lock, a reader" --shared --zk-style kazoo
+excluded "Lock, a writer of its own style" -b "$DLOCK_BACKEND?style=kazoo"
+excludes "Lock" -b "$DLOCK_BACKEND?style=kazoo"
+excludes "Lock, a slot" --slots 1 -b "$DLOCK_BACKEND?style=kazoo"
+excluded "Lock, a reader" --shared -b "$DLOCK_BACKEND?style=kazoo"
 stop_peer
 
 # As kazoo says it is to be told of others.
@@ -28,14 +28,14 @@ excludes "Lock that knows of Curator, a slot" --slots 1
 stop_peer
 
 start_peer "${kazoo[@]}" write
-excluded "WriteLock" --zk-style kazoo
-excludes "WriteLock" --zk-style kazoo
-excluded "WriteLock, a reader" --shared --zk-style kazoo
-excludes "WriteLock, a reader" --shared --zk-style kazoo
+excluded "WriteLock" -b "$DLOCK_BACKEND?style=kazoo"
+excludes "WriteLock" -b "$DLOCK_BACKEND?style=kazoo"
+excluded "WriteLock, a reader" --shared -b "$DLOCK_BACKEND?style=kazoo"
+excludes "WriteLock, a reader" --shared -b "$DLOCK_BACKEND?style=kazoo"
 stop_peer
 
 start_peer "${kazoo[@]}" read
-excluded "ReadLock" --zk-style kazoo
-excludes "ReadLock" --zk-style kazoo
-together "ReadLock, a reader" --shared --zk-style kazoo
+excluded "ReadLock" -b "$DLOCK_BACKEND?style=kazoo"
+excludes "ReadLock" -b "$DLOCK_BACKEND?style=kazoo"
+together "ReadLock, a reader" --shared -b "$DLOCK_BACKEND?style=kazoo"
 stop_peer

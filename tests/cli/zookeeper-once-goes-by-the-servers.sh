@@ -29,7 +29,7 @@ is_done "without %clock"
 # It belongs to another user: so a job of ours is not run.
 printf 'joe:secret' >password
 chmod 600 password
-"$DLOCK" once --zk-auth-file password -k joes --remember 1h -- true || fail "status $?"
+"$DLOCK" once -b "$DLOCK_BACKEND?auth_file=$tmp/password" -k joes --remember 1h -- true || fail "status $?"
 if "$DLOCK" once -k other --remember 1h -- touch ran 2>err; then fail "no error"; fi
 assert_contains "$(<err)" "/dlock/%done/%clock: no permission"
 [[ ! -e ran ]] || fail "the command was run"

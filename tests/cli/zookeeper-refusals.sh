@@ -75,13 +75,13 @@ echo "eve:$secret" >eve
 echo "$secret" >nobody
 umask 022
 zk a rmr /dlock
-works "$url" --zk-auth-file joe
+works "$url?auth_file=$tmp/joe"
 [[ $(zk a --auth "joe:$secret" acl /dlock/job) =~ ^digest:joe:[^,]*:cdrwa$ ]] ||
   fail "the ACL is $(zk a --auth "joe:$secret" acl /dlock/job)"
-refuses 77 '--zk-auth-file' "$url"
-refuses 77 'permission' "$url" --zk-auth-file wrong
-refuses 77 'permission' "$url" --zk-auth-file eve
-refuses 64 'USER:PASSWORD' "$url" --zk-auth-file nobody
+refuses 77 '?auth_file=' "$url"
+refuses 77 'permission' "$url?auth_file=$tmp/wrong"
+refuses 77 'permission' "$url?auth_file=$tmp/eve"
+refuses 64 'USER:PASSWORD' "$url?auth_file=$tmp/nobody"
 for command in 'show job' 'list' 'force-release --yes job'; do
   got=0
   # shellcheck disable=SC2086  # words of the command
@@ -98,14 +98,14 @@ assert_equal '' "$(zk a --auth "joe:$secret" ls /dlock/job)" "nodes that are lef
 
 # The file of the password.
 chmod 644 joe
-refuses 78 joe "$url" --zk-auth-file joe
+refuses 78 joe "$url?auth_file=$tmp/joe"
 chmod 600 joe
-refuses 78 missing "$url" --zk-auth-file missing
+refuses 78 missing "$url?auth_file=$tmp/missing"
 
 # The password is seen nowhere: arguments, environment, records, log.
 (
   umask 077
-  DLOCK_BACKEND=$url "$DLOCK" run -vv --zk-auth-file joe -k job -- \
+  DLOCK_BACKEND="$url?auth_file=$tmp/joe" "$DLOCK" run -vv -k job -- \
     sh -c 'touch held; env >env; until test -e go; do sleep 0.02; done' 2>err &
   echo $! >pid
   wait $!

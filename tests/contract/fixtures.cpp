@@ -251,7 +251,7 @@ std::vector<ServiceKind> service_kinds() {
   // A row without `open` was left out of this build; a server that is missing is told by
   // redis_test.cpp and zookeeper_test.cpp, which are skipped then.
   for (const ServiceKind& kind : server_kinds()) kinds.push_back(kind);
-  if (find_backend("mysql-table")->open != nullptr && MysqlServer::available()) {
+  if (find_backend("mysql")->open != nullptr && MysqlServer::available()) {
     kinds.push_back({"strange_mysql_table", strange_mysql_table});
     kinds.push_back({"strange_mysql_row", strange_mysql_row});
     kinds.push_back({"strange_mysql_version", strange_mysql_version});
@@ -269,7 +269,7 @@ std::vector<ServiceKind> server_kinds() {
   if (find_backend("zookeeper")->open != nullptr && ZooKeeperServer::available()) {
     kinds.push_back({"zookeeper", zookeeper});
   }
-  if (find_backend("mysql-table")->open != nullptr && MysqlServer::available()) {
+  if (find_backend("mysql")->open != nullptr && MysqlServer::available()) {
     kinds.push_back({"mysql_table", mysql_table});
     kinds.push_back({"mysql_row", mysql_row});
     kinds.push_back({"mysql_version", mysql_version});
@@ -278,13 +278,15 @@ std::vector<ServiceKind> server_kinds() {
 }
 
 std::unique_ptr<Backend> open_url(const std::string& url, Millis connect_timeout) {
-  const auto parsed = parse_url(url);
+  auto parsed = parse_url(url);
   if (!parsed) {
     ADD_FAILURE() << url << ": " << parsed.error().message;
     return nullptr;
   }
-  auto backend = entry_of(url).open({.url = parsed.value(), .connect_timeout = connect_timeout},
-                                    after(Clock::now(), Millis{5'000}), Cancel());
+  const BackendEntry& entry = entry_of(url);
+  if (find_form(entry.forms, parsed->scheme) == nullptr) parsed->scheme = std::string(entry.name);
+  auto backend = entry.open({.url = parsed.value(), .connect_timeout = connect_timeout},
+                            after(Clock::now(), Millis{5'000}), Cancel());
   if (!backend) {
     ADD_FAILURE() << url << ": " << backend.error().message;
     return nullptr;

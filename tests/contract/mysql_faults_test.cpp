@@ -473,8 +473,7 @@ TEST_P(MysqlFaults, WhoeverGivesUpAServerThatGreetsByteByByteEndsTheConnection) 
       return util::wait_readable(client.get(), in(50));  // its end
     });
   });
-  const auto url =
-      "mysql-" + method() + "://app@127.0.0.1:" + std::to_string(port.port()) + "/test?tls=off";
+  const auto url = "mysql://app@127.0.0.1:" + std::to_string(port.port()) + "/test?tls=off";
   const auto trickling = std::make_shared<const mysql::Place>(
       mysql::make_place({.url = parse_url(url).value()}).value());
   const auto opened = mysql::Connection::open(trickling, in(500), Cancel());

@@ -27,12 +27,13 @@ struct MysqlSettings {
 
 inline Result<std::unique_ptr<Backend>> open_mysql(const std::string& url,
                                                    const MysqlSettings& settings) {
-  const auto parsed = parse_url(url);
+  auto parsed = parse_url(url);
   if (!parsed) return parsed.error();
-  return find_backend(parsed.value().scheme)
-      ->open(
-          {.url = parsed.value(), .prefix = settings.prefix, .connect_timeout = settings.patience},
-          soon(), Cancel());
+  const BackendEntry& entry = *find_backend(parsed->scheme);
+  parsed->scheme = std::string(entry.name);
+  return entry.open(
+      {.url = parsed.value(), .prefix = settings.prefix, .connect_timeout = settings.patience},
+      soon(), Cancel());
 }
 
 inline std::unique_ptr<Backend> connect_mysql(const std::string& url,
@@ -67,7 +68,7 @@ inline Request brief(int ttl_ms, const std::string& key = "job") {
 class MysqlTest : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
-    if (find_backend("mysql-table")->open == nullptr) GTEST_SKIP() << "built without mysql";
+    if (find_backend("mysql")->open == nullptr) GTEST_SKIP() << "built without mysql";
     if (!MysqlServer::available()) GTEST_SKIP() << "mariadb is not installed";
     start();
   }

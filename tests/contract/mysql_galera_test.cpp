@@ -17,7 +17,7 @@ namespace {
 class MysqlGalera : public testing::Test {
  protected:
   void SetUp() override {
-    if (find_backend("mysql-table")->open == nullptr) GTEST_SKIP() << "built without mysql";
+    if (find_backend("mysql")->open == nullptr) GTEST_SKIP() << "built without mysql";
     if (!MysqlServer::is_mariadb()) GTEST_SKIP() << "MySQL has no Galera";
     if (!GaleraCluster::available()) GTEST_SKIP() << "galera-4 or rsync is not installed";
     static const GaleraCluster ahead(Millis{40'000});

@@ -622,7 +622,7 @@ TEST_P(MysqlOnce, AMarkIsSeenByAllWhoComeLaterWhateverIsCut) {
 class MysqlGaleraOnce : public testing::Test, protected MysqlOnceSteps {
  protected:
   void SetUp() override {
-    if (find_backend("mysql-table")->open == nullptr) GTEST_SKIP() << "built without mysql";
+    if (find_backend("mysql")->open == nullptr) GTEST_SKIP() << "built without mysql";
     if (!MysqlServer::is_mariadb()) GTEST_SKIP() << "MySQL has no Galera";
     if (!GaleraCluster::available()) GTEST_SKIP() << "galera-4 or rsync is not installed";
     static const GaleraCluster both(Millis{40'000});

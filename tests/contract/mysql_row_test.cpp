@@ -1,4 +1,4 @@
-// What mysql-row has besides the lease of mysql-table: a row that other programs can lock, too.
+// What mysql-row has besides the lease of mysql: a row that other programs can lock, too.
 #include <gtest/gtest.h>
 
 #include "mysql_fixture.hpp"

@@ -13,7 +13,7 @@ namespace {
 class MysqlStandby : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
-    if (find_backend("mysql-table")->open == nullptr || !MysqlServer::available()) {
+    if (find_backend("mysql")->open == nullptr || !MysqlServer::available()) {
       GTEST_SKIP() << "no MariaDB, or dlock was built without it";
     }
     MysqlOptions first{{"log-bin=binlog", "server-id=1"}};

@@ -27,14 +27,14 @@ struct ZooKeeperSettings {
 
 inline Result<std::unique_ptr<Backend>> open_zookeeper(const std::string& url,
                                                        const ZooKeeperSettings& settings) {
-  const auto parsed = parse_url(url);
+  auto parsed = parse_url(url);
   if (!parsed) return parsed.error();
+  if (!settings.style.empty()) parsed->query["style"] = settings.style;
   return find_backend("zookeeper")
       ->open({.url = parsed.value(),
               .prefix = settings.prefix,
               .connect_timeout = settings.patience,
-              .zk_auth = settings.auth,
-              .zk_style = settings.style},
+              .auth = settings.auth},
              soon(), Cancel());
 }
 

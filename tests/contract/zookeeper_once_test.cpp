@@ -398,7 +398,7 @@ TEST_F(ZooKeeperOnce, MarksOfAUserAreTheirsAlone) {
     const auto found = other->find_mark({"job", ""}, soon());
     ASSERT_FALSE(found);
     EXPECT_EQ(found.error().code, Errc::denied) << found.error().message;
-    EXPECT_NE(found.error().message.find(auth.empty() ? "--zk-auth-file" : "permission"),
+    EXPECT_NE(found.error().message.find(auth.empty() ? "auth_file" : "permission"),
               std::string::npos)
         << found.error().message;
     EXPECT_EQ(code_of(other->prepare_marks("job", soon())), Errc::denied);

@@ -435,7 +435,7 @@ TEST_F(ZooKeeperServers, NodesOfAUserAreTheirsAlone) {
     ASSERT_EQ(code_of(outcome), Errc::denied) << auth;
     EXPECT_EQ(outcome.error().message.find("secret"), std::string::npos);
     EXPECT_EQ(outcome.error().message.find("wrong"), std::string::npos);
-    EXPECT_NE(outcome.error().message.find(auth.empty() ? "--zk-auth-file" : "permission"),
+    EXPECT_NE(outcome.error().message.find(auth.empty() ? "auth_file" : "permission"),
               std::string::npos)
         << outcome.error().message;
     EXPECT_EQ(other->inspect("job", soon()).error().code, Errc::denied);

@@ -266,7 +266,10 @@ BackendEntry faulty_entry() {
   entry.name = "faulty";
   entry.traits.reach = Traits::Reach::network;
   entry.brief = "another backend that fails on command, for tests";
-  entry.url_example = "faulty:///dev/shm/dir/control?wrap=memory:///dev/shm/dir/store";
+  static constexpr std::array kForms{
+      UrlForm{.scheme = "faulty",
+              .example = "faulty:///dev/shm/dir/control?wrap=memory:///dev/shm/dir/store"}};
+  entry.forms = kForms;
   entry.place = place;
   entry.open = open;
   return entry;

@@ -576,10 +576,12 @@ Result<std::unique_ptr<Backend>> open(const Target& target, Deadline, Cancel) {
 }  // namespace
 
 BackendEntry memory_entry() {
+  static constexpr std::array kForms{
+      UrlForm{.scheme = "memory", .example = "memory:///dev/shm/dir/store"}};
   return {.name = "memory",
+          .forms = kForms,
           .brief = "a leased lock service in a file, for tests",
           .traits = kTraits,
-          .url_example = "memory:///dev/shm/dir/store",
           .place = place,
           .open = open};
 }

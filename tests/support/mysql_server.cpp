@@ -121,8 +121,8 @@ bool MysqlServer::answers() const {
 
 std::string MysqlServer::url(const std::string& method, const std::string& user,
                              const std::string& database) const {
-  return "mysql-" + method + "://" + user + (user.empty() ? "" : "@") +
-         "127.0.0.1:" + std::to_string(port()) + '/' + database;
+  return (method == "table" ? "mysql" : "mysql-" + method) + "://" + user +
+         (user.empty() ? "" : "@") + "127.0.0.1:" + std::to_string(port()) + '/' + database;
 }
 
 std::string MysqlServer::ask(const std::string& sql) const {

@@ -28,7 +28,7 @@ class MysqlServer : public TestServer {
   explicit MysqlServer(MysqlOptions options = {});
 
   const std::string& socket_path() const { return socket_; }
-  /// "mysql-table://app:sesame@127.0.0.1:PORT/test" for "table".
+  /// "mysql://app:sesame@127.0.0.1:PORT/test" for "table".
   std::string url(const std::string& method, const std::string& user = "app:sesame",
                   const std::string& database = "test") const;
 

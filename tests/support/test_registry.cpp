@@ -1,5 +1,6 @@
 #include "support/test_registry.hpp"
 
+#include <algorithm>
 #include <vector>
 
 #include "backends/registry.hpp"
@@ -21,7 +22,8 @@ std::span<const BackendEntry> test_backends() {
 
 const BackendEntry* find_backend(std::string_view name) {
   for (const BackendEntry& entry : test_backends()) {
-    if (entry.name == name || (!entry.alias.empty() && entry.alias == name)) return &entry;
+    if (entry.name == name || (!name.empty() && std::ranges::count(entry.aliases, name) > 0))
+      return &entry;
   }
   return nullptr;
 }

@@ -15,6 +15,7 @@
 #include "cli/cmd_run.hpp"
 #include "cli/refusal.hpp"
 #include "core/spelling.hpp"
+#include "util/log.hpp"
 
 namespace dlock::cli {
 namespace {
@@ -57,14 +58,17 @@ Result<std::unique_ptr<Backend>> open_divided(const Target&, Deadline, Cancel) {
   return std::make_unique<Divided>();
 }
 
+constexpr std::array kRemoteForms{UrlForm{.scheme = "remote", .example = "remote://host"},
+                                  UrlForm{.scheme = "remotes", .example = "", .tls = true}};
+
 const std::array kRows{
     BackendEntry{.name = "local",
                  .traits = {.shared = true, .slots = true, .reach = Traits::Reach::host},
                  .place = place,
                  .open = never_opened},
     BackendEntry{.name = "remote",
-                 .alias = "rm",
-                 .tls_scheme = "remotes",
+                 .aliases = {"rm"},
+                 .forms = kRemoteForms,
                  .traits = {.shared = true, .slots = true},
                  .place = place,
                  .open = never_opened},
@@ -171,12 +175,16 @@ TEST_F(App, EachLayerBeatsTheOnesBelow) {
 }
 
 TEST_F(App, AYesOrNoCanBeTakenBackInAHigherLayer) {
-  config(R"({"nonblock": true})");
-  EXPECT_EQ(spec({}).wait, Millis{0});
-  set("DLOCK_NONBLOCK", "no");
-  EXPECT_FALSE(spec({}).wait);
-  EXPECT_EQ(spec({"-n"}).wait, Millis{0});
-  EXPECT_FALSE(spec({"--nonblock=no"}).wait);
+  const auto is_quiet = [](std::vector<std::string> words) {
+    plan(std::move(words));
+    return !util::log_shows(util::Level::note);
+  };
+  config(R"({"quiet": true})");
+  EXPECT_TRUE(is_quiet({}));
+  set("DLOCK_QUIET", "no");
+  EXPECT_FALSE(is_quiet({}));
+  EXPECT_TRUE(is_quiet({"-q"}));
+  EXPECT_FALSE(is_quiet({"--quiet=no"}));
 }
 
 TEST_F(App, OfRivalsTheHigherLayerCountsAndTheSameLayerIsAMistake) {
@@ -185,8 +193,6 @@ TEST_F(App, OfRivalsTheHigherLayerCountsAndTheSameLayerIsAMistake) {
   set("DLOCK_WAIT", "5");
   EXPECT_EQ(spec({}).wait, seconds{5});
   EXPECT_EQ(spec({"-n"}).wait, Millis{0});
-  set("DLOCK_NONBLOCK", "1");
-  EXPECT_EQ(refusal({}), "64 DLOCK_NONBLOCK: cannot be combined with DLOCK_WAIT");
   EXPECT_EQ(spec({"-w", "7"}).wait, seconds{7});
   EXPECT_EQ(refusal({"--shared", "--slots", "2"}), "64 --shared: cannot be combined with --slots");
 }
@@ -308,7 +314,7 @@ TEST_F(App, AllOptionsReachTheEngine) {
 TEST_F(App, ABackendIsANameAnAliasAUrlOrAProfile) {
   EXPECT_EQ(plan({"-b", "remote"}).target.url.scheme, "remote");
   EXPECT_EQ(plan({"-b", "rm"}).target.url.scheme, "remote");
-  EXPECT_EQ(plan({"-b", "rm+unix:///sock"}).target.url.scheme, "remote+unix");
+  EXPECT_EQ(plan({"-b", "rm+unix:///sock"}).target.url.scheme, "rm+unix");
   EXPECT_EQ(plan({"-b", "rm://h:1/x"}).target.url.redacted(), "remote://h:1/x");
   config(R"({"backend": "prod", "prefix": "a:", "connect_timeout": "2s",
              "backends": {"prod": {"url": "rm://h2", "prefix": "b:"}}})");
@@ -381,7 +387,7 @@ TEST_F(App, EachServerMayHaveAUrlWhereTheBackendHasThem) {
   EXPECT_EQ(servers("remote://u1:p1@h1:1/0,remotes://h2/3?cacert=/x.pem,rm+unix:///run/r.sock,"
                     "RM://h5"),
             (std::vector{"remote://u1:***@h1:1/0"s, "remotes://h2/3?cacert=/x.pem"s,
-                         "remote+unix:///run/r.sock"s, "remote://h5"s}));
+                         "rm+unix:///run/r.sock"s, "remote://h5"s}));
   EXPECT_EQ(servers("remote://h2,h3,[::1]:4"),
             (std::vector{"remote://h2"s, "remote://h3"s, "remote://[::1]:4"s}));
   testing::internal::GetCapturedStderr();
@@ -492,10 +498,9 @@ TEST_F(App, ShardsComeFromTheHighestLayerThatSaysWhereTheLocksAre) {
     }
     return out;
   };
-  config(R"({"shards": ["rm://t1", "rm://t2"], "prefix": "p:",
+  config(R"({"prefix": "p:",
              "backends": {"db": {"shards": ["rm://p1", "remotes://p2/x"], "connect_timeout": 7},
                           "one": {"url": "rm://h"}}})");
-  EXPECT_EQ(shards({}), "remote://t1 remote://t2");
   EXPECT_EQ(shards({"-b", "one"}), "");
   const RunPlan run = plan({"-b", "db"});
   EXPECT_EQ(run.entry->name, "remote");
@@ -507,43 +512,37 @@ TEST_F(App, ShardsComeFromTheHighestLayerThatSaysWhereTheLocksAre) {
   EXPECT_TRUE(run.target.shards.at(1).shards.empty());
   set("DLOCK_BACKEND", "one");
   EXPECT_EQ(shards({}), "");
-  EXPECT_EQ(shards({"--shard", "rm://f1,h,remotes://f2", "--shard=rm://f3"}),
-            "remote://f1,h remotes://f2 remote://f3");
-  EXPECT_EQ(refusal({"--shard", "rm://f1", "-b", "one"}),
-            "64 --shard: says where the locks are, and so does --backend; leave one out");
-  set("DLOCK_SHARDS", "rm://e1,rm://e2");
   EXPECT_EQ(shards({"-b", "db"}), "remote://p1 remotes://p2/x");
-  EXPECT_EQ(refusal({}),
-            "64 DLOCK_SHARDS: says where the locks are, and so does DLOCK_BACKEND; "
-            "leave one out");
-  set("DLOCK_BACKEND", "");
-  EXPECT_EQ(shards({}), "remote://e1 remote://e2");
-  set("DLOCK_SERVERS", "e1,e2");
-  EXPECT_EQ(refusal({}),
-            "64 DLOCK_SERVERS: the URLs of DLOCK_SHARDS name their servers themselves");
-  EXPECT_EQ(shards({"--shard", "rm://f1"}), "remote://f1");
+  set("DLOCK_BACKEND", "db");
+  EXPECT_EQ(shards({}), "remote://p1 remotes://p2/x");
+  set("DLOCK_SERVERS", "e1,e2");  // which is for a backend without a URL
+  EXPECT_EQ(shards({}), "remote://p1 remotes://p2/x");
 }
 
 TEST_F(App, ShardsThatCannotBeAreRefused) {
-  const auto fault = [](const std::string& value) { return refusal({"--shard", value}); };
-  EXPECT_EQ(fault(""), "64 --shard: shard 1 of 1 must be a URL, as in redis://host:6379/0");
+  const auto fault = [this](const std::string& value) {
+    return config_refusal(R"({"backends": {"db": {"shards": [")" + value + R"("]}}})",
+                          {"-b", "db"});
+  };
+  EXPECT_EQ(fault(""),
+            "78 c.json:1: shards: shard 1 of 1 must be a URL, as in redis://host:6379/0");
   EXPECT_EQ(fault("remote"), fault(""));
   EXPECT_EQ(fault("rm://h1,rm://h:0"),
-            "64 --shard: shard 2 of 2: bad port in the URL: must be 1 to 65535");
+            "78 c.json:1: shards: shard 2 of 2: bad port in the URL: must be 1 to 65535");
   EXPECT_EQ(fault("rm://u:secret,rm://v:w@h"),
-            "64 --shard: shard 1 of 2: bad port in the URL: must be 1 to 65535");
+            "78 c.json:1: shards: shard 1 of 2: bad port in the URL: must be 1 to 65535");
   EXPECT_EQ(fault("rm://u:se%zzcret@h"),
-            "64 --shard: shard 1 of 1: bad %-escape before the @ of the URL");
+            "78 c.json:1: shards: shard 1 of 1: bad %-escape before the @ of the URL");
   EXPECT_EQ(fault("rm://a,local:///x"),
-            "64 --shard: all shards must be of the same backend, not remote and local");
-  EXPECT_EQ(fault("rm://a,nope://u:secret@h").substr(0, 76),
-            "64 --shard: shard 2 of 2 does not begin with the name of a backend; backends");
+            "78 c.json:1: shards: all shards must be of the same backend, not remote and local");
+  EXPECT_EQ(
+      fault("rm://a,nope://u:secret@h").substr(0, 85),
+      "78 c.json:1: shards: shard 2 of 2 does not begin with the name of a backend; backends");
   EXPECT_EQ(fault("rm://h/x,rm://u:secret@H/x/"),
-            "64 --shard: shard 2 of 2 is the same database as shard 1");
-  EXPECT_EQ(fault("rm://a,rm://b?x=1"), "64 --shard: shard 2 of 2: takes no query");
-  EXPECT_EQ(fault("absent://a").substr(0, 43), "64 --shard: \"absent\" is not built into this");
-  EXPECT_EQ(refusal({"--shard", "local:///x", "-S", "h"}),
-            "64 --server: the local backend has no servers");
+            "78 c.json:1: shards: shard 2 of 2 is the same database as shard 1");
+  EXPECT_EQ(fault("rm://a,rm://b?x=1"), "78 c.json:1: shards: shard 2 of 2: takes no query");
+  EXPECT_EQ(fault("absent://a").substr(0, 52),
+            "78 c.json:1: shards: \"absent\" is not built into this");
 
   const auto in_file = [this](const std::string& profile) {
     return config_refusal("{\"backends\": {\n\"db\": " + profile + "}}", {"-b", "db"});
@@ -560,9 +559,8 @@ TEST_F(App, ShardsThatCannotBeAreRefused) {
             "78 c.json:2: shards: shard 2 of 2 must be a URL, as in redis://host:6379/0");
   EXPECT_EQ(in_file(R"({"shards": [["rm://h"]]})"), "78 c.json:2: is nested too deeply");
   EXPECT_EQ(in_file(R"({"shards": []})"), "78 c.json:2: \"shards\" is empty");
-  EXPECT_EQ(config_refusal(R"({"shards": "rm://h", "backend": "rm"})"),
-            "78 c.json:1: shards: says where the locks are, and so does " + dir_ +
-                "/c.json:1: backend; leave one out");
+  EXPECT_EQ(config_refusal(R"({"shards": "rm://h"})"),
+            "78 c.json:1: unknown key \"shards\"; use \"shards\" in a profile of the config file");
 }
 
 TEST_F(App, ThePasswordFileIsForShardsThatHaveNoneOfTheirOwn) {
@@ -582,18 +580,6 @@ TEST_F(App, ThePasswordFileIsForShardsThatHaveNoneOfTheirOwn) {
   EXPECT_EQ(passwords({"-b", "full"}), (Passwords{"1", "2"}));
   EXPECT_EQ(passwords({"-b", "full", "--password-file", file}),
             (Passwords{"from-file", "from-file"}));
-  set("DLOCK_SHARDS", "rm://u:1@a,rm://u:2@b");
-  set("DLOCK_PASSWORD_FILE", file);
-  EXPECT_EQ(refusal({}),
-            "64 DLOCK_PASSWORD_FILE: each URL of DLOCK_SHARDS holds a password already");
-  set("DLOCK_SHARDS", "rm://u:1@a,rm://u@b");
-  EXPECT_EQ(passwords({}), (Passwords{"1", "from-file"}));
-
-  testing::internal::CaptureStderr();
-  plan({"--shard", "rm://a,rm://u:secret@b"});
-  const std::string said = testing::internal::GetCapturedStderr();
-  EXPECT_NE(said.find("the password in --shard with ps; DLOCK_SHARDS"), std::string::npos) << said;
-  EXPECT_EQ(said.find("secret"), std::string::npos) << said;
 }
 
 TEST_F(App, AConfigFileWithAPasswordAmongItsShardsMustBePrivate) {
@@ -688,8 +674,6 @@ TEST_F(App, APasswordAnywhereLeavesNoCoreFile) {
         std::tuple{"DLOCK_BACKEND", "rm://u@h", true},
         std::tuple{"DLOCK_BACKEND", "rm://h?password=secret", false},
         std::tuple{"DLOCK_BACKEND", "rm://u:secret@h:bad", false},
-        std::tuple{"DLOCK_SHARDS", "rm://a,rm://u@b", true},
-        std::tuple{"DLOCK_SHARDS", "rm://a,rm://u:secret@b,rm://c", false},
         std::tuple{"DLOCK_SERVERS", "remote://h1,h2", true},
         std::tuple{"DLOCK_SERVERS", "h1,remote://u:secret@h2", false}}) {
     set(name, value);
@@ -697,10 +681,11 @@ TEST_F(App, APasswordAnywhereLeavesNoCoreFile) {
     unsetenv(name);
   }
 
-  const std::vector<std::vector<std::string>> ways{
-      {"-b", "rm://u:secret@h"},     {"-brm://u:secret@h"},
-      {"-qb", "rm://u:secret@h"},    {"--shard", "rm://a", "--shard", "rm://u:secret@h"},
-      {"--backend=rm://u:secret@h"}, {"-S", "h,remote://u:secret@h"}};
+  const std::vector<std::vector<std::string>> ways{{"-b", "rm://u:secret@h"},
+                                                   {"-brm://u:secret@h"},
+                                                   {"-qb", "rm://u:secret@h"},
+                                                   {"--backend=rm://u:secret@h"},
+                                                   {"-S", "h,remote://u:secret@h"}};
   for (const auto& words : ways) {
     std::vector<std::string> with{"list", "-b", "local"};
     with.insert(with.end(), words.begin(), words.end());

@@ -65,7 +65,7 @@ TEST(Generate, TheManPageHasEveryBackendVariableAndExitStatus) {
   const std::string man = without_backslashes(generate_man(builtin_backends()));
   for (const BackendEntry& entry : builtin_backends()) {
     EXPECT_NE(man.find("fB" + std::string(entry.name)), std::string::npos) << entry.name;
-    EXPECT_NE(man.find(entry.url_example), std::string::npos) << entry.name;
+    EXPECT_NE(man.find(entry.forms.front().example), std::string::npos) << entry.name;
   }
   for (const Flag& flag : flags()) {
     EXPECT_TRUE(!flag.variable || man.find(variable_of(flag)) != std::string::npos) << flag.name;
@@ -111,7 +111,10 @@ TEST(Generate, ATableAsTextAndAnObjectAsJson) {
 TEST(Generate, EveryColumnIsInTheManPage) {
   const std::string man = without_backslashes(generate_man(builtin_backends()));
   for (const LockColumn& it : lock_columns()) {
-    EXPECT_NE(man.find("fB" + std::string(it.column.name) + "fR ("), std::string::npos)
+    EXPECT_NE(
+        man.find("fB" + std::string(it.column.name.empty() ? it.column.field : it.column.name) +
+                 "fR ("),
+        std::string::npos)
         << it.column.name;
   }
 }

@@ -335,30 +335,30 @@ TEST_F(MysqlSession, SaysWhyItCannotConnect) {
   EXPECT_TRUE(mentions(wrong.message, "the user \"app\" may not log in")) << wrong.message;
   EXPECT_FALSE(mentions(wrong.message, "Xyzzy7"));
   const std::string address = "127.0.0.1:" + std::to_string(server.port());
-  const Error none = refusal("mysql-table://root@" + address + "/nowhere");
+  const Error none = refusal("mysql://root@" + address + "/nowhere");
   EXPECT_EQ(none.code, Errc::invalid);
   EXPECT_TRUE(mentions(none.message, "there is no database \"nowhere\"")) << none.message;
-  const Error forbidden = refusal("mysql-table://app:sesame@" + address + "/mysql");
+  const Error forbidden = refusal("mysql://app:sesame@" + address + "/mysql");
   EXPECT_EQ(forbidden.code, Errc::denied);
   server.kill();
   const Error refused = refusal(server.url("table"));
   EXPECT_EQ(refused.code, Errc::unreachable);
   EXPECT_EQ(refused.message, "mysql " + address + ": connection refused");
-  EXPECT_EQ(refusal("mysql-table:///test?socket=/nowhere/socket").message,
+  EXPECT_EQ(refusal("mysql:///test?socket=/nowhere/socket").message,
             "mysql /nowhere/socket: no such socket");
-  EXPECT_TRUE(mentions(refusal("mysql-table://no.such.host.invalid/test").message, "name server") ||
-              mentions(refusal("mysql-table://no.such.host.invalid/test").message, "no such host"));
+  EXPECT_TRUE(mentions(refusal("mysql://no.such.host.invalid/test").message, "name server") ||
+              mentions(refusal("mysql://no.such.host.invalid/test").message, "no such host"));
 }
 
 TEST_F(MysqlSession, ConnectsByASocketAndByTheNameLocalhost) {
   const MysqlServer& server = shared();
-  EXPECT_EQ(value(*connected("mysql-table://app:sesame@/test?socket=" + server.socket_path()),
+  EXPECT_EQ(value(*connected("mysql://app:sesame@/test?socket=" + server.socket_path()),
                   "SELECT CURRENT_USER()"),
             "app@%");
-  EXPECT_EQ(value(*connected("mysql-table://app:sesame@localhost:" + std::to_string(server.port()) +
-                             "/test"),
-                  "SELECT CURRENT_USER()"),
-            "app@%");
+  EXPECT_EQ(
+      value(*connected("mysql://app:sesame@localhost:" + std::to_string(server.port()) + "/test"),
+            "SELECT CURRENT_USER()"),
+      "app@%");
 }
 
 TEST_F(MysqlSession, TakesThePrimaryAmongSeveral) {
@@ -370,7 +370,7 @@ TEST_F(MysqlSession, TakesThePrimaryAmongSeveral) {
     for (const int port : ports) {
       hosts += (hosts.empty() ? "" : ",") + ("127.0.0.1:" + std::to_string(port));
     }
-    return "mysql-table://app:sesame@" + hosts + "/test";
+    return "mysql://app:sesame@" + hosts + "/test";
   };
   const auto connection = connected(url({nobody.port(), standby.port(), primary.port()}));
   EXPECT_EQ(value(*connection, "SELECT @@port"), std::to_string(primary.port()));
@@ -463,7 +463,7 @@ class FakeServer {
   }
 
   std::string url() const {
-    return "mysql-table://app:Xyzzy7@127.0.0.1:" + std::to_string(port_.port()) + "/test";
+    return "mysql://app:Xyzzy7@127.0.0.1:" + std::to_string(port_.port()) + "/test";
   }
 
   // False once the caller has gone.
@@ -684,7 +684,7 @@ TEST(MysqlConnection, WaitsNoLongerForANetworkThatSwallowsAll) {
     full = ::poll(&item, 1, 200) == 0;
   }
   const Error error =
-      refusal("mysql-table://app@127.0.0.1:" + std::to_string(port.port()) + "/test", Millis{300});
+      refusal("mysql://app@127.0.0.1:" + std::to_string(port.port()) + "/test", Millis{300});
   EXPECT_EQ(error.code, Errc::unreachable);
   EXPECT_TRUE(mentions(error.message, "no answer within 300ms")) << error.message;
   EXPECT_TRUE(no_threads());

@@ -1,10 +1,10 @@
-#include "cli/near_match.hpp"
+#include "util/near_match.hpp"
 
 #include <gtest/gtest.h>
 
 #include <array>
 
-namespace dlock::cli {
+namespace dlock::util {
 namespace {
 
 constexpr std::array<std::string_view, 7> kWords{"run",  "once", "renew",        "release",
@@ -33,4 +33,4 @@ TEST(NearMatch, IsNoneForAnotherWord) {
 }
 
 }  // namespace
-}  // namespace dlock::cli
+}  // namespace dlock::util

@@ -142,25 +142,32 @@ TEST(RedisAddress, MoreThan32ServersAreRefused) {
 
 TEST(RedisAddress, WhatMakesNoSenseIsRefusedAndNamesTheServer) {
   EXPECT_EQ(fault("redlock://h1,h2/x"),
-            "server 1 of 2: bad database in the URL: must be a number, as in redis://host:6379/2");
+            "server 1 of 2: the path of the URL must be the number of a database, as in "
+            "redis://HOST/2");
   EXPECT_EQ(fault("redlock", {"redis://h1", "redis://h2/-0"}),
-            "server 2 of 2: bad database in the URL: must be a number, as in redis://host:6379/2");
+            "server 2 of 2: the path of the URL must be the number of a database, as in "
+            "redis://HOST/2");
   EXPECT_EQ(fault("redlock://app@h1,h2"),
-            "server 1 of 2: a user without a password; give it in the URL or by --password-file");
-  EXPECT_EQ(fault("redlock", {"redis://h1", "redis+tls://h2"}),
-            "server 2 of 2: \"redis+tls\" is no way to reach redis; redis://, rediss:// and "
-            "redis+unix:// are");
+            "server 1 of 2: the password of the user in the URL is missing: use --password-file "
+            "FILE, or password_file in the config file");
+  EXPECT_EQ(
+      fault("redlock", {"redis://h1", "redis+tls://h2"}),
+      "server 2 of 2: unknown scheme \"redis+tls\"; write redis://host:6379/0, "
+      "rediss://host:6379/0 or redis+unix:///run/redis.sock; rediss:// is for TLS, redlock:// "
+      "for several servers");
   EXPECT_EQ(fault("redlock", {"redis+unix://"}),
-            "server 1 of 1: no path of a socket, as in redis+unix:///run/redis.sock");
+            "server 1 of 1: the path of the socket is missing: redis+unix:///run/redis.sock");
   EXPECT_EQ(fault("redlock", {"redis://h1?cacert=/x"}),
-            "server 1 of 1: a redis:// URL has no query; files for TLS go into that of a rediss:// "
-            "URL");
+            "server 1 of 1: unknown parameter behind the ? of the URL; redis:// has none; "
+            "rediss:// is for TLS, redlock:// for several servers");
   const std::string for_each =
-      "a URL of redlock has hosts and a database only; if its servers need TLS or unix sockets, "
-      "list "
-      "a rediss:// or redis+unix:// URL for each with --server";
-  EXPECT_EQ(fault("redlock+unix:///x"), for_each);
-  EXPECT_EQ(fault("redlock://h1,h2?cacert=/x"), for_each);
+      "; for TLS or unix sockets list a rediss:// or redis+unix:// URL for each server with "
+      "--server";
+  EXPECT_EQ(
+      fault("redlock+unix:///x"),
+      "unknown scheme \"redlock+unix\"; write redlock://h1:6379,h2:6379,h3:6379/0" + for_each);
+  EXPECT_EQ(fault("redlock://h1,h2?cacert=/x"),
+            "unknown parameter behind the ? of the URL; redlock:// has none" + for_each);
   Target long_prefix = target("redlock://h1");
   long_prefix.prefix = std::string(201, 'x');
   EXPECT_FALSE(places_of(long_prefix));

@@ -57,24 +57,26 @@ TEST(ZookeeperPlace, RefusesWhatIsNoPath) {
 }
 
 TEST(ZookeeperPlace, RefusesWhatItDoesNotKnow) {
-  EXPECT_NE(refusal(target("zookeeper+unix:///x")).find("no way to reach"), std::string::npos);
-  EXPECT_NE(refusal(target("zookeeper://h?tls=1")).find("has options"), std::string::npos);
-  Target wanted = target("zookeeper://h");
-  wanted.zk_style = "etcd";
-  refusal(wanted);
+  EXPECT_NE(refusal(target("zookeeper+unix:///x")).find("unknown scheme"), std::string::npos);
+  EXPECT_NE(refusal(target("zookeepers://h")).find("without TLS"), std::string::npos);
+  EXPECT_NE(refusal(target("zookeeper://h?tls=1")).find("unknown parameter"), std::string::npos);
+  EXPECT_NE(refusal(target("zookeeper://h?style=etcd")).find("curator, curator-rw or kazoo"),
+            std::string::npos);
+  EXPECT_EQ(place(target("zookeeper://h?style=kazoo")).style, Style::kazoo);
+  EXPECT_EQ(place(target("zookeeper://h?style=kazoo")).location, "zookeeper://h:2181");
 }
 
 TEST(ZookeeperPlace, TakesAUserFromOnePlaceOnly) {
   Target wanted = target("zookeeper://h");
-  wanted.zk_auth = "app:s3cret";
+  wanted.auth = "app:s3cret";
   EXPECT_EQ(place(wanted).auth, "app:s3cret");
   EXPECT_EQ(place(wanted).location.find("s3cret"), std::string::npos);
-  wanted.zk_auth = "s3cret";
+  wanted.auth = "s3cret";
   EXPECT_EQ(refusal(wanted).find("s3cret"), std::string::npos);
   wanted = target("zookeeper://app:s3cret@h");
   EXPECT_EQ(place(wanted).auth, "app:s3cret");
   EXPECT_EQ(place(wanted).location, "zookeeper://app:***@h:2181");
-  wanted.zk_auth = "app:other";
+  wanted.auth = "app:other";
   EXPECT_EQ(refusal(wanted).find("s3cret"), std::string::npos);
   refusal(target("zookeeper://app@h"));
   refusal(target("zookeeper://:s3cret@h"));

@@ -8,6 +8,7 @@
 #include "backends/file/lock_dir.hpp"
 #include "backends/file/numbers.hpp"
 #include "backends/file/once.hpp"
+#include "backends/file/url_forms.hpp"
 #include "core/spelling.hpp"
 #include "util/text.hpp"
 
@@ -92,16 +93,8 @@ class FileBackend final : public Backend {
 
 Result<std::string> place(const Target& target) {
   const Url& url = target.url;
+  if (auto ok = complete_url(url, kUrlForms); !ok) return ok.error();
   const auto bad = [](const char* why) { return Error{Errc::invalid, why}; };
-  if (!url.hosts.empty() || !url.user.empty() || !url.password.empty()) {
-    return bad(
-        "the file backend has no host; a directory has three slashes: file:///var/lock/jobs");
-  }
-  if (!url.query.empty() && !trusts_all(url)) {
-    return bad(
-        "the file backend has no options but ?trust=all; a ? in the path of the URL is written "
-        "%3F");
-  }
   if (trusts_all(url) && url.path.empty()) return bad("trust=all needs a directory that is named");
   if (!url.path.empty() && url.path.find_first_not_of('/') == std::string::npos) {
     return bad("the URL names no directory; one is file:///var/lock/jobs");

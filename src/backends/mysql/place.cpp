@@ -3,9 +3,9 @@
 #include <sys/un.h>
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
+#include "backends/mysql/url_forms.hpp"
 #include "core/spelling.hpp"
 #include "util/host.hpp"
 #include "util/text.hpp"
@@ -15,10 +15,7 @@ namespace {
 
 using util::in_quotes;
 
-constexpr std::uint16_t kPort = 3'306;
-constexpr std::size_t kMostServers = 32;
 constexpr std::size_t kLongestPrefix = 32;
-constexpr std::size_t kLongestDatabase = 64;  // of MySQL and MariaDB, in characters
 constexpr std::string_view kDefaultPrefix = "dlock_";
 
 Error invalid(std::string message) { return {Errc::invalid, std::move(message)}; }
@@ -34,57 +31,24 @@ Result<std::string> prefix_of(const Target& target) {
                  std::to_string(kLongestPrefix) + " of them");
 }
 
-// mysql-table://host/app
-Result<std::string> database_of(const Url& url) {
-  std::string_view name = url.path;
-  while (name.starts_with('/')) name.remove_prefix(1);
-  while (name.ends_with('/')) name.remove_suffix(1);
-  if (name.empty()) {
-    return invalid("which database? name it in the URL, as in " + url.scheme +
-                   "://user@host/database");
-  }
-  const auto length = std::count_if(name.begin(), name.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0U) != 0x80;  // not in the middle of a character
-  });
-  if (name.find_first_of("/\\") != std::string_view::npos || name.ends_with(' ') ||
-      !util::is_utf8(name) || util::has_control(name) ||
-      static_cast<std::size_t>(length) > kLongestDatabase) {
-    return invalid("the path of the URL is no name of a database, as in " + url.scheme +
-                   "://user@host/database");
-  }
-  return std::string(name);
-}
-
-// Each taken out of `query`, which must be empty then.
-Result<void> take_query(std::map<std::string, std::string>& query, Place& place) {
-  const auto take = [&](const char* name) {
-    const auto node = query.extract(name);
-    return node.empty() ? std::string() : node.mapped();
+Result<void> take_parameters(const Url& url, Place& place) {
+  const auto value_of = [&](const char* name) {
+    const auto found = url.query.find(name);
+    return found == url.query.end() ? std::string() : found->second;
   };
-  for (const char* name : {"socket", "ca", "cert", "key"}) {
-    const auto item = query.find(name);
-    if (item != query.end() && !item->second.starts_with('/')) {
-      return invalid(std::string(name) + " in the URL must be an absolute path");
-    }
-  }
-  place.socket = take("socket");
-  place.ca = take("ca");
-  place.cert = take("cert");
-  place.key = take("key");
-  constexpr std::array<std::pair<const char*, Tls>, 4> kTls{
-      {{"off", Tls::off}, {"preferred", Tls::preferred}, {"on", Tls::on}, {"verify", Tls::verify}}};
-  place.tls = place.socket.empty() ? Tls::preferred : Tls::off;
-  if (query.contains("tls")) {
-    const std::string tls = take("tls");
-    const auto* const known =
-        std::find_if(kTls.begin(), kTls.end(), [&](const auto& one) { return one.first == tls; });
-    if (known == kTls.end()) {
-      return invalid("tls in the URL must be off, preferred, on or verify");
-    }
-    place.tls = known->second;
-  }
-  if (!query.empty()) {
-    return invalid("the query of the URL may hold socket, tls, ca, cert and key only");
+  place.socket = value_of("socket");
+  place.ca = value_of("ca");
+  place.cert = value_of("cert");
+  place.key = value_of("key");
+  const std::string tls = value_of("tls");
+  place.tls = tls == "on"            ? Tls::on
+              : tls == "verify"      ? Tls::verify
+              : tls == "preferred"   ? Tls::preferred
+              : tls == "off"         ? Tls::off
+              : place.socket.empty() ? Tls::preferred
+                                     : Tls::off;
+  if (!place.socket.empty() && place.tls != Tls::off) {
+    return invalid("tls over a unix socket protects nothing; leave it out");
   }
   if (!place.ca.empty() && place.tls != Tls::verify) {
     return invalid("ca in the URL says whom to trust, and nobody asks without tls=verify");
@@ -98,17 +62,16 @@ Result<void> take_query(std::map<std::string, std::string>& query, Place& place)
   return {};
 }
 
-Result<void> take_socket(const Url& url, Place& place) {
-  if (!url.hosts.empty()) return invalid("both a host and a socket in the URL; one must go");
-  if (place.tls != Tls::off)
-    return invalid("tls over a unix socket protects nothing; leave it out");
-  constexpr std::size_t kLongest = sizeof sockaddr_un{}.sun_path - 1;
-  if (place.socket.size() > kLongest) {
-    return invalid("the path of a socket cannot be longer than " + std::to_string(kLongest) +
-                   " bytes");
+// Others write localhost for a socket, too.
+Result<void> check_socket(const Url& url, const std::string& socket) {
+  if (!url.hosts.empty() && url.hosts != std::vector{HostPort{"localhost", 0}}) {
+    return invalid("a URL with ?socket= has no host: " + url.scheme +
+                   "://USER@/DATABASE?socket=/PATH");
   }
-  place.hosts.emplace_back();
-  return {};
+  constexpr std::size_t kLongest = sizeof sockaddr_un{}.sun_path - 1;
+  if (socket.size() <= kLongest) return {};
+  return invalid("the path of a socket cannot be longer than " + std::to_string(kLongest) +
+                 " bytes");
 }
 
 }  // namespace
@@ -118,32 +81,26 @@ std::string Place::shown_host(const HostPort& host) const {
 }
 
 Result<Place> make_place(const Target& target) {
-  Url url = target.url;
-  if (url.scheme.find('+') != std::string::npos) {
-    const std::string scheme = url.scheme.substr(0, url.scheme.find('+'));
-    return invalid(in_quotes(url.scheme) + " is no way to reach mysql; " + scheme +
-                   "://host/database and " + scheme + ":///database?socket=/path are");
-  }
+  const std::string_view scheme = target.url.scheme;
+  const UrlForm* form = find_form(kUrlForms, scheme.substr(0, scheme.find('+')));
+  auto completed = complete_url(target.url, {form, 1});
+  if (!completed) return completed.error();
+  Url& url = *completed;
   Place place;
   auto prefix = prefix_of(target);
   if (!prefix) return prefix.error();
   place.prefix = std::move(*prefix);
-  auto database = database_of(url);
-  if (!database) return database.error();
-  place.database = std::move(*database);
-  if (auto ok = take_query(url.query, place); !ok) return ok.error();
+  place.database = url.path.substr(1);
+  if (auto ok = take_parameters(url, place); !ok) return ok.error();
+  url.query.clear();  // how we get there is no part of where the locks are
   if (!place.socket.empty()) {
-    if (auto ok = take_socket(url, place); !ok) return ok.error();
+    if (auto ok = check_socket(target.url, place.socket); !ok) return ok.error();
+    url.hosts.clear();
     url.query.emplace("socket", place.socket);
+    place.hosts.emplace_back();
     place.shown = place.shown_host({});
   } else {
-    if (url.hosts.empty()) url.hosts.push_back({"localhost", 0});
-    if (url.hosts.size() > kMostServers) {
-      return invalid(std::to_string(url.hosts.size()) + " servers are too many; the most is " +
-                     std::to_string(kMostServers));
-    }
-    for (HostPort& host : url.hosts) {
-      if (host.port == 0) host.port = kPort;
+    for (const HostPort& host : url.hosts) {
       place.shown += (place.shown.empty() ? "mysql " : ",") + util::printable(dlock::shown(host));
     }
     place.hosts = url.hosts;
@@ -151,11 +108,11 @@ Result<Place> make_place(const Target& target) {
   place.user = url.user.empty() ? util::user_name() : url.user;
   place.password = url.password;
   place.connect_timeout = target.connect_timeout;
-  url.path = '/' + place.database;
   place.location = url.redacted();
-  place.name = place.socket.empty()
-                   ? url.scheme + "://" + canonical_list(place.hosts) + url.path
-                   : url.scheme + "://" + url.path + "?socket=" + canonical_path(place.socket);
+  const std::string method = url.scheme == "mysql" ? "mysql-table" : url.scheme;
+  place.name = method + "://" +
+               (place.socket.empty() ? canonical_list(place.hosts) + url.path
+                                     : url.path + "?socket=" + canonical_path(place.socket));
   return place;
 }
 

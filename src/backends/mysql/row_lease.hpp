@@ -1,4 +1,4 @@
-// What mysql-row has besides the lease of mysql-table: a locked row.
+// What mysql-row has besides the lease of mysql: a locked row.
 #pragma once
 
 #include <memory>

@@ -1,8 +1,8 @@
 // Grants.   The grants of a key follow one another.  The row of the key has a version, which counts
-//           them; it is the fencing token.  mysql-table locks that row first, in the same text that
+//           them; it is the fencing token.  mysql locks that row first, in the same text that
 //           grants, so that no client waits for a client.  mysql-version reads the version, checks
 //           that the lock is free, and raises the version only if nobody else has raised it
-//           meanwhile.  mysql-row is mysql-table, and a row lock besides: see row_lease.cpp.
+//           meanwhile.  mysql-row is mysql, and a row lock besides: see row_lease.cpp.
 //           The version is at least the milliseconds since 1970, so it grows even if the row was
 //           deleted or is missing in a backup.
 //           After the COMMIT of a text, only the connection can fail.  Otherwise the text would be

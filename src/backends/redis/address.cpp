@@ -4,110 +4,51 @@
 #include <set>
 
 #include "backends/redis/names.hpp"
+#include "backends/redis/url_forms.hpp"
 #include "core/spelling.hpp"
 #include "util/text.hpp"
 
 namespace dlock::redis {
 namespace {
 
-using util::in_quotes;
-
-constexpr std::string_view kTlsScheme = "rediss";
-constexpr std::uint16_t kPort = 6'379;
 constexpr std::size_t kLongestPrefix = 200;
-constexpr std::size_t kMostServers = 32;
 
 Error invalid(std::string message) { return {Errc::invalid, std::move(message)}; }
 
-Result<unsigned> parse_database(std::string_view text) {
-  const auto number = util::parse_int(text, 0, INT32_MAX);
-  if (number) return static_cast<unsigned>(*number);
-  return invalid("bad database in the URL: must be a number, as in redis://host:6379/2");
-}
-
-// redis+unix:///path?db=2
-Result<void> take_socket(Url& url, Address& address) {
-  if (!url.hosts.empty()) return invalid("redis+unix:// takes a path and no host");
-  if (url.path.size() < 2)
-    return invalid("no path of a socket, as in redis+unix:///run/redis.sock");
-  address.socket = url.path;
-  address.shown = "redis " + util::printable(url.path);
-  const auto db = url.query.find("db");
-  if (db != url.query.end()) {
-    auto number = parse_database(db->second);
-    if (!number) return number.error();
-    address.database = *number;
-  }
-  if (url.query.size() > (db == url.query.end() ? 0 : 1)) {
-    return invalid("the query of a redis+unix:// URL may hold db only");
-  }
-  return {};
+unsigned number_of(std::string_view text) {
+  return static_cast<unsigned>(util::parse_int(text, 0, INT32_MAX).value_or(0));
 }
 
 // rediss://host?cacert=/etc/ssl/ca.pem&cert=/etc/ssl/job.pem&key=/etc/ssl/job.key
 Result<void> take_tls(Url& url, Address& address) {
   if (auto ok = check_tls(); !ok) return ok;
   TlsFiles& files = address.tls.emplace();
-  for (const auto& [name, path] : url.query) {
-    std::string* const file = name == "cacert" ? &files.cacert
-                              : name == "cert" ? &files.cert
-                              : name == "key"  ? &files.key
-                                               : nullptr;
-    if (file == nullptr) {
-      return invalid("the query of a rediss:// URL may hold cacert, cert and key only");
-    }
-    if (!path.starts_with('/')) return invalid(name + " in the URL must be an absolute path");
-    *file = path;
-  }
+  files = {.cacert = url.query["cacert"], .cert = url.query["cert"], .key = url.query["key"]};
   if (files.cert.empty() && !files.key.empty()) return invalid("a key in the URL without its cert");
   if (files.key.empty()) files.key = files.cert;
   url.query.clear();  // how we get there is no part of where the locks are
   return {};
 }
 
-// redis://host:6379/2
-Result<void> take_host(Url& url, Address& address) {
-  if (url.hosts.size() > 1) {
-    return invalid("the redis backend takes one server; redlock takes several");
-  }
-  if (url.scheme == kTlsScheme) {
-    if (auto ok = take_tls(url, address); !ok) return ok;
-  }
-  if (!url.query.empty()) {
-    return invalid("a redis:// URL has no query; files for TLS go into that of a rediss:// URL");
-  }
-  if (url.hosts.empty()) url.hosts.push_back({"localhost", 0});
-  if (url.hosts[0].port == 0) url.hosts[0].port = kPort;
-  address.host = url.hosts[0];
-  address.shown = "redis " + util::printable(shown(address.host));
-  if (url.path.size() > 1) {
-    auto number = parse_database(std::string_view(url.path).substr(1));
-    if (!number) return number.error();
-    address.database = *number;
-  }
-  url.path = '/' + std::to_string(address.database);
-  return {};
-}
-
 // Leaves in `url` what is to be shown of it.
 Result<Address> take_address(Url& url, Millis patience) {
-  Address address;
-  address.user = url.user;
-  address.password = url.password;
-  address.patience = patience;
-  Result<void> taken;
-  if (url.scheme == "redis+unix") {
-    taken = take_socket(url, address);
-  } else if (url.scheme.find('+') == std::string::npos) {
-    taken = take_host(url, address);
-  } else {
-    taken = invalid(in_quotes(url.scheme) +
-                    " is no way to reach redis; redis://, rediss:// and redis+unix:// are");
+  auto completed = complete_url(url, kUrlForms);
+  if (!completed) return completed.error();
+  url = std::move(*completed);
+  Address address{.user = url.user, .password = url.password, .patience = patience};
+  if (url.hosts.empty()) {
+    address.socket = url.path;
+    address.shown = "redis " + util::printable(url.path);
+    if (url.query.contains("db")) address.database = number_of(url.query["db"]);
+    return address;
   }
-  if (!taken) return taken.error();
-  if (!address.user.empty() && address.password.empty()) {
-    return invalid("a user without a password; give it in the URL or by --password-file");
+  if (find_form(kUrlForms, url.scheme)->tls) {
+    if (auto ok = take_tls(url, address); !ok) return ok.error();
   }
+  address.host = url.hosts[0];
+  address.shown = "redis " + util::printable(shown(address.host));
+  address.database = number_of(std::string_view(url.path).substr(1));
+  url.path = '/' + std::to_string(address.database);
   return address;
 }
 
@@ -139,15 +80,6 @@ std::vector<Url> servers_of(const Target& target) {
     }
   }
   return servers;
-}
-
-Result<void> check_shared(const Url& url) {
-  if (url.scheme.find('+') != std::string::npos || !url.query.empty()) {
-    return invalid(
-        "a URL of redlock has hosts and a database only; if its servers need TLS or unix sockets, "
-        "list a rediss:// or redis+unix:// URL for each with --server");
-  }
-  return {};
 }
 
 // The same for two URLs of one server, whatever they say of how to get in and of its databases.
@@ -212,14 +144,14 @@ Result<Place> place_of(const Target& target) {
 Result<Places> places_of(const Target& target) {
   auto prefix = prefix_of(target);
   if (!prefix) return prefix.error();
-  if (auto ok = check_shared(target.url); !ok) return ok.error();
+  if (auto ok = complete_url(target.url, kRedlockUrlForms); !ok) return ok.error();
   std::vector<Url> servers = servers_of(target);
   if (servers.empty()) {
     return invalid(
         "which servers? redlock has no default; name them with --server h1,h2,h3 or as "
         "redlock://h1,h2,h3");
   }
-  if (servers.size() > kMostServers) {
+  if (servers.size() > kMostServers) {  // of URLs of their own
     return invalid(std::to_string(servers.size()) + " servers are too many; the most is " +
                    std::to_string(kMostServers));
   }

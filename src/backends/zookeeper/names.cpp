@@ -5,8 +5,8 @@
 //   kazoo    <32 hex>__lock__N      Lock and WriteLock
 //            <32 hex>__rlock__N     ReadLock
 // Each sorts by what stands behind its own mark and so does not see the others' nodes, or not in
-// their order: that is what --zk-style is for.  A slot of dlock ends like a mutex, so that mutexes
-// of the same library wait for it.
+// their order: that is what ?style= of the URL is for.  A slot of dlock ends like a mutex, so that
+// mutexes of the same library wait for it.
 #include "backends/zookeeper/names.hpp"
 
 #include <algorithm>

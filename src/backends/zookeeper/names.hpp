@@ -12,7 +12,7 @@ namespace dlock::zookeeper {
 
 enum class Style { curator, curator_rw, kazoo };
 
-/// Of --zk-style; "" is the default.
+/// Of ?style= in the URL.
 std::optional<Style> parse_style(std::string_view text);
 
 /// A child of a lock: somebody who holds it or waits for it.

@@ -1,5 +1,6 @@
 #include "backends/zookeeper/place.hpp"
 
+#include "backends/zookeeper/url_forms.hpp"
 #include "core/spelling.hpp"
 #include "util/text.hpp"
 
@@ -8,11 +9,8 @@ namespace {
 
 using util::in_quotes;
 
-constexpr std::uint16_t kPort = 2'181;
 constexpr std::size_t kLongestPath = 500;
-constexpr std::size_t kMostServers = 32;
 constexpr std::string_view kDefaultRoot = "/dlock";
-constexpr const char* kOnlyWay = ": dlock reaches ZooKeeper by zookeeper:// only, without TLS";
 
 Error invalid(std::string message) { return {Errc::invalid, std::move(message)}; }
 
@@ -42,39 +40,21 @@ Result<std::string> node_path(std::string_view text, const std::string& shown) {
 Result<std::string> auth_of(const Target& target) {
   const Url& url = target.url;
   if (url.user.empty() && url.password.empty()) {
-    if (target.zk_auth.empty() || target.zk_auth.find(':') != std::string::npos) {
-      return target.zk_auth;
-    }
-    return invalid("the file of --zk-auth-file must hold USER:PASSWORD");
+    if (target.auth.empty() || target.auth.find(':') != std::string::npos) return target.auth;
+    return invalid("the file of ?auth_file= must hold USER:PASSWORD");
   }
-  if (!target.zk_auth.empty()) {
-    return invalid("a user in the URL, or a password, beside --zk-auth-file; one of them must go");
-  }
-  if (url.user.empty()) return invalid("a password without a user; say zookeeper://USER@HOST");
-  if (url.password.empty()) {
-    return invalid(
-        "a user without a password; give it by --password-file, or both by "
-        "--zk-auth-file");
-  }
-  return url.user + ':' + url.password;
+  if (target.auth.empty()) return url.user + ':' + url.password;
+  return invalid("a user in the URL, or a password, beside ?auth_file=; one of them must go");
 }
 
 }  // namespace
 
 Result<Place> place_of(const Target& target) {
-  Url url = target.url;
-  if (url.scheme != "zookeeper") {
-    return invalid(in_quotes(url.scheme) + " is no way to reach zookeeper" + kOnlyWay);
-  }
-  if (!url.query.empty()) return invalid(std::string("the URL has options") + kOnlyWay);
-  if (url.hosts.empty()) url.hosts.push_back({"localhost", 0});
-  if (url.hosts.size() > kMostServers) {
-    return invalid(std::to_string(url.hosts.size()) + " servers are too many; the most is " +
-                   std::to_string(kMostServers));
-  }
+  auto completed = complete_url(target.url, kUrlForms);
+  if (!completed) return completed.error();
+  Url& url = *completed;
   Place place;
-  for (HostPort& host : url.hosts) {
-    if (host.port == 0) host.port = kPort;
+  for (const HostPort& host : url.hosts) {
     place.shown += (place.shown.empty() ? "zookeeper " : ",") + util::printable(shown(host));
   }
   place.hosts = url.hosts;
@@ -83,16 +63,17 @@ Result<Place> place_of(const Target& target) {
   const std::string prefix = target.prefix.value_or(std::string(kDefaultRoot));
   auto root = node_path(prefix, "the prefix " + in_quotes(prefix));
   if (!root) return root.error();
-  const auto style = parse_style(target.zk_style);
-  if (!style) return invalid("unknown style " + in_quotes(target.zk_style));
   auto auth = auth_of(target);
   if (!auth) return auth.error();
   place.chroot = std::move(*chroot);
   place.root = std::move(*root);
-  place.style = *style;
+  if (const auto style = url.query.find("style"); style != url.query.end()) {
+    place.style = *parse_style(style->second);
+  }
   place.auth = std::move(*auth);
   place.patience = target.connect_timeout;
   url.path = place.chroot;
+  url.query.clear();  // how we get there is no part of where the locks are
   place.location = url.redacted();
   place.name = "zookeeper://" + canonical_list(place.hosts) + place.chroot;
   return place;

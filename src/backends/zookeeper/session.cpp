@@ -426,9 +426,10 @@ Error Session::refused(const Call& call, const std::string& doing) const {
   const std::string at = place_->shown + ": cannot " + doing + ": ";
   switch (call->code) {
     case ZNOAUTH:
-      return {Errc::denied, at + "no permission" +
-                                (place_->auth.empty() ? "; perhaps it needs --zk-auth-file"
-                                                      : " for the user of this password")};
+      return {Errc::denied,
+              at + "no permission" +
+                  (place_->auth.empty() ? "; perhaps it needs a user, or ?auth_file= in the URL"
+                                        : " for the user of this password")};
     case ZAUTHFAILED:
       return {Errc::denied, at + "the credentials were refused"};
     case ZINVALIDACL:

@@ -1,9 +1,9 @@
-#include "cli/near_match.hpp"
+#include "util/near_match.hpp"
 
 #include <algorithm>
 #include <vector>
 
-namespace dlock::cli {
+namespace dlock::util {
 namespace {
 
 // Optimal string alignment: https://en.wikipedia.org/wiki/Damerau-Levenshtein_distance
@@ -43,4 +43,4 @@ std::string_view near_match(std::string_view word, std::span<const std::string_v
   return best;
 }
 
-}  // namespace dlock::cli
+}  // namespace dlock::util
