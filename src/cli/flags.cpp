@@ -522,8 +522,10 @@ const Flag* find_config_key(std::string_view key) {
 Result<ValueKind> config_kind(std::string_view key, bool in_profile) {
   if (in_profile && key == "url") return ValueKind::text;
   if (in_profile && key == "shards") return ValueKind::list;
-  const Flag* found = find_config_key(key);
-  if (found != nullptr && !(in_profile && key == "backend")) return ValueKind(found->kind);
+  if (in_profile && key == "backend") {
+    return Error{Errc::invalid, "; a profile has a \"url\" instead"};
+  }
+  if (const Flag* found = find_config_key(key)) return ValueKind(found->kind);
   return Error{Errc::invalid, advice_on_key(key)};
 }
 

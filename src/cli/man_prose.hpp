@@ -142,7 +142,12 @@ dlock reads
 .IR \(ti/.config/dlock/config.json )
 and
 .IR /etc/dlock/config.json .
-If a key is in both, the first file counts; a profile counts as a whole.
+If a key is in both, the first file counts.
+A profile counts as a whole, and
+.B backend
+and
+.B servers
+count together: if one of them is in the first file, neither is taken from the second.
 A password in the second file is not used for a server that the first one names.
 If
 .B \-\-config

@@ -1,6 +1,7 @@
 #include "cli/select_backend.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <string>
 #include <string_view>
@@ -92,19 +93,30 @@ void check_tls(const Setting& servers, std::span<const std::string_view> parts,
 // The setting, if the servers in `target` are from it.
 const Setting* take_servers(const Settings& settings, const Source& source,
                             const BackendEntry& entry, std::span<const BackendEntry> backends,
-                            Target& target) {
+                            bool by_default, Target& target) {
   const Setting* servers = settings.find("server");
   if (servers == nullptr) return nullptr;
   // A variable that is set for other backends does no harm here; a flag is a mistake.
   if (entry.traits.reach == Traits::Reach::host) {
+    if (by_default) {
+      refuse(*servers, "names servers, and no backend is named: say which, as in -b redis; -b " +
+                           std::string(entry.name) + " means files of this machine");
+    }
     if (servers->layer == Layer::flag) {
       refuse(*servers, "the " + std::string(entry.name) + " backend has no servers");
     }
     return nullptr;
   }
+  // A profile counts as a whole: the servers at the top of the other file are not its own.
+  const bool is_users = servers->layer == Layer::file;
+  const bool is_on_top = is_users || servers->layer == Layer::machine;
+  if (source.setting.layer == Layer::profile && is_on_top && is_users != source.is_users) {
+    return nullptr;
+  }
   if (source.shards || !target.url.hosts.empty()) {
     const Setting& said = source.setting;
-    if (servers->layer == Layer::flag || servers->layer == said.layer) {
+    const bool is_over = said.layer <= Layer::file && servers->layer == Layer::environment;
+    if (servers->layer == Layer::flag || servers->layer == said.layer || is_over) {
       refuse(*servers, source.shards
                            ? "the URLs of " + said.where + " name their servers themselves"
                            : "the URL of " + said.where + " names its servers already");
@@ -151,22 +163,22 @@ void warn_of_passwords(const Settings& settings, const Source& source, std::span
 }
 
 // The password in the machine's config file is not for a server that the user's file names.
-const Setting* find_password_file(const Settings& settings, const Source& source) {
+const Setting* find_password_file(const Settings& settings, const Source& source,
+                                  const Setting* servers) {
   const Setting* secret = settings.find("password-file");
   if (secret == nullptr || secret->layer != Layer::machine) return secret;
-  const Setting* servers = settings.find("server");
   const bool are_users = servers != nullptr && servers->layer == Layer::file;
   return source.is_users || are_users ? nullptr : secret;
 }
 
 // The password that counts where a shard's or a server's own URL has none.
 void take_password(const Settings& settings, const Source& source, const BackendEntry& entry,
-                   std::span<Url> urls, const Target& target) {
+                   const Setting* used_servers, std::span<Url> urls, const Target& target) {
   warn_of_passwords(settings, source, urls, target);
   // Not each of them can be seen in the text: see mentions_password().
   if (any_holds_password(urls) || any_holds_password(target.servers)) hide_memory();
   const Setting& said = source.setting;
-  const Setting* file = find_password_file(settings, source);
+  const Setting* file = find_password_file(settings, source, used_servers);
   if (file == nullptr) return;
   if (entry.traits.reach == Traits::Reach::host) {
     if (file->layer == Layer::flag) {
@@ -217,17 +229,19 @@ std::string read_auth(const Setting& source, const Url& url, const BackendEntry&
 // it, would not be excluded.  So also with -q.
 void tell_of_unread(const Settings& settings, const Source& source, const BackendEntry& entry,
                     const std::string& path, bool by_default) {
-  const auto is_given = [&](std::string_view name) {
-    const Setting* setting = settings.find(name);
-    return setting != nullptr && !setting->from_file();
-  };
   const bool has_prefix = entry.traits.reach != Traits::Reach::host;
-  if (!source.setting.from_file() && (!has_prefix || is_given("prefix"))) return;
+  // The user's own file has the last word on what it says itself.
+  const bool is_machines = path.starts_with("/etc/");
+  const bool is_said = !source.setting.from_file() || (is_machines && !by_default);
+  const Setting* prefix = settings.find("prefix");
+  const bool has_own = prefix != nullptr && (is_machines || !prefix->from_file());
+  if (is_said && (!has_prefix || has_own)) return;
   util::log(util::Level::error,
             path + " cannot be reached, since a directory above it may not be searched; " +
                 (by_default ? "so the locks are those of this machine alone"
                             : "so a backend or prefix that it names is not used") +
-                " (is HOME that of another user? --config '' goes without the file)");
+                (is_machines ? "" : " (is HOME that of another user?)") +
+                "; --config '' goes without the file");
 }
 
 // The setting without which the target would be one that can be.  `servers`, if not null, is where
@@ -251,6 +265,10 @@ Selection select_backend(Settings& settings, const std::optional<ConfigFile>& co
   set_log_from(settings);
   warn_of_unknown_variables();
   const bool by_default = settings.find("backend") == nullptr;
+  if (by_default && std::getenv("DLOCK_BACKEND") != nullptr) {
+    util::log(util::Level::error,
+              "the variable DLOCK_BACKEND is empty, so the locks are files of this machine");
+  }
 
   Selection selection;
   std::vector<Url> urls = take_urls(source, config, backends, selection.entry);
@@ -267,11 +285,12 @@ Selection select_backend(Settings& settings, const std::optional<ConfigFile>& co
 
   Target& target = selection.target;
   target.url = source.shards ? Url{.scheme = std::string(entry.name)} : urls.front();
-  const Setting* const servers = take_servers(settings, source, entry, backends, target);
+  const Setting* const servers =
+      take_servers(settings, source, entry, backends, by_default, target);
   if (source.shards) {
-    take_password(settings, source, entry, urls, target);
+    take_password(settings, source, entry, servers, urls, target);
   } else {
-    take_password(settings, source, entry, {&target.url, 1}, target);
+    take_password(settings, source, entry, servers, {&target.url, 1}, target);
   }
   if (const Setting* prefix = settings.find("prefix")) target.prefix = prefix->text();
   if (const Setting* timeout = settings.find("connect-timeout")) {

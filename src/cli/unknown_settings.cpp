@@ -22,9 +22,13 @@ constexpr std::array<std::string_view, 9> kSetByDlock{
 
 // DLOCK_SERVICE_HOST, DLOCK_PORT_80_TCP, and the same of a service dlock-x: "Environment variables"
 // in https://kubernetes.io/docs/concepts/services-networking/service
-bool is_of_kubernetes(std::string_view name) {
-  return name.find("_SERVICE_") != std::string_view::npos || name.ends_with("_PORT") ||
-         name.find("_PORT_") != std::string_view::npos;
+bool is_of_kubernetes(std::string_view name, std::string_view value) {
+  const auto has = [](std::string_view text, std::string_view part) {
+    return text.find(part) != std::string_view::npos;
+  };
+  const bool is_protocol = has(name, "_TCP") || has(name, "_UDP") || has(name, "_SCTP");
+  return has(name, "_SERVICE_HOST") || has(name, "_SERVICE_PORT") ||
+         (name.ends_with("_PORT") && has(value, "://")) || (has(name, "_PORT_") && is_protocol);
 }
 
 // What was one, or could be: what to write instead.
@@ -57,13 +61,13 @@ std::string advice(std::string_view key, bool Flag::*is_read,
   }
   const std::vector<std::string_view> words(known.begin(), known.end());
   const std::string_view near = util::near_match(key, words);
-  return near.empty() || near == key ? "" : "; did you mean " + util::in_quotes(shown(near)) + '?';
+  return near.empty() ? "" : "; did you mean " + util::in_quotes(shown(near)) + '?';
 }
 
 std::string variable_called(std::string_view key) { return kPrefix + util::upper(key); }
 
-bool is_known(std::string_view name) {
-  return std::ranges::count(kSetByDlock, name) > 0 || is_of_kubernetes(name) ||
+bool is_known(std::string_view name, std::string_view value) {
+  return std::ranges::count(kSetByDlock, name) > 0 || is_of_kubernetes(name, value) ||
          std::ranges::any_of(flags(), [name](const Flag& flag) {
            return flag.variable && std::ranges::count(variables_of(flag), name) > 0;
          });
@@ -75,8 +79,8 @@ void warn_of_unknown_variables() {
   for (char** variable = environ; *variable != nullptr; ++variable) {
     const std::string_view text = *variable;
     const std::string_view name = text.substr(0, text.find('='));
-    const bool is_empty = name.size() + 1 >= text.size();
-    if (!name.starts_with(kPrefix) || is_empty || is_known(name)) continue;
+    const std::string_view value = text.substr(std::min(name.size() + 1, text.size()));
+    if (!name.starts_with(kPrefix) || value.empty() || is_known(name, value)) continue;
     const std::string key = util::lower(name.substr(std::string_view(kPrefix).size()));
     util::log(util::Level::error, "the variable " + util::printable(name.substr(0, 60)) +
                                       " is not read" +

@@ -247,9 +247,12 @@ const ConfigEntry* ConfigFile::find(std::string_view profile, std::string_view k
 }
 
 void ConfigFile::add(ConfigFile other) {
+  const bool has_place = find("", "backend") != nullptr || find("", "servers") != nullptr;
   for (ConfigEntry& entry : other.entries) {
-    const bool is_said = entry.profile.empty() ? find("", entry.key) != nullptr
-                                               : find_profile(entry.profile) != nullptr;
+    const bool is_place = entry.key == "backend" || entry.key == "servers";
+    const bool is_said = !entry.profile.empty() ? find_profile(entry.profile) != nullptr
+                         : is_place             ? has_place
+                                                : find("", entry.key) != nullptr;
     entry.is_added = true;
     if (!is_said) entries.push_back(std::move(entry));
   }

@@ -64,12 +64,53 @@ where "redis 127.0.0.1:4"
 where "$tmp/none: No such file" -b redis://127.0.0.1:5
 echo "{\"password_file\": \"$tmp/theirs\"}" >"$user"
 where "redis 127.0.0.1:2" -b test
-echo "{\"backend\": \"redis\", \"password_file\": \"$tmp/none\"}" >"$machine"
+where "redis 127.0.0.1:5" -b redis -S 127.0.0.1:5
 echo '{"servers": ["127.0.0.1:6"]}' >"$user"
-where "redis 127.0.0.1:6"
+where "redis 127.0.0.1:6" -b redis
+
+# A backend and its servers stand in one file: of the other one neither counts.
+echo "{\"backend\": \"redis\", \"servers\": [\"127.0.0.1:7\"], \"password_file\": \"$tmp/none\"}" >"$machine"
+for place in redis redis://app:secret@/1; do
+  sed -i "s|\"backend\": \"[^\"]*\"|\"backend\": \"$place\"|" "$machine"
+  expect_status 78 "$DLOCK" list 2>err
+  assert_contains "$(<err)" "$user:1: servers: names servers, and no backend is named" "stderr with backend $place"
+done
+echo '{"backend": "redis"}' >"$user"
+where "redis localhost:6379"
+echo "{\"password_file\": \"$tmp/other\"}" >"$user"
+where "$tmp/other: No such file"
+
+# Nor are the servers of the other file those of a profile.
+echo "{\"servers\": [\"127.0.0.1:7\"], \"backends\": {\"prod\": {\"url\": \"redis://app@\", \"password_file\": \"$tmp/theirs\"}}}" >"$machine"
+chmod 600 theirs
+where "redis 127.0.0.1:7" -b prod
+echo '{"servers": ["127.0.0.1:6"]}' >"$user"
+where "redis localhost:6379" -b prod
+DLOCK_SERVERS=127.0.0.1:8 where "redis 127.0.0.1:8" -b prod
+
+# A URL that names its servers, and a variable that names others.
+echo '{"backend": "redis://127.0.0.1:3"}' >"$user"
+DLOCK_SERVERS=127.0.0.1:8 expect_status 64 "$DLOCK" list 2>err
+assert_contains "$(<err)" "DLOCK_SERVERS: the URL of $user:1: backend names its servers already" "stderr"
 
 # Either that is bad is refused, by its place.
 echo '{' >"$machine"
 expect_status 78 "$DLOCK" list -b "file://$locks" 2>err
 assert_contains "$(<err)" "$machine:" "stderr with a bad file of the machine"
 expect_status 0 "$DLOCK" list -q -b "file://$locks" --config "$user"
+
+# That of the machine out of reach is named, unless the user's says all that counts.
+((EUID == 0)) && type setpriv >/dev/null 2>&1 && [[ $tmp != /tmp/* ]] || exit 0
+cp "$DLOCK" dlock
+DLOCK=$tmp/dlock  # the one under test may be below /tmp
+chmod 755 "$tmp"
+chmod 700 /etc/dlock
+mount -t tmpfs -o mode=1777 none /tmp
+nobody() { HOME=$tmp/nobody setpriv --reuid 65534 --regid 65534 --clear-groups "$DLOCK" "$@"; }
+install -d -m 700 -o 65534 nobody nobody/.config nobody/.config/dlock nobody/locks
+expect_status 0 nobody list -q 2>err
+assert_contains "$(<err)" "$machine cannot be reached, since a directory above it may not be searched; so the locks are" "stderr"
+assert_lacks "$(<err)" "HOME" "stderr"
+install -m 600 -o 65534 <(echo "{\"backend\": \"file://$tmp/nobody/locks\"}") nobody/.config/dlock/config.json
+expect_status 0 nobody list -q 2>err
+assert_equal "" "$(<err)" "stderr with a backend of the user's"

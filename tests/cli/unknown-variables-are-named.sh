@@ -23,6 +23,8 @@ says 'dlock: the variable DLOCK_SHARED is not read; use the option --shared' DLO
 says 'dlock: the variable DLOCK_SLOTS is not read; use the option --slots' DLOCK_SLOTS=2
 says 'dlock: the variable DLOCK_STATUS_FILE is not read; use the option --status-file' DLOCK_STATUS_FILE=x
 says 'dlock: the variable DLOCK_KUBECTL is not read' DLOCK_KUBECTL=secret
+says 'dlock: the variable DLOCK_wait is not read; did you mean "DLOCK_WAIT"?' DLOCK_wait=1
+says 'dlock: the variable DLOCK_PORT is not read' DLOCK_PORT=6380
 says "" DLOCK_WIAT=
 says "" DLOCK_SERVICE_HOST=10.0.0.1 DLOCK_SERVICE_PORT=80 DLOCK_PORT=tcp://10.0.0.1:80 DLOCK_PORT_80_TCP_ADDR=10.0.0.1 \
   DLOCK_API_SERVICE_HOST=10.0.0.2 DLOCK_API_PORT=tcp://10.0.0.2:80 DLOCK_API_PORT_80_TCP=tcp://10.0.0.2:80
@@ -34,6 +36,15 @@ expect_status 0 env DLOCK_WIAT=1 "$DLOCK" list --json >out 2>err
 assert_equal '{"level":"error","message":"the variable DLOCK_WIAT is not read; did you mean \"DLOCK_WAIT\"?"}' "$(<err)" "with --json"
 expect_status 0 env DLOCK_WIAT=1 "$DLOCK" help >out 2>err
 assert_equal "" "$(<err)" "stderr of help"
+
+# Servers without their backend, and a backend that is empty since another variable is.
+DLOCK_BACKEND='' DLOCK_SERVERS=h expect_status 64 "$DLOCK" run -k job -- touch ran 2>err
+assert_contains "$(<err)" 'DLOCK_SERVERS: names servers, and no backend is named: say which, as in -b redis' "stderr"
+[[ ! -e ran ]] || fail "the command was run"
+DLOCK_BACKEND='' expect_status 0 "$DLOCK" list -q >out 2>err
+assert_equal "dlock: the variable DLOCK_BACKEND is empty, so the locks are files of this machine" "$(<err)" "stderr"
+DLOCK_SERVERS=h expect_status 0 "$DLOCK" list -q >out 2>err
+assert_equal "" "$(<err)" "stderr with servers for another backend"
 
 # Neither is such a one taken as the option.
 DLOCK_WHILE=1 expect_status 64 "$DLOCK" acquire -b redis://h -k job 2>err

@@ -370,7 +370,9 @@ TEST_F(App, ServersComeFromTheFirstThatNamesThem) {
   EXPECT_TRUE(hosts({"-b", "local"}).empty());
   EXPECT_EQ(refusal({"-b", "remote://u", "-S", "f"}),
             "64 --server: the URL of --backend names its servers already");
-  EXPECT_EQ(refusal({"-S", "f"}), "64 --server: the local backend has no servers");
+  EXPECT_EQ(refusal({"-S", "f", "-b", "local"}), "64 --server: the local backend has no servers");
+  EXPECT_EQ(refusal({"-S", "f"}).substr(0, 55),
+            "64 --server: names servers, and no backend is named: sa");
   EXPECT_EQ(refusal({"-b", "remote", "-S", "f,"}).substr(0, 12), "64 --server:");
 }
 
