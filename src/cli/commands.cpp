@@ -109,8 +109,7 @@ constexpr std::array kCommands{
             .text =
                 "Extends the lock KEY that dlock acquire --ttl has taken: it now expires after "
                 "DURATION, by default that of acquire, counted from now. The token "
-                "comes from --token-file, from the environment that acquire --export has set, or "
-                "from --token.\n"
+                "comes from --token-file, or from the environment that acquire --export has set.\n"
                 "\n"
                 "Exit status: 0 if the lock is renewed; 79 if it is lost, because it has expired "
                 "or was broken; 69 if the backend did not answer, so that the lock may be held "
@@ -124,8 +123,8 @@ constexpr std::array kCommands{
             .brief = "give up a lock that acquire has taken",
             .text =
                 "Releases the lock KEY that dlock acquire has taken; the next waiter gets it. The "
-                "token comes from --token-file, from the environment that acquire "
-                "--export has set, or from --token. It can be called from another process, and "
+                "token comes from --token-file, or from the environment that acquire "
+                "--export has set. It can be called from another process, and "
                 "from another host if the backend can be reached from there.\n"
                 "\n"
                 "Exit status: 0 if the lock was released; 1 if this token does not hold it any "

@@ -12,13 +12,6 @@
 namespace dlock::cli {
 namespace {
 
-Setting setting_of(const ConfigEntry& entry) {
-  const Layer layer = !entry.profile.empty() ? Layer::profile
-                      : entry.is_added       ? Layer::machine
-                                             : Layer::file;
-  return {entry.values, layer, entry.where + ": " + entry.key};
-}
-
 std::string variable(const std::string& name) {
   const char* value = std::getenv(name.c_str());
   return value == nullptr ? "" : value;
@@ -39,6 +32,13 @@ bool is_out_of_reach(const std::string& path) {
 }
 
 }  // namespace
+
+Setting setting_of(const ConfigEntry& entry) {
+  const Layer layer = !entry.profile.empty() ? Layer::profile
+                      : entry.is_added       ? Layer::machine
+                                             : Layer::file;
+  return {entry.values, layer, entry.where + ": " + entry.key};
+}
 
 Settings given_settings(const Invocation& invocation) {
   Settings settings;
@@ -70,7 +70,7 @@ Result<std::optional<ConfigFile>> find_config(const Settings& settings) {
   }
   std::optional<ConfigFile> config;
   std::string out_of_reach;
-  for (const std::string& path : {users_config(), std::string("/etc/dlock/config.json")}) {
+  for (const std::string& path : {users_config(), std::string(kMachinesConfig)}) {
     auto file = read_config(path, config_kind);
     if (!file && is_out_of_reach(path)) {
       if (out_of_reach.empty()) out_of_reach = path;
@@ -121,6 +121,9 @@ void add_config(Settings& settings, const ConfigFile& config, std::string_view p
   for (const ConfigEntry& entry : config.entries) {
     const Flag* flag = find_config_key(entry.key);
     if (entry.profile != profile || flag == nullptr) continue;
+    const bool belongs_to_backend =
+        flag->name == "server" || flag->name == "prefix" || flag->name == "password-file";
+    if (belongs_to_backend && profile.empty()) continue;  // which file's: find_source()
     settings.put(flag->name, setting_of(entry));
   }
 }

@@ -14,6 +14,12 @@ namespace dlock::cli {
 /// unset.
 Settings given_settings(const Invocation& invocation);
 
+/// The config file of the machine, beside those of its users.
+inline constexpr std::string_view kMachinesConfig = "/etc/dlock/config.json";
+
+/// As a setting of the layer that its place in the file, or files, gives it.
+Setting setting_of(const ConfigEntry& entry);
+
 /// The file that --config or DLOCK_CONFIG names, else the user's and that of the machine, put
 /// together; none if there is none, or --config is empty.  An error for one that is bad, cannot be
 /// read, or is named and missing.  One of the usual two in a directory that may not be searched is

@@ -143,12 +143,16 @@ dlock reads
 and
 .IR /etc/dlock/config.json .
 If a key is in both, the first file counts.
-A profile counts as a whole, and
-.B backend
+A profile counts as a whole.
+.BR servers ,
+.B prefix
 and
-.B servers
-count together: if one of them is in the first file, neither is taken from the second.
-A password in the second file is not used for a server that the first one names.
+.B password_file
+at the top of a file belong to the backend that this file names: they do not count
+for a backend that the other file names.
+A user's file that names no backend can have a
+.B password_file
+for that of the machine.
 If
 .B \-\-config
 or

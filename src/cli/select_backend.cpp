@@ -107,15 +107,12 @@ const Setting* take_servers(const Settings& settings, const Source& source,
     }
     return nullptr;
   }
-  // A profile counts as a whole: the servers at the top of the other file are not its own.
-  const bool is_users = servers->layer == Layer::file;
-  const bool is_on_top = is_users || servers->layer == Layer::machine;
-  if (source.setting.layer == Layer::profile && is_on_top && is_users != source.is_users) {
-    return nullptr;
-  }
-  if (source.shards || !target.url.hosts.empty()) {
+  const UrlForm* form = find_form(entry.forms, target.url.scheme);
+  const bool is_socket =
+      (form != nullptr && form->most_hosts == 0) || target.url.query.contains("socket");
+  if (source.shards || !target.url.hosts.empty() || is_socket) {
     const Setting& said = source.setting;
-    const bool is_over = said.layer <= Layer::file && servers->layer == Layer::environment;
+    const bool is_over = source.named_by <= Layer::file && servers->layer == Layer::environment;
     if (servers->layer == Layer::flag || servers->layer == said.layer || is_over) {
       refuse(*servers, source.shards
                            ? "the URLs of " + said.where + " name their servers themselves"
@@ -162,23 +159,33 @@ void warn_of_passwords(const Settings& settings, const Source& source, std::span
   }
 }
 
-// The password in the machine's config file is not for a server that the user's file names.
-const Setting* find_password_file(const Settings& settings, const Source& source,
-                                  const Setting* servers) {
-  const Setting* secret = settings.find("password-file");
-  if (secret == nullptr || secret->layer != Layer::machine) return secret;
-  const bool are_users = servers != nullptr && servers->layer == Layer::file;
-  return source.is_users || are_users ? nullptr : secret;
+// The path of the file that the URL names as a secret one; null if it names none.
+const std::string* find_secret(const Url& url, const BackendEntry& entry) {
+  const UrlForm* form = find_form(entry.forms, url.scheme);
+  for (const auto& [name, path] : url.query) {
+    const UrlParameter* parameter = form != nullptr ? find_parameter(*form, name) : nullptr;
+    if (parameter != nullptr && parameter->kind == UrlParameter::Kind::secret_file) return &path;
+  }
+  return nullptr;
+}
+
+std::string read_auth(const Setting& source, const Url& url, const BackendEntry& entry) {
+  const std::string* path = find_secret(url, entry);
+  // Another is refused with the other rules.
+  if (path == nullptr || !path->starts_with('/')) return "";
+  auto auth = read_password(*path);
+  if (!auth) refuse_config(source.where + ": " + auth.error().message);
+  return std::move(*auth);
 }
 
 // The password that counts where a shard's or a server's own URL has none.
 void take_password(const Settings& settings, const Source& source, const BackendEntry& entry,
-                   const Setting* used_servers, std::span<Url> urls, const Target& target) {
+                   std::span<Url> urls, const Target& target) {
   warn_of_passwords(settings, source, urls, target);
   // Not each of them can be seen in the text: see mentions_password().
   if (any_holds_password(urls) || any_holds_password(target.servers)) hide_memory();
   const Setting& said = source.setting;
-  const Setting* file = find_password_file(settings, source, used_servers);
+  const Setting* file = settings.find("password-file");
   if (file == nullptr) return;
   if (entry.traits.reach == Traits::Reach::host) {
     if (file->layer == Layer::flag) {
@@ -206,23 +213,10 @@ void take_password(const Settings& settings, const Source& source, const Backend
   auto password = read_password(to_text(*file));
   if (!password) refuse_config(file->where + ": " + password.error().message);
   for (Url& url : urls) {
-    if (!holds_password(url) || file->layer > said.layer) url.password = *password;
+    const bool has_other = find_secret(url, entry) != nullptr && file->layer != Layer::flag;
+    if (has_other || (holds_password(url) && file->layer <= said.layer)) continue;
+    url.password = *password;
   }
-}
-
-// The content of the file that the URL names as a secret one.
-std::string read_auth(const Setting& source, const Url& url, const BackendEntry& entry) {
-  const UrlForm* form = find_form(entry.forms, url.scheme);
-  for (const auto& [name, path] : url.query) {
-    const UrlParameter* parameter = form != nullptr ? find_parameter(*form, name) : nullptr;
-    const bool is_secret =
-        parameter != nullptr && parameter->kind == UrlParameter::Kind::secret_file;
-    if (!is_secret || !path.starts_with('/')) continue;  // which is refused with the other rules
-    auto auth = read_password(path);
-    if (!auth) refuse_config(source.where + ": " + auth.error().message);
-    return std::move(*auth);
-  }
-  return "";
 }
 
 // The file may name the server, or the names that locks have there: other users of it, who can read
@@ -230,12 +224,16 @@ std::string read_auth(const Setting& source, const Url& url, const BackendEntry&
 void tell_of_unread(const Settings& settings, const Source& source, const BackendEntry& entry,
                     const std::string& path, bool by_default) {
   const bool has_prefix = entry.traits.reach != Traits::Reach::host;
+  const bool is_machines = path == kMachinesConfig;
   // The user's own file has the last word on what it says itself.
-  const bool is_machines = path.starts_with("/etc/");
   const bool is_said = !source.setting.from_file() || (is_machines && !by_default);
+  const Setting* servers = settings.find("server");
+  const bool lacks_servers = !source.setting.from_file() && has_prefix &&
+                             !looks_like_url(source.setting.text()) &&
+                             (servers == nullptr || servers->from_file());
   const Setting* prefix = settings.find("prefix");
   const bool has_own = prefix != nullptr && (is_machines || !prefix->from_file());
-  if (is_said && (!has_prefix || has_own)) return;
+  if (is_said && !lacks_servers && (!has_prefix || has_own)) return;
   util::log(util::Level::error,
             path + " cannot be reached, since a directory above it may not be searched; " +
                 (by_default ? "so the locks are those of this machine alone"
@@ -288,9 +286,9 @@ Selection select_backend(Settings& settings, const std::optional<ConfigFile>& co
   const Setting* const servers =
       take_servers(settings, source, entry, backends, by_default, target);
   if (source.shards) {
-    take_password(settings, source, entry, servers, urls, target);
+    take_password(settings, source, entry, urls, target);
   } else {
-    take_password(settings, source, entry, servers, {&target.url, 1}, target);
+    take_password(settings, source, entry, {&target.url, 1}, target);
   }
   if (const Setting* prefix = settings.find("prefix")) target.prefix = prefix->text();
   if (const Setting* timeout = settings.find("connect-timeout")) {

@@ -39,6 +39,44 @@ void check_profile_names(const ConfigFile& config, std::span<const BackendEntry>
   }
 }
 
+// What one of two config files says at its top.
+const ConfigEntry* find_on_top(const ConfigFile& config, std::string_view key, bool machines) {
+  const auto found = std::ranges::find_if(config.entries, [&](const ConfigEntry& entry) {
+    return entry.profile.empty() && entry.key == key && entry.is_added == machines;
+  });
+  return found == config.entries.end() ? nullptr : &*found;
+}
+
+// What belongs to a backend is taken from the config file that names it: servers, prefix and
+// password of the other file are for another server.  A user's file that names no server has the
+// user's password for that of the machine.
+void add_what_belongs(Settings& settings, const ConfigFile& config, const Source& source) {
+  using File = Source::File;
+  const auto put = [&](const Flag& flag, bool machines) {
+    const ConfigEntry* entry = find_on_top(config, config_key_of(flag), machines);
+    if (entry != nullptr) settings.put(flag.name, setting_of(*entry));
+  };
+  const ConfigEntry* users = find_on_top(config, "servers", false);
+  const ConfigEntry* machines = find_on_top(config, "servers", true);
+  if (users != nullptr && source.file == File::machines && source.named_by == Layer::machine) {
+    refuse(setting_of(*users), "the backend that they are for is named in another file, by " +
+                                   source.setting.where + "; name it here, too");
+  }
+  const bool has_hosts = source.shards || looks_like_url(source.setting.text());
+  const bool has_servers = has_hosts || settings.find("server") != nullptr;
+  const File file = source.file != File::neither ? source.file
+                    : has_servers                ? File::neither
+                    : users != nullptr           ? File::users
+                    : machines != nullptr        ? File::machines
+                                                 : File::neither;
+  for (const char* name : {"server", "prefix", "password-file"}) {
+    if (file != File::users) put(flag(name), true);
+    if (file != File::machines) put(flag(name), false);
+  }
+  const bool names_none = users == nullptr && find_on_top(config, "backend", false) == nullptr;
+  if (file == File::machines && names_none) put(flag("password-file"), false);
+}
+
 [[noreturn]] void refuse_unknown(const Setting& source, const std::string& scheme,
                                  const std::optional<ConfigFile>& config,
                                  std::span<const BackendEntry> backends) {
@@ -69,18 +107,22 @@ Source find_source(Settings& settings, const std::optional<ConfigFile>& config,
           ? *said
           : Setting{{std::string(backends.front().name)}, Layer::file, "the default backend"};
   const std::string& name = to_text(setting);
-  if (!config || config->find_profile(name) == nullptr) {
-    return {setting, false, said != nullptr && said->layer == Layer::file};
+  Source source{setting};
+  source.named_by = setting.layer;
+  if (config && config->find_profile(name) != nullptr) {
+    add_config(settings, *config, name);
+    const ConfigEntry* url = config->find(name, "url");
+    const ConfigEntry& where = url != nullptr ? *url : *config->find(name, "shards");
+    source.setting = {where.values, Layer::profile, where.where + ": " + where.key};
+    source.shards = url == nullptr;
+    source.file = where.is_added ? Source::File::machines : Source::File::users;
+    if (!source.shards && !looks_like_url(source.setting.text())) {
+      refuse(source.setting, "must be a URL, as in redis://host:6379");
+    }
+  } else if (said != nullptr && said->from_file()) {
+    source.file = said->layer == Layer::machine ? Source::File::machines : Source::File::users;
   }
-  add_config(settings, *config, name);
-  const ConfigEntry* url = config->find(name, "url");
-  const ConfigEntry& where = url != nullptr ? *url : *config->find(name, "shards");
-  Source source{{where.values, Layer::profile, where.where + ": " + where.key},
-                url == nullptr,
-                !where.is_added};
-  if (!source.shards && !looks_like_url(source.setting.text())) {
-    refuse(source.setting, "must be a URL, as in redis://host:6379");
-  }
+  if (config) add_what_belongs(settings, *config, source);
   return source;
 }
 
@@ -118,8 +160,11 @@ std::vector<Url> take_urls(const Source& source, const std::optional<ConfigFile>
 const BackendEntry* entry_of(Url& url, std::span<const BackendEntry> backends) {
   const std::string_view scheme = url.scheme;
   const BackendEntry* entry = find_backend(backends, scheme);
-  if (entry == nullptr) return find_backend(backends, scheme.substr(0, scheme.find('+')));
-  if (find_form(entry->forms, scheme) == nullptr) url.scheme = std::string(entry->name);
+  const auto plus = entry != nullptr ? scheme.size() : std::min(scheme.find('+'), scheme.size());
+  const std::string_view base = scheme.substr(0, plus);
+  if (entry == nullptr) entry = find_backend(backends, base);
+  if (entry == nullptr || find_form(entry->forms, base) != nullptr) return entry;
+  url.scheme = std::string(entry->name) + std::string(scheme.substr(plus));
   return entry;
 }
 

@@ -15,8 +15,11 @@ namespace dlock::cli {
 
 struct Source {
   Setting setting;
-  bool shards = false;    // several URLs, of databases that share the keys
-  bool is_users = false;  // from the user's config file, where the machine has one, too
+  bool shards = false;  // several URLs, of databases that share the keys
+  /// Which of two config files says so: neither, if the command line or the environment does.
+  enum class File { neither, users, machines };
+  File file = File::neither;
+  Layer named_by = Layer::machine;  // who names the profile, if it is one
 };
 
 /// Adds the config file's settings, those of a profile that is named above the others; its URL or

@@ -35,9 +35,10 @@ bool is_of_kubernetes(std::string_view name, std::string_view value) {
 struct Instead {
   std::string_view name;  // as of a config key
   std::string_view use;
+  bool is_option = true;  // it was one
 };
 constexpr std::array kInstead{
-    Instead{"nonblock", "the option --nonblock, or DLOCK_WAIT=0"},
+    Instead{"nonblock", "the option --nonblock, or 0 for wait", false},
     Instead{"token", "--token-file FILE, or the variables DLOCK_KEY and DLOCK_TOKEN"},
     Instead{"shard", "\"shards\" in a profile of the config file"},
     Instead{"shards", "\"shards\" in a profile of the config file"},
@@ -96,7 +97,8 @@ std::string advice_on_option(std::string_view name) {
   std::string key(name);
   std::ranges::replace(key, '-', '_');
   const auto* const instead = std::ranges::find(kInstead, key, &Instead::name);
-  return instead == kInstead.end() ? "" : "; use " + std::string(instead->use);
+  if (instead == kInstead.end() || !instead->is_option) return "";
+  return "; use " + std::string(instead->use);
 }
 
 }  // namespace dlock::cli

@@ -247,14 +247,10 @@ const ConfigEntry* ConfigFile::find(std::string_view profile, std::string_view k
 }
 
 void ConfigFile::add(ConfigFile other) {
-  const bool has_place = find("", "backend") != nullptr || find("", "servers") != nullptr;
   for (ConfigEntry& entry : other.entries) {
-    const bool is_place = entry.key == "backend" || entry.key == "servers";
-    const bool is_said = !entry.profile.empty() ? find_profile(entry.profile) != nullptr
-                         : is_place             ? has_place
-                                                : find("", entry.key) != nullptr;
     entry.is_added = true;
-    if (!is_said) entries.push_back(std::move(entry));
+    const bool is_hidden = !entry.profile.empty() && find_profile(entry.profile) != nullptr;
+    if (!is_hidden) entries.push_back(std::move(entry));
   }
   for (ConfigProfile& profile : other.profiles) {
     if (find_profile(profile.name) == nullptr) profiles.push_back(std::move(profile));

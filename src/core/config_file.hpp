@@ -37,8 +37,8 @@ struct ConfigFile {
   const ConfigProfile* find_profile(std::string_view name) const;
   /// Null if `key` does not stand in `profile`.
   const ConfigEntry* find(std::string_view profile, std::string_view key) const;
-  /// Adds what another file says and this one does not: keys of the top level one by one, but
-  /// "backend" and "servers" together, and profiles as a whole.
+  /// Adds what another file says, behind what this one does; but no profile that this one has, for
+  /// a profile counts as a whole.
   void add(ConfigFile other);
 };
 

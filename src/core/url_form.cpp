@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "util/near_match.hpp"
 #include "util/text.hpp"
 
 namespace dlock {
@@ -42,23 +41,20 @@ Error unknown_scheme(const Url& url, std::span<const UrlForm> forms) {
 }
 
 // A name that is none may be a piece of a password.
-Error unknown_parameter(const UrlForm& form, std::string_view name) {
+Error unknown_parameter(const UrlForm& form) {
   std::vector<std::string_view> names;
   for (const UrlParameter& parameter : form.parameters) {
     if (!parameter.name.empty()) names.push_back(parameter.name);
   }
-  std::string out = "unknown parameter behind the ? of the URL";
-  if (const auto near = util::near_match(name, names); !near.empty()) {
-    return bad_url(out + "; did you mean " + util::in_quotes(near) + '?');
-  }
-  out += "; " + url_of(form) + " has " + (names.empty() ? "none" : one_of(names));
+  const std::string out = "unknown parameter behind the ? of the URL; " + url_of(form) + " has " +
+                          (names.empty() ? "none" : one_of(names));
   return bad_url(form.advice.empty() ? out : out + "; " + std::string(form.advice));
 }
 
 Result<void> check_parameters(const Url& url, const UrlForm& form) {
   for (const auto& [name, value] : url.query) {
     const UrlParameter* parameter = find_parameter(form, name);
-    if (parameter == nullptr) return unknown_parameter(form, name);
+    if (parameter == nullptr) return unknown_parameter(form);
     switch (parameter->kind) {
       case Kind::choice:
         if (value.empty() || std::ranges::count(parameter->choices, value) == 0) {
@@ -121,8 +117,7 @@ Result<void> take_database(Url& url, const UrlForm& form) {
   const auto to = url.path.find_last_not_of('/') + 1;  // 0: nothing but slashes
   const std::string name = from < to ? url.path.substr(from, to - from) : "";
   if (name.empty()) {
-    const std::string host = url.hosts.empty() ? "HOST" : shown(url.hosts.front());
-    return bad_url("the database is missing: " + url_of(form) + "USER@" + host + "/DATABASE");
+    return bad_url("the database is missing: " + url_of(form) + "USER@HOST/DATABASE");
   }
   const auto length = std::ranges::count_if(name, [](char c) {
     return (static_cast<unsigned char>(c) & 0xC0U) != 0x80;  // not in the middle of a character

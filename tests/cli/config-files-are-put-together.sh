@@ -35,13 +35,12 @@ release
 
 # Of what both say, that of the user counts, also where only one of two rivals can be.
 mkdir -m 700 mine
-echo "{\"backend\": \"file://$locks\", \"verbose\": 1, \"label\": \"theirs\", \"wait\": \"x\"}" >"$machine"
+echo "{\"backend\": \"file://$locks\", \"verbose\": 1, \"label\": \"theirs\"}" >"$machine"
 echo "{\"backend\": \"file://$tmp/mine\", \"quiet\": true, \"wait\": 0}" >"$user"
 expect_status 0 "$DLOCK" run -k job -- "$DLOCK" list -o label >out 2>err
 assert_equal "" "$(<err)" "stderr with quiet"
 assert_equal "LABEL theirs" "$(xargs <out)" "label of the machine's file"
 [[ -e mine/job ]] || fail "the lock is elsewhere"
-expect_status 78 "$DLOCK" list --config "$machine" 2>err
 
 # A profile counts as a whole.
 cat >"$machine" <<END
@@ -68,12 +67,12 @@ where "redis 127.0.0.1:5" -b redis -S 127.0.0.1:5
 echo '{"servers": ["127.0.0.1:6"]}' >"$user"
 where "redis 127.0.0.1:6" -b redis
 
-# A backend and its servers stand in one file: of the other one neither counts.
+# A backend, its servers, prefix and password stand in one file: those of the other one do not count.
 echo "{\"backend\": \"redis\", \"servers\": [\"127.0.0.1:7\"], \"password_file\": \"$tmp/none\"}" >"$machine"
 for place in redis redis://app:secret@/1; do
   sed -i "s|\"backend\": \"[^\"]*\"|\"backend\": \"$place\"|" "$machine"
   expect_status 78 "$DLOCK" list 2>err
-  assert_contains "$(<err)" "$user:1: servers: names servers, and no backend is named" "stderr with backend $place"
+  assert_contains "$(<err)" "$user:1: servers: the backend that they are for is named in another file, by $machine:1: backend" "stderr"
 done
 echo '{"backend": "redis"}' >"$user"
 where "redis localhost:6379"
@@ -83,15 +82,29 @@ where "$tmp/other: No such file"
 # Nor are the servers of the other file those of a profile.
 echo "{\"servers\": [\"127.0.0.1:7\"], \"backends\": {\"prod\": {\"url\": \"redis://app@\", \"password_file\": \"$tmp/theirs\"}}}" >"$machine"
 chmod 600 theirs
-where "redis 127.0.0.1:7" -b prod
-echo '{"servers": ["127.0.0.1:6"]}' >"$user"
-where "redis localhost:6379" -b prod
+for file in '{"servers": ["127.0.0.1:6"]}' '{"backend": "file:///x"}' '{"backend": "prod"}' '{"password_file": "/none"}'; do
+  echo "$file" >"$user"
+  where "redis 127.0.0.1:7" -b prod
+done
+# Named on the command line, it is with the servers of one file and its password.
+echo "{\"backend\": \"redis\", \"servers\": [\"127.0.0.1:7\"], \"password_file\": \"$tmp/none\"}" >"$machine"
+echo "{\"backend\": \"file:///x\", \"password_file\": \"$tmp/other\", \"prefix\": \"mine:\"}" >"$user"
+where "$tmp/none: No such file" -b redis
+where "$tmp/other: No such file" -b redis://127.0.0.1:9
+echo "{\"backend\": \"file://$locks\"}" >"$user"
+echo '{"prefix": "theirs:"}' >"$machine"
+where "no locks in file://$locks"
+echo "{\"servers\": [\"127.0.0.1:7\"], \"backends\": {\"prod\": {\"url\": \"redis://\"}}}" >"$machine"
 DLOCK_SERVERS=127.0.0.1:8 where "redis 127.0.0.1:8" -b prod
 
 # A URL that names its servers, and a variable that names others.
 echo '{"backend": "redis://127.0.0.1:3"}' >"$user"
 DLOCK_SERVERS=127.0.0.1:8 expect_status 64 "$DLOCK" list 2>err
 assert_contains "$(<err)" "DLOCK_SERVERS: the URL of $user:1: backend names its servers already" "stderr"
+echo '{"backend": "p", "backends": {"p": {"url": "redis://127.0.0.1:3"}}}' >"$user"
+DLOCK_SERVERS=127.0.0.1:8 expect_status 64 "$DLOCK" list 2>err
+DLOCK_SERVERS=127.0.0.1:8 where "redis 127.0.0.1:3" -b p
+DLOCK_SERVERS=127.0.0.1:8 where "redis /none" -b redis+unix:///none
 
 # Either that is bad is refused, by its place.
 echo '{' >"$machine"

@@ -13,7 +13,7 @@ says() {
 }
 says 'dlock: the variable DLOCK_WIAT is not read; did you mean "DLOCK_WAIT"?' DLOCK_WIAT=10
 says 'dlock: the variable DLOCK_SERVRS is not read; did you mean "DLOCK_SERVERS"?' DLOCK_SERVRS=h
-says 'dlock: the variable DLOCK_NONBLOCK is not read; use the option --nonblock, or DLOCK_WAIT=0' DLOCK_NONBLOCK=1
+says 'dlock: the variable DLOCK_NONBLOCK is not read; use the option --nonblock, or 0 for wait' DLOCK_NONBLOCK=1
 says 'dlock: the variable DLOCK_YES is not read; use the option --yes' DLOCK_YES=1
 says 'dlock: the variable DLOCK_SHARDS is not read; use "shards" in a profile of the config file' DLOCK_SHARDS=redis://h
 says 'dlock: the variable DLOCK_ZK_STYLE is not read; use ?style=STYLE in the URL' DLOCK_ZK_STYLE=kazoo

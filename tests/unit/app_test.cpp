@@ -314,7 +314,7 @@ TEST_F(App, AllOptionsReachTheEngine) {
 TEST_F(App, ABackendIsANameAnAliasAUrlOrAProfile) {
   EXPECT_EQ(plan({"-b", "remote"}).target.url.scheme, "remote");
   EXPECT_EQ(plan({"-b", "rm"}).target.url.scheme, "remote");
-  EXPECT_EQ(plan({"-b", "rm+unix:///sock"}).target.url.scheme, "rm+unix");
+  EXPECT_EQ(plan({"-b", "rm+unix:///sock"}).target.url.scheme, "remote+unix");
   EXPECT_EQ(plan({"-b", "rm://h:1/x"}).target.url.redacted(), "remote://h:1/x");
   config(R"({"backend": "prod", "prefix": "a:", "connect_timeout": "2s",
              "backends": {"prod": {"url": "rm://h2", "prefix": "b:"}}})");
@@ -389,7 +389,7 @@ TEST_F(App, EachServerMayHaveAUrlWhereTheBackendHasThem) {
   EXPECT_EQ(servers("remote://u1:p1@h1:1/0,remotes://h2/3?cacert=/x.pem,rm+unix:///run/r.sock,"
                     "RM://h5"),
             (std::vector{"remote://u1:***@h1:1/0"s, "remotes://h2/3?cacert=/x.pem"s,
-                         "rm+unix:///run/r.sock"s, "remote://h5"s}));
+                         "remote+unix:///run/r.sock"s, "remote://h5"s}));
   EXPECT_EQ(servers("remote://h2,h3,[::1]:4"),
             (std::vector{"remote://h2"s, "remote://h3"s, "remote://[::1]:4"s}));
   testing::internal::GetCapturedStderr();

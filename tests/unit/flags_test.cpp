@@ -56,8 +56,8 @@ TEST(Flags, VariablesAndConfigKeysAreNamedAfterThem) {
 }
 
 TEST(Flags, ThoseThatNameOneGrantHaveNoVariable) {
-  for (const char* name : {"key", "shared", "slots", "status-file", "while", "export", "token",
-                           "token-file", "help"}) {
+  for (const char* name :
+       {"key", "shared", "slots", "status-file", "while", "export", "token-file", "help"}) {
     EXPECT_FALSE(flag(name).variable) << name;
     EXPECT_EQ(find_config_key(config_key_of(flag(name))), nullptr) << name;
   }

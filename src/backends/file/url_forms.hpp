@@ -11,7 +11,6 @@ inline constexpr std::array kUrlForms{
             .example = "file:///var/lock/jobs",
             .user = UrlForm::User::none,
             .most_hosts = 0,
-            .parameters = {{{"trust", UrlParameter::Kind::choice, {"all"}}}},
-            .advice = "a ? in the name of a directory is written %3F"}};
+            .parameters = {{{"trust", UrlParameter::Kind::choice, {"all"}}}}}};
 
 }  // namespace dlock::file

@@ -83,7 +83,8 @@ std::string Place::shown_host(const HostPort& host) const {
 Result<Place> make_place(const Target& target) {
   const std::string_view scheme = target.url.scheme;
   const UrlForm* form = find_form(kUrlForms, scheme.substr(0, scheme.find('+')));
-  auto completed = complete_url(target.url, {form, 1});
+  const std::span<const UrlForm> all = kUrlForms;
+  auto completed = complete_url(target.url, form != nullptr ? std::span(form, 1) : all);
   if (!completed) return completed.error();
   Url& url = *completed;
   Place place;
