@@ -276,41 +276,37 @@ struct Shown {
   const Column<LockRow>* column;
   bool optional = false;
   std::string_view quiet = "-";
-
-  constexpr explicit Shown(const char* name, bool is_optional = false,
-                           std::string_view silent = "-")
-      : column(find_column(name)), optional(is_optional), quiet(silent) {}
-  constexpr explicit Shown(const Column<LockRow>* it, bool is_optional = false,
-                           std::string_view silent = "-")
-      : column(it), optional(is_optional), quiet(silent) {}
 };
 
 constexpr std::string_view kAllAgree = "all agree";
 
-constexpr std::array kListView{Shown("key"),
-                               Shown(&kHow, true, "exclusive"),
-                               Shown("kind", true, "run"),
-                               Shown(&kNodes, true, kAllAgree),
-                               Shown("host"),
-                               Shown("pid"),
-                               Shown("held"),
-                               Shown("expires", true),
-                               Shown("waiting", true, "0"),
-                               Shown(&kWhat)};
-constexpr std::array kHolderView{Shown("id"),
-                                 Shown("kind", true, "run"),
-                                 Shown("host"),
-                                 Shown("pid"),
-                                 Shown("user", true),
-                                 Shown("held"),
-                                 Shown("expires", true),
-                                 Shown("fence", true),
-                                 Shown("slot", true),
-                                 Shown(&kWhat),
-                                 Shown("label", true)};
-constexpr std::array kWaiterView{Shown("host"),       Shown("pid"),
-                                 Shown("user", true), Shown("mode", true, "exclusive"),
-                                 Shown(&kWaited),     Shown("command")};
+constexpr std::array kListView{Shown{find_column("key")},
+                               Shown{&kHow, true, "exclusive"},
+                               Shown{find_column("kind"), true, "run"},
+                               Shown{&kNodes, true, kAllAgree},
+                               Shown{find_column("host")},
+                               Shown{find_column("pid")},
+                               Shown{find_column("held")},
+                               Shown{find_column("expires"), true},
+                               Shown{find_column("waiting"), true, "0"},
+                               Shown{&kWhat}};
+constexpr std::array kHolderView{Shown{find_column("id")},
+                                 Shown{find_column("kind"), true, "run"},
+                                 Shown{find_column("host")},
+                                 Shown{find_column("pid")},
+                                 Shown{find_column("user"), true},
+                                 Shown{find_column("held")},
+                                 Shown{find_column("expires"), true},
+                                 Shown{find_column("fence"), true},
+                                 Shown{find_column("slot"), true},
+                                 Shown{&kWhat},
+                                 Shown{find_column("label"), true}};
+constexpr std::array kWaiterView{Shown{find_column("host")},
+                                 Shown{find_column("pid")},
+                                 Shown{find_column("user"), true},
+                                 Shown{find_column("mode"), true, "exclusive"},
+                                 Shown{&kWaited},
+                                 Shown{find_column("command")}};
 
 bool tells_something(const Column<LockRow>& column, std::span<const LockRow> rows,
                      std::string_view quiet) {

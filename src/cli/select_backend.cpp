@@ -93,12 +93,12 @@ void check_tls(const Setting& servers, std::span<const std::string_view> parts,
 // The setting, if the servers in `target` are from it.
 const Setting* take_servers(const Settings& settings, const Source& source,
                             const BackendEntry& entry, std::span<const BackendEntry> backends,
-                            bool by_default, Target& target) {
+                            Target& target) {
   const Setting* servers = settings.find("server");
   if (servers == nullptr) return nullptr;
   // A variable that is set for other backends does no harm here; a flag is a mistake.
   if (entry.traits.reach == Traits::Reach::host) {
-    if (by_default) {
+    if (source.by_default) {
       refuse(*servers, "names servers, and no backend is named: say which, as in -b redis; -b " +
                            std::string(entry.name) + " means files of this machine");
     }
@@ -222,22 +222,22 @@ void take_password(const Settings& settings, const Source& source, const Backend
 // The file may name the server, or the names that locks have there: other users of it, who can read
 // it, would not be excluded.  So also with -q.
 void tell_of_unread(const Settings& settings, const Source& source, const BackendEntry& entry,
-                    const std::string& path, bool by_default) {
-  const bool has_prefix = entry.traits.reach != Traits::Reach::host;
+                    const std::string& path) {
   const bool is_machines = path == kMachinesConfig;
-  // The user's own file has the last word on what it says itself.
-  const bool is_said = !source.setting.from_file() || (is_machines && !by_default);
-  const Setting* servers = settings.find("server");
-  const bool lacks_servers = !source.setting.from_file() && has_prefix &&
-                             !looks_like_url(source.setting.text()) &&
-                             (servers == nullptr || servers->from_file());
-  const Setting* prefix = settings.find("prefix");
-  const bool has_own = prefix != nullptr && (is_machines || !prefix->from_file());
-  if (is_said && !lacks_servers && (!has_prefix || has_own)) return;
+  const bool by_users_file = source.file == Source::File::users;
+  if (is_machines && by_users_file) return;  // which names the backend: of the other nothing counts
+  const auto is_given = [&](std::string_view name) {
+    const Setting* setting = settings.find(name);
+    return setting != nullptr && !setting->from_file();
+  };
+  const bool has_place =
+      !source.setting.from_file() && (looks_like_url(source.setting.text()) || is_given("server"));
+  const bool is_of_host = entry.traits.reach == Traits::Reach::host;
+  if (is_of_host ? !source.setting.from_file() : has_place && is_given("prefix")) return;
   util::log(util::Level::error,
             path + " cannot be reached, since a directory above it may not be searched; " +
-                (by_default ? "so the locks are those of this machine alone"
-                            : "so a backend or prefix that it names is not used") +
+                (source.by_default ? "so the locks are those of this machine alone"
+                                   : "so a backend or prefix that it names is not used") +
                 (is_machines ? "" : " (is HOME that of another user?)") +
                 "; --config '' goes without the file");
 }
@@ -262,8 +262,7 @@ Selection select_backend(Settings& settings, const std::optional<ConfigFile>& co
   const Source source = find_source(settings, config, backends);
   set_log_from(settings);
   warn_of_unknown_variables();
-  const bool by_default = settings.find("backend") == nullptr;
-  if (by_default && std::getenv("DLOCK_BACKEND") != nullptr) {
+  if (source.by_default && std::getenv("DLOCK_BACKEND") != nullptr) {
     util::log(util::Level::error,
               "the variable DLOCK_BACKEND is empty, so the locks are files of this machine");
   }
@@ -277,14 +276,13 @@ Selection select_backend(Settings& settings, const std::optional<ConfigFile>& co
                " is not built into this dlock (built in: " + backend_names(backends, true) + ")");
   }
   if (config && !config->out_of_reach.empty()) {
-    tell_of_unread(settings, source, entry, config->out_of_reach, by_default);
+    tell_of_unread(settings, source, entry, config->out_of_reach);
   }
-  selection.by_default = by_default;
+  selection.by_default = source.by_default;
 
   Target& target = selection.target;
   target.url = source.shards ? Url{.scheme = std::string(entry.name)} : urls.front();
-  const Setting* const servers =
-      take_servers(settings, source, entry, backends, by_default, target);
+  const Setting* const servers = take_servers(settings, source, entry, backends, target);
   if (source.shards) {
     take_password(settings, source, entry, urls, target);
   } else {
@@ -309,7 +307,7 @@ Selection select_backend(Settings& settings, const std::optional<ConfigFile>& co
     if (place) return std::move(*place);
     const Setting& blamed =
         blamed_for(one, entry, source.setting, servers, settings.find("prefix"));
-    const bool from_file = blamed.from_file() && !(by_default && &blamed == &source.setting);
+    const bool from_file = blamed.from_file() && !(source.by_default && &blamed == &source.setting);
     throw Refusal(
         from_file ? exit_status::kConfig : exit_status::kUsage,
         blamed.where + ": " + (&blamed == &source.setting ? which : "") + place.error().message);

@@ -109,6 +109,7 @@ Source find_source(Settings& settings, const std::optional<ConfigFile>& config,
   const std::string& name = to_text(setting);
   Source source{setting};
   source.named_by = setting.layer;
+  source.by_default = said == nullptr;
   if (config && config->find_profile(name) != nullptr) {
     add_config(settings, *config, name);
     const ConfigEntry* url = config->find(name, "url");

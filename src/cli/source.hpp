@@ -20,6 +20,7 @@ struct Source {
   enum class File { neither, users, machines };
   File file = File::neither;
   Layer named_by = Layer::machine;  // who names the profile, if it is one
+  bool by_default = false;          // nobody has said anything
 };
 
 /// Adds the config file's settings, those of a profile that is named above the others; its URL or

@@ -14,7 +14,7 @@
 namespace dlock::cli {
 namespace {
 
-constexpr const char* kPrefix = "DLOCK_";
+constexpr std::string_view kPrefix = "DLOCK_";
 
 constexpr std::array<std::string_view, 9> kSetByDlock{
     "DLOCK_KEY",    "DLOCK_KEYS", "DLOCK_TOKEN", "DLOCK_TOKENS",     "DLOCK_FENCE",
@@ -46,11 +46,15 @@ constexpr std::array kInstead{
     Instead{"zk_style", "?style=STYLE in the URL"},
 };
 
+const Instead* find_instead(std::string_view key) {
+  const auto* const found = std::ranges::find(kInstead, key, &Instead::name);
+  return found == kInstead.end() ? nullptr : found;
+}
+
 // `key` is how a flag is called in a config file, `shown` how a key is shown to the user.
 std::string advice(std::string_view key, bool Flag::*is_read,
                    std::string (*shown)(std::string_view key)) {
-  const auto* const instead = std::ranges::find(kInstead, key, &Instead::name);
-  if (instead != kInstead.end()) return "; use " + std::string(instead->use);
+  if (const Instead* instead = find_instead(key)) return "; use " + std::string(instead->use);
   std::vector<std::string> known;
   for (const Flag& flag : flags()) {
     std::string its = config_key_of(flag);
@@ -65,7 +69,9 @@ std::string advice(std::string_view key, bool Flag::*is_read,
   return near.empty() ? "" : "; did you mean " + util::in_quotes(shown(near)) + '?';
 }
 
-std::string variable_called(std::string_view key) { return kPrefix + util::upper(key); }
+std::string variable_called(std::string_view key) {
+  return std::string(kPrefix) + util::upper(key);
+}
 
 bool is_known(std::string_view name, std::string_view value) {
   return std::ranges::count(kSetByDlock, name) > 0 || is_of_kubernetes(name, value) ||
@@ -82,7 +88,7 @@ void warn_of_unknown_variables() {
     const std::string_view name = text.substr(0, text.find('='));
     const std::string_view value = text.substr(std::min(name.size() + 1, text.size()));
     if (!name.starts_with(kPrefix) || value.empty() || is_known(name, value)) continue;
-    const std::string key = util::lower(name.substr(std::string_view(kPrefix).size()));
+    const std::string key = util::lower(name.substr(kPrefix.size()));
     util::log(util::Level::error, "the variable " + util::printable(name.substr(0, 60)) +
                                       " is not read" +
                                       advice(key, &Flag::variable, variable_called));
@@ -96,9 +102,8 @@ std::string advice_on_key(std::string_view key) {
 std::string advice_on_option(std::string_view name) {
   std::string key(name);
   std::ranges::replace(key, '-', '_');
-  const auto* const instead = std::ranges::find(kInstead, key, &Instead::name);
-  if (instead == kInstead.end() || !instead->is_option) return "";
-  return "; use " + std::string(instead->use);
+  const Instead* instead = find_instead(key);
+  return instead != nullptr && instead->is_option ? "; use " + std::string(instead->use) : "";
 }
 
 }  // namespace dlock::cli

@@ -312,7 +312,7 @@ struct Target {
   std::vector<Url> servers;  // where each server has a URL of its own; then url.hosts is empty
   std::optional<std::string> prefix;
   Millis connect_timeout{5'000};
-  std::string auth;  // what stands in the secret file that the URL names; empty: it names none
+  std::string auth;  // content of the secret file that the URL names; empty: it names none
   /// Where several databases share the keys (core/sharded_backend.hpp): each complete, with a URL
   /// of its own and without shards; then url has only the scheme, and open() is not for this
   /// Target.

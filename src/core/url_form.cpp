@@ -19,6 +19,10 @@ Error bad_url(std::string message) { return {Errc::invalid, std::move(message)};
 
 std::string url_of(const UrlForm& form) { return std::string(form.scheme) + "://"; }
 
+std::string with_advice(const std::string& text, const UrlForm& form) {
+  return form.advice.empty() ? text : text + "; " + std::string(form.advice);
+}
+
 // "a, b or c"
 template <class Words>
 std::string one_of(const Words& words) {
@@ -35,9 +39,8 @@ Error unknown_scheme(const Url& url, std::span<const UrlForm> forms) {
   for (const UrlForm& form : forms) {
     if (form.refusal.empty()) examples.push_back(form.example);
   }
-  const std::string_view advice = forms.empty() ? "" : forms.front().advice;
-  return bad_url("unknown scheme " + util::in_quotes(url.scheme) + "; write " + one_of(examples) +
-                 (advice.empty() ? "" : "; " + std::string(advice)));
+  return bad_url(with_advice(
+      "unknown scheme " + util::in_quotes(url.scheme) + "; write " + one_of(examples), forms[0]));
 }
 
 // A name that is none may be a piece of a password.
@@ -46,9 +49,9 @@ Error unknown_parameter(const UrlForm& form) {
   for (const UrlParameter& parameter : form.parameters) {
     if (!parameter.name.empty()) names.push_back(parameter.name);
   }
-  const std::string out = "unknown parameter behind the ? of the URL; " + url_of(form) + " has " +
-                          (names.empty() ? "none" : one_of(names));
-  return bad_url(form.advice.empty() ? out : out + "; " + std::string(form.advice));
+  return bad_url(with_advice("unknown parameter behind the ? of the URL; " + url_of(form) +
+                                 " has " + (names.empty() ? "none" : one_of(names)),
+                             form));
 }
 
 Result<void> check_parameters(const Url& url, const UrlForm& form) {
@@ -99,8 +102,7 @@ Result<void> take_hosts(Url& url, const UrlForm& form) {
   }
   if (url.hosts.size() > form.most_hosts) {
     if (form.most_hosts == 1) {
-      return bad_url(url_of(form) + " takes one server" +
-                     (form.advice.empty() ? "" : "; " + std::string(form.advice)));
+      return bad_url(with_advice(url_of(form) + " takes one server", form));
     }
     return bad_url(std::to_string(url.hosts.size()) + " servers are too many; the most is " +
                    std::to_string(form.most_hosts));

@@ -23,7 +23,7 @@ struct UrlParameter {
 
 /// One way to write the URL of a backend.
 struct UrlForm {
-  /// needs_password: a user is nobody without one.  both: neither is anything without the other.
+  /// needs_password: there is no user without a password.  both: nor a password without a user.
   enum class User { none, may_be, needs_password, both };
   /// free: the backend looks at it.
   enum class Path { free, number, database, socket };
@@ -36,8 +36,8 @@ struct UrlForm {
   Path path = Path::free;
   std::array<UrlParameter, 5> parameters = {};
   bool tls = false;
-  std::string_view advice = {};   // what helps whoever wants what it cannot do
-  std::string_view refusal = {};  // it is known and cannot be had: why
+  std::string_view advice = {};   // for messages: how to get what URLs of this form cannot say
+  std::string_view refusal = {};  // why there is no backend for this form, which people try
 };
 
 /// Null if none has this scheme.
@@ -47,7 +47,8 @@ const UrlForm* find_form(std::span<const UrlForm> forms, std::string_view scheme
 const UrlParameter* find_parameter(const UrlForm& form, std::string_view name);
 
 /// The URL with what it leaves open: localhost, the port, the number of a database ("/0").
-/// Errc::invalid says what its form forbids, and shows no text of it that can be a secret.
+/// Errc::invalid says what its form forbids, and shows no text of it that can be a secret.  `forms`
+/// are all of one backend, at least one.
 Result<Url> complete_url(Url url, std::span<const UrlForm> forms);
 
 }  // namespace dlock

@@ -156,7 +156,7 @@ assert_lacks "$(<err)" "twice a second" "stderr where one server takes the subsc
 
 unset DLOCK_SERVERS
 
-# A user who may not PUBLISH stands in the queue all the same, and a holder hears of its force-release.
+# Without the right to PUBLISH a waiter has a place in the queue all the same, and a holder hears of its force-release.
 start_redis silent
 rcli silent acl setuser weak on '>pw' '~*' '&*' +@all -publish >/dev/null
 silent=127.0.0.1:${redis_port[silent]}
