@@ -26,23 +26,11 @@ _dlock()
     fi
 
     if ((COMP_CWORD == 1)); then
-        mapfile -t COMPREPLY < <(compgen -W 'run once acquire renew release list show force-release id backends help version --help --version' -- "$cur")
+        mapfile -t COMPREPLY < <(compgen -W 'run once list show force-release acquire renew release backends id help version --help --version' -- "$cur")
         return
     fi
 
     case $prev in
-    --on-lost)
-        mapfile -t COMPREPLY < <(compgen -W 'term kill ignore' -- "$cur")
-        return
-        ;;
-    --leftovers)
-        mapfile -t COMPREPLY < <(compgen -W 'ignore wait kill' -- "$cur")
-        return
-        ;;
-    --status-file)
-        _dlock_files "$cur"
-        return
-        ;;
     --every)
         mapfile -t COMPREPLY < <(compgen -W '1h 1d 1w' -- "$cur")
         return
@@ -57,60 +45,72 @@ _dlock()
         _dlock_files "$cur"
         return
         ;;
+    --on-lost)
+        mapfile -t COMPREPLY < <(compgen -W 'term kill ignore' -- "$cur")
+        return
+        ;;
+    --leftovers)
+        mapfile -t COMPREPLY < <(compgen -W 'ignore wait kill' -- "$cur")
+        return
+        ;;
     --schema)
         _dlock_backends "$1" "$cur"
+        return
+        ;;
+    --status-file)
+        _dlock_files "$cur"
         return
         ;;
     -b | --backend)
         _dlock_backends "$1" "$cur"
         return
         ;;
-    --config)
-        _dlock_files "$cur"
-        return
-        ;;
     --password-file)
         _dlock_files "$cur"
         return
         ;;
-    -k | --key | -w | --wait | --ttl | --slots | --label | --kill-after | -E | --conflict-exit-code | --max-hold | --min-hold | --remember | --done-exit-code | --while | -o | --output | --older-than | --id | --reason | --name | --count | -S | --server | --connect-timeout | --prefix)
+    --config)
+        _dlock_files "$cur"
+        return
+        ;;
+    -k | --key | -w | --wait | --slots | --ttl | --label | --remember | --done-exit-code | --while | --max-hold | --min-hold | --kill-after | -o | --output | --older-than | --id | --reason | --name | --count | -E | --conflict-exit-code | --connect-timeout | -S | --server | --prefix)
         return
         ;;
     esac
 
     case ${COMP_WORDS[1]} in
     run)
-        flags='--key --nonblock --wait --ttl --shared --slots --label --kill-after --on-lost --conflict-exit-code --leftovers --max-hold --min-hold --status-file --backend --server --quiet --verbose --json --config --password-file --connect-timeout --prefix --help --'
+        flags='--key --nonblock --wait --shared --slots --ttl --label --max-hold --min-hold --on-lost --kill-after --leftovers --conflict-exit-code --status-file --quiet --verbose --json --backend --password-file --config --connect-timeout --server --prefix --help --'
         ;;
     once)
-        flags='--key --nonblock --wait --ttl --label --kill-after --on-lost --conflict-exit-code --leftovers --max-hold --status-file --remember --every --done-exit-code --reset --backend --server --quiet --verbose --json --config --password-file --connect-timeout --prefix --help --'
-        ;;
-    acquire)
-        flags='--key --nonblock --wait --ttl --shared --slots --label --kill-after --on-lost --while --export --backend --server --quiet --verbose --json --config --password-file --connect-timeout --prefix --help'
-        ;;
-    renew)
-        flags='--key --ttl --token-file --backend --server --quiet --verbose --json --config --password-file --connect-timeout --prefix --help'
-        ;;
-    release)
-        flags='--key --token-file --backend --server --quiet --verbose --json --config --password-file --connect-timeout --prefix --help'
+        flags='--key --nonblock --wait --ttl --label --remember --every --reset --done-exit-code --max-hold --on-lost --kill-after --leftovers --conflict-exit-code --status-file --quiet --verbose --json --backend --password-file --config --connect-timeout --server --prefix --help --'
         ;;
     list)
-        flags='--output --done --older-than --backend --server --quiet --verbose --json --config --password-file --connect-timeout --prefix --help'
+        flags='--output --done --older-than --quiet --verbose --json --backend --password-file --config --connect-timeout --server --prefix --help'
         ;;
     show)
-        flags='--output --backend --server --quiet --verbose --json --config --password-file --connect-timeout --prefix --help'
+        flags='--output --quiet --verbose --json --backend --password-file --config --connect-timeout --server --prefix --help'
         ;;
     force-release)
-        flags='--older-than --id --reason --yes --backend --server --quiet --verbose --json --config --password-file --connect-timeout --prefix --help'
+        flags='--older-than --id --reason --yes --quiet --verbose --json --backend --password-file --config --connect-timeout --server --prefix --help'
         ;;
-    id)
-        flags='--name --snowflake --count --backend --server --quiet --verbose --json --config --password-file --connect-timeout --prefix --help'
+    acquire)
+        flags='--key --nonblock --wait --shared --slots --ttl --label --while --export --on-lost --kill-after --quiet --verbose --json --backend --password-file --config --connect-timeout --server --prefix --help'
+        ;;
+    renew)
+        flags='--key --ttl --token-file --quiet --verbose --json --backend --password-file --config --connect-timeout --server --prefix --help'
+        ;;
+    release)
+        flags='--key --token-file --quiet --verbose --json --backend --password-file --config --connect-timeout --server --prefix --help'
         ;;
     backends)
         flags='--schema --json --prefix --help'
         ;;
+    id)
+        flags='--name --snowflake --count --quiet --verbose --json --backend --password-file --config --connect-timeout --server --prefix --help'
+        ;;
     help)
-        flags='run once acquire renew release list show force-release id backends help version --help'
+        flags='run once list show force-release acquire renew release backends id help version --help'
         ;;
     version)
         flags='--help'

@@ -52,7 +52,7 @@ int dispatch(std::span<char* const> arguments, std::span<const BackendEntry> bac
   const Invocation invocation = parse(arguments);
   // Who runs a command leaves the world to it as it is.
   if (invocation.wrapped.empty()) util::occupy_standard_descriptors();
-  if (invocation.has("help")) return write_stdout(short_help(*invocation.command));
+  if (invocation.has("help")) return write_stdout(help_of(*invocation.command));
   return invocation.command->execute(invocation, backends);
 }
 

@@ -1,7 +1,7 @@
 #include "cli/cmd_help.hpp"
 
 #include <algorithm>
-#include <array>
+#include <vector>
 
 #include "cli/print_text.hpp"
 #include "cli/refusal.hpp"
@@ -10,7 +10,7 @@
 namespace dlock::cli {
 namespace {
 
-constexpr std::size_t kColumn = 30;  // where the briefs of options stand
+constexpr std::size_t kColumn = 28;  // where the briefs of options stand
 
 std::string option_term(const Flag& flag) {
   std::string out = flag.letter == 0 ? "    " : std::string("-") + flag.letter + ", ";
@@ -21,99 +21,86 @@ std::string option_term(const Flag& flag) {
 std::string brief_of(const Flag& flag) {
   std::string out(flag.brief);
   if (const std::string choices = choice_list(flag, ", "); !choices.empty()) out += ": " + choices;
-  if (!flag.fallback.empty()) out += " (default: " + std::string(flag.fallback) + ")";
+  if (!flag.fallback.empty()) out += " [" + std::string(flag.fallback) + ']';
   return out;
 }
 
-std::string usage_line(const Command& command) {
-  std::string out = "Usage: dlock " + std::string(command.name);
-  if (!command.synopsis.empty()) out += ' ' + std::string(command.synopsis);
-  return out + '\n';
+std::vector<const Flag*> flags_of(const Command& command) {
+  std::vector<const Flag*> out;
+  for (const Flag& flag : flags()) {
+    if ((flag.commands & command.id) != 0) out.push_back(&flag);
+  }
+  return out;
 }
 
-// Calls `print` for the flags that the command takes, under the headings of their groups.
-template <class Print>
-std::string by_group(const Command& command, Print print) {
-  const auto taken = [&](const Flag& flag) { return (flag.commands & command.id) != 0; };
+std::string options_of(const Command& command) {
   std::string out;
+  std::string hidden;
+  const std::vector<const Flag*> taken = flags_of(command);
   for (const Group group : kGroups) {
-    const auto in_group = [&](const Flag& flag) { return flag.group == group && taken(flag); };
-    if (std::none_of(flags().begin(), flags().end(), in_group)) continue;
-    const bool only_common = std::none_of(flags().begin(), flags().end(), [&](const Flag& flag) {
-      return flag.group != Group::common && taken(flag);
-    });
-    out += '\n' + std::string(only_common ? "Options" : heading(group)) + ":\n";
-    for (const Flag& flag : flags()) {
-      if (in_group(flag)) out += print(flag);
+    std::string lines;
+    for (const Flag* flag : taken) {
+      if (flag->group != group || flag->hidden) continue;
+      lines += hanging(option_term(*flag), brief_of(*flag), 2, kColumn);
     }
+    if (!lines.empty()) out += '\n' + std::string(heading(group)) + '\n' + lines;
   }
-  return out;
+  for (const Flag* flag : taken) {
+    if (!flag->hidden || flag->name == "help") continue;
+    hidden += (hidden.empty() ? "" : ", ") + ("--" + std::string(flag->name));
+  }
+  return hidden.empty() ? out : out + "  Also " + hidden + ": see man dlock.\n";
 }
 
-std::string full_entry(const Flag& flag) {
-  std::string out = hanging(option_term(flag), brief_of(flag), 2, kColumn);
-  std::string more(flag.text);
-  if (flag.repeats() && flag.takes_value()) more += " Can be repeated.";
-  if (!flag.rival.empty()) more += " Not together with --" + std::string(flag.rival) + '.';
-  if (!flag.section.empty()) {
-    more += " The manual page has more, under " + std::string(flag.section) + '.';
+std::string closing(const Command& command) {
+  const std::vector<const Flag*> taken = flags_of(command);
+  const auto any = [&](auto wanted) { return std::any_of(taken.begin(), taken.end(), wanted); };
+  std::string out;
+  if (any([](const Flag* flag) { return flag->kind == ValueKind::duration; })) {
+    out += "A DURATION is 90s, 10m, 1h30m, 250ms, or a number of seconds. ";
   }
-  if (flag.variable) more += " Environment: " + variable_of(flag) + '.';
-  return out + wrap(more, 8) + '\n';
-}
-
-std::string exit_statuses() {
-  std::string out = "Exit status:\n";
-  for (const exit_status::Row& row : exit_status::kTable) {
-    out += hanging(row.status, row.meaning, 2, 17);
+  if (any([](const Flag* flag) { return flag->variable && flag->config; })) {
+    out +=
+        "Options can also be set in the environment (DLOCK_BACKEND=prod) and in the config file. ";
   }
-  return out;
+  if (out.empty()) return "";
+  return '\n' + wrap(out + "Every option in detail: man dlock.", 0);
 }
 
 std::string overview() {
   std::string out =
-      "Usage: dlock COMMAND [OPTION]...\n"
-      "\n" +
       wrap(
-          "Runs commands under locks that processes and machines share: at most one holder at a "
-          "time, and nothing left running when the lock is lost.",
+          "dlock runs a command while it holds a lock, so that the command runs once at a time: on "
+          "this machine, or on all machines that use the same lock server.",
           0) +
-      "\nCommands:\n";
+      "\nUsage: dlock COMMAND [OPTION]...\n";
   for (const Command& command : commands()) {
-    if (!command.hidden) out += hanging(command.name, command.brief, 2, 14);
+    if (command.hidden) continue;
+    if (!command.heading.empty()) out += '\n' + std::string(command.heading) + '\n';
+    out += hanging(command.name, command.brief, 2, 17);
   }
-  return out +
-         "\n"
-         "Examples:\n"
-         "  dlock run --key nightly-report -- ./report.sh\n"
-         "  dlock run --nonblock --key backup -- rsync -a /srv/ backup:/srv/\n"
-         "\n"
-         "\"dlock help COMMAND\" explains a command, \"man dlock\" everything.\n";
+  return out + R"(
+Examples
+  dlock run -k backup -- rsync -a /srv/ backup:/srv/
+  dlock run -b redis://db1/0 -k report -n -- ./report.sh
+  dlock list -b redis://db1/0
+
+Without a backend (option -b, variable DLOCK_BACKEND, or a config file), locks
+are files of this machine, and other machines do not see them.
+
+dlock help COMMAND      options and examples of a command
+man dlock               everything else
+)";
 }
 
 }  // namespace
 
-std::string short_help(const Command& command) {
-  std::string out = usage_line(command) + '\n';
-  out += sentence(command.brief) + '\n';
-  out += by_group(command, [](const Flag& flag) {
-    return hanging(option_term(flag), brief_of(flag), 2, kColumn);
-  });
-  return out + "\n\"dlock help " + std::string(command.name) + "\" tells more.\n";
-}
-
-std::string full_help(const Command& command) {
-  std::string out = usage_line(command) + '\n' + wrap(command.text, 0);
-  out += by_group(command, full_entry);
-  if (!command.wraps) return out.substr(0, out.size() - 1);
-  return out +
-         wrap(
-             "A DURATION is a number of seconds, with a fraction if need be, or has units: 0.5, "
-             "90s, 250ms, 1h30m, 2d. An option beats its variable in the environment, that beats "
-             "the config file, and that beats the default. A yes-or-no option can be taken back "
-             "with =no, as in --shared=no.",
-             0) +
-         '\n' + exit_statuses();
+std::string help_of(const Command& command) {
+  std::string out = "Usage: dlock " + std::string(command.name);
+  if (!command.synopsis.empty()) out += ' ' + std::string(command.synopsis);
+  out += "\n\n" + wrap(command.text, 0);
+  if (!command.examples.empty()) out += "\nExamples" + std::string(command.examples);
+  return out + options_of(command) + std::string(command.ending) + closing(command);
 }
 
 int cmd_help(const Invocation& invocation, std::span<const BackendEntry>) {
@@ -123,7 +110,7 @@ int cmd_help(const Invocation& invocation, std::span<const BackendEntry>) {
   if (command == nullptr) {
     refuse_usage("no help on " + shown_word(topic) + "; commands: " + command_names());
   }
-  return write_stdout(full_help(*command));
+  return write_stdout(help_of(*command));
 }
 
 }  // namespace dlock::cli

@@ -9,11 +9,8 @@
 
 namespace dlock::cli {
 
-/// What `COMMAND --help` prints: a line for each option.
-std::string short_help(const Command& command);
-
-/// What `dlock help COMMAND` prints: all there is to say.
-std::string full_help(const Command& command);
+/// What `dlock help COMMAND` and `dlock COMMAND --help` print: at most 75 lines of 80 columns.
+std::string help_of(const Command& command);
 
 int cmd_help(const Invocation& invocation, std::span<const BackendEntry> backends);
 

@@ -33,10 +33,13 @@ inline constexpr unsigned kEveryCommand = ~0U;
 struct Command {
   CommandId id;
   std::string_view name;
-  std::string_view synopsis;  // what follows the name: "[OPTION]... -- COMMAND [ARG]..."
-  std::string_view brief;     // a phrase without full stop
-  std::string_view text;  // sentences that a stranger understands; a blank line parts paragraphs
-  std::string_view operands;  // what the operands are, one word each; a choice of words: "a|b"
+  std::string_view synopsis;       // what follows the name: "[OPTION]... -- COMMAND [ARG]..."
+  std::string_view brief;          // a phrase without full stop
+  std::string_view heading = {};   // above it in the overview; empty: as the command before
+  std::string_view text = {};      // of help: what it does; a blank line parts paragraphs
+  std::string_view examples = {};  // of help, a line each
+  std::string_view ending = {};    // of help, behind the options; as it is printed
+  std::string_view operands;       // what the operands are, one word each; a choice of words: "a|b"
   std::size_t fewest_operands = 0;
   bool wraps = false;           // takes a command of the user's behind "--"
   std::string_view alone = {};  // the flag with which it takes none

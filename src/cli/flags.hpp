@@ -15,9 +15,10 @@
 
 namespace dlock::cli {
 
-enum class Group { lock, run, once, grant, look, id, backends, common };
-inline constexpr std::array kGroups{Group::lock, Group::run, Group::once,     Group::grant,
-                                    Group::look, Group::id,  Group::backends, Group::common};
+enum class Group { lock, once, grant, command, look, id, backends, result, backend };
+inline constexpr std::array kGroups{Group::lock,     Group::once,   Group::grant,
+                                    Group::command,  Group::look,   Group::id,
+                                    Group::backends, Group::result, Group::backend};
 
 /// What may complete a value in a shell, where it is not a choice.
 enum class Completes { nothing, files, backends };
@@ -36,8 +37,9 @@ struct Flag {
   ValueKind kind = ValueKind::text;
   std::string_view value;       // how help calls it: DURATION
   std::string_view alone = {};  // of --export[=SHELL]: what it means without a value
-  Group group = Group::common;
+  Group group = Group::backend;
   unsigned commands = 0;  // which take it: CommandIds
+  bool hidden = false;    // not in help: the man page has it
   bool variable = true;   // can be said in the environment
   bool config = true;     // can be said in the config file
   /// What the variable and the config key are named after, where that is not the name.
@@ -48,9 +50,7 @@ struct Flag {
   Range range = {};                              // of a number, or of a duration in milliseconds
   Completes completes = Completes::nothing;
   std::string_view fallback = {};  // the default, as help prints it
-  std::string_view section = {};   // of the man page: it has more
   std::string_view brief;          // a phrase without full stop
-  std::string_view text;           // sentences that go behind the brief
 
   /// Whether a value must follow.
   bool takes_value() const {
@@ -85,7 +85,7 @@ std::string choice_list(const Flag& flag, std::string_view separator);
 /// How help writes what follows the name: " DURATION", "[=SHELL]" or nothing.
 std::string value_in_help(const Flag& flag);
 
-/// "Lock options"
+/// "Lock": what stands above the group in help.
 std::string_view heading(Group group);
 
 }  // namespace dlock::cli

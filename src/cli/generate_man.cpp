@@ -1,5 +1,5 @@
-// Prose is written as in help: plain text in which --flags come out bold.  What only the man page
-// says is in man_prose.hpp, in roff.
+// What the tables say, and what man_prose.hpp has besides.
+#include <algorithm>
 #include <string>
 
 #include "cli/cmd_backends.hpp"
@@ -100,11 +100,38 @@ std::string synopsis() {
   return out + ".fi\n";
 }
 
+// In help, the command that was asked for says whose options they are.
+std::string_view man_heading(Group group) {
+  switch (group) {
+    case Group::once:
+      return "Options of once";
+    case Group::grant:
+      return "Options of acquire, renew and release";
+    case Group::look:
+      return "Options of list, show and force-release";
+    case Group::id:
+      return "Options of id";
+    case Group::backends:
+      return "Options of backends";
+    default:
+      return heading(group);
+  }
+}
+
+// The row of this name, or an empty one.
+template <class Rows>
+typename Rows::value_type text_of(const Rows& rows, std::string_view name) {
+  const auto* found =
+      std::find_if(rows.begin(), rows.end(), [&](const auto& row) { return row.name == name; });
+  return found == rows.end() ? typename Rows::value_type{} : *found;
+}
+
 std::string command_section() {
   std::string out = ".SH COMMANDS\n";
   for (const Command& command : commands()) {
     if (command.hidden) continue;
-    out += ".SS \"dlock " + std::string(command.name) + "\"\n" + paragraphs(command.text);
+    out += ".SS \"dlock " + std::string(command.name) + "\"\n" +
+           paragraphs(text_of(man::kCommandTexts, command.name).text);
   }
   return out;
 }
@@ -115,12 +142,13 @@ std::string option(const Flag& flag) {
   out += bold("--" + std::string(flag.name));
   if (flag.takes_value()) out += "\\fR \\fI" + roff(flag.value, false) + "\\fR";
   if (!flag.alone.empty()) out += "[=\\fI" + roff(flag.value, false) + "\\fR]";
-  out += '\n' + paragraphs(sentence(flag.brief) + ' ' + std::string(flag.text));
+  const man::OptionText more = text_of(man::kOptionTexts, flag.name);
+  out += '\n' + paragraphs(sentence(flag.brief) + ' ' + std::string(more.text));
   if (flag.repeats() && flag.takes_value()) out += "Can be repeated.\n";
   if (!flag.rival.empty())
     out += "Not together with " + bold("--" + std::string(flag.rival)) + ".\n";
   if (!flag.fallback.empty()) out += "The default: " + roff(flag.fallback, true) + ".\n";
-  if (!flag.section.empty()) out += "See\n.B \"" + std::string(flag.section) + "\"\nbelow.\n";
+  if (!more.section.empty()) out += "See\n.B \"" + std::string(more.section) + "\"\nbelow.\n";
   return out;
 }
 
@@ -134,7 +162,7 @@ std::string option_section() {
       "An option without a value can be taken back with\n.BR =no ,\nas in\n"
       ".BR \\-\\-shared=no .\n";
   for (const Group group : kGroups) {
-    out += ".SS " + std::string(heading(group)) + '\n';
+    out += ".SS " + std::string(man_heading(group)) + '\n';
     for (const Flag& flag : flags()) {
       if (flag.group == group) out += option(flag);
     }

@@ -1,9 +1,294 @@
-// The sections of the man page that no table can write, as roff.
+// What only the man page says: of options and commands in plain text, its other sections in roff.
 #pragma once
 
+#include <array>
 #include <string_view>
 
 namespace dlock::cli::man {
+
+/// What the page says of an option behind its brief; plain text, in which --flags come out bold.
+struct OptionText {
+  std::string_view name;
+  std::string_view text;
+  std::string_view section = {};  // of the page, which has more
+};
+
+inline constexpr std::array kOptionTexts{
+    OptionText{"key",
+               "It is 1 to 255 bytes of UTF-8 without control characters. All who use the same "
+               "name with the same backend share one lock. Upper and lower case differ in every "
+               "backend. Repeated, run and acquire take all these locks or none.",
+               "SEVERAL LOCKS"},
+    OptionText{"nonblock",
+               "dlock tries once, and exits with status 75 (run, once: see --conflict-exit-code) "
+               "if the lock is held. The same as --wait 0."},
+    OptionText{"wait",
+               "If the lock is not acquired within DURATION, dlock exits with status 75 (run, "
+               "once: see --conflict-exit-code), or with 69 if the backend does not answer at that "
+               "time. With 0, dlock tries once. See OUTAGES."},
+    OptionText{
+        "ttl",
+        "While the command runs, or the PID of --while, dlock renews the lock at least three times "
+        "in DURATION. A short DURATION frees the lock sooner after a machine has died. A long one "
+        "survives longer network outages. From 1s to 24h. The file backend ignores --ttl. acquire "
+        "without --while, and renew: the lock expires after DURATION unless dlock renew is called "
+        "again, and only --ttl on the command line counts."},
+    OptionText{
+        "shared",
+        "Any number of holders can share the lock. A holder without --shared excludes all others."},
+    OptionText{"slots",
+               "All holders must give the same N, from 1 to 1024. DLOCK_SLOT is the slot that the "
+               "command has of the first --key, from 1 to N; no other holder of that key has it."},
+    OptionText{"label",
+               "For example the URL of a CI job. At most 1024 bytes without control characters."},
+    OptionText{
+        "kill-after",
+        "The command can clean up during this time. When the lock is about to be lost, dlock sends "
+        "SIGTERM this long before the lock ends, so DURATION must be less than half of --ttl. Of "
+        "acquire: with --while only; the command is PID and its descendants."},
+    OptionText{"on-lost",
+               "term: send SIGTERM to the command and all that it started, and SIGKILL after "
+               "--kill-after. kill: send SIGKILL at once. ignore: let the command go on without "
+               "the lock, beside the next holder; only for a command that checks its fencing "
+               "number wherever it writes. Of acquire: with --while only."},
+    OptionText{"conflict-exit-code", "N is from 0 to 255."},
+    OptionText{
+        "leftovers",
+        "It applies when the command ends by itself. ignore: leave them running, name them in a "
+        "warning, and release the lock. wait: wait until they have ended, then release the lock. "
+        "kill: send them SIGTERM, and SIGKILL after --kill-after, then release the lock."},
+    OptionText{"max-hold",
+               "dlock sends SIGTERM, and SIGKILL after --kill-after, releases the lock, and exits "
+               "with status 124, as timeout(1) does. 0 means no limit."},
+    OptionText{
+        "min-hold",
+        "If the command ends sooner, dlock exits with the command's status, and leaves the lock "
+        "behind. It is released DURATION after the (last) lock was acquired, whatever --ttl is. "
+        "Until then, list and show mark the command as ended. With --nonblock, or with a --wait "
+        "that is shorter than DURATION, a job that all machines start at the same minute runs on "
+        "only one of them, even if the job is quick and the clocks differ a little."},
+    OptionText{"status-file",
+               "A script can then tell dlock's own status 75 from that of a command that exits "
+               "with 75. dlock replaces FILE in one step, at the end.",
+               "STATUS FILE"},
+    OptionText{"remember",
+               "DURATION is counted from the end of COMMAND, and is from 1s to 3650d. When it is "
+               "over, the next dlock once runs COMMAND again. For a KEY that names one job, as "
+               "import-2026-11-22.",
+               "DOING A JOB ONCE"},
+    OptionText{"every",
+               "Hours, days and weeks are those of UTC, and weeks begin on Monday. dlock takes the "
+               "period from the clock of this machine when it starts, however long it waits then. "
+               "Each period is a job of its own. That it is done is remembered for one week longer "
+               "than the period lasts, for those who have waited since then.",
+               "DOING A JOB ONCE"},
+    OptionText{"done-exit-code", "N is from 0 to 255."},
+    OptionText{"reset",
+               "With --every, only the present period is forgotten. With --remember, only what is "
+               "remembered without a period. With neither, everything that is remembered of KEY. A "
+               "COMMAND that runs at this time is remembered all the same. The status is 1 if "
+               "there was nothing to forget.",
+               "DOING A JOB ONCE"},
+    OptionText{"while",
+               "PID must be an ancestor of dlock that dlock may signal. In a script, it is $$ "
+               "(fish: $fish_pid). Two processes of dlock stay in the background, renew the lock, "
+               "and release it when PID has ended. If the lock is lost, they end PID and its "
+               "descendants: see --on-lost. Instead of --ttl.",
+               "FOR SCRIPTS"},
+    OptionText{"export",
+               "For a shell to evaluate: lock=$(dlock acquire --export ...) || exit; eval "
+               "\"$lock\". They set the variables that the command of dlock run finds. If dlock "
+               "fails, it prints a statement that fails with the same status. SHELL is sh, which "
+               "is the default and for all shells like it, or fish. Not together with --json.",
+               "FOR SCRIPTS"},
+    OptionText{"token-file",
+               "FILE has a line for each --key, in the same order. Only the owner of FILE may have "
+               "access to it (chmod 600).",
+               "FOR SCRIPTS"},
+    OptionText{"output",
+               "The table has a line for each holder. With --json, the objects have only these "
+               "fields. An unknown name is refused with a list of the columns.",
+               "LOCKS AS A TABLE AND AS JSON"},
+    OptionText{"done",
+               "The table has a line for each key, or for each of its periods, that is remembered "
+               "as done.",
+               "DOING A JOB ONCE"},
+    OptionText{"older-than",
+               "A holder is included only if it is known to have held the lock for longer than "
+               "DURATION. With --done: a job, if it was done longer ago than that."},
+    OptionText{"id",
+               "PREFIX is the id that \"dlock show\" prints, or the first of its digits. If "
+               "another grant holds the lock by now, nothing is broken and the status is 1. "
+               "Without --id, all holders that were shown lose the lock."},
+    OptionText{"reason",
+               "TEXT is shown in the final message of the holder's dlock and in its status file. "
+               "At most 1024 bytes without control characters."},
+    OptionText{
+        "yes",
+        "Without --yes, and without a terminal to ask on, nothing is broken and the status is 64."},
+    OptionText{"name",
+               "NAME is as a KEY: 1 to 255 bytes of UTF-8 without control characters. A counter "
+               "and a lock of the same name have nothing to do with each other.",
+               "NUMBERS"},
+    OptionText{"snowflake",
+               "All ids of one backend and one --prefix are different. They have at most 19 digits "
+               "and last until 2094.",
+               "NUMBERS"},
+    OptionText{"count",
+               "All are taken in one step. With --name, they follow each other without a gap. N is "
+               "from 1 to 1000000."},
+    OptionText{"schema",
+               "Only the MySQL backends have tables. Use it when the user of dlock may not create "
+               "them: an administrator runs the statements once, as in \"dlock backends --schema "
+               "mysql | mariadb app\". With --prefix, the tables have that prefix. The statements "
+               "do nothing if the tables exist."},
+    OptionText{"backend",
+               "NAME is a backend or a profile of the config file. A URL names the servers, too. "
+               "\"dlock backends\" lists the backends."},
+    OptionText{"server",
+               "Use it if --backend is the name of a backend: a URL names its own servers. Without "
+               "--server, most backends try this machine on the service's usual port. A server of "
+               "redlock can also be a URL of its own. If one of them is a rediss:// URL, each must "
+               "be a URL, so that none gets a password without TLS by mistake."},
+    OptionText{"quiet",
+               "Warnings are omitted, and the messages that dlock waits for the lock, or that a "
+               "job was done before."},
+    OptionText{"verbose",
+               "Once: also print when the lock is acquired and released. Twice: also print a line "
+               "for each exchange with the backend. In the environment and in the config file it "
+               "is a number: 0, 1 or 2."},
+    OptionText{"json",
+               "Each message on stderr is a JSON object on a line of its own, {\"level\", "
+               "\"message\"}. The output of list, show, id and backends on stdout is one JSON "
+               "document; that of acquire and renew is one for each --key, on a line."},
+    OptionText{"config",
+               "FILE must exist; '' stands for none. Without --config, dlock reads "
+               "$XDG_CONFIG_HOME/dlock/config.json (by default ~/.config/dlock/config.json) and "
+               "/etc/dlock/config.json. If a key is in both, the first file counts."},
+    OptionText{"password-file",
+               "The password is the whole content of FILE, except for a newline at its end. Only "
+               "the owner of FILE may have access to it (chmod 600)."},
+    OptionText{
+        "connect-timeout",
+        "At the start: if too few servers answer within DURATION, dlock exits with status 69. If a "
+        "server refuses the connection, dlock tries again until DURATION is over; with --nonblock "
+        "it does not. Once the backend has answered, --wait is the limit: see OUTAGES."},
+    OptionText{
+        "prefix",
+        "It separates the locks of dlock from other data: Redis keys begin with it (by default "
+        "dlock:), the ZooKeeper nodes of locks are below it (/dlock), and the names of MySQL "
+        "tables begin with it (dlock_). All who share locks must use the same prefix."},
+    OptionText{"help", "\"dlock help COMMAND\" explains each of them."},
+};
+
+/// What the page says of a command; a blank line parts paragraphs.
+struct CommandText {
+  std::string_view name;
+  std::string_view text;
+};
+
+inline constexpr std::array kCommandTexts{
+    CommandText{
+        "run",
+        "Takes the lock KEY, runs COMMAND while holding it, and gives the lock up when COMMAND has "
+        "ended. If somebody else holds the lock, dlock waits: for ever, unless --wait or "
+        "--nonblock says otherwise.\n\nWhile COMMAND runs, dlock keeps the lock renewed. If the "
+        "lock is lost all the same, because the network or the lock service failed for too long, "
+        "dlock ends COMMAND and everything that COMMAND has started before anybody else can get "
+        "the lock. If dlock itself is killed, it leaves nothing running (the man page names "
+        "exceptions).\n\nCOMMAND gets its arguments byte by byte: there is no shell in between, "
+        "unless you say sh -c. It finds the name of the lock in $DLOCK_KEY, the lock id in "
+        "$DLOCK_TOKEN and the fencing number, which grows with each holder, in $DLOCK_FENCE; with "
+        "several locks, a line for each in $DLOCK_KEYS, $DLOCK_TOKENS and $DLOCK_FENCES.\n\nIf "
+        "COMMAND itself uses dlock run with the same KEY, that nested run borrows the lock: it "
+        "starts its command at once and releases nothing. The lock is kept until both have ended."},
+    CommandText{
+        "once",
+        "Runs COMMAND under the lock KEY, as dlock run does. If COMMAND exits with status 0, the "
+        "backend remembers that the job KEY is done, for as long as --remember says, or for one "
+        "hour, day or week (--every). Later runs of dlock once with the same KEY do not run "
+        "COMMAND: they say when and by whom it was done, and exit with status 0. The machines must "
+        "share a backend: the default one, file, is for this machine only.\n\nIf another dlock "
+        "once runs COMMAND at this time, this one waits for it, unless --wait or --nonblock says "
+        "otherwise. If that COMMAND fails, is killed, loses the lock or is ended by --max-hold, "
+        "the job is not done, and the next waiter runs COMMAND.\n\nA COMMAND that is killed after "
+        "it has had its effect is run again. It can store $DLOCK_ONCE, which is KEY, or KEY@PERIOD "
+        "with --every, as a unique key in its own database. See DOING A JOB ONCE in the man "
+        "page.\n\nThe lock is exclusive, and it must not be held by a dlock run around this one. "
+        "With --reset there is no COMMAND. Exit status: 0, or that of --done-exit-code, if the job "
+        "was done before; 69 also if COMMAND succeeded and the backend could not remember it; "
+        "128+N also if dlock passed signal N on to COMMAND, which then exited with 0; otherwise as "
+        "that of dlock run."},
+    CommandText{
+        "acquire",
+        "Takes the lock KEY as dlock run does, prints the lock id, which dlock renew and dlock "
+        "release need, and exits. The lock stays held. It is for scripts and CI jobs that cannot "
+        "be wrapped by dlock run. Prefer dlock run where you can: it promises more. See FOR "
+        "SCRIPTS in the man page.\n\nWith --ttl, the lock expires after DURATION unless dlock "
+        "renew renews it. dlock release gives it up before that, also from another process or "
+        "host. If a script needs longer than DURATION, nothing ends it before another holder gets "
+        "the lock. Backends whose locks end with a process, a connection or a session need --while "
+        "(\"dlock backends\": ENDS ON is not ttl).\n\nWith --while, dlock keeps the lock renewed "
+        "until the process PID has ended or dlock release is called. If the lock is lost, dlock "
+        "ends PID and its descendants.\n\nStandard output has the lock id, a line for each KEY. "
+        "With --export, it has statements for a shell to evaluate; with --json, an object for each "
+        "KEY. If these cannot be written, dlock releases the lock and exits with status 1. Exit "
+        "status: 0 if the lock is held, 75 if it was not acquired, otherwise see EXIT STATUS."},
+    CommandText{
+        "renew",
+        "Extends the lock KEY that dlock acquire --ttl has taken: it now expires after DURATION, "
+        "by default that of acquire, counted from now. The lock id comes from --token-file, or "
+        "from the environment that acquire --export has set.\n\nExit status: 0 if the lock is "
+        "renewed; 79 if it is lost, because it has expired or was broken; 69 if the backend did "
+        "not answer, so that the lock may be held still; 1 if the lock id is not one of acquire "
+        "--ttl. The message says who holds the lock now. A lock that has expired is never taken "
+        "again. With several keys, all are tried, and the largest status counts."},
+    CommandText{
+        "release",
+        "Releases the lock KEY that dlock acquire has taken; the next waiter gets it. The lock id "
+        "comes from --token-file, or from the environment that acquire --export has set. It can be "
+        "called from another process, and from another host if the backend can be reached from "
+        "there.\n\nExit status: 0 if the lock was released; 1 if this lock id does not hold it any "
+        "more, or if it is one of dlock run. The message says who holds the lock now. With several "
+        "keys, all are tried, and the largest status counts."},
+    CommandText{
+        "list",
+        "Prints a line for each holder of each lock in the backend whose key begins with "
+        "KEY-PREFIX; without KEY-PREFIX, of all locks. Locks that other programs took under the "
+        "names of dlock's are among them. Listing never blocks a holder or a waiter."},
+    CommandText{"show",
+                "Prints who holds the lock KEY, since when, until when and with which fencing "
+                "number, and who waits for it, in order. Exits with status 0 if the lock is held, "
+                "and with 1 if it is free."},
+    CommandText{"force-release",
+                "Shows who holds the lock KEY and, if the answer is \"yes\", takes the lock away. "
+                "The holder is told by whom and why (--reason), ends its command within a second "
+                "or so, and exits with status 79. Whoever waits gets the lock at once, perhaps "
+                "before that command has ended; with the backend file only when it has ended. A "
+                "holder that got the lock after the question was asked keeps it.\n\nExits with "
+                "status 0 if a grant was broken, and with 1 if there was none to break. A lock "
+                "that another program took is taken from it, too, where it can be told apart from "
+                "the next one; that program is not told. The backend file cannot do that."},
+    CommandText{
+        "id",
+        "With --name, prints the next number of the counter NAME. Counters begin with 1. No number "
+        "comes twice from the same backend, and later numbers are larger. A number that was taken "
+        "and could not be printed is missing for ever.\n\nWith --snowflake, prints a 64-bit id "
+        "that is made of the time, a worker number and a counter. No two are equal. Those of one "
+        "call grow; those of later calls grow only roughly, with the time.\n\nThe numbers are "
+        "unique among all that use the same backend. The default one, file, counts for each user "
+        "of each host alone, or for each directory that is named. redlock has no counters. An id "
+        "prints as a decimal number on a line of its own. See NUMBERS in the man page."},
+    CommandText{"backends",
+                "Prints a table of all backends: whether this dlock was built with it, which kinds "
+                "of locks it has, and what becomes of a lock whose holder dies. With --schema "
+                "instead the statements that make the tables which a backend needs."},
+    CommandText{"help",
+                "Without COMMAND, prints an overview. With it, prints what COMMAND --help prints."},
+    CommandText{"version",
+                "Prints the version of dlock on one line and the backends that it was built with "
+                "on the next."},
+};
 
 inline constexpr std::string_view kDescription = R"(.SH DESCRIPTION
 .B dlock

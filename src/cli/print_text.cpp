@@ -136,10 +136,12 @@ std::string wrap(std::string_view text, std::size_t indent) {
 
 std::string hanging(std::string_view term, std::string_view text, std::size_t indent,
                     std::size_t column) {
-  const std::string head = std::string(indent, ' ') + std::string(term);
-  const std::string body = wrap(text, column);
-  if (head.size() + 2 > column) return head + '\n' + body;
-  return head + body.substr(head.size());
+  std::string head = std::string(indent, ' ') + std::string(term);
+  const std::size_t start = std::max(column, head.size() + 2);
+  // As if the first word were longer by what the term is too long.
+  const std::string body = wrap(std::string(start - column, '-') + std::string(text), column);
+  head.resize(start, ' ');
+  return head + body.substr(start);
 }
 
 int write_stdout(std::string_view text) {

@@ -32,7 +32,8 @@ std::string sentence(std::string_view phrase);
 /// stays one.
 std::string wrap(std::string_view text, std::size_t indent);
 
-/// `term` at `indent`, and `text` wrapped beside it from column `column` on.
+/// `term` at `indent`, and `text` wrapped beside it from column `column` on; behind a longer term,
+/// its first line begins further to the right.
 std::string hanging(std::string_view term, std::string_view text, std::size_t indent,
                     std::size_t column);
 

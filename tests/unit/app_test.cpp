@@ -252,9 +252,8 @@ TEST_F(App, AMisusedCommandLineIsToldWhatToDo) {
   EXPECT_EQ(exact_refusal({"run", "--", "x"}),
             "64 which lock? name it: dlock run --key NAME -- COMMAND; see: dlock help run");
   EXPECT_EQ(exact_refusal({"rum"}),
-            "64 unknown command \"rum\"; commands: run, once, acquire, renew, release, list, show, "
-            "force-release, id, backends, "
-            "help, version; see: dlock help");
+            "64 unknown command \"rum\"; commands: run, once, list, show, force-release, acquire, "
+            "renew, release, backends, id, help, version; see: dlock help");
   EXPECT_EQ(refusal({"--frob=secret"}), "64 unknown option \"--frob\"; see: dlock help run");
   EXPECT_EQ(refusal({"stray"}),
             "64 unexpected \"stray\" before \"--\"; the command goes behind it; see: dlock help "
