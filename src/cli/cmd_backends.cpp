@@ -1,5 +1,6 @@
 #include "cli/cmd_backends.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "cli/layers.hpp"
@@ -71,9 +72,13 @@ std::string schema_of(const Setting& name, const Setting* prefix,
 }  // namespace
 
 Table backend_table(std::span<const BackendEntry> backends, bool with_build) {
+  const bool any_missing =
+      std::ranges::any_of(backends, [](const Row& row) { return row.open == nullptr; });
   Columns<Row> columns;
   for (const Column<Row>& column : kBackendColumns) {
-    if (with_build || column.field != "built_in") columns.push_back(&column);
+    const bool wanted =
+        column.field == "built_in" ? with_build && any_missing : column.field != "ids";
+    if (wanted) columns.push_back(&column);
   }
   return tabulate(columns, backends);
 }

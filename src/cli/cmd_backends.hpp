@@ -9,7 +9,7 @@
 
 namespace dlock::cli {
 
-/// All there is to know of these backends; without what depends on this build unless `with_build`.
+/// What each can do; `with_build`: and which of them are missing in this build, if any.
 Table backend_table(std::span<const BackendEntry> backends, bool with_build);
 
 int cmd_backends(const Invocation& invocation, std::span<const BackendEntry> backends);

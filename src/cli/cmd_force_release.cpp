@@ -8,6 +8,7 @@
 #include <iostream>
 #include <string>
 
+#include "cli/lock_form.hpp"
 #include "cli/lock_service.hpp"
 #include "cli/print_text.hpp"
 #include "cli/refusal.hpp"
@@ -16,7 +17,9 @@
 #include "engine/describe.hpp"
 #include "util/duration.hpp"
 #include "util/fd.hpp"
+#include "util/host.hpp"
 #include "util/log.hpp"
+#include "util/poll.hpp"
 #include "util/text.hpp"
 
 namespace dlock::cli {
@@ -34,8 +37,10 @@ std::string who_and_why(const Settings& settings) {
   return out;
 }
 
+// "held 3h58m by app on web-3.example.net, pid 4121 (deploy.sh)"
 std::string in_words(const LockInfo::Holder& holder) {
-  return held_in_words(holder_in_words(holder), holder.held, std::nullopt);
+  return (holder.held ? "held " + util::format_duration(*holder.held) : "held") + " by " +
+         holder_in_words(holder);
 }
 
 // Takes out of `lock` whom the command line does not mean; says so and returns the status if that
@@ -73,38 +78,75 @@ std::optional<int> choose(LockInfo& lock, const LockService& service) {
                                           "service"));
 }
 
+std::string ends_its_job(const LockInfo::Holder& holder) {
+  const Owner& owner = holder.owner;
+  if (holder.foreign) return "that program is not told: its job may go on";
+  if (owner.ended) return "its command has ended already";
+  if (owner.lease) return "its script is not told before it calls dlock renew";
+  const std::string what = owner.kind == Owner::Kind::acquire
+                               ? "the script of pid " + std::to_string(owner.pid)
+                           : owner.command.empty() ? "the command"
+                                                   : base_name(owner.command);
+  return util::short_host(owner.host) + " ends " + what + " (SIGTERM, then SIGKILL)";
+}
+
+std::string who_is_next(const LockInfo& lock, const Traits& traits) {
+  const bool after_it = traits.ends_on == Traits::EndsOn::process_exit;
+  const std::string when = after_it ? " when that has ended" : " at once, perhaps before that";
+  if (!lock.waiters || lock.waiters->empty()) {
+    return after_it ? "the lock is free" + when : "the lock is free at once";
+  }
+  if (traits.order != Traits::Order::fifo) return "one of those that wait acquires the lock" + when;
+  return holder_in_brief({.owner = lock.waiters->front().owner}) + " acquires the lock" + when;
+}
+
 // The literal word, and nothing else, is a yes.
-bool confirmed(const LockInfo& lock, const std::string& location, Traits::EndsOn ends_on) {
-  const auto rows = holder_rows(lock);
-  const std::string one = rows.size() == 1 ? "it" : "all " + std::to_string(rows.size());
-  const std::string question =
-      in_quotes(lock.key) + " in " + location + " is held by\n\n" +
-      print_text(tabulate<LockRow>(holder_columns(rows), rows), terminal_width(STDERR_FILENO)) +
-      (ends_on == Traits::EndsOn::process_exit
-           ? "\nThe lock is free when its holder has ended its command."
-           : "\nWhoever waits for the lock gets it at once, while its holder is still ending its\n"
-             "command.") +
-      " Type \"yes\" to break " + one + ": ";
+bool confirmed(const LockInfo& lock, const LockService& service, const Backend& backend) {
+  std::string question = lock_form(lock, {}, service, backend, terminal_width(STDERR_FILENO)) +
+                         "\nIf you break this lock:\n";
+  for (const LockInfo::Holder& holder : lock.holders) {
+    question += "  - " + util::printable(ends_its_job(holder)) + '\n';
+  }
+  question += "  - " + util::printable(who_is_next(lock, service.traits())) + '\n';
+  const std::size_t count = lock.holders.size();
+  question += "Type \"yes\" to break " + (count == 1 ? "it" : "all " + std::to_string(count)) +
+              ", anything else to leave it: ";
   util::write_all(STDERR_FILENO, question);
   std::string answer;
   if (!std::getline(std::cin, answer)) util::write_all(STDERR_FILENO, "\n");
-  return answer == "yes";
+  if (answer == "yes") return true;
+  log(Level::error,
+      "not broken: the answer was " + in_quotes(answer) + ", and only \"yes\" breaks the lock");
+  return false;
 }
 
-// Where only the holder can let go, it may still be about to.
-std::string what_it_does(const LockInfo::Holder& holder, const std::string& key,
-                         const LockService& service, Backend& backend) {
-  if (holder.foreign) return "; that program is not told, its job may go on";
-  if (holder.owner.lease) return "; its script is not told before it calls dlock renew";
-  std::string ends = std::string("; its dlock ends the ") +
-                     (holder.owner.kind == Owner::Kind::acquire ? "script" : "command") + " now";
-  if (service.traits().ends_on != Traits::EndsOn::process_exit) return ends;
-  const auto now = backend.inspect(key, service.patience());
-  const bool holds = now && std::any_of(now.value().holders.begin(), now.value().holders.end(),
-                                        [&](const LockInfo::Holder& one) {
-                                          return one.owner.id == holder.owner.id;
-                                        });
-  return holds ? ends + ", and holds the lock until that has ended" : "; its dlock has let go";
+bool is_held_by(const LockInfo& lock, const std::string& id) {
+  return std::ranges::any_of(lock.holders, [&](const auto& one) { return one.owner.id == id; });
+}
+
+// What is to be seen of it now.  A waiter needs a moment to acquire what is free; where only the
+// holder can let go, it may still be about to.
+std::string what_became_of(const LockInfo::Holder& holder, const LockInfo& lock,
+                           const LockService& service, Backend& backend) {
+  constexpr Millis kAMoment{1'000};
+  constexpr Millis kPause{50};
+  const Deadline until = after(Clock::now(), kAMoment);
+  const bool somebody_waits = lock.waiters && !lock.waiters->empty();
+  for (;;) {
+    auto now = backend.inspect(lock.key, service.patience());
+    if (!now) return "";
+    const bool is_over = Clock::now() >= until;
+    if (is_held_by(*now, holder.owner.id)) {
+      if (is_over || service.traits().ends_on == Traits::EndsOn::process_exit) {
+        return "; its dlock ends the command now, and holds the lock until that has ended";
+      }
+    } else if (!now->holders.empty()) {
+      return "; now held by " + holders_in_brief(*now);
+    } else if (!somebody_waits || is_over) {
+      return "; now free";
+    }
+    util::wait_readable(-1, after(Clock::now(), kPause));
+  }
 }
 
 int break_all(const LockInfo& lock, const LockService& service, Backend& backend) {
@@ -117,13 +159,15 @@ int break_all(const LockInfo& lock, const LockService& service, Backend& backend
       error = report(broken.error());
       continue;
     }
-    const std::string whose = in_quotes(lock.key) + ", " + in_words(holder);
+    const std::string whose = in_quotes(lock.key) + " (" + in_words(holder) + ')';
     if (!broken.value()) {
-      log(Level::error, "not broken: " + whose + ", is not held by that grant any more");
+      log(Level::error, "not broken: " + whose + " has another holder by now, or none");
       continue;
     }
     status = 0;
-    log(Level::note, "broke " + whose + what_it_does(holder, lock.key, service, backend));
+    const bool is_told = !holder.foreign && !holder.owner.lease;
+    log(Level::note, "broke " + whose + (is_told ? "" : "; " + ends_its_job(holder)) +
+                         what_became_of(holder, lock, service, backend));
   }
   return error.value_or(status);
 }
@@ -150,8 +194,7 @@ int cmd_force_release(const Invocation& invocation, std::span<const BackendEntry
   }
   if (const auto status = choose(lock, service)) return *status;
   if (!ask) return break_all(lock, service, *backend.value());
-  if (!confirmed(lock, backend.value()->location_of(key), service.traits().ends_on))
-    return no(in_quotes(key) + " was not broken");
+  if (!confirmed(lock, service, *backend.value())) return exit_status::kNo;
   // While the operator was thinking the connection may have been closed.
   const auto again = service.open();
   if (!again) return report(again.error());

@@ -59,7 +59,7 @@ std::string closing(const Command& command) {
   if (any([](const Flag* flag) { return flag->kind == ValueKind::duration; })) {
     out += "A DURATION is 90s, 10m, 1h30m, 250ms, or a number of seconds. ";
   }
-  if (any([](const Flag* flag) { return flag->variable && flag->config; })) {
+  if (any([](const Flag* flag) { return flag->in_config(); })) {
     out +=
         "Options can also be set in the environment (DLOCK_BACKEND=prod) and in the config file. ";
   }

@@ -2,7 +2,10 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "cli/layers.hpp"
 #include "cli/lock_service.hpp"
@@ -11,6 +14,7 @@
 #include "cli/print_text.hpp"
 #include "cli/source.hpp"
 #include "cli/values.hpp"
+#include "util/fd.hpp"
 #include "util/log.hpp"
 #include "util/text.hpp"
 
@@ -27,36 +31,88 @@ int print_as_json(const LockService& service, const Backend& backend, const List
   return write_stdout(print_json(out));
 }
 
-int print_as_text(const LockService& service, const std::vector<LockInfo>& locks) {
+std::string count_of(std::size_t count, const std::string& thing) {
+  return std::to_string(count) + ' ' + thing + (count == 1 ? "" : "s");
+}
+
+// Under a table on a terminal: to have asked the wrong backend is the commonest mistake.
+void tell_where(const LockService& service, const Backend& backend, const Listing& found) {
+  std::size_t holders = 0;
+  for (const LockInfo& lock : found.locks) holders += lock.holders.size();
+  if (isatty(STDOUT_FILENO) == 0 || !util::log_shows(util::Level::note)) return;
+  const std::string line = count_of(holders, "holder") + " of " +
+                           count_of(found.locks.size(), "lock") + " in " +
+                           util::printable(service.place(backend.location()));
+  util::write_all(STDERR_FILENO, wrap(line, 0, terminal_width(STDERR_FILENO)));
+}
+
+int print_as_text(const LockService& service, const Backend& backend, const Listing& found) {
   std::vector<LockRow> rows;
-  for (const LockInfo& lock : locks) {
+  for (const LockInfo& lock : found.locks) {
     for (const LockRow& row : holder_rows(lock)) rows.push_back(row);
   }
-  const auto columns = service.columns().empty() ? list_columns(rows) : service.columns();
+  const std::size_t width = terminal_width(STDOUT_FILENO);
+  const auto columns = service.columns().empty() ? list_columns(rows, width) : service.columns();
   const Table table = tabulate<LockRow>(columns, rows);
-  return write_stdout(print_text(table, terminal_width(STDOUT_FILENO)));
+  const int status = write_stdout(print_text(table, width));
+  tell_where(service, backend, found);
+  return status;
 }
 
-std::string that_begin_with(const std::string& prefix) {
-  return prefix.empty() ? "" : " that begin with " + util::in_quotes(prefix);
-}
+// What the operands ask for; none: everything.
+class Wanted {
+ public:
+  // People write 'night*' for what begins with night.
+  explicit Wanted(std::vector<std::string> words) : prefixes_(std::move(words)) {
+    for (std::string& prefix : prefixes_) {
+      if (prefix.ends_with('*')) prefix.pop_back();
+    }
+    if (prefixes_.empty()) prefixes_.emplace_back();
+  }
+
+  /// What all of them begin with: the service is asked once.
+  std::string common() const {
+    std::string out = prefixes_.front();
+    for (const std::string& prefix : prefixes_) {
+      const auto [end, other] = std::ranges::mismatch(out, prefix);
+      out.erase(end, out.end());
+    }
+    return out;
+  }
+  bool has(const std::string& key) const {
+    return std::ranges::any_of(prefixes_,
+                               [&](const auto& prefix) { return key.starts_with(prefix); });
+  }
+  /// " that begin with "a" or "b""
+  std::string in_words() const {
+    std::string out;
+    for (const std::string& prefix : prefixes_) {
+      if (prefix.empty()) return "";
+      out += (out.empty() ? " that begin with " : " or ") + util::in_quotes(prefix);
+    }
+    return out;
+  }
+
+ private:
+  std::vector<std::string> prefixes_;
+};
 
 int print(const LockService& service, const Backend& backend, const Listing& found,
-          const std::string& prefix) {
+          const Wanted& wanted) {
   if (service.json()) return print_as_json(service, backend, found);
-  if (!found.locks.empty()) return print_as_text(service, found.locks);
+  if (!found.locks.empty()) return print_as_text(service, backend, found);
   if (!found.missing.empty()) return 0;
-  // Whoever asked the wrong place should see which it was.
-  util::log(util::Level::note, "no locks" + that_begin_with(prefix) +
+  util::log(util::Level::note, "no locks" + wanted.in_words() +
                                    (service.older_than() ? " as old as that" : "") + " in " +
-                                   backend.location());
+                                   service.place(backend.location()));
   return 0;
 }
 
-int list_done(const LockService& service, Backend& backend, const std::string& prefix) {
-  auto found = backend.list_marks(prefix, kNever);
+int list_done(const LockService& service, Backend& backend, const Wanted& wanted) {
+  auto found = backend.list_marks(wanted.common(), kNever);
   if (!found) return report(found.error());
   std::vector<Mark>& marks = found.value();
+  std::erase_if(marks, [&](const Mark& mark) { return !wanted.has(mark.name.key); });
   if (const auto age = service.older_than()) {
     std::erase_if(marks, [&](const Mark& mark) { return mark.age <= *age; });
   }
@@ -65,13 +121,12 @@ int list_done(const LockService& service, Backend& backend, const std::string& p
         print_json(Object{{{"backend", backend.location()}, {"done", {}, mark_objects(marks)}}}));
   }
   if (marks.empty()) {
-    util::log(util::Level::note, "no jobs" + that_begin_with(prefix) + " are remembered as done" +
+    util::log(util::Level::note, "no jobs" + wanted.in_words() + " are remembered as done" +
                                      (service.older_than() ? " longer ago than that" : "") +
-                                     " in " + backend.location());
+                                     " in " + service.place(backend.location()));
     return 0;
   }
-  return write_stdout(
-      print_text(mark_table(MarksOf::all_keys, marks), terminal_width(STDOUT_FILENO)));
+  return write_stdout(print_text(mark_table(marks), terminal_width(STDOUT_FILENO)));
 }
 
 }  // namespace
@@ -79,18 +134,19 @@ int list_done(const LockService& service, Backend& backend, const std::string& p
 int cmd_list(const Invocation& invocation, std::span<const BackendEntry> backends) {
   const LockService service(invocation, backends);
   const Setting* done = effective(service.settings(), flag("done"));
-  const std::string prefix = invocation.operands.empty() ? "" : invocation.operands.front();
+  const Wanted wanted(invocation.operands);
   if (done != nullptr) refuse_if_forgetful(service.entry(), kForgetsJobs, backends);
   const auto backend = service.open();
   if (!backend) return report(backend.error());
-  if (done != nullptr) return list_done(service, *backend.value(), prefix);
-  auto found = backend.value()->list_reachable(prefix, kNever);
+  if (done != nullptr) return list_done(service, *backend.value(), wanted);
+  auto found = backend.value()->list_reachable(wanted.common(), kNever);
   if (!found) return report(found.error());
+  std::erase_if(found->locks, [&](const LockInfo& lock) { return !wanted.has(lock.key); });
   if (const auto age = service.older_than()) {
     for (LockInfo& lock : found->locks) lock = with_older_holders(lock, *age);
     std::erase_if(found->locks, [](const LockInfo& lock) { return lock.holders.empty(); });
   }
-  int status = print(service, *backend.value(), *found, prefix);
+  int status = print(service, *backend.value(), *found, wanted);
   for (const Error& error : found->missing) status = report(error);
   return status;
 }

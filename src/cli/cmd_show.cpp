@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/lock_form.hpp"
 #include "cli/lock_service.hpp"
 #include "cli/mark_columns.hpp"
 #include "cli/period.hpp"
@@ -14,36 +15,9 @@
 #include "cli/print_text.hpp"
 #include "engine/exit_status.hpp"
 #include "util/log.hpp"
-#include "util/text.hpp"
 
 namespace dlock::cli {
 namespace {
-
-std::string how_held(const LockInfo& lock) {
-  const std::size_t count = lock.holders.size();
-  if (count == 0) return "free";
-  switch (lock.mode) {
-    case Mode::exclusive:
-      return "held exclusively";
-    case Mode::shared:
-      return "shared by " + std::to_string(count);
-    case Mode::slots:
-      break;
-  }
-  return "held in " + std::to_string(count) + " of " + std::to_string(lock.slots) + " slots";
-}
-
-std::string headline(const LockInfo& lock, const Backend& backend) {
-  std::string out =
-      util::in_quotes(lock.key) + " is " + how_held(lock) + " in " + backend.location_of(lock.key);
-  if (lock.nodes_total > 1) {
-    out += " (" + std::to_string(lock.nodes_agreeing) + " of " + std::to_string(lock.nodes_total) +
-           " servers agree)";
-  }
-  out += '\n';
-  for (const std::string& remark : lock.remarks) out += "  " + util::printable(remark) + '\n';
-  return out;
-}
 
 // What dlock once would find now, with or without --every; none if the backend does not say.
 std::optional<std::vector<Mark>> marks_of(Backend& backend, const std::string& key,
@@ -66,23 +40,11 @@ std::optional<std::vector<Mark>> marks_of(Backend& backend, const std::string& k
 }
 
 std::string for_people(const LockInfo& lock, const std::vector<Mark>& marks,
-                       const Backend& backend) {
+                       const LockService& service, const Backend& backend) {
   const std::size_t width = terminal_width(STDOUT_FILENO);
-  std::string out = headline(lock, backend);
-  if (!lock.holders.empty()) {
-    const auto rows = holder_rows(lock);
-    out += '\n' + print_text(tabulate<LockRow>(holder_columns(rows), rows), width);
-  }
-  if (lock.waiters && !lock.waiters->empty()) {
-    const auto rows = waiter_rows(lock);
-    out += '\n' + std::to_string(rows.size()) +
-           (rows.size() == 1 ? " waiter:\n\n" : " waiters, in their order:\n\n") +
-           print_text(tabulate<LockRow>(waiter_columns(rows), rows), width);
-  }
-  if (!marks.empty()) {
-    out += "\nremembered as done:\n\n" + print_text(mark_table(MarksOf::one_key, marks), width);
-  }
-  return out;
+  std::string out = lock_form(lock, marks, service, backend, width);
+  if (lock.holders.empty() || width == kAnyWidth) return out;
+  return out + '\n' + ways_to_end(lock, service);
 }
 
 std::string as_json(const LockInfo& lock, const std::optional<std::vector<Mark>>& marks,
@@ -114,10 +76,11 @@ int cmd_show(const Invocation& invocation, std::span<const BackendEntry> backend
   const auto& columns = service.columns();
   const auto marks =
       columns.empty() ? marks_of(*backend.value(), key, service.patience()) : std::vector<Mark>();
-  const int wrote = write_stdout(
-      service.json()    ? as_json(info, marks, columns)
-      : columns.empty() ? for_people(info, marks.value_or(std::vector<Mark>()), *backend.value())
-                        : of_columns(info, columns));
+  const int wrote =
+      write_stdout(service.json()    ? as_json(info, marks, columns)
+                   : columns.empty() ? for_people(info, marks.value_or(std::vector<Mark>()),
+                                                  service, *backend.value())
+                                     : of_columns(info, columns));
   return info.holders.empty() ? exit_status::kNo : wrote;
 }
 

@@ -34,13 +34,15 @@ struct Column {
   Cell (*cell)(const Row& row);
   std::string_view name = field;  // how --output calls it; empty: not at all
   std::string_view brief = {};    // a phrase without full stop
-  bool may_be_cut = false;        // where the terminal is narrow
+  unsigned gives = 0;             // of a narrow terminal: the larger is cut first; 0: never
+  bool right = false;             // on a terminal: numbers that are compared
 };
 
 struct Table {
   struct Head {
     std::string_view heading;
-    bool may_be_cut = false;
+    unsigned gives = 0;
+    bool right = false;
   };
   std::vector<Head> heads;
   std::vector<std::vector<Cell>> rows;
@@ -63,7 +65,7 @@ template <class Row>
 Table tabulate(const Columns<Row>& columns, std::span<const Row> rows) {
   Table table;
   for (const Column<Row>* column : columns) {
-    table.heads.push_back({column->heading, column->may_be_cut});
+    table.heads.push_back({column->heading, column->gives, column->right});
   }
   for (const Row& row : rows) {
     auto& cells = table.rows.emplace_back();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <string>
 
 #include "cli/cmd_acquire.hpp"
@@ -81,17 +82,18 @@ Exit status
             .execute = cmd_once},
     Command{.id = kList,
             .name = "list",
-            .synopsis = "[OPTION]... [KEY-PREFIX]",
+            .synopsis = "[OPTION]... [KEY-PREFIX]...",
             .brief = "list the locks that are held",
             .heading = "See and repair",
-            .text = "Prints a line for each holder of each lock whose key begins with KEY-PREFIX, "
-                    "or of all locks.",
+            .text =
+                "Prints a line for each holder of each lock whose key begins with a KEY-PREFIX, "
+                "or of all locks.",
             .examples = R"(
   dlock list -b prod
   dlock list -b prod --older-than 2h            jobs that may hang
   dlock list -b prod -o key,host,pid nightly/   these columns, of these keys
 )",
-            .operands = "KEY-PREFIX",
+            .operands = "KEY-PREFIX...",
             .execute = cmd_list},
     Command{.id = kShow,
             .name = "show",
@@ -241,6 +243,7 @@ Exit status
 
 std::size_t Command::most_operands() const {
   if (operands.empty()) return 0;
+  if (operands.ends_with("...")) return SIZE_MAX;
   return 1 + static_cast<std::size_t>(std::count(operands.begin(), operands.end(), ' '));
 }
 

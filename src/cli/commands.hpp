@@ -39,7 +39,8 @@ struct Command {
   std::string_view text = {};      // of help: what it does; a blank line parts paragraphs
   std::string_view examples = {};  // of help, a line each
   std::string_view ending = {};    // of help, behind the options; as it is printed
-  std::string_view operands;       // what the operands are, one word each; a choice of words: "a|b"
+  std::string_view operands;  // what the operands are, one word each; a choice of words: "a|b"; any
+                              // number: "KEY..."
   std::size_t fewest_operands = 0;
   bool wraps = false;           // takes a command of the user's behind "--"
   std::string_view alone = {};  // the flag with which it takes none

@@ -20,6 +20,9 @@ inline constexpr std::array kGroups{Group::lock,     Group::once,   Group::grant
                                     Group::command,  Group::look,   Group::id,
                                     Group::backends, Group::result, Group::backend};
 
+/// Where it can be said, beside the command line: in the environment, in the config file.
+enum class Said { everywhere, not_in_config, on_command_line };
+
 /// What may complete a value in a shell, where it is not a choice.
 enum class Completes { nothing, files, backends };
 
@@ -40,8 +43,7 @@ struct Flag {
   Group group = Group::backend;
   unsigned commands = 0;  // which take it: CommandIds
   bool hidden = false;    // not in help: the man page has it
-  bool variable = true;   // can be said in the environment
-  bool config = true;     // can be said in the config file
+  Said said = Said::everywhere;
   /// What the variable and the config key are named after, where that is not the name.
   std::string_view setting = {};
   /// The flag that cannot be given together with this one.
@@ -56,6 +58,8 @@ struct Flag {
   bool takes_value() const {
     return kind != ValueKind::boolean && kind != ValueKind::count && alone.empty();
   }
+  bool in_environment() const { return said != Said::on_command_line; }
+  bool in_config() const { return said == Said::everywhere; }
   bool repeats() const { return kind == ValueKind::list || kind == ValueKind::count; }
 };
 

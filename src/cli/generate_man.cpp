@@ -260,21 +260,22 @@ std::string enumerated(Wanted wanted) {
 }
 
 std::string config_section() {
-  return replaced(man::kConfig, "%NOT_IN_CONFIG%",
-                  enumerated([](const Flag& flag) { return !flag.config && flag.name != "help"; }));
+  return replaced(man::kConfig, "%NOT_IN_CONFIG%", enumerated([](const Flag& flag) {
+                    return !flag.in_config() && flag.name != "help";
+                  }));
 }
 
 std::string environment_section() {
   std::string variables;
   for (const Flag& flag : flags()) {
-    if (!flag.variable) continue;
+    if (!flag.in_environment()) continue;
     std::string name = variable_of(flag);
     name.append(26 - std::min<std::size_t>(name.size(), 25), ' ');
     variables += name + roff("--" + std::string(flag.name), false) + '\n';
   }
   return replaced(
       replaced(man::kEnvironment, "%VARIABLES%", variables), "%NO_VARIABLE%",
-      enumerated([](const Flag& flag) { return !flag.variable && flag.name != "help"; }));
+      enumerated([](const Flag& flag) { return !flag.in_environment() && flag.name != "help"; }));
 }
 
 std::string status_section() {

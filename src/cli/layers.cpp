@@ -46,7 +46,7 @@ Settings given_settings(const Invocation& invocation) {
     settings.put(flag->name, {values, Layer::flag, "--" + std::string(flag->name)});
   }
   for (const Flag& flag : flags()) {
-    if (!flag.variable || (flag.commands & invocation.command->id) == 0) continue;
+    if (!flag.in_environment() || (flag.commands & invocation.command->id) == 0) continue;
     std::string found;
     for (const std::string& name : variables_of(flag)) {
       std::string value = variable(name);

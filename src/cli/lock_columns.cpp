@@ -6,6 +6,7 @@
 #include "cli/print_text.hpp"
 #include "cli/refusal.hpp"
 #include "core/secret.hpp"
+#include "engine/describe.hpp"
 #include "util/host.hpp"
 #include "util/text.hpp"
 
@@ -49,8 +50,11 @@ Cell mode(const LockRow& row) {
   return std::string(mode_name(row.waiter != nullptr ? row.waiter->mode : row.lock->mode));
 }
 Cell how(const LockRow& row) {
-  if (row.waiter != nullptr || row.lock->mode != Mode::slots) return mode(row);
-  return std::to_string(row.lock->slots) + (row.lock->slots == 1 ? " slot" : " slots");
+  if (row.lock->mode == Mode::exclusive) return std::string();
+  if (row.lock->mode != Mode::slots) return mode(row);
+  const std::string all = std::to_string(row.lock->slots);
+  if (row.holder == nullptr || !row.holder->slot) return "slots " + all;
+  return "slot " + std::to_string(*row.holder->slot) + '/' + all;
 }
 Cell slots(const LockRow& row) { return number(row.lock->slots); }
 Cell agreeing(const LockRow& row) { return number(row.lock->nodes_agreeing); }
@@ -62,6 +66,9 @@ Cell nodes(const LockRow& row) {
 Cell remarks(const LockRow& row) { return row.lock->remarks; }
 Cell host(const LockRow& row) {
   return of_owner(row, [](const Owner& owner) { return text(owner.host); });
+}
+Cell short_host(const LockRow& row) {
+  return of_owner(row, [](const Owner& owner) { return text(util::short_host(owner.host)); });
 }
 Cell pid(const LockRow& row) {
   return of_owner(row, [](const Owner& owner) {
@@ -91,6 +98,15 @@ Cell expires(const LockRow& row) {
     return holder.endless ? Cell(Never()) : time(holder.expires);
   });
 }
+// Only where nobody renews it, or somebody should have by now.
+Cell ends(const LockRow& row) {
+  return of_holder(row, [&](const auto& holder) {
+    const bool is_kept = !holder.owner.lease && !holder.owner.ended && !holder.endless;
+    if (!is_kept) return expires(row);
+    const bool is_late = holder.ttl && holder.expires && *holder.expires < *holder.ttl / 2;
+    return is_late ? Cell("late") : Cell();
+  });
+}
 Cell until(const LockRow& row) {
   return of_holder(row, [](const auto& holder) {
     return holder.expires ? text(util::utc_in(*holder.expires)) : Cell();
@@ -115,6 +131,11 @@ Cell what(const LockRow& row) {
   if (!row.holder->foreign) return {};
   return row.holder->foreign == "unknown" ? "(another program)" : '(' + *row.holder->foreign + ')';
 }
+Cell short_what(const LockRow& row) {
+  const bool ours = row.holder != nullptr && !row.holder->owner.command.empty();
+  if (!ours) return what(row);
+  return base_name(row.holder->owner.command) + (row.holder->owner.ended ? " (ended)" : "");
+}
 Cell waited(const LockRow& row) {
   return row.waiter == nullptr ? Cell() : time(row.waiter->waiting);
 }
@@ -128,8 +149,9 @@ Cell waiting(const LockRow& row) {
 
 // In the order of the JSON.
 constexpr std::array kColumns{
-    LockColumn{kOfLock,
-               {.heading = "KEY", .field = "key", .cell = key, .brief = "name of the lock"}},
+    LockColumn{
+        kOfLock,
+        {.heading = "KEY", .field = "key", .cell = key, .brief = "name of the lock", .gives = 2}},
     LockColumn{kOfLock | kOfWaiter,
                {.heading = "MODE",
                 .field = "mode",
@@ -140,9 +162,8 @@ constexpr std::array kColumns{
                 .field = "slots",
                 .cell = slots,
                 .brief = "how many may hold it in mode slots, else 1"}},
-    LockColumn{
-        kOfHolder,
-        {.heading = "ID", .field = "id", .cell = id, .brief = "beginning of the id of this grant"}},
+    LockColumn{kOfHolder,
+               {.heading = "ID", .field = "id", .cell = id, .brief = "beginning of the lock id"}},
     LockColumn{kOfHolder,
                {.heading = "KIND",
                 .field = "kind",
@@ -153,7 +174,7 @@ constexpr std::array kColumns{
                 .field = "host",
                 .cell = host,
                 .brief = "machine of the holder, or waiter",
-                .may_be_cut = true}},
+                .gives = 1}},
     LockColumn{
         kOfOwner,
         {.heading = "PID",
@@ -161,15 +182,14 @@ constexpr std::array kColumns{
          .cell = pid,
          .brief = "number of its dlock process on that machine; with acquire, of the process "
                   "that it is kept for, or null, or -, if there is none"}},
-    LockColumn{kOfOwner,
-               {.heading = "USER", .field = "user", .cell = user, .brief = "as whom it runs"}},
+    LockColumn{kOfOwner, {.heading = "USER", .field = "user", .cell = user, .brief = "user name"}},
     LockColumn{kOfOwner,
                {.heading = "COMMAND",
                 .field = "command",
                 .cell = command,
                 .brief = "name of the command, without its arguments; with acquire, of the process "
                          "that called it or that it is kept for",
-                .may_be_cut = true}},
+                .gives = 3}},
     LockColumn{kOfHolder,
                {.heading = "ENDED",
                 .field = "ended",
@@ -180,8 +200,8 @@ constexpr std::array kColumns{
                {.heading = "LABEL",
                 .field = "label",
                 .cell = label,
-                .brief = "what it said with --label",
-                .may_be_cut = true}},
+                .brief = "text of --label",
+                .gives = 3}},
     LockColumn{kOfHolder,
                {.heading = "SINCE",
                 .field = "acquired_at",
@@ -189,7 +209,7 @@ constexpr std::array kColumns{
                 .name = "since",
                 .brief = "when it was granted, in UTC, by the clock of the holder"}},
     LockColumn{kOfHolder,
-               {.heading = "HELD FOR",
+               {.heading = "HELD",
                 .field = "held_ms",
                 .cell = held,
                 .name = "held",
@@ -199,19 +219,16 @@ constexpr std::array kColumns{
                 .field = "expires_in_ms",
                 .cell = expires,
                 .name = "expires",
-                .brief = "in how long it ends unless it is renewed; null, or -, if it lives as "
-                         "long as its holder"}},
+                .brief = "time until the lock expires if it is not renewed; null, or -, if it ends "
+                         "with its holder"}},
     LockColumn{kOfHolder,
                {.heading = "UNTIL",
                 .field = "expires_at",
                 .cell = until,
                 .name = "until",
-                .brief = "the same as a time in UTC, by the clock of this machine"}},
+                .brief = "when that is, in UTC, by the clock of this machine"}},
     LockColumn{kOfHolder,
-               {.heading = "FENCE",
-                .field = "fence",
-                .cell = fence,
-                .brief = "the fencing token of this grant"}},
+               {.heading = "FENCE", .field = "fence", .cell = fence, .brief = "fencing number"}},
     LockColumn{kOfHolder,
                {.heading = "SLOT",
                 .field = "slot",
@@ -233,35 +250,38 @@ constexpr std::array kColumns{
                 .field = "waiting_since",
                 .cell = waiting_since,
                 .name = "",
-                .brief = "the same as a time in UTC, by the clock of this machine; only in JSON"}},
+                .brief = "since when, in UTC, by the clock of this machine; only in JSON"}},
     LockColumn{0,
-               {.heading = "WAITING",
+               {.heading = "WAIT",
                 .field = "",
                 .cell = waiting,
                 .name = "waiting",
-                .brief = "how many wait for it"}},
+                .brief = "how many wait for it",
+                .right = true}},
     LockColumn{kOfLock,
                {.heading = "AGREEING",
                 .field = "nodes_agreeing",
                 .cell = agreeing,
-                .brief = "how many servers tell this"}},
+                .brief = "servers that agree, of nodes_total"}},
     LockColumn{kOfLock,
                {.heading = "SERVERS",
                 .field = "nodes_total",
                 .cell = nodes_total,
-                .brief = "how many servers there are"}},
+                .brief = "number of servers"}},
     LockColumn{kOfLock,
                {.heading = "REMARKS",
                 .field = "remarks",
                 .cell = remarks,
-                .brief = "which servers tell otherwise or nothing"}},
+                .brief = "servers that do not agree, or do not answer"}},
 };
 
-// Not for --output: they put together what others tell.
+// Not for --output: they put together what others tell, or show less of it.
 constexpr Column<LockRow> kHow{.heading = "MODE", .cell = how};
-constexpr Column<LockRow> kWhat{.heading = "COMMAND", .cell = what, .may_be_cut = true};
+constexpr Column<LockRow> kWhat{.heading = "COMMAND", .cell = what};
 constexpr Column<LockRow> kNodes{.heading = "NODES", .cell = nodes};
-constexpr Column<LockRow> kWaited{.heading = "WAITED", .cell = waited};
+constexpr Column<LockRow> kEnds{.heading = "EXPIRES", .cell = ends};
+constexpr Column<LockRow> kShortHost{.heading = "HOST", .cell = short_host, .gives = 1};
+constexpr Column<LockRow> kShortWhat{.heading = "COMMAND", .cell = short_what, .gives = 3};
 
 constexpr const Column<LockRow>* find_column(std::string_view name) {
   for (const LockColumn& it : kColumns) {
@@ -270,61 +290,13 @@ constexpr const Column<LockRow>* find_column(std::string_view name) {
   return nullptr;
 }
 
-// A column of a view.  An optional one is left out where all its cells are empty or `quiet`, or all
-// servers agree.
-struct Shown {
-  const Column<LockRow>* column;
-  bool optional = false;
-  std::string_view quiet = "-";
-};
-
-constexpr std::string_view kAllAgree = "all agree";
-
-constexpr std::array kListView{Shown{find_column("key")},
-                               Shown{&kHow, true, "exclusive"},
-                               Shown{find_column("kind"), true, "run"},
-                               Shown{&kNodes, true, kAllAgree},
-                               Shown{find_column("host")},
-                               Shown{find_column("pid")},
-                               Shown{find_column("held")},
-                               Shown{find_column("expires"), true},
-                               Shown{find_column("waiting"), true, "0"},
-                               Shown{&kWhat}};
-constexpr std::array kHolderView{Shown{find_column("id")},
-                                 Shown{find_column("kind"), true, "run"},
-                                 Shown{find_column("host")},
-                                 Shown{find_column("pid")},
-                                 Shown{find_column("user"), true},
-                                 Shown{find_column("held")},
-                                 Shown{find_column("expires"), true},
-                                 Shown{find_column("fence"), true},
-                                 Shown{find_column("slot"), true},
-                                 Shown{&kWhat},
-                                 Shown{find_column("label"), true}};
-constexpr std::array kWaiterView{Shown{find_column("host")},
-                                 Shown{find_column("pid")},
-                                 Shown{find_column("user"), true},
-                                 Shown{find_column("mode"), true, "exclusive"},
-                                 Shown{&kWaited},
-                                 Shown{find_column("command")}};
-
-bool tells_something(const Column<LockRow>& column, std::span<const LockRow> rows,
-                     std::string_view quiet) {
+// Whether all servers agree is told by no cell.
+bool tells_something(const Column<LockRow>& column, std::span<const LockRow> rows) {
   return std::any_of(rows.begin(), rows.end(), [&](const LockRow& row) {
-    if (quiet == kAllAgree) return row.lock->nodes_agreeing != row.lock->nodes_total;
+    if (&column == &kNodes) return row.lock->nodes_agreeing != row.lock->nodes_total;
     const std::string text = cell_text(column.cell(row));
-    return text != "-" && text != quiet;
+    return !text.empty() && text != "-" && text != "0";
   });
-}
-
-Columns<LockRow> view(std::span<const Shown> all, std::span<const LockRow> rows) {
-  Columns<LockRow> out;
-  for (const Shown& shown : all) {
-    if (!shown.optional || tells_something(*shown.column, rows, shown.quiet)) {
-      out.push_back(shown.column);
-    }
-  }
-  return out;
 }
 
 std::string column_names() {
@@ -383,6 +355,7 @@ std::vector<LockRow> holder_rows(const LockInfo& lock) {
   for (const LockInfo::Holder& holder : lock.holders) {
     rows.push_back({.lock = &lock, .holder = &holder});
   }
+  std::ranges::stable_sort(rows, {}, [](const LockRow& row) { return row.holder->slot; });
   if (rows.empty()) rows.push_back({.lock = &lock});
   return rows;
 }
@@ -396,9 +369,25 @@ std::vector<LockRow> waiter_rows(const LockInfo& lock) {
   return rows;
 }
 
-Columns<LockRow> list_columns(std::span<const LockRow> rows) { return view(kListView, rows); }
-Columns<LockRow> holder_columns(std::span<const LockRow> rows) { return view(kHolderView, rows); }
-Columns<LockRow> waiter_columns(std::span<const LockRow> rows) { return view(kWaiterView, rows); }
+Columns<LockRow> list_columns(std::span<const LockRow> rows, std::size_t width) {
+  const bool to_terminal = width != kAnyWidth;
+  Columns<LockRow> out{find_column("key")};
+  const auto add = [&](const Column<LockRow>* column) {
+    if (tells_something(*column, rows)) out.push_back(column);
+  };
+  add(&kHow);
+  add(&kNodes);
+  out.push_back(to_terminal ? &kShortHost : find_column("host"));
+  out.push_back(find_column("pid"));
+  out.push_back(find_column("held"));
+  add(&kEnds);
+  add(find_column("waiting"));
+  out.push_back(to_terminal ? &kShortWhat : &kWhat);
+  add(find_column("label"));
+  const bool both = out.back() == find_column("label");
+  if (both && width_of(tabulate<LockRow>(out, rows)) > width) out.erase(out.end() - 2);
+  return out;
+}
 
 Object lock_object(const LockInfo& lock, const Columns<LockRow>& chosen) {
   const auto list = [&](Part part, const std::vector<LockRow>& rows) {

@@ -33,15 +33,15 @@ std::span<const LockColumn> lock_columns();
 /// The columns that the setting (--output) names, separated by commas.
 Columns<LockRow> chosen_columns(const Setting& setting);
 
-/// A row for each holder; of a lock that is only waited for, one without.
+/// A row for each holder, in the order of their slots; of a lock that is only waited for, one
+/// without.
 std::vector<LockRow> holder_rows(const LockInfo& lock);
 std::vector<LockRow> waiter_rows(const LockInfo& lock);
 
-/// What `list`, and `show` for holders and waiters, print if nothing else is asked for: what tells
-/// nothing in any of these rows is left out.
-Columns<LockRow> list_columns(std::span<const LockRow> rows);
-Columns<LockRow> holder_columns(std::span<const LockRow> rows);
-Columns<LockRow> waiter_columns(std::span<const LockRow> rows);
+/// What `list` prints if nothing else is asked for: what tells nothing in any of these rows is left
+/// out.  On a terminal, hosts go to their first dot and commands are without their directory; if
+/// not all fits into `width`, a label stands in place of the command.
+Columns<LockRow> list_columns(std::span<const LockRow> rows, std::size_t width);
 
 /// One element of "locks" in the JSON; only of `chosen`, unless that is empty.
 Object lock_object(const LockInfo& lock, const Columns<LockRow>& chosen);

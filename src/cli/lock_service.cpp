@@ -9,10 +9,12 @@
 #include "cli/refusal.hpp"
 #include "cli/values.hpp"
 #include "core/key.hpp"
+#include "core/secret.hpp"
 #include "core/sharded_backend.hpp"
 #include "engine/outcome.hpp"
 #include "util/host.hpp"
 #include "util/log.hpp"
+#include "util/text.hpp"
 
 namespace dlock::cli {
 
@@ -26,6 +28,25 @@ LockService::LockService(const Invocation& invocation, std::span<const BackendEn
   if (const Setting* age = settings_.find("older-than")) {
     older_than_ = to_duration(*age, flag("older-than"));
   }
+}
+
+std::string LockService::place(const std::string& location) const {
+  return location + (selection_.profile.empty() ? "" : " (profile " + selection_.profile + ')');
+}
+
+std::string LockService::same_backend() const {
+  std::string out;
+  for (const char* name : {"config", "backend", "server", "prefix", "password-file"}) {
+    const Setting* setting = settings_.find(name);
+    if (setting == nullptr || setting->layer != Layer::flag) continue;
+    const std::string option =
+        name == std::string_view("backend") ? " -b " : std::string(" --") + name + ' ';
+    for (const std::string& value : setting->values) {
+      out += option +
+             util::in_shell(mentions_password(value) ? selection_.target.url.redacted() : value);
+    }
+  }
+  return out;
 }
 
 Deadline LockService::patience() const {
@@ -56,13 +77,10 @@ std::string this_process_in_words() {
   return util::user_name() + " on " + util::host_name() + " (pid " + std::to_string(getpid()) + ')';
 }
 
-bool is_older(const LockInfo::Holder& holder, Millis age) {
-  return holder.held && *holder.held > age;
-}
-
 LockInfo with_older_holders(const LockInfo& lock, Millis age) {
   LockInfo out = lock;
-  std::erase_if(out.holders, [&](const auto& holder) { return !is_older(holder, age); });
+  std::erase_if(out.holders,
+                [&](const auto& holder) { return !holder.held || *holder.held <= age; });
   return out;
 }
 

@@ -27,6 +27,10 @@ class LockService {
   const BackendEntry& entry() const { return *selection_.entry; }
   const Traits& traits() const { return selection_.entry->traits; }
   bool json() const { return json_; }
+  /// "redis://h:6379/0 (profile prod)": for people.
+  std::string place(const std::string& location) const;
+  /// " -b prod": what of the command line another command for the same locks needs, to be pasted.
+  std::string same_backend() const;
   /// Of --output; empty without.
   const Columns<LockRow>& columns() const { return columns_; }
   /// Of --older-than.
@@ -56,9 +60,6 @@ int no(const std::string& why);
 
 /// "root on ops-1 (pid 12)": for the holder whose lock this process takes.
 std::string this_process_in_words();
-
-/// True if it is known to be held for longer than that.
-bool is_older(const LockInfo::Holder& holder, Millis age);
 
 /// Without what is not: no holder is left of a lock that is held by others only.
 LockInfo with_older_holders(const LockInfo& lock, Millis age);

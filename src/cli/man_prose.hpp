@@ -361,10 +361,7 @@ and dlock warns of it.
 
 inline constexpr std::string_view kBackendsHead = R"(.SH BACKENDS
 What each can do.
-FENCING: each grant has a number that is larger than all before.
-IDS:
-.B "dlock id"
-works with it (see NUMBERS).
+FENCING: each holder has a number that is larger than all before.
 WAITERS: those who wait for a lock can be listed.
 ENDS ON: what frees the lock of a holder that dies: its
 .IR exit ,
@@ -390,8 +387,20 @@ inline constexpr std::string_view kColumns = R"(.SH LOCKS AS A TABLE AND AS JSON
 .B dlock list
 and
 .B dlock show
-print tables for people: what tells nothing is left out, times are rounded, and
-on a terminal commands, labels and hosts are cut so that a line fits.
+are for people.
+.B list
+prints a table, a line for each holder.
+A column is omitted if it has the usual value in every row, and times are rounded.
+On a terminal, a host goes to its first dot, a command is without its directory, and
+what is still too wide is cut, so that a line fits; hosts and process numbers come last.
+MODE is empty for an exclusive lock.
+EXPIRES has a value if no process renews the lock, or
+.I late
+if its holder has missed a renewal.
+Below the table stands where that was.
+.B show
+prints one lock as a form, of which nothing is shortened; on a terminal also how its
+job can be ended.
 Control characters are shown as escapes, as in
 .BR \ex1b .
 With

@@ -40,7 +40,7 @@ constexpr std::array kMarkColumns{
                  .field = "host",
                  .cell = [](const Mark& mark) { return text_or_none(mark.owner.host); },
                  .brief = "machine that did it",
-                 .may_be_cut = true},
+                 .gives = 1},
     Column<Mark>{.heading = "PID",
                  .field = "pid",
                  .cell = [](const Mark& mark) -> Cell {
@@ -56,13 +56,13 @@ constexpr std::array kMarkColumns{
                  .field = "command",
                  .cell = [](const Mark& mark) { return text_or_none(mark.owner.command); },
                  .brief = "name of the command, without its arguments",
-                 .may_be_cut = true},
+                 .gives = 3},
     Column<Mark>{
         .heading = "LABEL",
         .field = "label",
         .cell = [](const Mark& mark) { return text_or_none(mark.owner.label.value_or("")); },
-        .brief = "what it said with --label",
-        .may_be_cut = true},
+        .brief = "text of --label",
+        .gives = 3},
     Column<Mark>{.heading = "FENCE",
                  .field = "fence",
                  .cell = [](const Mark& mark) -> Cell {
@@ -88,11 +88,10 @@ bool tells_something(const Column<Mark>& column, std::span<const Mark> marks) {
 
 std::span<const Column<Mark>> mark_columns() { return kMarkColumns; }
 
-Table mark_table(MarksOf what, std::span<const Mark> marks) {
+Table mark_table(std::span<const Mark> marks) {
   Columns<Mark> columns;
   for (const Column<Mark>& column : kMarkColumns) {
     if (is_among(kNotForPeople, column)) continue;
-    if (what == MarksOf::one_key && column.field == "key") continue;
     if (is_among(kAlwaysShown, column) || tells_something(column, marks)) {
       columns.push_back(&column);
     }

@@ -12,9 +12,8 @@ namespace dlock::cli {
 /// In the order of the JSON.
 std::span<const Column<Mark>> mark_columns();
 
-/// For people; what tells nothing in any of these rows is left out.  `list --done`: all keys.
-enum class MarksOf { all_keys, one_key };
-Table mark_table(MarksOf what, std::span<const Mark> marks);
+/// For people; what tells nothing in any of these rows is left out.
+Table mark_table(std::span<const Mark> marks);
 
 /// An element of "done" in the JSON.
 std::vector<Object> mark_objects(std::span<const Mark> marks);

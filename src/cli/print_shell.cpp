@@ -3,6 +3,8 @@
 // $(dlock ...)`.
 #include "cli/print_shell.hpp"
 
+#include "util/text.hpp"
+
 namespace dlock::cli {
 namespace {
 
@@ -12,16 +14,10 @@ std::string removal(Shell shell, const std::string& name) {
 
 std::string assignment(Shell shell, const std::string& name, const std::string& value) {
   if (shell == Shell::fish) return "set -gx " + name + ' ' + in_fish_quotes(value) + ";\n";
-  return "export " + name + '=' + in_posix_quotes(value) + ";\n";
+  return "export " + name + '=' + util::in_shell_quotes(value) + ";\n";
 }
 
 }  // namespace
-
-std::string in_posix_quotes(std::string_view text) {
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + '\'';
-}
 
 // `eval (dlock ...)` would make a space of a newline between quotes.
 std::string in_fish_quotes(std::string_view text) {

@@ -11,8 +11,7 @@ namespace dlock::cli {
 /// In the order of the choices in the flag table.
 enum class Shell { posix, fish };
 
-/// The text as one word of the shell.
-std::string in_posix_quotes(std::string_view text);
+/// The text as one word of fish.
 std::string in_fish_quotes(std::string_view text);
 
 /// Statements that export each variable, or remove it if its value is empty.  At least one must

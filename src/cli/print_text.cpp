@@ -30,7 +30,7 @@ std::vector<std::string_view> lines_of(std::string_view text) {
 }
 
 constexpr std::size_t kGap = 2;        // between columns
-constexpr std::size_t kNarrowest = 8;  // what a column is never cut below
+constexpr std::size_t kNarrowest = 4;  // what a column is never cut below
 
 struct ToText {
   std::string operator()(std::monostate) const { return "-"; }
@@ -47,7 +47,22 @@ struct ToText {
   }
 };
 
-// What is too wide is taken from the columns that may be cut, the widest first.
+std::vector<std::vector<std::string>> texts_of(const Table& table) {
+  std::vector<std::vector<std::string>> lines(1);
+  for (const Table::Head& head : table.heads) lines[0].emplace_back(head.heading);
+  for (const auto& row : table.rows) {
+    auto& line = lines.emplace_back();
+    for (const Cell& cell : row) line.push_back(cell_text(cell));
+  }
+  return lines;
+}
+
+// With the gaps between them.
+std::size_t sum_of(const std::vector<std::size_t>& widths) {
+  return std::accumulate(widths.begin(), widths.end(), kGap * (widths.size() - 1));
+}
+
+// What is too wide is taken from the columns that give most, of these from the widest first.
 std::vector<std::size_t> column_widths(const Table& table,
                                        const std::vector<std::vector<std::string>>& lines,
                                        std::size_t most) {
@@ -57,14 +72,14 @@ std::vector<std::size_t> column_widths(const Table& table,
       widths[i] = std::max(widths[i], util::display_width(line[i]));
     }
   }
-  const auto total = [&] {
-    return std::accumulate(widths.begin(), widths.end(), kGap * (widths.size() - 1));
-  };
-  while (!widths.empty() && total() > most) {
+  while (!widths.empty() && sum_of(widths) > most) {
+    std::pair<unsigned, std::size_t> most_given{0, 0};
     std::size_t* widest = nullptr;
     for (std::size_t i = 0; i < widths.size(); ++i) {
-      const bool can_give = table.heads[i].may_be_cut && widths[i] > kNarrowest;
-      if (can_give && (widest == nullptr || widths[i] > *widest)) widest = &widths[i];
+      const std::pair gives{table.heads[i].gives, widths[i]};
+      if (gives.first == 0 || widths[i] <= kNarrowest || gives <= most_given) continue;
+      most_given = gives;
+      widest = &widths[i];
     }
     if (widest == nullptr) break;
     --*widest;
@@ -76,20 +91,25 @@ std::vector<std::size_t> column_widths(const Table& table,
 
 std::string cell_text(const Cell& cell) { return std::visit(ToText(), cell); }
 
+std::size_t width_of(const Table& table) {
+  return sum_of(column_widths(table, texts_of(table), kAnyWidth));
+}
+
 std::string print_text(const Table& table, std::size_t width) {
-  std::vector<std::vector<std::string>> lines(1);
-  for (const Table::Head& head : table.heads) lines[0].emplace_back(head.heading);
-  for (const auto& row : table.rows) {
-    auto& line = lines.emplace_back();
-    for (const Cell& cell : row) line.push_back(cell_text(cell));
-  }
+  const auto lines = texts_of(table);
   const std::vector<std::size_t> widths = column_widths(table, lines, width);
   std::string out;
   for (const auto& line : lines) {
     for (std::size_t i = 0; i < line.size(); ++i) {
       const std::string text = util::cut_to_width(line[i], widths[i]);
-      out += text;
-      if (i + 1 < line.size()) out.append(widths[i] + kGap - util::display_width(text), ' ');
+      const std::string room(widths[i] - util::display_width(text), ' ');
+      const bool is_last = i + 1 == line.size();
+      if (table.heads[i].right && width != kAnyWidth) {
+        out += room + text;
+      } else {
+        out += text + (is_last ? "" : room);
+      }
+      if (!is_last) out.append(kGap, ' ');
     }
     out += '\n';
   }
@@ -106,7 +126,7 @@ std::string sentence(std::string_view phrase) {
   return static_cast<char>(phrase[0] - 'a' + 'A') + std::string(phrase.substr(1)) + '.';
 }
 
-std::string wrap(std::string_view text, std::size_t indent) {
+std::string wrap(std::string_view text, std::size_t indent, std::size_t width) {
   std::string out;
   for (const std::string_view line : lines_of(text)) {
     std::size_t column = 0;
@@ -114,7 +134,7 @@ std::string wrap(std::string_view text, std::size_t indent) {
     while (at < line.size()) {
       const std::size_t end = std::min(line.find(' ', at), line.size());
       const std::string_view word = line.substr(at, end - at);
-      if (column > 0 && column + 1 + word.size() > kWidth) {
+      if (column > 0 && column + 1 + word.size() > width) {
         out += '\n';
         column = 0;
       }
@@ -135,11 +155,13 @@ std::string wrap(std::string_view text, std::size_t indent) {
 }
 
 std::string hanging(std::string_view term, std::string_view text, std::size_t indent,
-                    std::size_t column) {
+                    std::size_t column, std::size_t width) {
   std::string head = std::string(indent, ' ') + std::string(term);
+  if (text.empty()) return head + '\n';
   const std::size_t start = std::max(column, head.size() + 2);
   // As if the first word were longer by what the term is too long.
-  const std::string body = wrap(std::string(start - column, '-') + std::string(text), column);
+  const std::string body =
+      wrap(std::string(start - column, '-') + std::string(text), column, width);
   head.resize(start, ' ');
   return head + body.substr(start);
 }

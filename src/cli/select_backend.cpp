@@ -279,6 +279,7 @@ Selection select_backend(Settings& settings, const std::optional<ConfigFile>& co
     tell_of_unread(settings, source, entry, config->out_of_reach);
   }
   selection.by_default = source.by_default;
+  selection.profile = source.profile;
 
   Target& target = selection.target;
   target.url = source.shards ? Url{.scheme = std::string(entry.name)} : urls.front();

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <span>
+#include <string>
 
 #include "core/backend.hpp"
 #include "core/config_file.hpp"
@@ -14,6 +15,7 @@ struct Selection {
   const BackendEntry* entry = nullptr;
   Target target;
   bool by_default = false;  // nobody has named it
+  std::string profile;      // of the config file, that has named it; or ""
 };
 
 /// Finds the backend that the settings name by name, alias, profile or URL, and adds the config

@@ -116,6 +116,7 @@ Source find_source(Settings& settings, const std::optional<ConfigFile>& config,
     const ConfigEntry& where = url != nullptr ? *url : *config->find(name, "shards");
     source.setting = {where.values, Layer::profile, where.where + ": " + where.key};
     source.shards = url == nullptr;
+    source.profile = name;
     source.file = where.is_added ? Source::File::machines : Source::File::users;
     if (!source.shards && !looks_like_url(source.setting.text())) {
       refuse(source.setting, "must be a URL, as in redis://host:6379");

@@ -21,6 +21,7 @@ struct Source {
   File file = File::neither;
   Layer named_by = Layer::machine;  // who names the profile, if it is one
   bool by_default = false;          // nobody has said anything
+  std::string profile;              // its name, if it is one
 };
 
 /// Adds the config file's settings, those of a profile that is named above the others; its URL or

@@ -94,7 +94,7 @@ std::vector<std::string> take_tokens(const Settings& settings,
 
 std::string who_has(const LockInfo& lock, const Backend& backend) {
   if (lock.holders.empty()) return "is free in " + backend.location_of(lock.key);
-  return "is " + held_in_words(holders_in_words(lock), lock.holders.front().held, std::nullopt);
+  return "is " + held_in_words(holders_in_words(lock), lock.holders.front().held);
 }
 
 }  // namespace

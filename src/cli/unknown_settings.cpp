@@ -52,13 +52,13 @@ const Instead* find_instead(std::string_view key) {
 }
 
 // `key` is how a flag is called in a config file, `shown` how a key is shown to the user.
-std::string advice(std::string_view key, bool Flag::*is_read,
+std::string advice(std::string_view key, bool (Flag::*is_read)() const,
                    std::string (*shown)(std::string_view key)) {
   if (const Instead* instead = find_instead(key)) return "; use " + std::string(instead->use);
   std::vector<std::string> known;
   for (const Flag& flag : flags()) {
     std::string its = config_key_of(flag);
-    if (flag.*is_read) {
+    if ((flag.*is_read)()) {
       known.push_back(std::move(its));
     } else if (its == key) {
       return "; use the option --" + std::string(flag.name);
@@ -76,7 +76,7 @@ std::string variable_called(std::string_view key) {
 bool is_known(std::string_view name, std::string_view value) {
   return std::ranges::count(kSetByDlock, name) > 0 || is_of_kubernetes(name, value) ||
          std::ranges::any_of(flags(), [name](const Flag& flag) {
-           return flag.variable && std::ranges::count(variables_of(flag), name) > 0;
+           return flag.in_environment() && std::ranges::count(variables_of(flag), name) > 0;
          });
 }
 
@@ -91,12 +91,12 @@ void warn_of_unknown_variables() {
     const std::string key = util::lower(name.substr(kPrefix.size()));
     util::log(util::Level::error, "the variable " + util::printable(name.substr(0, 60)) +
                                       " is not read" +
-                                      advice(key, &Flag::variable, variable_called));
+                                      advice(key, &Flag::in_environment, variable_called));
   }
 }
 
 std::string advice_on_key(std::string_view key) {
-  return advice(key, &Flag::config, [](std::string_view near) { return std::string(near); });
+  return advice(key, &Flag::in_config, [](std::string_view near) { return std::string(near); });
 }
 
 std::string advice_on_option(std::string_view name) {

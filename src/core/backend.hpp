@@ -60,6 +60,7 @@ struct LockInfo {
     std::string acquired_at;        // RFC 3339 in UTC; "" where not known
     std::optional<Millis> held;     // since when, by the service's own reckoning
     std::optional<Millis> expires;  // until it expires by itself; none: while its session lives
+    std::optional<Millis> ttl;      // what each renewal sets that to
     bool endless = false;  // nothing ends it by itself: it has no TTL where it should have one
     std::optional<std::uint64_t> fence;
     std::optional<unsigned> slot;        // Lease::slot()
@@ -78,8 +79,9 @@ struct LockInfo {
   std::optional<std::vector<Waiter>> waiters;  // none: the service cannot tell; else in their order
   // For on_blocked it is enough to know one holder, and how many there are.
   std::optional<unsigned> holder_count;
-  std::optional<unsigned> waiter_count;
-  unsigned nodes_agreeing = 1;  // Redlock: how many servers tell this
+  std::optional<unsigned> waiter_count;  // with the caller
+  std::optional<unsigned> place;  // of on_blocked: the caller's, 1 is next; none: in no order
+  unsigned nodes_agreeing = 1;    // Redlock: how many servers tell this
   unsigned nodes_total = 1;
   std::vector<std::string> remarks;  // Redlock: who tells otherwise or nothing, a line each
 };
@@ -94,8 +96,9 @@ struct Listing {
 struct Wait {
   Deadline until = kNever;  // one that has passed means: try once
   Cancel cancel;
-  /// Called on the waiting thread with what is known of the lock: once when it is found held, and
-  /// again when the holder changes.  Must not block.  Empty: nobody wants to know.
+  /// Called on the waiting thread with what is known of the lock: when it is found held, when the
+  /// caller has its place, and when the holder changes.  Must not block.  Empty: nobody wants to
+  /// know.
   std::function<void(const LockInfo&)> on_blocked;
   /// The service has answered an acquire() of this caller before: an outage is waited out.
   bool reached = false;

@@ -92,13 +92,13 @@ Request Acquisition::request_for(const std::string& key) const {
 }
 
 void Acquisition::tell_blocked(std::size_t key, const LockInfo& info) {
-  const std::string holder = holders_in_words(info);
-  const auto held = info.holders.empty() ? std::nullopt : info.holders.front().held;
   reached_[key] = true;
-  blocker_ = ToFront::blocked_by(key, holder, held, count_waiters(info));
+  blocker_ = Blocked::by(key, info);
   blocker_seen_ = Clock::now();
   // The front may be stopped, and what it has to hear of the grant needs room.
-  if (!time_is_up() && link_.has_room() && link_.send(*blocker_)) has_told_ = true;
+  if (!time_is_up() && link_.has_room() && link_.send({ToFront::Kind::blocked, *blocker_})) {
+    has_told_ = true;
+  }
 }
 
 // One of those that were held already.
@@ -124,14 +124,16 @@ Error Acquisition::explain(Error error) const {
     if (blocker_) {
       auto held = blocker_->held();
       if (held) *held += since(blocker_seen_);
-      error.message =
-          in_quotes(key) + " is " + held_in_words(blocker_->holder.data(), held, std::nullopt);
+      error.message = in_quotes(key) + " is " + held_in_words(blocker_->holder.data(), held);
     }
   }
   if (waits) {
     const Millis tenths = (since(context_.started) + kRounding) / 100 * 100;
     error.message = "gave up after " + util::format_duration(std::max(*spec_.wait, tenths)) + ": " +
                     error.message;
+    if (blocker_ && error.code == Errc::busy) {
+      error.message += "; details: dlock show " + util::in_shell(key);
+    }
   }
   return error;
 }

@@ -66,7 +66,7 @@ class Acquisition {
   std::optional<Mark> done_;
   int doubts_ = 0;  // how often it could not be told under the lock whether the job is done
 
-  std::optional<ToFront> blocker_;  // the last message about who holds the key
+  std::optional<Blocked> blocker_;  // the last message about who holds the key
   Deadline blocker_seen_ = kNever;
   bool has_told_ = false;
 };

@@ -1,28 +1,50 @@
 #include "engine/describe.hpp"
 
 #include "util/duration.hpp"
+#include "util/host.hpp"
 #include "util/text.hpp"
 
 namespace dlock {
 namespace {
 
-std::string clipped(const std::string& text) { return util::clipped(text, 80); }
+std::string clipped(const std::string& text) { return text.empty() ? "" : util::clipped(text, 80); }
+
+// Besides the first.
+std::string and_others(const LockInfo& info) {
+  const std::size_t count = info.holder_count.value_or(info.holders.size());
+  return (count > 1 ? " and " + std::to_string(count - 1) + " more" : "") +
+         (info.holders.front().endless ? ", and never expires" : "");
+}
 
 }  // namespace
 
+std::string base_name(std::string_view command) {
+  const auto slash = command.find_last_not_of('/');
+  command = command.substr(0, slash == std::string_view::npos ? command.size() : slash + 1);
+  return std::string(command.substr(command.rfind('/') + 1));
+}
+
 std::string holder_in_words(const LockInfo::Holder& holder) {
   const Owner& owner = holder.owner;
-  std::string out = owner.host.empty() ? std::string() : clipped(owner.host);
-  if (owner.pid > 0) out += (out.empty() ? "pid " : " pid ") + std::to_string(owner.pid);
-  std::string what = owner.command.empty() ? std::string() : clipped(owner.command);
-  if (owner.label) what += (what.empty() ? "" : ", ") + clipped(*owner.label);
+  std::string out = clipped(owner.user);
+  if (!owner.host.empty()) out += (out.empty() ? "" : " on ") + clipped(owner.host);
+  if (owner.pid > 0) out += (out.empty() ? "pid " : ", pid ") + std::to_string(owner.pid);
+  std::string what = clipped(base_name(owner.command));
   if (owner.ended) what += what.empty() ? "ended" : ", which has ended";
+  if (holder.foreign && owner.label) what += (what.empty() ? "" : ", ") + clipped(*owner.label);
   if (holder.foreign && (out.empty() || what.empty())) {
     const bool unknown = *holder.foreign == "unknown";
     (out.empty() ? out : what) = unknown ? "another program" : clipped(*holder.foreign);
   }
   if (out.empty()) return what.empty() ? "an unknown holder" : what;
   return what.empty() ? out : out + " (" + what + ')';
+}
+
+std::string holder_in_brief(const LockInfo::Holder& holder) {
+  const Owner& owner = holder.owner;
+  std::string out = clipped(util::short_host(owner.host));
+  if (owner.pid > 0) out += (out.empty() ? "pid " : " pid ") + std::to_string(owner.pid);
+  return out.empty() ? holder_in_words(holder) : out;
 }
 
 std::string keys_in_words(std::span<const std::string> keys) {
@@ -38,20 +60,17 @@ std::string keys_in_words(std::span<const std::string> keys) {
 }
 
 std::string holders_in_words(const LockInfo& info) {
-  if (info.holders.empty()) return "an unknown holder";
-  std::string out = holder_in_words(info.holders.front());
-  const std::size_t count = info.holder_count.value_or(info.holders.size());
-  if (count > 1) out += " and " + std::to_string(count - 1) + " more";
-  if (info.holders.front().endless) out += ", and never expires";
-  return out;
+  return info.holders.empty() ? "an unknown holder"
+                              : holder_in_words(info.holders.front()) + and_others(info);
 }
 
-std::string held_in_words(const std::string& holder, std::optional<Millis> held,
-                          std::optional<unsigned> waiting) {
-  std::string out = "held by " + holder;
-  if (held) out += " for " + util::format_duration(*held);
-  if (waiting && *waiting > 0) out += ", " + std::to_string(*waiting) + " waiting";
-  return out;
+std::string holders_in_brief(const LockInfo& info) {
+  return info.holders.empty() ? "an unknown holder"
+                              : holder_in_brief(info.holders.front()) + and_others(info);
+}
+
+std::string held_in_words(const std::string& holder, std::optional<Millis> held) {
+  return "held by " + holder + (held ? ", for " + util::format_duration(*held) : "");
 }
 
 std::string done_in_words(const Mark& mark) {

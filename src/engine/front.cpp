@@ -94,7 +94,8 @@ class Front {
       : context_(context),
         link_(std::move(link)),
         supervisor_(supervisor),
-        life_of_supervisor_(life_of_supervisor) {}
+        life_of_supervisor_(life_of_supervisor),
+        report_(context.spec.keys, context.started, context.spec.wait) {}
 
   int run();
   /// Ends the supervisor and every process of the job; returns when they are gone.
@@ -106,7 +107,7 @@ class Front {
   void on_signal(const signalfd_siginfo& info);
   void on_signal_while_waiting(int sig);
   void read_link();
-  void on_blocked(const ToFront& blocked);
+  void on_blocked(const Blocked& blocked);
   void on_granted();
   void tell(const ToSupervisor& message);
   void show_waiting(Deadline now);
@@ -129,9 +130,7 @@ class Front {
   bool terminal_interrupt_ = false;
   bool handed_out_ = true;  // what was granted, by RunContext::hand_out
 
-  std::optional<ToFront> blocked_;
-  Deadline blocked_since_ = kNever;
-  std::pair<std::uint32_t, std::string> said_;  // the key and the holder of the last message
+  WaitReport report_;
   Deadline show_at_ = kNever;
 
   bool supervisor_gone_ = false;
@@ -198,39 +197,33 @@ void Front::tell(const ToSupervisor& message) {
   link_.close();
 }
 
-void Front::on_blocked(const ToFront& blocked) {
+void Front::on_blocked(const Blocked& blocked) {
   const Deadline now = Clock::now();
-  blocked_ = blocked;
-  blocked_since_ = now;
+  report_.blocked(blocked, now);
   show_at_ = std::max(now, after(context_.started, kSilent));
 }
 
 void Front::show_waiting(Deadline now) {
   show_at_ = kNever;
-  if (!waiting_ || context_.page.ended || !blocked_ || !util::log_shows(Level::note)) return;
-  auto held = blocked_->held();
-  if (held) *held += std::chrono::duration_cast<Millis>(now - blocked_since_);
-  const std::string holder = blocked_->holder.data();
-  const auto waiting = blocked_->waiting < 0
-                           ? std::nullopt
-                           : std::optional(static_cast<unsigned>(blocked_->waiting));
-  const std::string& key = context_.spec.keys.at(blocked_->key);
-  const std::string message =
-      "waiting for " + util::in_quotes(key) + ": " + held_in_words(holder, held, waiting);
-  if (util::log_has_terminal()) {
-    util::log_status_line(message);
-    show_at_ = after(now, kTick);
-  } else if (said_ != std::pair(blocked_->key, holder)) {
-    said_ = {blocked_->key, holder};
-    util::log(Level::note, message);
+  if (!waiting_ || context_.page.ended || !report_.is_blocked() || !util::log_shows(Level::note)) {
+    return;
   }
+  if (util::log_has_terminal()) {
+    util::log_status_line(report_.line(now, util::log_columns()), report_.take_label());
+    show_at_ = after(now, kTick);
+    return;
+  }
+  for (const std::string& line : report_.take_lines(now)) util::log(Level::note, line);
+  show_at_ = report_.next();
 }
 
 void Front::on_granted() {
   util::log_status_line("");
   read_signals();  // once more, between grant and exec
-  blocked_.reset();
+  const std::string acquired = report_.acquired(Clock::now());
+  report_.over();
   if (cancelled_by_ != 0) return;
+  if (!acquired.empty()) util::log(Level::note, acquired);
   if (!context_.hand_out) {
     waiting_ = false;
     return tell({ToSupervisor::Kind::go});
@@ -243,7 +236,7 @@ void Front::on_granted() {
 void Front::read_link() {
   while (const auto message = link_.receive(&witness_)) {
     if (message->kind == ToFront::Kind::blocked) {
-      on_blocked(*message);
+      on_blocked(message->blocked);
     } else if (message->kind == ToFront::Kind::granted) {
       on_granted();
     }

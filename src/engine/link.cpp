@@ -26,21 +26,6 @@ Deadline SharedPage::lease_end() const {
   return first;
 }
 
-ToFront ToFront::blocked_by(std::size_t key, std::string_view holder, std::optional<Millis> held,
-                            std::optional<unsigned> waiting) {
-  ToFront out;
-  out.kind = Kind::blocked;
-  out.key = static_cast<std::uint32_t>(key);
-  if (held) out.held_ms = held->count();
-  if (waiting) out.waiting = *waiting;
-  holder.copy(out.holder.data(), out.holder.size() - 1);
-  return out;
-}
-
-std::optional<Millis> ToFront::held() const {
-  return held_ms < 0 ? std::nullopt : std::optional(Millis{held_ms});
-}
-
 template <class In, class Out>
 bool LinkEnd<In, Out>::send(const Out& message, std::span<const int> passed) {
   static_assert(std::is_trivially_copyable_v<Out>);

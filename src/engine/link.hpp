@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/run.hpp"
+#include "engine/waiting.hpp"
 #include "util/clock.hpp"
 #include "util/fd.hpp"
 
@@ -83,14 +84,7 @@ struct ToFront {
     granted,  // all locks
   };
   Kind kind = Kind::granted;
-  std::uint32_t key = 0;      // blocked: which of RunSpec::keys
-  std::int64_t held_ms = -1;  // -1: not known
-  std::int64_t waiting = -1;
-  std::array<char, 1'024> holder{};  // a text that ends with a 0
-
-  static ToFront blocked_by(std::size_t key, std::string_view holder, std::optional<Millis> held,
-                            std::optional<unsigned> waiting);
-  std::optional<Millis> held() const;
+  Blocked blocked = {};
 };
 
 /// One end.  fd() is readable when a message is there, and at the end of the other process.

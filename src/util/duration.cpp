@@ -84,6 +84,7 @@ std::string format_duration(Millis duration) {
   const std::int64_t s = ms / 1'000;
   std::array<char, 48> out{};
   const auto two = [&](std::int64_t high, char high_unit, std::int64_t low, char low_unit) {
+    if (low == 0) return std::to_string(high) + high_unit;
     std::snprintf(out.data(), out.size(), "%lld%c%02lld%c", static_cast<long long>(high), high_unit,
                   static_cast<long long>(low), low_unit);
     return std::string(out.data());

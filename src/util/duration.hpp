@@ -14,7 +14,8 @@ namespace dlock::util {
 /// `5x`, `nan`, `1e9`, and what is longer than a hundred years.
 std::optional<Millis> parse_duration(std::string_view text);
 
-/// `2m10s`, `3h05m`, `4d02h`, `850ms`, `1.5s`, `12s`: two units at most, for tables and messages.
+/// `2m10s`, `3h05m`, `20m`, `4d02h`, `850ms`, `1.5s`, `12s`: two units at most, for tables and
+/// messages.
 std::string format_duration(Millis duration);
 
 }  // namespace dlock::util

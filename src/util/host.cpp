@@ -7,6 +7,7 @@
 #include <array>
 #include <chrono>
 #include <cstdio>
+#include <ctime>
 #include <vector>
 
 namespace dlock::util {
@@ -15,6 +16,11 @@ std::string host_name() {
   std::array<char, 256> name{};
   if (gethostname(name.data(), name.size() - 1) != 0) return "unknown";
   return name.data();
+}
+
+std::string short_host(std::string_view name) {
+  const bool is_address = name.find_first_not_of("0123456789.") == std::string_view::npos;
+  return std::string(is_address ? name : name.substr(0, name.find('.')));
 }
 
 std::string user_name() { return user_name(geteuid()); }
@@ -53,6 +59,16 @@ std::string utc_in(Millis from_now) {
                 static_cast<int>(time.minutes().count()), static_cast<int>(time.seconds().count()),
                 static_cast<int>(time.subseconds().count()));
   return out.data();
+}
+
+std::string local_in(Millis from_now) {
+  using namespace std::chrono;
+  if (from_now > years{1'000} || from_now < -years{1'000}) return "";
+  const std::time_t at = system_clock::to_time_t(floor<seconds>(system_clock::now() + from_now));
+  std::tm parts{};
+  std::array<char, 64> out{};
+  if (localtime_r(&at, &parts) == nullptr) return "";
+  return {out.data(), std::strftime(out.data(), out.size(), "%a %Y-%m-%d %H:%M:%S %Z", &parts)};
 }
 
 }  // namespace dlock::util

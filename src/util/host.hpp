@@ -5,12 +5,16 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "util/clock.hpp"
 
 namespace dlock::util {
 
 std::string host_name();
+
+/// To its first dot; an IP address whole.
+std::string short_host(std::string_view name);
 
 /// The name of the effective user, or its number where it has no name.
 std::string user_name();
@@ -26,5 +30,8 @@ std::string utc_now();
 /// The same for an instant that is `from_now` away, which may be negative; "" if that is more than
 /// a thousand years.
 std::string utc_in(Millis from_now);
+
+/// The same for people of this machine: `Thu 2026-11-26 02:14:07 CET`.
+std::string local_in(Millis from_now);
 
 }  // namespace dlock::util

@@ -21,6 +21,7 @@
 #include "util/clock.hpp"
 #include "util/fd.hpp"
 #include "util/text.hpp"
+#include "util/width.hpp"
 
 namespace dlock::util {
 namespace {
@@ -33,6 +34,7 @@ constexpr std::size_t kPipe = 4'096;
 constexpr rlim_t kManyDescriptors = 64;
 // A terminal may take less.
 constexpr std::size_t kChunk = 512;
+constexpr std::string_view kHead = "dlock: ";
 constexpr std::array kNames{"error", "warning", "note", "detail", "trace"};
 
 // Where the lines go.  stderr is shared with the job and with the caller, so it cannot be made
@@ -110,7 +112,7 @@ State& state() {
 }
 
 std::string format(const State& s, Level level, std::string_view message) {
-  if (!s.json) return "dlock: " + printable(message) + '\n';
+  if (!s.json) return std::string(kHead) + printable(message) + '\n';
   using nlohmann::json;
   const json line{{"level", kNames[static_cast<std::size_t>(level)]}, {"message", message}};
   return printable_json(line.dump(-1, ' ', false, json::error_handler_t::replace)) + '\n';
@@ -181,22 +183,21 @@ bool log_has_terminal() {
   return yes && !state().json;
 }
 
-void log_status_line(std::string_view message) {
+std::size_t log_columns() {
+  return terminal_width() - std::min(terminal_width(), kHead.size() + 1);
+}
+
+void log_status_line(std::string_view message, std::string_view above) {
   State& s = state();
   const std::lock_guard lock(s.mutex);
   if (message.empty() && !s.status_shown) return;
   write_out(s);
   if (!s.kept.empty()) return;  // a clock that nobody saw in time is of no use later
   std::string line = "\r\x1b[K";
+  if (!above.empty()) line += printable(above) + '\n';
+  // A line that wraps could not be wiped.
   if (!message.empty()) {
-    std::string text = "dlock: " + printable(message);
-    // A line that wraps could not be wiped.  Cuts bytes, so a line of wide letters comes out short.
-    const std::size_t room = terminal_width() - 1;
-    if (text.size() > room) {
-      text.resize(room);
-      while (!text.empty() && !is_utf8(text)) text.pop_back();
-    }
-    line += text;
+    line += std::string(kHead) + cut_to_width(printable(message), log_columns());
   }
   s.status_shown = !message.empty();
   say(s, line);

@@ -25,8 +25,12 @@ void log(Level level, std::string_view message) noexcept;
 bool log_has_terminal();
 
 /// Shows `message` on the terminal's current line in place of the one shown before; "" wipes it.
-/// log() wipes it by itself.  Only for a stderr that is a terminal.
-void log_status_line(std::string_view message);
+/// log() wipes it by itself.  `above`, if any, stays on a line of its own above it, however long it
+/// is.  Only for a stderr that is a terminal.
+void log_status_line(std::string_view message, std::string_view above = {});
+
+/// How wide the message of a line may be on the terminal.
+std::size_t log_columns();
 
 /// Another process may be showing such a line on this terminal: wipe it before the next message.
 void log_after_status_line();

@@ -135,6 +135,21 @@ std::string clipped(std::string_view text, std::size_t most) {
   return quoted.substr(1, quoted.size() - 2);
 }
 
+std::string in_shell_quotes(std::string_view text) {
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + '\'';
+}
+
+std::string in_shell(std::string_view text) {
+  const auto is_plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("-_./:@%+=,").find(c) != std::string_view::npos;
+  };
+  const bool all = !text.empty() && std::all_of(text.begin(), text.end(), is_plain);
+  return all ? std::string(text) : in_shell_quotes(printable(text));
+}
+
 std::string percent_encode(std::string_view text) {
   std::string out;
   out.reserve(text.size());

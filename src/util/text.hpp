@@ -28,6 +28,12 @@ std::string in_quotes(std::string_view text, std::size_t most = 300);
 /// The same without the quotes.
 std::string clipped(std::string_view text, std::size_t most);
 
+/// As one word of sh, bash and the like.
+std::string in_shell_quotes(std::string_view text);
+
+/// The same for a person to paste: without quotes where it needs none.
+std::string in_shell(std::string_view text);
+
 /// Every byte but A-Z a-z 0-9 `-` `_` and (unless it comes first) `.` becomes %XX.
 std::string percent_encode(std::string_view text);
 

@@ -1,5 +1,6 @@
 #include "util/width.hpp"
 
+#include <algorithm>
 #include <clocale>
 #include <cwchar>
 
@@ -42,6 +43,8 @@ std::size_t take_one(std::string_view& text) {
 }  // namespace
 
 std::size_t display_width(std::string_view text) {
+  const auto is_ascii = [](char c) { return static_cast<unsigned char>(c) < 0x80; };
+  if (std::all_of(text.begin(), text.end(), is_ascii)) return text.size();
   const Utf8Locale locale;
   std::size_t width = 0;
   while (!text.empty()) width += take_one(text);
@@ -50,9 +53,10 @@ std::size_t display_width(std::string_view text) {
 
 std::string cut_to_width(std::string_view text, std::size_t columns) {
   if (display_width(text) <= columns) return std::string(text);
-  constexpr std::string_view kDots = "...";
+  constexpr std::string_view kDots = "\u2026";
   const Utf8Locale locale;
-  const std::size_t room = columns < kDots.size() ? 0 : columns - kDots.size();
+  if (columns == 0) return "";
+  const std::size_t room = columns - 1;
   std::string_view rest = text;
   for (std::size_t width = 0; !rest.empty();) {
     std::string_view next = rest;
@@ -60,8 +64,7 @@ std::string cut_to_width(std::string_view text, std::size_t columns) {
     if (width > room) break;
     rest = next;
   }
-  return std::string(text.substr(0, text.size() - rest.size())) +
-         std::string(kDots.substr(0, columns));
+  return std::string(text.substr(0, text.size() - rest.size())) + std::string(kDots);
 }
 
 }  // namespace dlock::util

@@ -11,7 +11,7 @@ namespace dlock::util {
 /// combining one.
 std::size_t display_width(std::string_view text);
 
-/// `text` if it fits into `columns`; else as much of its beginning as does, with a `...`.
+/// `text` if it fits into `columns`; else as much of its beginning as does, with a `…`.
 std::string cut_to_width(std::string_view text, std::size_t columns);
 
 }  // namespace dlock::util

@@ -36,7 +36,8 @@ holder, = json.load(open('shown'))['holders']
 assert (holder['kind'], holder['pid'], holder['command']) == ('acquire', int(sys.argv[1]), 'bash'), holder
 assert sys.argv[2].startswith(holder['id']), holder
 PY
-assert_contains "$("$DLOCK" list)" 'acquire' "the kind of the holder in the list"
+assert_contains "$("$DLOCK" list -o kind)" 'acquire' "the kind of the holder in the list"
+assert_contains "$("$DLOCK" show job)" ", pid ${pid[one]}, dlock acquire" "the kind of the holder, in show"
 assert_held other
 ((2 == $(keepers | wc -l))) || fail "$(keepers | wc -l) processes keep the lock"
 waiter two job
@@ -96,7 +97,7 @@ runs two
 runs three
 expect_status 1 "$DLOCK" release -k job -k other --token-file tokens 2>err
 assert_contains "$(<err)" "\"job\" was not released: this token does not hold it any more (released, expired or broken); it is \
-held by $(uname -n) pid ${pid[two]} (./job) for " "a second release"
+held by $(id -un) on $(uname -n), pid ${pid[two]} (job), for " "a second release"
 finish two three
 
 # Shared, and in slots, with a number for each.

@@ -98,7 +98,7 @@ if pid == 0:
     os.execvp('bash', ['bash', 'waits.sh'])
 try:
     while data := os.read(terminal, 4096):
-        if b'waiting for "held"' in data:
+        if b': waiting ' in data:
             os.write(terminal, b'\x03')
 except OSError:
     pass

@@ -26,7 +26,6 @@ use_redlock() {
   servers_of_backend=(redis server second third)
   DLOCK_BACKEND=redlock://$servers
   location=$DLOCK_BACKEND/0
-  agree=' (3 of 3 servers agree)'
 }
 use_zookeeper() {
   . "${BASH_SOURCE[0]%/*}/zookeeper.sh"
@@ -55,7 +54,6 @@ lib_each_server() {
 }
 servers_of_backend=()  # their kind, and their names
 
-agree=
 declare -A trait=() pid=()
 backend=${TEST_BACKEND:-file}
 unset TEST_BACKEND

@@ -50,7 +50,7 @@ for mode in '' --shared --slots=1; do
     assert_no_overlap "$kind"
   done
   expect_status 0 wait $breaker
-  assert_contains "$(<said)" "broke \"job\", held by $(uname -n) pid ${pid[a]}" "force-release, $kind"
+  assert_contains "$(<said)" " on $(uname -n), pid ${pid[a]} (stubborn))" "force-release, $kind"
   ends 79 a
   ends 0 quiet talks
   assert_no_overlap "$kind"
@@ -75,7 +75,7 @@ for mode in '' --shared --slots=1; do
   expect_status 75 "$DLOCK" run -q -n -k job ${slot:+"$slot"} -- true
   [[ ! -e b.held ]] || fail "OVERLAP: a waiter got the lock of one that is stopped, $kind"
   ! gone "$(<a.pid)" || fail "the command has ended, $kind"
-  assert_contains "$("$DLOCK" show job)" " ${pid[a]} " "who holds the lock, $kind"
+  assert_contains "$("$DLOCK" show job)" ", pid ${pid[a]}," "who holds the lock, $kind"
   assert_contains "$("$DLOCK" list)" " ${pid[a]} " "who holds the lock, $kind"
   # Once it goes on, it hears of it.
   kill -CONT "$supervisor"

@@ -9,7 +9,8 @@ breaks() {
   local got=0
   "${!1}" force-release --yes --reason 'disk is full' job 2>said || got=$?
   assert_equal 0 "$got" "status of force-release by $1 ($(<said))"
-  assert_contains "$(<said)" "broke \"job\", held by $(uname -n) pid ${pid[$2]}" "force-release by $1"
+  assert_contains "$(<said)" " on $(uname -n), pid ${pid[$2]} (job))" "force-release by $1"
+  assert_contains "$(<said)" 'broke "job" (held ' "force-release by $1"
   ends 79 "$2"
   assert_contains "$(<"$2.err")" ': disk is full' "what the holder says"
   gone "$(<"$2.pid")" || fail "the command of the holder goes on"

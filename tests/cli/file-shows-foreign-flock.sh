@@ -35,13 +35,13 @@ assert lock['holders'] == [dict(id=None, kind=None, host=host, pid=int(taker), u
 PY
   assert_equal "KEY PID TAKEN BY job $taker flock" "$("$DLOCK" list -o key,pid,foreign | xargs)" "the list"
   "$DLOCK" show job >out
-  grep -qE "^- +$(uname -n) +$taker .* flock\$" out || fail "show: $(<out)"
+  grep -qx "  Holder    $(id -un) on $(uname -n), pid $taker, flock, not dlock" out || fail "show: $(<out)"
 
   for id in '' '--id 0123' '--older-than 0'; do
     # shellcheck disable=SC2086  # words
     expect_status 1 "$DLOCK" force-release --yes $id job >out 2>err
     assert_equal '1/' "$(wc -l <err)/$(<out)" "lines on stderr, and stdout, of force-release $id ($(<err))"
-    assert_contains "$(<err)" "held by $(uname -n) pid $taker (flock)" "force-release $id"
+    assert_contains "$(<err)" "by $(id -un) on $(uname -n), pid $taker (flock)" "force-release $id"
   done
   expect_status 1 "$DLOCK" force-release --yes job 2>err
   assert_contains "$(<err)" 'not through dlock, which cannot break it' "force-release"
@@ -49,7 +49,7 @@ PY
   assert_held job
 
   waiter a job
-  assert_contains "$("$DLOCK" show job)" $'\n1 waiter:\n' "who waits for flock(1)"
+  assert_contains "$("$DLOCK" show job)" ', 1 waiting' "who waits for flock(1)"
   leave
   wait_until 30 test -e a.held
   finish a
@@ -64,7 +64,7 @@ assert_equal "$(printf '%s\n' "$taker flock" "${pid[b]} -" | sort)" "$(sed '1d;s
   "who shares the lock"
 "$DLOCK" force-release --yes job 2>err
 ends 79 b
-assert_contains "$(<err)" "broke \"job\", held by $(uname -n) pid ${pid[b]}" "force-release"
+assert_contains "$(<err)" "by $(id -un) on $(uname -n), pid ${pid[b]} (job)); now held by $(uname -n | cut -d. -f1) pid $taker" "force-release"
 assert_equal "PID $taker" "$("$DLOCK" list -o pid job | xargs)" "who is left"
 leave
 

@@ -24,7 +24,7 @@ assert_contains "$(<err)" "pid ${pid[a]}, was told to let go but does not answer
 finish b
 assert_held job
 expect_status 0 "$DLOCK" show job >out
-assert_contains "$(<out)" " ${pid[a]} " "who is in the way, in show"
+assert_contains "$(<out)" ", pid ${pid[a]}," "who is in the way, in show"
 "$DLOCK" list >out
 assert_contains "$(<out)" " ${pid[a]} " "who is in the way, in the list"
 expect_status 69 "$DLOCK" force-release --yes --connect-timeout 0.5 job 2>err
@@ -54,7 +54,7 @@ nobody=(setpriv --reuid 65534 --regid 65534 --clear-groups env HOME=/nonexistent
 "${nobody[@]}" version >/dev/null 2>&1 || exit 0  # $tmp is noexec
 holder f -k secret
 expect_status 0 "${nobody[@]}" show secret >out
-assert_contains "$(<out)" " ${pid[f]} " "the lock of another user, in show"
+assert_contains "$(<out)" ", pid ${pid[f]}," "the lock of another user, in show"
 "${nobody[@]}" list >out
 assert_contains "$(<out)" " ${pid[f]} " "the lock of another user, in the list"
 chmod 600 common/secret

@@ -20,7 +20,7 @@ cd "$tmp/work"
 DLOCK=$bob waiter b job
 for who in alice bob eve root; do
   "${!who}" show job >out
-  assert_contains "$(<out)" " ${pid[a]} " "who holds the lock, as $who sees it"
+  assert_contains "$(<out)" ", pid ${pid[a]}," "who holds the lock, as $who sees it"
   "${!who}" list >out
   assert_contains "$(<out)" " ${pid[a]} " "who holds the lock, in the list of $who"
 done

@@ -50,13 +50,16 @@ lives() {
 holder a -k job --label 'at 3am'
 for answer in 'y\n' 'YES\n' 'Yes\n' 'yes \n' ' yes\n' 'yess\n' '\n' 'no\nyes\n' '\x04' 'ye\x04\x04'; do
   answers 1 "$answer" :
-  assert_contains "$(<seen)" $'dlock: "job" was not broken' "what is said after the answer $answer"
+  assert_contains "$(<seen)" 'dlock: not broken: the answer was "' "what is said after the answer $answer"
 done
 lives a
-assert_equal "\"job\" in $location is held by" "$(head -n 1 seen)" "the question"
-row="$(head -c 12 a.token)  $(uname -n) +${pid[a]} +$(id -un) .* \\./job +at 3am\$"
-grep -qE "$row" seen || fail "the question does not show the holder: $(<seen)"
-assert_contains "$(<seen)" 'Type "yes" to break it: ' "the question"
+assert_equal "job: held, exclusive" "$(head -n 1 seen)" "the question"
+for line in "Backend   $location" "Holder    $(id -un) on $(uname -n), pid ${pid[a]}, dlock run" 'Command   ./job' \
+  'Label     at 3am' "Id        $(head -c 12 a.token)"; do
+  grep -qxF "  $line" seen || fail "the question does not show \"$line\": $(<seen)"
+done
+assert_contains "$(<seen)" $'\n\nIf you break this lock:\n  - '"$(uname -n | cut -d. -f1) ends job" "the question"
+assert_contains "$(<seen)" 'Type "yes" to break it, anything else to leave it: ' "the question"
 
 # Ctrl-C.
 answers 102 '\x03' :
@@ -84,10 +87,10 @@ answers 1 'yes\n' 'touch a.go; until test -e b.held; do sleep 0.02; done'
 ends 0 a
 lives b
 assert_equal '' "$(<b.err)" "stderr of the next holder"
-assert_contains "$(<seen)" 'not broken: "job", held by ' "what is said when the holder has changed"
+assert_contains "$(<seen)" 'not broken: "job" (held ' "what is said when the holder has changed"
 waiter c job
 answers 1 'yes\n' "touch b.go c.go; while kill -0 ${pid[b]} ${pid[c]}; do sleep 0.02; done 2>/dev/null"
-assert_contains "$(<seen)" 'not broken: "job", held by ' "what is said when the holder has gone"
+assert_contains "$(<seen)" 'not broken: "job" (held ' "what is said when the holder has gone"
 ends 0 b c
 
 # Of two that were shown, the one that still holds is broken, and who came after the other is not.
@@ -95,9 +98,10 @@ holder a -k job --slots 2
 holder b -k job --slots 2
 waiter c job --slots 2
 answers 0 'yes\n' 'touch a.go; until test -e c.held; do sleep 0.02; done'
-assert_contains "$(<seen)" 'Type "yes" to break all 2: ' "the question about two"
-assert_contains "$(<seen)" "not broken: \"job\", held by $(uname -n) pid ${pid[a]}" "the answer about two"
-assert_contains "$(<seen)" "broke \"job\", held by $(uname -n) pid ${pid[b]}" "the answer about two"
+assert_contains "$(<seen)" 'Type "yes" to break all 2, anything else to leave it: ' "the question about two"
+grep -q "^dlock: not broken: \"job\" (held .*, pid ${pid[a]} (job)) has another holder by now" seen ||
+  fail "the answer about two: $(<seen)"
+grep -q "^dlock: broke \"job\" (held .*, pid ${pid[b]} (job))" seen || fail "the answer about two: $(<seen)"
 ends 0 a
 ends 79 b
 lives c
@@ -110,5 +114,5 @@ if [[ $backend == redis ]]; then
   cut="redis-cli -p ${redis_port[server]} client kill type normal >killed; test \"\$(<killed)\" -ge 1"
 fi
 answers 0 'yes\n' "$cut"
-assert_contains "$(<seen)" 'broke "job", held by ' "an answer that took its time"
+assert_contains "$(<seen)" 'broke "job" (held ' "an answer that took its time"
 ends 79 a

@@ -53,7 +53,8 @@ holder a -k job --status-file a.status
 waiter b job -q
 breaks 0 --reason "$reason" job
 freed=${EPOCHREALTIME/./}
-[[ $(<err) =~ ^"dlock: broke \"job\", held by $(uname -n) pid ${pid[a]} (./job) for "[0-9.]+m?'s; ' ]] ||
+from="$(id -un) on $(uname -n), pid ${pid[a]} (job)"
+[[ $(<err) =~ ^'dlock: broke "job" (held '[0-9.]+m?"s by $from); " ]] ||
   fail "it says: $(<err)"
 runs b
 ((${EPOCHREALTIME/./} - freed < 5000000)) || fail "the waiter did not get the lock at once"

@@ -33,7 +33,7 @@ for i in "${!keys[@]}"; do
   key=${keys[i]}
   expect_status 0 "$DLOCK" show -- "$key" >shown 2>&1
   cat shown >>said
-  grep -qE "^$(head -c 12 "$i.token") .* ${pid[$i]} " shown || fail "show $(printf '%q' "$key"): $(<shown)"
+  [[ $(<shown) == *"  Holder "*", pid ${pid[$i]},"*"  Id        $(head -c 12 "$i.token")"* ]] || fail "show $(printf '%q' "$key"): $(<shown)"
   expect_status 0 "$DLOCK" list -- "$key" >>said 2>&1
 done
 

@@ -100,7 +100,7 @@ for file in cases/*; do
   says 0 list --json
   mv out "$case.list"
   says 0 show job
-  assert_contains "$(<out)" '"job" is held' "show with the record $case"
+  assert_contains "$(<out)" 'job: held' "show with the record $case"
   says 0 show --json job
   mv out "$case.show"
   says 0 list --output key,pid,user,command,label,since,held,expires,until,fence,foreign

@@ -74,7 +74,7 @@ wait_until 30 test -s held.four
 expect_status 75 once -n -- true
 expect_status 75 once --wait 0.2 -- true
 expect_status 33 once -n -E 33 -- true
-assert_contains "$("$DLOCK" list)" once "the kind of the holder"
+assert_contains "$("$DLOCK" list -o kind)" once "the kind of the holder"
 # A reset now changes nothing.
 expect_status 1 once --reset 2>/dev/null
 touch four.go

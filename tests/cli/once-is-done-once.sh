@@ -53,8 +53,7 @@ assert_equal "import@$period" "$(cut -d ' ' -f 1 runs | sort -u)" "DLOCK_ONCE"
 
 # It is shown, and it is no lock.
 expect_status 1 "$DLOCK" show import >shown
-assert_contains "$(<shown)" "remembered as done:" "show"
-assert_contains "$(<shown)" "$period" "show"
+assert_contains "$(<shown)" "  Done      for $period, " "show"
 "$DLOCK" list --done --json imp >listed
 "$DLOCK" show --json import >shown || true
 python3 - "$period" "$(tail -n 1 runs | cut -d ' ' -f 2)" <<'PY'

@@ -54,7 +54,7 @@ for shape in ("release", "expiry"):
         else:
             freed = time.time() + server.pttl("job") / 1000
         at, err = started(process)
-        expect('waiting for "job": held by redis-py' in err, f"not named as redis-py: {err}")
+        expect('\ndlock: held by redis-py' in err, f"not named as redis-py: {err}")
         expect(at > freed - 0.002, f"dlock did not wait for redis-py: {at - freed:.3f} s")
         worst = max(worst, at - freed)
     print(f"the command starts {worst * 1000:.0f} ms after the {shape} of redis-py's lock, at most")

@@ -53,7 +53,7 @@ expect_status 79 "$DLOCK" renew -k job 2>err
 assert_free job
 hold -n
 expect_status 79 "$DLOCK" renew -k job 2>err
-assert_contains "$(<err)" "it is held by $(uname -n) pid $holder (bash) for "
+assert_contains "$(<err)" "it is held by $(id -un) on $(uname -n), pid $holder (bash), for "
 release
 
 # What the service does not answer is no loss.

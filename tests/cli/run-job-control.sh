@@ -101,7 +101,7 @@ expect(shell.status() == 0, "a command that caught Ctrl-C does not end with its 
 # Ctrl-C while waiting.
 hold("sleep 100", "held")
 shell.send(f"{dlock} run --key held -- echo no\n")
-shell.read_until("waiting for \"held\"")
+shell.read_until(", held\r")
 shell.send("\x03")
 shell.prompt()
 expect(shell.status() == 130, "Ctrl-C while waiting does not give 130")
@@ -150,7 +150,7 @@ expect(shell.status() == 130, "a job that was stopped twice does not end by Ctrl
 os.mkfifo(f"{tmp}/fifo")
 hold(f"sh -c 'read x <{tmp}/fifo'", "held")
 shell.send(f"{dlock} run --key held -- sh -c 'echo ran >{tmp}/ran; echo d''one'\n")
-shell.read_until("waiting for")
+shell.read_until(": waiting ")
 shell.send("\x1a")
 shell.prompt()
 shell.line(f"echo >{tmp}/fifo; sleep 0.5")

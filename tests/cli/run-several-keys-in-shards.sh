@@ -15,7 +15,7 @@ declare -A of=()
 for ((i = 0; ${#of[@]} < 2; ++i)); do
   for name in a b; do
     location=$("$DLOCK" show "$name-$i" || (($? == 1)))
-    [[ $location != *"${redis_url[$name]}/0" || -n ${of[$name]-} ]] || of[$name]=$name-$i
+    [[ $location != *"  Backend   ${redis_url[$name]}/0"* || -n ${of[$name]-} ]] || of[$name]=$name-$i
   done
 done
 both=(-k "${of[b]}" -k "${of[a]}")

@@ -38,7 +38,9 @@ message=$("$DLOCK" run -n -k a -k b -- true 2>&1) && fail "got both"
 assert_contains "$message" '"b" is held by'
 assert_free a
 message=$("$DLOCK" run -w 0.7 -k b -k a -- true 2>&1) && fail "got both"
-assert_contains "$message" 'waiting for "b": held by'
+assert_contains "$message" 'waiting for "b"'
+assert_contains "$message" ', for at most 700ms'
+assert_contains "$message" 'details: dlock show b'
 assert_contains "$message" 'gave up after'
 assert_free a
 

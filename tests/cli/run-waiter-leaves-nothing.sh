@@ -8,7 +8,7 @@ mark=dlock-waiter-$$
 
 processes_of_waiter() { grep -lzsxF "MARK=$mark" /proc/[0-9]*/environ || true; }
 none_left() { [[ -z $(processes_of_waiter) ]]; }
-waits() { "$DLOCK" show job | sed -n '/^HOST/,$p' | grep -q " $1 "; }
+waits() { "$DLOCK" show job | sed -n '/^  Waiting/,$p' | grep -q ", pid $1,"; }
 
 # leaves STATUS WHAT: the waiter ends with this status and nothing is left of it.
 leaves() {

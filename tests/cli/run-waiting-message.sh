@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # ctest: cost 20
-# Who has to wait for more than a moment is told for whom, once and again when the holder changes;
-# on a terminal it is one line that is kept current and is gone when the command writes.
+# Who has to wait for more than a moment is told for whom, again when the holder changes, and when it is over; on a
+# terminal it is one line that is kept current and is gone when the command writes.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/redis.sh"
 
@@ -24,10 +24,8 @@ said() { (($(wc -l <"$1") >= $2)); }
 waits() { grep -qsxF "dlock-$1" /proc/[0-9]*/comm; }
 
 host=$(uname -n)
-# line PID: what the waiter must say while this dlock holds the lock.
-line() {
-  echo "^dlock: waiting for \"job\": held by $host pid $1 \(\./hold\.sh\) for [0-9.]+(ms|s)(, [0-9]+ waiting)?\$"
-}
+# held_by PID: what the waiter must say while this dlock holds the lock.
+held_by() { echo "held by $(id -un) on $host, pid $1 \(hold\.sh\), for [0-9.]+(ms|s)\$"; }
 
 # Nothing to wait for, nothing to say; nor when the wait is short.
 "$DLOCK" run -k job -- true 2>err
@@ -45,7 +43,7 @@ for ((i = 0; ; ++i)); do
 done
 assert_equal '' "$(<err)" "stderr of a dlock that waited for less than 0.4 s"
 
-# One line, and one more when somebody else holds the lock.
+# Two lines, one more when somebody else holds the lock, and one when it is over.
 hold a job
 a=$holder
 wait_until 30 test -e a.held
@@ -54,16 +52,18 @@ b=$holder
 wait_until 30 waits "$b"
 "$DLOCK" run -k job -- touch ran 2>err &
 waiter=$!
-wait_until 30 said err 1
-[[ $(<err) =~ $(line "$a") ]] || fail "a waiter says: $(<err)"
+wait_until 30 said err 2
+[[ $(<err) =~ ^'dlock: waiting for "job" (one of 2)'$'\n''dlock: '$(held_by "$a") ]] || fail "a waiter says: $(<err)"
 touch a.go
 wait_until 30 test -e b.held
-wait_until 30 said err 2
-[[ $(tail -n 1 err) =~ $(line "$b") ]] || fail "when the holder changes, a waiter says: $(<err)"
+wait_until 30 said err 3
+[[ $(tail -n 1 err) =~ ^'dlock: still waiting for "job" after '[0-9.]+(ms|s)'; '$(held_by "$b") ]] ||
+  fail "when the holder changes, a waiter says: $(<err)"
 touch b.go
 wait "$waiter"
 [[ -e ran ]] || fail "the waiter's command did not run"
-assert_equal 2 "$(wc -l <err)" "lines that a waiter said about two holders ($(<err))"
+[[ $(tail -n 1 err) =~ ^'dlock: acquired "job" after '[0-9.]+(ms|s)$ ]] || fail "when it is over, a waiter says: $(<err)"
+assert_equal 4 "$(wc -l <err)" "lines that a waiter said about two holders ($(<err))"
 
 # The number of those that wait is there when several do.
 rm -f a.* b.*
@@ -78,10 +78,10 @@ done
 got=0
 "$DLOCK" run -k job -w 1 -- true 2>err || got=$?
 assert_equal 75 "$got" "status of a wait that runs out"
-assert_equal 2 "$(wc -l <err)" "lines on stderr of a wait that runs out"
-[[ $(head -n 1 err) =~ ', '[34]' waiting'$ ]] || fail "with three others waiting, a waiter says: $(<err)"
-gave_up="^dlock: gave up after 1s: \"job\" is held by $host pid $holder \(\./hold\.sh\)"
-[[ $(tail -n 1 err) =~ $gave_up ]] || fail "a wait that ran out ends with: $(tail -n 1 err)"
+assert_equal 3 "$(wc -l <err)" "lines on stderr of a wait that runs out"
+assert_equal 'dlock: waiting for "job" (one of 4), for at most 1s' "$(head -n 1 err)" "what is said with three others waiting"
+gave_up="^dlock: gave up after 1s: \"job\" is $(held_by "$holder")"
+[[ $(tail -n 1 err) =~ ${gave_up%\$}'; details: dlock show job'$ ]] || fail "a wait that ran out ends with: $(tail -n 1 err)"
 
 # -q: not a word, whatever happens.
 got=0
@@ -94,8 +94,9 @@ got=0
 python3 - err <<'PY' || fail "with --json, stderr is not one JSON object per line: $(<err)"
 import json, sys
 lines = [json.loads(line) for line in open(sys.argv[1])]
-assert [line['level'] for line in lines] == ['note', 'warning'], lines
-assert lines[0]['message'].startswith('waiting for "job": held by '), lines
+assert [line['level'] for line in lines] == ['note', 'note', 'warning'], lines
+assert lines[0]['message'] == 'waiting for "job" (one of 4), for at most 800ms', lines
+assert lines[1]['message'].startswith('held by '), lines
 PY
 touch c.go
 wait "${waiters[@]}"
@@ -112,12 +113,12 @@ seen = b''
 try:
     while chunk := os.read(master, 4096):
         seen += chunk
-        if seen.count(b'waiting for') >= 3 and not os.path.exists('d.go'):
+        if seen.count(b': waiting ') >= 3 and not os.path.exists('d.go'):
             open('d.go', 'w').close()
 except OSError:  # how Linux tells that the other side is closed
     pass
 status = dlock.wait()
-line = rb'dlock: waiting for "job": held by [^\r\n]+'
+line = rb'dlock: waiting [0-9.]+m?s: held [0-9.]+m?s by [^\r\n]+ pid [0-9]+ \(hold.sh\), job'
 whole = rb'(\r\x1b\[K' + line + rb'){3,}(\r\x1b\[K)+OUTPUT\r\n'
 if status != 0 or not re.fullmatch(whole, seen):
     sys.exit(f'on a terminal, dlock exits with {status} and shows {seen!r}')
@@ -166,7 +167,7 @@ for ((i = 0; i < 10; ++i)); do
   got=0
   "$DLOCK" run -n -k job -b "redis://127.0.0.1:${proxy_port[slow]}" -- true 2>err || got=$?
   assert_equal 75 "$got" "status of a dlock that does not wait ($(<err))"
-  [[ $(<err) =~ ^"dlock: \"job\" is held by $host pid $holder (./hold.sh) for "[^$'\n']+$ ]] ||
+  [[ $(<err) =~ ^'dlock: "job" is '$(held_by "$holder") ]] ||
     fail "a dlock that does not wait says: $(<err)"
 done
 touch f.go

@@ -62,7 +62,7 @@ document = json.load(sys.stdin)
 assert [lock["key"] for lock in document["locks"]] == ["a", "b", "c", "job"], document
 assert "missing" not in document, document
 print(document["backend"])')" "the backend in the list"
-[[ $("$DLOCK" show job | head -n 1) =~ ^\"job\"\ is\ held\ exclusively\ in\ ("$a"|"$b"|"$c")$ ]] ||
+[[ $("$DLOCK" show job | sed -n 2p) =~ ^'  Backend   '("$a"|"$b"|"$c")' (profile db)'$ ]] ||
   fail "show does not name the shard: $("$DLOCK" show job)"
 its=${BASH_REMATCH[1]}
 [[ -e ${its#file://}/job ]] || fail "show names $its, and there is no lock file of job"
@@ -73,7 +73,7 @@ wait_until 30 test -e job.status
 assert_equal "$its" "$(python3 -c 'import json; print(json.load(open("job.status"))["backend"])')" \
   "the backend in the status file"
 expect_status 1 "$DLOCK" show job >shown
-assert_equal "\"job\" is free in $its" "$(head -n 1 shown)"
+assert_equal "job: free   Backend   $its (profile db)" "$(head -n 2 shown | paste -sd ' ')" "show of a free lock"
 
 # Who has another list takes a lock elsewhere: the list says so.
 "$DLOCK" list >/dev/null 2>err

@@ -25,7 +25,7 @@ for ((i = 0; ${#of[@]} < 3; ++i)); do
   ((i < 1000)) || fail "1000 keys leave a shard without any: ${!of[*]}"
   location=$("$DLOCK" show "key-$i" || (($? == 1)))  # free
   for name in a b c; do
-    [[ $location == *" is free in ${redis_url[$name]}/0" && -z ${of[$name]-} ]] || continue
+    [[ $location == *": free"*"  Backend   ${redis_url[$name]}/0"* && -z ${of[$name]-} ]] || continue
     of[$name]=key-$i
     "$DLOCK" run -k "key-$i" --ttl 20 -- sh -c "touch $name.held; until test -e go; do sleep 0.02; done" 2>"$name.err" &
     pid[$name]=$!
@@ -85,7 +85,7 @@ before=$(connections)
 for name in a c; do
   expect_status 75 "$DLOCK" run -n -k "${of[$name]}" -- true 2>err
   "$DLOCK" show "${of[$name]}" >out
-  assert_contains "$(<out)" "in ${redis_url[$name]}/0"
+  assert_contains "$(<out)" "  Backend   ${redis_url[$name]}/0 (profile db)"
   "$DLOCK" force-release --yes "${of[$name]}" 2>err
   wait_until 60 gone "${pid[$name]}"
   expect_status 79 wait "${pid[$name]}"

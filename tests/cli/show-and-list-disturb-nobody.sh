@@ -51,7 +51,7 @@ before=$(switches b c d)
 for ((i = 0; i < 50; ++i)); do
   "$DLOCK" list >list.out
   "$DLOCK" show job >show.out
-  [[ $(<list.out) == *" ${pid[a]} "* && $(<show.out) == *" ${pid[a]} "*$'\n3 waiters'* ]] ||
+  [[ $(<list.out) == *" ${pid[a]} "* && $(<show.out) == *", 3 waiting"*" pid ${pid[a]},"* ]] ||
     fail "in round $i: $(<list.out) $(<show.out)"
 done
 woken=$(($(switches b c d) - before))

@@ -13,7 +13,7 @@ export DLOCK_BACKEND=${redis_url[a]}
 chmod 600 ./*.token ./*.tokens
 job=$(<job.token) other=$(<other.token)
 zeros=00000000000000000000000000000000
-holder="held by $(uname -n) (bash) for "
+holder="held by $(id -un) on $(uname -n) (bash), for "
 
 # refuses STATUS TEXT COMMAND...: one line that has TEXT, and all locks are as before.
 refuses() {

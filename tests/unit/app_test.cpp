@@ -84,14 +84,14 @@ class App : public testing::Test {
     std::string name = testing::TempDir() + "dlock-app-XXXXXX";
     dir_ = mkdtemp(name.data());
     for (const Flag& flag : flags()) {
-      if (flag.variable) unsetenv(variable_of(flag).c_str());
+      if (flag.in_environment()) unsetenv(variable_of(flag).c_str());
     }
     // So that nothing is found where nothing was put.
     config("{}");
   }
   ~App() override {
     for (const Flag& flag : flags()) {
-      if (flag.variable) unsetenv(variable_of(flag).c_str());
+      if (flag.in_environment()) unsetenv(variable_of(flag).c_str());
     }
     std::filesystem::remove_all(dir_);
   }
@@ -723,9 +723,11 @@ TEST_F(App, ShowTellsPeopleWhichServersTellOtherwise) {
   testing::internal::CaptureStdout();
   EXPECT_EQ(run_main(static_cast<int>(pointers.size()), pointers.data(), kRows), 1);
   EXPECT_EQ(testing::internal::GetCapturedStdout(),
-            "\"job\" is free in several://a,b,c (1 of 3 servers agree)\n"
-            "  remote b: held by web-4 pid 17 there\n"
-            "  remote c: \\x1b[31mrefused\n");
+            "job: free\n"
+            "  Backend   several://a,b,c\n"
+            "  Servers   1 of 3 agree\n"
+            "            remote b: held by web-4 pid 17 there\n"
+            "            remote c: \\x1b[31mrefused\n");
 }
 
 TEST_F(App, ANamedConfigFileMustExist) {

@@ -21,11 +21,13 @@ LockInfo held_by(std::vector<LockInfo::Holder> holders) {
 
 TEST(Describe, NamesTheHolderAsFarAsItIsKnown) {
   LockInfo::Holder full;
-  full.owner = {.host = "web-3", .pid = 4121, .command = "./cron.sh"};
-  EXPECT_EQ(holders_in_words(held_by({full})), "web-3 pid 4121 (./cron.sh)");
-  EXPECT_EQ(holders_in_words(held_by({full, full, full})), "web-3 pid 4121 (./cron.sh) and 2 more");
-  full.owner.label = "build 7";
-  EXPECT_EQ(holders_in_words(held_by({full})), "web-3 pid 4121 (./cron.sh, build 7)");
+  full.owner = {.host = "web-3.example.net", .pid = 4121, .user = "app", .command = "/srv/cron.sh"};
+  EXPECT_EQ(holders_in_words(held_by({full})), "app on web-3.example.net, pid 4121 (cron.sh)");
+  EXPECT_EQ(holders_in_words(held_by({full, full, full})),
+            "app on web-3.example.net, pid 4121 (cron.sh) and 2 more");
+  EXPECT_EQ(holders_in_brief(held_by({full})), "web-3 pid 4121");
+  full.owner.host = "10.0.0.7";
+  EXPECT_EQ(holders_in_brief(held_by({full, full})), "10.0.0.7 pid 4121 and 1 more");
   LockInfo::Holder foreign;
   foreign.foreign = "flock";
   foreign.owner.pid = 7;
@@ -72,10 +74,9 @@ TEST(Describe, ShowsNothingThatMovesTheCursor) {
   EXPECT_LT(shown.size(), 300u);
 }
 
-TEST(Describe, TellsForHowLongAndHowManyWait) {
-  EXPECT_EQ(held_in_words("h pid 1", Millis{130'000}, 3), "held by h pid 1 for 2m10s, 3 waiting");
-  EXPECT_EQ(held_in_words("h pid 1", std::nullopt, std::nullopt), "held by h pid 1");
-  EXPECT_EQ(held_in_words("h pid 1", std::nullopt, 0), "held by h pid 1");
+TEST(Describe, TellsForHowLong) {
+  EXPECT_EQ(held_in_words("a on h, pid 1", Millis{130'000}), "held by a on h, pid 1, for 2m10s");
+  EXPECT_EQ(held_in_words("a on h, pid 1", std::nullopt), "held by a on h, pid 1");
 }
 
 TEST(Link, CarriesMessagesBothWaysAndADescriptor) {
@@ -96,17 +97,21 @@ TEST(Link, CarriesMessagesBothWaysAndADescriptor) {
   ASSERT_TRUE(go && go->kind == ToSupervisor::Kind::go);
 
   const Fd null(open("/dev/null", O_RDONLY | O_CLOEXEC));
-  EXPECT_TRUE(supervisor.send(ToFront::blocked_by(3, std::string(5'000, 'h'), Millis{7}, 2)));
+  LockInfo::Holder holder{.owner = {.command = std::string(5'000, 'h')}, .held = Millis{7}};
+  holder.owner.label = std::string(5'000, 'l');
+  LockInfo info = held_by({holder});
+  info.waiter_count = 2;
+  EXPECT_TRUE(supervisor.send({ToFront::Kind::blocked, Blocked::by(3, info)}));
   EXPECT_TRUE(supervisor.send({ToFront::Kind::witness}, std::array{null.get(), 0}));
   EXPECT_TRUE(supervisor.send({ToFront::Kind::witness}, std::array{null.get()}));
   EXPECT_TRUE(supervisor.send({ToFront::Kind::granted}));
   std::vector<Fd> witness;
   const auto blocked = front.receive(&witness);
   ASSERT_TRUE(blocked && blocked->kind == ToFront::Kind::blocked);
-  EXPECT_EQ(std::string(blocked->holder.data()), std::string(1'023, 'h'));
-  EXPECT_EQ(blocked->key, 3u);
-  EXPECT_EQ(blocked->held(), Millis{7});
-  EXPECT_EQ(blocked->waiting, 2);
+  EXPECT_EQ(std::string(blocked->blocked.label.data()), std::string(1'024, 'l'));
+  EXPECT_EQ(blocked->blocked.key, 3u);
+  EXPECT_EQ(blocked->blocked.held(), Millis{7});
+  EXPECT_EQ(blocked->blocked.waiting, 2);
   EXPECT_TRUE(witness.empty());
   for (const auto kind : {ToFront::Kind::witness, ToFront::Kind::witness, ToFront::Kind::granted}) {
     const auto message = front.receive(&witness);

@@ -18,7 +18,7 @@ TEST(Flags, NoNameLetterOrVariableStandsTwice) {
     if (flag.letter != 0) {
       EXPECT_TRUE(letters.insert(flag.letter).second) << flag.name;
     }
-    if (flag.variable) {
+    if (flag.in_environment()) {
       EXPECT_TRUE(variables.insert(variable_of(flag)).second) << flag.name;
     }
   }
@@ -57,7 +57,7 @@ TEST(Flags, VariablesAndConfigKeysAreNamedAfterThem) {
 TEST(Flags, ThoseThatNameOneGrantHaveNoVariable) {
   for (const char* name :
        {"key", "shared", "slots", "status-file", "while", "export", "token-file", "help"}) {
-    EXPECT_FALSE(flag(name).variable) << name;
+    EXPECT_FALSE(flag(name).in_environment()) << name;
     EXPECT_EQ(find_config_key(config_key_of(flag(name))), nullptr) << name;
   }
   EXPECT_EQ(find_config_key("config"), nullptr);

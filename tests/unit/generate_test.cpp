@@ -73,7 +73,8 @@ TEST(Generate, TheManPageHasEveryBackendVariableAndExitStatus) {
     EXPECT_NE(man.find(entry.forms.front().example), std::string::npos) << entry.name;
   }
   for (const Flag& flag : flags()) {
-    EXPECT_TRUE(!flag.variable || man.find(variable_of(flag)) != std::string::npos) << flag.name;
+    EXPECT_TRUE(!flag.in_environment() || man.find(variable_of(flag)) != std::string::npos)
+        << flag.name;
   }
   for (const exit_status::Row& row : exit_status::kTable) {
     EXPECT_NE(man.find(row.status), std::string::npos) << row.status;

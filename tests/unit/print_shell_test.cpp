@@ -6,14 +6,16 @@
 
 #include <vector>
 
+#include "util/text.hpp"
+
 namespace dlock::cli {
 namespace {
 
 TEST(PrintShell, ATextIsOneWordOfAPosixShell) {
-  EXPECT_EQ(in_posix_quotes(""), "''");
-  EXPECT_EQ(in_posix_quotes("a b\n$c\\"), "'a b\n$c\\'");
-  EXPECT_EQ(in_posix_quotes("it's"), R"('it'\''s')");
-  EXPECT_EQ(in_posix_quotes("'"), R"(''\''')");
+  EXPECT_EQ(util::in_shell_quotes(""), "''");
+  EXPECT_EQ(util::in_shell_quotes("a b\n$c\\"), "'a b\n$c\\'");
+  EXPECT_EQ(util::in_shell_quotes("it's"), R"('it'\''s')");
+  EXPECT_EQ(util::in_shell_quotes("'"), R"(''\''')");
 }
 
 TEST(PrintShell, ATextIsOneWordOfFishOnOneLine) {

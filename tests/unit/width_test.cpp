@@ -16,11 +16,10 @@ TEST(Width, WideCharactersCountTwiceAndCombiningOnesNot) {
 
 TEST(Width, WhatIsCutFitsAndEndsBetweenCharacters) {
   EXPECT_EQ(cut_to_width("abcdef", 6), "abcdef");
-  EXPECT_EQ(cut_to_width("abcdefg", 6), "abc...");
-  EXPECT_EQ(cut_to_width("\xE6\x97\xA5\xE6\x9C\xAC\xE8\xAA\x9E\xE8\xAA\x9E", 7),
-            "\xE6\x97\xA5\xE6\x9C\xAC...");
-  EXPECT_EQ(cut_to_width("\xE6\x97\xA5\xE6\x9C\xAC\xE8\xAA\x9E\xE8\xAA\x9E", 6), "\xE6\x97\xA5...");
-  EXPECT_EQ(cut_to_width("abcdefg", 2), "..");
+  EXPECT_EQ(cut_to_width("abcdefg", 6), "abcde…");
+  EXPECT_EQ(cut_to_width("\xE6\x97\xA5\xE6\x9C\xAC\xE8\xAA\x9E\xE8\xAA\x9E", 7), "日本語…");
+  EXPECT_EQ(cut_to_width("\xE6\x97\xA5\xE6\x9C\xAC\xE8\xAA\x9E\xE8\xAA\x9E", 6), "日本…");
+  EXPECT_EQ(cut_to_width("abcdefg", 2), "a…");
   EXPECT_EQ(cut_to_width("abcdefg", 0), "");
 }
 

@@ -148,9 +148,11 @@ void Acquisition::tell(const State& state) {
   if (ids == told_) return;
   told_ = ids;
   LockInfo info = state.info(request_.key);
-  std::erase_if(*info.waiters, [&](const LockInfo::Waiter& waiter) {
-    return waiter.owner.id == request_.owner.id;
-  });
+  const auto ours = std::find_if(state.waiters().begin(), state.waiters().end(),
+                                 [&](const Party& waiter) { return waiter.id == own_; });
+  if (ours != state.waiters().end()) {
+    info.place = static_cast<unsigned>(ours - state.waiters().begin()) + 1;
+  }
   wait_.on_blocked(info);
 }
 

@@ -31,10 +31,10 @@ std::string text(const Row& row, std::size_t column) {
 // Of microseconds, rounded up: what has not expired has something left.
 Millis left_of(long long micros) { return Millis{(micros + (micros > 0 ? 999 : 0)) / 1'000}; }
 
-Owner owner_of(const Party& party) {
-  Owner owner = parse_lock_record(party.record).value_or(LockRecord{}).owner;
-  owner.id = party.owner;
-  return owner;
+LockRecord record_of(const Party& party) {
+  LockRecord record = parse_lock_record(party.record).value_or(LockRecord{});
+  record.owner.id = party.owner;
+  return record;
 }
 
 }  // namespace
@@ -89,7 +89,9 @@ LockInfo State::info(const std::string& key) const {
   }
   for (const Party& party : holders_) {
     LockInfo::Holder holder;
-    holder.owner = owner_of(party);
+    LockRecord record = record_of(party);
+    holder.owner = std::move(record.owner);
+    holder.ttl = record.ttl;
     holder.acquired_at = util::utc_in(-party.age);
     holder.held = party.age;
     if (party.left) holder.expires = std::max(*party.left, Millis{0});
@@ -100,7 +102,7 @@ LockInfo State::info(const std::string& key) const {
   }
   info.waiters.emplace();
   for (const Party& party : waiters_) {
-    info.waiters->push_back({owner_of(party), party.mode, party.age});
+    info.waiters->push_back({record_of(party).owner, party.mode, party.age});
   }
   return info;
 }

@@ -42,16 +42,19 @@ Result<std::vector<Reply>> Acquisition::ask_and_stay(std::vector<Command> comman
   return ask(std::move(commands));
 }
 
-void Acquisition::tell(const LockInfo& info) {
+void Acquisition::tell(LockInfo info) {
   std::optional<std::string> id;
   if (!info.holders.empty()) id = info.holders.front().owner.id;
-  if (std::exchange(seen_, id) == id || !id) return;
-  if (wait_.on_blocked) wait_.on_blocked(info);
+  if (single() && subscription_ && place_ >= 0) info.place = static_cast<unsigned>(place_) + 1;
+  const bool is_known = seen_ == id && seen_place_ == info.place;
+  seen_ = id;
+  seen_place_ = info.place;
+  if (!is_known && id && wait_.on_blocked) wait_.on_blocked(info);
 }
 
 // False: by now nobody holds it.
 bool Acquisition::tell() {
-  const auto info = cluster_->call<LockInfo>(
+  auto info = cluster_->call<LockInfo>(
       head_,
       [key = request_.key, seen = seen_.value_or(""), deadline = patience_with_head()](
           Node& node, Cancel cancel) { return node.glance(key, seen, deadline, cancel); },
@@ -59,7 +62,7 @@ bool Acquisition::tell() {
   if (!info) return true;
   const auto& holders = info.value().holders;
   foreign_ = !holders.empty() && holders.front().foreign.has_value();
-  tell(info.value());
+  tell(*info);
   return !holders.empty();
 }
 
@@ -189,7 +192,7 @@ bool Acquisition::look_as_deputy() {
                           .acquired_at = record->acquired_at,
                           .held = record->held,
                           .fence = record->fence});
-  tell(info);
+  tell(std::move(info));
   look_again_in(record->ttl);
   return false;
 }

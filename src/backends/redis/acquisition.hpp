@@ -61,7 +61,7 @@ class Acquisition {
   void look_again_in(std::optional<Millis> time);
 
   bool tell();
-  void tell(const LockInfo& info);
+  void tell(LockInfo info);
   bool look_elsewhere();
   void watch_foreign();
   bool is_watched() const {
@@ -117,7 +117,8 @@ class Acquisition {
   unsigned watched_ = 0;             // the connection of whose keys the server tells us; 0: of none
   bool joined_ = false;              // the queue has this id, or may have
   std::optional<std::string> seen_;  // the holder that was last seen at the head, or one of them
-  int looks_ = 0;                    // that nobody called us to
+  std::optional<unsigned> seen_place_;  // ours, when on_blocked was called
+  int looks_ = 0;                       // that nobody called us to
 };
 
 }  // namespace dlock::redis

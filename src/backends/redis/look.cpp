@@ -29,6 +29,7 @@ LockInfo::Holder holder_of(const Reply& answer, const std::string& type) {
   holder.servers = record->servers;
   add_time_left(holder, answer.at(1));
   // Each renewal writes both; a lock that somebody made endless tells nothing.
+  holder.ttl = record->ttl;
   if (holder.expires) {
     holder.held = std::max(record->held + record->ttl - *holder.expires, Millis{0});
   }

@@ -263,6 +263,14 @@ Result<void> Acquisition::tell(const std::vector<std::string>& children) {
   if (!info) return info.error();
   if (info->holders.empty()) return {};
   told_ = holders;
+  const auto all = queue_of(children);
+  const auto ours =
+      std::find_if(all.begin(), all.end(), [&](const NodeName& node) { return node.name == own_; });
+  const auto holding = static_cast<std::ptrdiff_t>(count_holders(all));
+  if (const auto at = ours - all.begin(); ours != all.end() && at >= holding) {
+    info->place = static_cast<unsigned>(at - holding) + 1;
+    info->waiter_count = static_cast<unsigned>(static_cast<std::ptrdiff_t>(all.size()) - holding);
+  }
   wait_.on_blocked(info.value());
   return {};
 }

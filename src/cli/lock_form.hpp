@@ -1,0 +1,20 @@
+// One lock for people, as a form: `show`, and what `force-release` asks about.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "cli/lock_service.hpp"
+#include "core/backend.hpp"
+
+namespace dlock::cli {
+
+/// Who holds it and who waits, nothing of it shortened.  Lines are folded between words to fit into
+/// `width`.
+std::string lock_form(const LockInfo& lock, std::span<const Mark> marks, const LockService& service,
+                      const Backend& backend, std::size_t width);
+
+/// What can be done about the holders, each as a command to paste.
+std::string ways_to_end(const LockInfo& lock, const LockService& service);
+
+}  // namespace dlock::cli
