@@ -49,6 +49,10 @@ int dispatch(std::span<char* const> arguments, std::span<const BackendEntry> bac
         exit_status::kDenied,
         "dlock must not be set-user-ID or set-group-ID: each command would have these rights");
   }
+  if (arguments.empty()) {  // as git, gh and kubectl do
+    util::write_all(STDERR_FILENO, overview());
+    return exit_status::kUsage;
+  }
   const Invocation invocation = parse(arguments);
   // Who runs a command leaves the world to it as it is.
   if (invocation.wrapped.empty()) util::occupy_standard_descriptors();

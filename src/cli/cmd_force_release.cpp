@@ -55,7 +55,7 @@ std::optional<int> choose(LockInfo& lock, const LockService& service) {
                   [&](const auto& holder) { return !holder.owner.id.starts_with(to_text(*id)); });
     if (lock.holders.empty()) {
       return no(held + ", id " + in_quotes(short_id(all.holders.front().owner)) +
-                ": not by a grant whose id begins with " + shown_word(id->text()));
+                ": it does not begin with " + shown_word(id->text()));
     }
     if (lock.holders.size() > 1) refuse(*id, "is how more than one id begins; give more of it");
   }
@@ -68,17 +68,17 @@ std::optional<int> choose(LockInfo& lock, const LockService& service) {
   const LockInfo::Holder& first = all.holders.front();
   if (!first.foreign) {
     return no(held +
-              ", of whose grant there is no record to compare: it is free once that process "
-              "has ended");
+              ", of which there is no record to compare: it is free once that process has ended");
   }
   return no(held + ", not through dlock, which cannot break it: " +
-            (first.owner.pid > 0        ? "it is free once that process has ended"
-             : first.foreign == "flock" ? "it is free once nobody has its lock file open"
-                                        : "take away what stands there with the tools of the "
-                                          "service"));
+            (first.foreign == "flock" ? "it is free once no process has its lock file open"
+             : first.owner.pid > 0    ? "it is free once that process has ended"
+                                      : "take away what stands there with the tools of the "
+                                        "service"));
 }
 
-std::string ends_its_job(const LockInfo::Holder& holder) {
+// `who`: whose dlock ends it.
+std::string ends_its_job(const LockInfo::Holder& holder, const std::string& who) {
   const Owner& owner = holder.owner;
   if (holder.foreign) return "that program is not told: its job may go on";
   if (owner.ended) return "its command has ended already";
@@ -87,28 +87,50 @@ std::string ends_its_job(const LockInfo::Holder& holder) {
                                ? "the script of pid " + std::to_string(owner.pid)
                            : owner.command.empty() ? "the command"
                                                    : base_name(owner.command);
-  return util::short_host(owner.host) + " ends " + what + " (SIGTERM, then SIGKILL)";
+  return who + " ends " + what + " (SIGTERM, then SIGKILL)";
 }
 
-std::string who_is_next(const LockInfo& lock, const Traits& traits) {
-  const bool after_it = traits.ends_on == Traits::EndsOn::process_exit;
-  const std::string when = after_it ? " when that has ended" : " at once, perhaps before that";
-  if (!lock.waiters || lock.waiters->empty()) {
-    return after_it ? "the lock is free" + when : "the lock is free at once";
+// `others`: how many hold it besides those in `lock`, who are to be broken.
+std::string who_is_next(const LockInfo& lock, std::size_t others, const Traits& traits) {
+  const bool any_runs = std::ranges::any_of(
+      lock.holders, [](const auto& holder) { return !holder.owner.ended && !holder.foreign; });
+  const bool after_it = traits.ends_on == Traits::EndsOn::process_exit && any_runs;
+  const std::string when = after_it   ? " when that has ended"
+                           : any_runs ? " at once, perhaps before that"
+                                      : " at once";
+  if (others > 0 && lock.mode != Mode::slots) {
+    return "the lock stays held by " + std::to_string(others) +
+           (others == 1 ? " other" : " others");
   }
-  if (traits.order != Traits::Order::fifo) return "one of those that wait acquires the lock" + when;
-  return holder_in_brief({.owner = lock.waiters->front().owner}) + " acquires the lock" + when;
+  const std::string what = lock.mode == Mode::slots ? "a slot" : "the lock";
+  if (!lock.waiters || lock.waiters->empty()) {
+    return what + " is free" + (after_it ? when : " at once");
+  }
+  const std::string who = traits.order == Traits::Order::fifo
+                              ? holder_in_brief({.owner = lock.waiters->front().owner})
+                              : "one of those that wait";
+  return who + " acquires " + what + when;
 }
 
 // The literal word, and nothing else, is a yes.
-bool confirmed(const LockInfo& lock, const LockService& service, const Backend& backend) {
-  std::string question = lock_form(lock, {}, service, backend, terminal_width(STDERR_FILENO)) +
-                         "\nIf you break this lock:\n";
-  for (const LockInfo::Holder& holder : lock.holders) {
-    question += "  - " + util::printable(ends_its_job(holder)) + '\n';
-  }
-  question += "  - " + util::printable(who_is_next(lock, service.traits())) + '\n';
+bool confirmed(const LockInfo& lock, const LockInfo& all, const LockService& service,
+               const Backend& backend) {
   const std::size_t count = lock.holders.size();
+  const std::size_t others = all.holders.size() - count;
+  std::string question = lock_form(all, {}, service, backend, terminal_width(STDERR_FILENO)) +
+                         "\nIf you break this lock" +
+                         (others > 0 ? " for " + std::to_string(count) + " of its holders" : "") +
+                         ":\n";
+  for (const LockInfo::Holder& holder : lock.holders) {
+    const std::string who =
+        all.holders.size() == 1 ? util::short_host(holder.owner.host) : holder_in_brief(holder);
+    question += "  - " + util::printable(ends_its_job(holder, who)) + '\n';
+  }
+  question += "  - " + util::printable(who_is_next(lock, others, service.traits())) + '\n';
+  if (count == 1 && lock.holders[0].owner.pid > 0 && !lock.holders[0].foreign) {
+    question += "To let it end first, leave the lock, and kill " +
+                std::to_string(lock.holders[0].owner.pid) + " there.\n";
+  }
   question += "Type \"yes\" to break " + (count == 1 ? "it" : "all " + std::to_string(count)) +
               ", anything else to leave it: ";
   util::write_all(STDERR_FILENO, question);
@@ -156,17 +178,18 @@ int break_all(const LockInfo& lock, const LockService& service, Backend& backend
   for (const LockInfo::Holder& holder : lock.holders) {
     const auto broken = backend.force_release(lock.key, holder.owner.id, why, service.patience());
     if (!broken) {
-      error = report(broken.error());
+      error = service.report(broken.error());
       continue;
     }
     const std::string whose = in_quotes(lock.key) + " (" + in_words(holder) + ')';
     if (!broken.value()) {
-      log(Level::error, "not broken: " + whose + " has another holder by now, or none");
+      log(Level::error, "not broken: " + whose + " was released" +
+                            what_became_of(holder, lock, service, backend));
       continue;
     }
     status = 0;
     const bool is_told = !holder.foreign && !holder.owner.lease;
-    log(Level::note, "broke " + whose + (is_told ? "" : "; " + ends_its_job(holder)) +
+    log(Level::note, "broke " + whose + (is_told ? "" : "; " + ends_its_job(holder, "")) +
                          what_became_of(holder, lock, service, backend));
   }
   return error.value_or(status);
@@ -184,20 +207,21 @@ int cmd_force_release(const Invocation& invocation, std::span<const BackendEntry
                  "; --yes breaks it without a question");
   }
   const auto backend = service.open();
-  if (!backend) return report(backend.error());
+  if (!backend) return service.report(backend.error());
   auto found = backend.value()->inspect(key, service.patience());
-  if (!found) return report(found.error());
+  if (!found) return service.report(found.error());
   LockInfo& lock = *found;
   if (lock.holders.empty()) {
-    return no(in_quotes(key) + " is free in " + backend.value()->location_of(key) +
+    return no(in_quotes(key) + " is free in " + service.place(backend.value()->location_of(key)) +
               ": there is nothing to break");
   }
+  const LockInfo all = lock;
   if (const auto status = choose(lock, service)) return *status;
   if (!ask) return break_all(lock, service, *backend.value());
-  if (!confirmed(lock, service, *backend.value())) return exit_status::kNo;
+  if (!confirmed(lock, all, service, *backend.value())) return exit_status::kNo;
   // While the operator was thinking the connection may have been closed.
   const auto again = service.open();
-  if (!again) return report(again.error());
+  if (!again) return service.report(again.error());
   return break_all(lock, service, *again.value());
 }
 

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <vector>
 
+#include "cli/lock_columns.hpp"
 #include "cli/print_text.hpp"
 #include "cli/refusal.hpp"
+#include "cli/unknown_words.hpp"
 #include "core/secret.hpp"
 
 namespace dlock::cli {
@@ -56,6 +58,9 @@ std::string closing(const Command& command) {
   const std::vector<const Flag*> taken = flags_of(command);
   const auto any = [&](auto wanted) { return std::any_of(taken.begin(), taken.end(), wanted); };
   std::string out;
+  if (any([](const Flag* flag) { return flag->name == "output"; })) {
+    out += "COLUMNS are: " + all_column_names() + ". ";
+  }
   if (any([](const Flag* flag) { return flag->kind == ValueKind::duration; })) {
     out += "A DURATION is 90s, 10m, 1h30m, 250ms, or a number of seconds. ";
   }
@@ -66,6 +71,8 @@ std::string closing(const Command& command) {
   if (out.empty()) return "";
   return '\n' + wrap(out + "Every option in detail: man dlock.", 0);
 }
+
+}  // namespace
 
 std::string overview() {
   std::string out =
@@ -86,14 +93,14 @@ Examples
   dlock list -b redis://db1/0
 
 Without a backend (option -b, variable DLOCK_BACKEND, or a config file), locks
-are files of this machine, and other machines do not see them.
+are files of this machine and this user: others do not see them.
+A config file, /etc/dlock/config.json or ~/.config/dlock/config.json, gives
+servers names: {"backends": {"prod": {"url": "redis://db1/0"}}} is -b prod.
 
 dlock help COMMAND      options and examples of a command
 man dlock               everything else
 )";
 }
-
-}  // namespace
 
 std::string help_of(const Command& command) {
   std::string out = "Usage: dlock " + std::string(command.name);
@@ -108,7 +115,8 @@ int cmd_help(const Invocation& invocation, std::span<const BackendEntry>) {
   const std::string& topic = invocation.operands.front();
   const Command* command = find_command(topic);
   if (command == nullptr) {
-    refuse_usage("no help on " + shown_word(topic) + "; commands: " + command_names());
+    refuse_usage("no help on " + shown_word(topic) + advice_on_command(topic) +
+                 "; \"dlock help\" lists the commands");
   }
   return write_stdout(help_of(*command));
 }

@@ -72,10 +72,10 @@ int cmd_id(const Invocation& invocation, std::span<const BackendEntry> backends)
   const auto count = static_cast<std::uint64_t>(given ? to_number(*given, flag("count")) : 1);
   refuse_if_forgetful(service.entry(), "has no counters", backends);
   const auto backend = service.open();
-  if (!backend) return report(backend.error());
+  if (!backend) return service.report(backend.error());
   const std::string* key = name != nullptr ? &name->text() : nullptr;
   const auto ids = take(*backend.value(), key, count, service.patience());
-  if (!ids) return report(ids.error(), exit_status::kBusy);
+  if (!ids) return service.report(ids.error(), exit_status::kBusy);
   return write_stdout(service.json() ? as_json(ids.value(), key, *backend.value())
                                      : for_people(ids.value()));
 }

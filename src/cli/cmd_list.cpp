@@ -1,8 +1,12 @@
 #include "cli/cmd_list.hpp"
 
+#include <glob.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +19,7 @@
 #include "cli/source.hpp"
 #include "cli/values.hpp"
 #include "util/fd.hpp"
+#include "util/host.hpp"
 #include "util/log.hpp"
 #include "util/text.hpp"
 
@@ -97,6 +102,29 @@ class Wanted {
   std::vector<std::string> prefixes_;
 };
 
+// The default directories of other users, to whom root has to look as they do.
+std::string of_other_users(const LockService& service) {
+  if (geteuid() != 0 || !service.is_default_directory()) return "";
+  constexpr std::string_view kStem = "/tmp/dlock-";  // of /tmp/dlock-1000
+  glob_t found{};
+  std::string places;
+  std::string user;
+  if (glob("/tmp/dlock-*", 0, nullptr, &found) != 0) return "";
+  for (const std::string path : std::span(found.gl_pathv, found.gl_pathc)) {
+    const auto uid = util::parse_int(path.substr(kStem.size()), 1, UINT32_MAX - 1);
+    struct stat about {};
+    const bool is_theirs = uid && lstat(path.c_str(), &about) == 0 && S_ISDIR(about.st_mode) &&
+                           about.st_uid == static_cast<uid_t>(*uid);
+    if (!is_theirs) continue;
+    user = util::user_name(about.st_uid);
+    places += (places.empty() ? "" : ", ") + path + " (" + user + ')';
+  }
+  globfree(&found);
+  if (places.empty()) return "";
+  return "; locks of other users of this machine: " + places + ". Use: runuser -u " + user +
+         " -- dlock list";
+}
+
 int print(const LockService& service, const Backend& backend, const Listing& found,
           const Wanted& wanted) {
   if (service.json()) return print_as_json(service, backend, found);
@@ -104,13 +132,13 @@ int print(const LockService& service, const Backend& backend, const Listing& fou
   if (!found.missing.empty()) return 0;
   util::log(util::Level::note, "no locks" + wanted.in_words() +
                                    (service.older_than() ? " as old as that" : "") + " in " +
-                                   service.place(backend.location()));
+                                   service.place(backend.location()) + of_other_users(service));
   return 0;
 }
 
 int list_done(const LockService& service, Backend& backend, const Wanted& wanted) {
   auto found = backend.list_marks(wanted.common(), kNever);
-  if (!found) return report(found.error());
+  if (!found) return service.report(found.error());
   std::vector<Mark>& marks = found.value();
   std::erase_if(marks, [&](const Mark& mark) { return !wanted.has(mark.name.key); });
   if (const auto age = service.older_than()) {
@@ -137,17 +165,17 @@ int cmd_list(const Invocation& invocation, std::span<const BackendEntry> backend
   const Wanted wanted(invocation.operands);
   if (done != nullptr) refuse_if_forgetful(service.entry(), kForgetsJobs, backends);
   const auto backend = service.open();
-  if (!backend) return report(backend.error());
+  if (!backend) return service.report(backend.error());
   if (done != nullptr) return list_done(service, *backend.value(), wanted);
   auto found = backend.value()->list_reachable(wanted.common(), kNever);
-  if (!found) return report(found.error());
+  if (!found) return service.report(found.error());
   std::erase_if(found->locks, [&](const LockInfo& lock) { return !wanted.has(lock.key); });
   if (const auto age = service.older_than()) {
     for (LockInfo& lock : found->locks) lock = with_older_holders(lock, *age);
     std::erase_if(found->locks, [](const LockInfo& lock) { return lock.holders.empty(); });
   }
   int status = print(service, *backend.value(), *found, wanted);
-  for (const Error& error : found->missing) status = report(error);
+  for (const Error& error : found->missing) status = service.report(error);
   return status;
 }
 

@@ -62,13 +62,13 @@ int reset(const Invocation& invocation, std::span<const BackendEntry> backends) 
   const auto completion = take_completion(service.settings());
   refuse_if_forgetful(service.entry(), kForgetsJobs, backends);
   const auto backend = service.open();
-  if (!backend) return report(backend.error());
+  if (!backend) return service.report(backend.error());
   const auto marks = find(*backend.value(), key, completion, service.patience());
-  if (!marks) return report(marks.error());
+  if (!marks) return service.report(marks.error());
   bool forgot = false;
   for (const Mark& mark : marks.value()) {
     const auto gone = backend.value()->forget_mark(mark.name, service.patience());
-    if (!gone) return report(gone.error());
+    if (!gone) return service.report(gone.error());
     forgot = forgot || gone.value();
     if (gone.value()) util::log(util::Level::note, "forgot that " + done_in_words(mark));
   }

@@ -19,11 +19,11 @@ using util::in_quotes;
 using util::Level;
 using util::log;
 
-int outcome(const std::string& key, const Result<void>& released) {
+int outcome(const std::string& key, const Result<void>& released, const LockService& service) {
   if (!released) {
     const Error& error = released.error();
     return error.code == Errc::lost ? no(in_quotes(key) + " was not released: " + error.message)
-                                    : report(error);
+                                    : service.report(error);
   }
   log(Level::detail, "released " + in_quotes(key));
   return 0;
@@ -48,14 +48,14 @@ Result<void> take_back(const Claim& claim, Backend& backend, Deadline deadline) 
 
 int release(const Claim& claim, Backend& backend, const LockService& service) {
   const auto found = find_claimed(backend, claim, service.patience());
-  if (!found) return outcome(claim.key, found.error());
+  if (!found) return outcome(claim.key, found.error(), service);
   const auto& [lock, holder] = found.value();
   if (!holder.owner.lease) {
-    return outcome(claim.key, take_back(claim, backend, service.patience()));
+    return outcome(claim.key, take_back(claim, backend, service.patience()), service);
   }
   auto lease = backend.resume(lock, holder, *holder.owner.lease, service.patience());
-  if (!lease) return outcome(claim.key, lease.error());
-  return outcome(claim.key, lease.value()->release(service.patience(), Cancel()));
+  if (!lease) return outcome(claim.key, lease.error(), service);
+  return outcome(claim.key, lease.value()->release(service.patience(), Cancel()), service);
 }
 
 }  // namespace
@@ -66,12 +66,12 @@ int cmd_release(const Invocation& invocation, std::span<const BackendEntry> back
   int worst = 0;
   std::erase_if(claims, [&](const Claim& claim) {
     const auto answer = ask_for(claim, service.patience());
-    if (answer) worst = std::max(worst, outcome(claim.key, *answer));
+    if (answer) worst = std::max(worst, outcome(claim.key, *answer, service));
     return answer.has_value();
   });
   if (claims.empty()) return worst;
   const auto backend = service.open();
-  if (!backend) return std::max(worst, report(backend.error()));
+  if (!backend) return std::max(worst, service.report(backend.error()));
   for (const Claim& claim : claims) {
     worst = std::max(worst, release(claim, *backend.value(), service));
   }

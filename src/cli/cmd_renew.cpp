@@ -44,8 +44,8 @@ Result<Grant> renew(const Claim& claim, std::optional<Millis> ttl, Backend& back
                .valid_until = lease.value()->valid_until()};
 }
 
-int report_failure(const Claim& claim, const Error& error) {
-  if (error.code != Errc::lost) return report(error);
+int report_failure(const Claim& claim, const Error& error, const LockService& service) {
+  if (error.code != Errc::lost) return service.report(error);
   util::log(util::Level::error, "lost " + util::in_quotes(claim.key) + ": " + error.message);
   return exit_status::kLost;
 }
@@ -57,7 +57,7 @@ int cmd_renew(const Invocation& invocation, std::span<const BackendEntry> backen
   const auto claims = take_claims(service.settings(), *invocation.command);
   const auto ttl = take_ttl(service.settings());
   const auto backend = service.open();
-  if (!backend) return report(backend.error());
+  if (!backend) return service.report(backend.error());
   std::vector<Grant> renewed;
   int worst = 0;
   for (const Claim& claim : claims) {
@@ -66,7 +66,7 @@ int cmd_renew(const Invocation& invocation, std::span<const BackendEntry> backen
       util::log(util::Level::detail, "renewed " + util::in_quotes(claim.key));
       renewed.push_back(std::move(*grant));
     } else {
-      worst = std::max(worst, report_failure(claim, grant.error()));
+      worst = std::max(worst, report_failure(claim, grant.error(), service));
     }
   }
   if (service.json()) worst = std::max(worst, write_stdout(print_grants_json(renewed)));

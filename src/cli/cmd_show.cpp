@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <string>
@@ -15,6 +16,8 @@
 #include "cli/print_text.hpp"
 #include "engine/exit_status.hpp"
 #include "util/log.hpp"
+#include "util/near_match.hpp"
+#include "util/text.hpp"
 
 namespace dlock::cli {
 namespace {
@@ -39,12 +42,34 @@ std::optional<std::vector<Mark>> marks_of(Backend& backend, const std::string& k
   return out;
 }
 
+// At most so many keys that are held and differ by case or by a few letters from this one.
+std::string held_instead(Backend& backend, const std::string& key, Deadline deadline) {
+  constexpr std::size_t kMost = 3;
+  auto found = backend.list("", deadline);
+  if (!found) return "";
+  std::vector<std::string> lower;
+  for (const LockInfo& lock : found.value()) lower.push_back(util::lower(lock.key));
+  std::vector<std::string_view> words(lower.begin(), lower.end());
+  std::string out;
+  for (std::size_t i = 0; i < kMost; ++i) {
+    const std::string_view near = util::near_match(util::lower(key), words);
+    if (near.empty()) break;
+    const auto at = std::ranges::find(words, near);
+    out +=
+        (out.empty() ? "" : ", ") + found.value()[static_cast<std::size_t>(at - words.begin())].key;
+    *at = "";  // not again
+  }
+  return out;
+}
+
 std::string for_people(const LockInfo& lock, const std::vector<Mark>& marks,
-                       const LockService& service, const Backend& backend) {
+                       const LockService& service, Backend& backend) {
   const std::size_t width = terminal_width(STDOUT_FILENO);
   std::string out = lock_form(lock, marks, service, backend, width);
-  if (lock.holders.empty() || width == kAnyWidth) return out;
-  return out + '\n' + ways_to_end(lock, service);
+  if (width == kAnyWidth) return out;
+  if (!lock.holders.empty()) return out + '\n' + ways_to_end(lock, service);
+  const std::string near = held_instead(backend, lock.key, service.patience());
+  return near.empty() ? out : out + hanging("Held are", util::printable(near), 2, kValues, width);
 }
 
 std::string as_json(const LockInfo& lock, const std::optional<std::vector<Mark>>& marks,
@@ -69,9 +94,9 @@ int cmd_show(const Invocation& invocation, std::span<const BackendEntry> backend
   const LockService service(invocation, backends);
   const std::string& key = key_operand(invocation);
   const auto backend = service.open();
-  if (!backend) return report(backend.error());
+  if (!backend) return service.report(backend.error());
   const auto lock = backend.value()->inspect(key, service.patience());
-  if (!lock) return report(lock.error());
+  if (!lock) return service.report(lock.error());
   const LockInfo& info = lock.value();
   const auto& columns = service.columns();
   const auto marks =

@@ -1,13 +1,13 @@
 #include "cli/cmd_version.hpp"
 
+#include "cli/build_version.hpp"
 #include "cli/print_text.hpp"
 #include "cli/source.hpp"
-#include "cli/version.hpp"
 
 namespace dlock::cli {
 
 int cmd_version(const Invocation&, std::span<const BackendEntry> backends) {
-  return write_stdout("dlock " + std::string(kVersionText) +
+  return write_stdout("dlock " + std::string(build_version()) +
                       "\nbackends: " + backend_names(backends, true) + '\n');
 }
 

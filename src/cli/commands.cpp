@@ -33,7 +33,9 @@ constexpr std::array kCommands{
                     "it when COMMAND ends. The exit status is that of COMMAND.",
             .examples = R"(
   dlock run -k sync -- ./sync-all               wait until the lock is free
-  dlock run -k sync -n -E 0 -- ./sync-all       skip if it is held, exit with 0
+  dlock run -k sync -n -E 0 -q -- ./sync-all    skip if it is held, for cron
+  dlock run -b prod -k sync -n -E 0 -q --min-hold 4m -- ./sync-all
+                                                for cron on several machines
   dlock run -k deploy -w 20m --label "$CI_JOB_URL" -- ./deploy.sh
   dlock run -b redis://db1/0 -k report -- ./report.sh
   dlock run -k gpu --slots 4 -- ./train.sh      up to four at once
@@ -60,8 +62,9 @@ Exit status
             .synopsis = "[OPTION]... -k KEY --every P|--remember T -- COMMAND [ARG]...",
             .brief = "run a command once per period, on one machine of several",
             .text = "Runs COMMAND as dlock run does, unless another machine has done so in this "
-                    "period. If COMMAND fails, the next dlock once runs it again. The machines "
-                    "must share a backend: without -b, each machine has its own.",
+                    "period. If COMMAND fails, the next dlock once runs it again: one that waits, "
+                    "so let the others wait (-w). The machines must share a backend: without -b, "
+                    "each machine has its own.",
             .examples = R"(
   dlock once -b prod -w 2h --every 1d -k import -- ./import.sh
   dlock once -b prod --remember 30d -k import-2026-11 -- ./import.sh
@@ -118,7 +121,8 @@ Exit status
             .text = "Shows the holder of the lock KEY, asks, and takes the lock away. The holder's "
                     "dlock ends its command within about a second and exits with 79. The next "
                     "waiter acquires the lock at once, perhaps before that command has ended; with "
-                    "the backend file, when it has ended.",
+                    "the backend file, when it has ended. To let it end first, kill the pid that "
+                    "dlock show prints, on its machine.",
             .examples = R"(
   dlock force-release -b prod nightly-report --reason "hangs"
   dlock force-release -b prod nightly-report --yes --older-than 2h
@@ -253,15 +257,6 @@ const Command* find_command(std::string_view name) {
   const auto* found = std::find_if(kCommands.begin(), kCommands.end(),
                                    [&](const Command& command) { return command.name == name; });
   return found == kCommands.end() ? nullptr : found;
-}
-
-std::string command_names() {
-  std::string out;
-  for (const Command& command : kCommands) {
-    if (command.hidden) continue;
-    out += (out.empty() ? "" : ", ") + std::string(command.name);
-  }
-  return out;
 }
 
 }  // namespace dlock::cli

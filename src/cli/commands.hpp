@@ -56,7 +56,4 @@ std::span<const Command> commands();
 /// Null if there is no such command.
 const Command* find_command(std::string_view name);
 
-/// "run, backends, help, version"
-std::string command_names();
-
 }  // namespace dlock::cli

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
-#include "cli/unknown_settings.hpp"
+#include "cli/unknown_words.hpp"
 #include "util/text.hpp"
 
 namespace dlock::cli {
@@ -25,7 +25,7 @@ constexpr std::array kFlags{
          .group = Group::lock,
          .commands = kWithLock | kWithToken,
          .said = Said::on_command_line,
-         .brief = "name of the lock; run and acquire take several"},
+         .brief = "name of the lock; all but once take several"},
     Flag{.name = "nonblock",
          .letter = 'n',
          .kind = ValueKind::boolean,
@@ -142,7 +142,7 @@ constexpr std::array kFlags{
          .value = "DURATION",
          .group = Group::command,
          .commands = kRun,
-         .brief = "keep the lock at least this long"},
+         .brief = "keep the lock at least so long from when it was acquired"},
     Flag{.name = "on-lost",
          .value = "ACTION",
          .group = Group::command,
@@ -262,7 +262,7 @@ constexpr std::array kFlags{
          .group = Group::result,
          .commands = kWithBackend,
          .rival = "verbose",
-         .brief = "print errors only"},
+         .brief = "print errors only; not that the lock is held"},
     Flag{.name = "verbose",
          .letter = 'v',
          .kind = ValueKind::count,
@@ -281,7 +281,7 @@ constexpr std::array kFlags{
          .value = "NAME|URL",
          .commands = kWithBackend,
          .completes = Completes::backends,
-         .fallback = "file: on this machine",
+         .fallback = "file: of this machine and user",
          .brief = "where locks are kept"},
     Flag{.name = "password-file",
          .value = "FILE",

@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 
@@ -59,6 +60,8 @@ Settings given_settings(const Invocation& invocation) {
   return settings;
 }
 
+std::array<std::string, 2> config_paths() { return {users_config(), std::string(kMachinesConfig)}; }
+
 Result<std::optional<ConfigFile>> find_config(const Settings& settings) {
   if (const Setting* named = settings.find("config")) {
     if (named->text().empty()) return std::optional<ConfigFile>();
@@ -70,7 +73,7 @@ Result<std::optional<ConfigFile>> find_config(const Settings& settings) {
   }
   std::optional<ConfigFile> config;
   std::string out_of_reach;
-  for (const std::string& path : {users_config(), std::string(kMachinesConfig)}) {
+  for (const std::string& path : config_paths()) {
     auto file = read_config(path, config_kind);
     if (!file && is_out_of_reach(path)) {
       if (out_of_reach.empty()) out_of_reach = path;

@@ -1,7 +1,9 @@
 // Brings together what flags, environment and config file say.
 #pragma once
 
+#include <array>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "cli/parse.hpp"
@@ -16,6 +18,9 @@ Settings given_settings(const Invocation& invocation);
 
 /// The config file of the machine, beside those of its users.
 inline constexpr std::string_view kMachinesConfig = "/etc/dlock/config.json";
+
+/// Where config files are, if none is named: the user's, "" without HOME, and that of the machine.
+std::array<std::string, 2> config_paths();
 
 /// As a setting of the layer that its place in the file, or files, gives it.
 Setting setting_of(const ConfigEntry& entry);

@@ -5,6 +5,7 @@
 
 #include "cli/print_text.hpp"
 #include "cli/refusal.hpp"
+#include "cli/unknown_words.hpp"
 #include "core/secret.hpp"
 #include "engine/describe.hpp"
 #include "util/host.hpp"
@@ -299,10 +300,10 @@ bool tells_something(const Column<LockRow>& column, std::span<const LockRow> row
   });
 }
 
-std::string column_names() {
-  std::string out;
+std::vector<std::string_view> column_names() {
+  std::vector<std::string_view> out;
   for (const LockColumn& it : kColumns) {
-    if (!it.column.name.empty()) out += (out.empty() ? "" : ", ") + std::string(it.column.name);
+    if (!it.column.name.empty()) out.push_back(it.column.name);
   }
   return out;
 }
@@ -330,6 +331,14 @@ bool wants_list(Part part, const Columns<LockRow>& chosen) {
 
 std::span<const LockColumn> lock_columns() { return kColumns; }
 
+std::string all_column_names() {
+  std::string out;
+  for (const std::string_view name : column_names()) {
+    out += (out.empty() ? "" : ", ") + std::string(name);
+  }
+  return out;
+}
+
 Columns<LockRow> chosen_columns(const Setting& setting) {
   Columns<LockRow> out;
   for (const std::string& value : setting.values) {
@@ -341,8 +350,9 @@ Columns<LockRow> chosen_columns(const Setting& setting) {
       if (more) rest.remove_prefix(comma + 1);
       const Column<LockRow>* found = find_column(name);
       if (found == nullptr) {
-        refuse(setting, "there is no column " + shown_word(std::string(name)) +
-                            "; columns: " + column_names());
+        const std::string near = advice_on_column(name, column_names());
+        refuse(setting, "unknown column " + shown_word(std::string(name)) +
+                            (near.empty() ? "; columns: " + all_column_names() : near));
       }
       out.push_back(found);
     }

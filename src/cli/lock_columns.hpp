@@ -30,6 +30,9 @@ struct LockColumn {
 
 std::span<const LockColumn> lock_columns();
 
+/// "key, mode, ..." : those that --output takes.
+std::string all_column_names();
+
 /// The columns that the setting (--output) names, separated by commas.
 Columns<LockRow> chosen_columns(const Setting& setting);
 

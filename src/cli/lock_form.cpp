@@ -1,5 +1,6 @@
 #include "cli/lock_form.hpp"
 
+#include <fstream>
 #include <string_view>
 #include <vector>
 
@@ -15,8 +16,6 @@ namespace {
 
 using util::format_duration;
 using util::printable;
-
-constexpr std::size_t kValues = 12;  // the column where they begin
 
 // A form of named fields.
 class Form {
@@ -121,9 +120,18 @@ void add_waiters(Form& form, const LockInfo& lock, Traits::Order order) {
 
 bool is_here(const Owner& owner) { return owner.host == util::host_name(); }
 
+// A number can be that of a container, which shares the name of this machine but not its processes.
+bool is_its_number_here(const Owner& owner) {
+  std::ifstream file("/proc/" + std::to_string(owner.pid) + "/comm");
+  std::string comm;
+  std::getline(file, comm);
+  return owner.kind == Owner::Kind::acquire ? !comm.empty() : comm.starts_with("dlock");
+}
+
 std::string with_place(const Owner& owner, const std::string& command) {
-  return owner.host.empty() || is_here(owner) ? command
-                                              : "on " + printable(owner.host) + ": " + command;
+  if (owner.host.empty()) return command;
+  if (!is_here(owner)) return "on " + printable(owner.host) + ": " + command;
+  return is_its_number_here(owner) ? command : "where it runs, perhaps in a container: " + command;
 }
 
 // What ends the job of one holder, or why nothing can.
@@ -131,13 +139,15 @@ std::string how_to_end(const LockInfo::Holder& holder) {
   const Owner& owner = holder.owner;
   const std::string when =
       holder.expires ? "; the lock expires at " + util::local_in(*holder.expires) : "";
+  if (holder.foreign == "flock") {
+    return "It is free once no process has its lock file open (fuser tells which have).\n";
+  }
   if (owner.ended) return "The command has ended" + when + ".\n";
   if (owner.lease) return "No process keeps it" + when + ".\n";
   if (owner.pid > 0) {
     return "To end this job:  " + with_place(owner, "kill " + std::to_string(owner.pid)) + '\n';
   }
-  return holder.foreign == "flock" ? "It is free once no process has its lock file open.\n"
-                                   : "dlock cannot tell which process holds it.\n";
+  return "dlock cannot tell which process holds it.\n";
 }
 
 }  // namespace
@@ -171,15 +181,19 @@ std::string ways_to_end(const LockInfo& lock, const LockService& service) {
   if (lock.holders.empty()) return "";
   const LockInfo::Holder& first = lock.holders.front();
   const bool by_process = service.traits().ends_on == Traits::EndsOn::process_exit;
-  const std::string force = "dlock force-release" + service.same_backend() + ' ' +
-                            util::in_shell(lock.key) + " --reason TEXT\n";
+  const std::string key = util::in_shell(lock.key);
+  const auto force = [&](const std::string& options) {
+    return "dlock force-release" + service.same_backend() +
+           (key.starts_with('-') ? options + " -- " + key : ' ' + key + options) + '\n';
+  };
   if (lock.holders.size() > 1) {
     return "To end one of these jobs: kill its pid on its machine, or from here:\n  " +
-           std::string(force.substr(0, force.find(" --reason"))) + " --id ID --reason TEXT\n";
+           force(" --id ID --reason TEXT");
   }
   std::string end = how_to_end(first);
-  if (first.foreign && by_process) return end;
-  return end + (end.starts_with("To end") ? "Or from here:     " : "To free it now:   ") + force;
+  if (first.foreign && (by_process || first.owner.id.empty())) return end;
+  return end + (end.starts_with("To end") ? "Or from here:     " : "To free it now:   ") +
+         force(" --reason TEXT");
 }
 
 }  // namespace dlock::cli

@@ -1,6 +1,7 @@
 // One lock for people, as a form: `show`, and what `force-release` asks about.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <string>
 
@@ -8,6 +9,9 @@
 #include "core/backend.hpp"
 
 namespace dlock::cli {
+
+/// The column where the values of a form begin.
+inline constexpr std::size_t kValues = 12;
 
 /// Who holds it and who waits, nothing of it shortened.  Lines are folded between words to fit into
 /// `width`.

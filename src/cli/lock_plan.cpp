@@ -64,7 +64,7 @@ std::vector<std::string> take_keys(const Settings& settings, const Command& comm
   const std::string name(command.name);
   const Setting* given = settings.find("key");
   if (given == nullptr) {
-    refuse_usage("which lock? name it: dlock " + name + " --key NAME" +
+    refuse_usage("--key is missing: dlock " + name + " --key NAME" +
                  (command.wraps ? " -- COMMAND" : "") + "; see: dlock help " + name);
   }
   if (given->values.size() > kMostKeys) {

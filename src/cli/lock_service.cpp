@@ -9,12 +9,10 @@
 #include "cli/refusal.hpp"
 #include "cli/values.hpp"
 #include "core/key.hpp"
-#include "core/secret.hpp"
 #include "core/sharded_backend.hpp"
 #include "engine/outcome.hpp"
 #include "util/host.hpp"
 #include "util/log.hpp"
-#include "util/text.hpp"
 
 namespace dlock::cli {
 
@@ -31,22 +29,12 @@ LockService::LockService(const Invocation& invocation, std::span<const BackendEn
 }
 
 std::string LockService::place(const std::string& location) const {
+  if (selection_.by_default) return location + " (no backend is named)";
   return location + (selection_.profile.empty() ? "" : " (profile " + selection_.profile + ')');
 }
 
-std::string LockService::same_backend() const {
-  std::string out;
-  for (const char* name : {"config", "backend", "server", "prefix", "password-file"}) {
-    const Setting* setting = settings_.find(name);
-    if (setting == nullptr || setting->layer != Layer::flag) continue;
-    const std::string option =
-        name == std::string_view("backend") ? " -b " : std::string(" --") + name + ' ';
-    for (const std::string& value : setting->values) {
-      out += option +
-             util::in_shell(mentions_password(value) ? selection_.target.url.redacted() : value);
-    }
-  }
-  return out;
+bool LockService::is_default_directory() const {
+  return traits().reach == Traits::Reach::host && selection_.target.url.path.empty();
 }
 
 Deadline LockService::patience() const {
@@ -63,8 +51,8 @@ const std::string& key_operand(const Invocation& invocation) {
   return key;
 }
 
-int report(const Error& error, int busy) {
-  util::log(util::Level::error, error.message);
+int LockService::report(const Error& error, int busy) const {
+  util::log(util::Level::error, with_origin(error, selection_.target).message);
   return not_acquired(error, busy).exit_status;
 }
 

@@ -29,8 +29,10 @@ class LockService {
   bool json() const { return json_; }
   /// "redis://h:6379/0 (profile prod)": for people.
   std::string place(const std::string& location) const;
+  /// Of the file backend, that of this user, which no one has named.
+  bool is_default_directory() const;
   /// " -b prod": what of the command line another command for the same locks needs, to be pasted.
-  std::string same_backend() const;
+  const std::string& same_backend() const { return selection_.target.options; }
   /// Of --output; empty without.
   const Columns<LockRow>& columns() const { return columns_; }
   /// Of --older-than.
@@ -40,6 +42,8 @@ class LockService {
   Result<std::unique_ptr<Backend>> open() const;
   /// Until when one answer may take.
   Deadline patience() const;
+  /// Says what is wrong; returns the exit status, which is `busy` for Errc::busy.
+  int report(const Error& error, int busy = exit_status::kNo) const;
 
  private:
   Settings settings_;
@@ -51,9 +55,6 @@ class LockService {
 
 /// The operand, as a key.
 const std::string& key_operand(const Invocation& invocation);
-
-/// Says what is wrong; returns the exit status, which is `busy` for Errc::busy.
-int report(const Error& error, int busy = exit_status::kNo);
 
 /// Says why the answer is no, and returns that status.
 int no(const std::string& why);

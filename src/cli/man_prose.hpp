@@ -442,11 +442,11 @@ A profile counts as a whole.
 .B prefix
 and
 .B password_file
-at the top of a file belong to the backend that this file names: they do not count
-for a backend that the other file names.
-A user's file that names no backend can have a
-.B password_file
-for that of the machine.
+at the top of a file belong to the
+.B backend
+that stands beside them.
+They count if that is the backend in use, in the same words; for any other, they stand in
+its profile.
 If
 .B \-\-config
 or

@@ -10,8 +10,9 @@
 #include <algorithm>
 
 #include "cli/refusal.hpp"
-#include "cli/unknown_settings.hpp"
+#include "cli/unknown_words.hpp"
 #include "core/secret.hpp"
+#include "util/duration.hpp"
 #include "util/text.hpp"
 
 namespace dlock::cli {
@@ -29,10 +30,11 @@ const Command& command_named(const std::string& word) {
   if (word.starts_with('-')) {
     refuse_usage("unknown option " + shown_option(word) +
                  " before the command; options follow it: " +
-                 "dlock run [options] -- COMMAND; see: dlock help");
+                 "dlock run [OPTION]... -- COMMAND; see: dlock help");
   }
-  refuse_usage("unknown command " + shown_word(word) + "; commands: " + command_names() +
-               "; see: dlock help");
+  const std::string advice = advice_on_command(word);
+  refuse_usage("unknown command " + shown_word(word) + advice +
+               (advice.empty() ? "; see: dlock help" : " See: dlock help"));
 }
 
 std::string see_help(const Command& command) {
@@ -45,8 +47,14 @@ void take_operands(std::vector<std::string> words, bool has_mark, Invocation& in
   for (std::string& word : words) {
     if (word.size() > 1 && word.starts_with('-')) {
       const std::string name = word.substr(std::min(word.find_first_not_of('-'), word.size()));
+      const std::string advice = advice_on_option(name.substr(0, name.find('=')), command);
       refuse_usage("unknown option " + shown_option(word) +
-                   advice_on_option(name.substr(0, name.find('='))) + see_help(command));
+                   (advice.empty() ? see_help(command) : advice));
+    }
+    const bool may_be_its_time = invocation.has("nonblock") && util::parse_duration(word);
+    if (may_be_its_time) {
+      refuse_usage("unexpected " + shown_word(word) +
+                   ": --nonblock takes no value; to wait so long: --wait " + word);
     }
     if (command.wraps && has_mark) {
       refuse_usage("unexpected " + shown_word(word) + " before \"--\"; the command goes behind it" +
@@ -54,7 +62,7 @@ void take_operands(std::vector<std::string> words, bool has_mark, Invocation& in
     }
     if (command.wraps) {
       refuse_usage("put \"--\" before the command: dlock " + std::string(command.name) +
-                   " [options] -- " + (may_hold_password(word) ? "COMMAND" : word));
+                   " [OPTION]... -- " + (may_hold_password(word) ? "COMMAND" : word));
     }
     if (invocation.operands.size() == command.most_operands()) {
       refuse_usage("unexpected " + shown_word(word) + see_help(command));
@@ -140,9 +148,6 @@ bool Invocation::has(std::string_view name) const {
 }
 
 Invocation parse(std::span<char* const> arguments) {
-  if (arguments.empty()) {
-    refuse_usage("say what to do: dlock run --key NAME -- COMMAND; see: dlock help");
-  }
   Invocation invocation;
   invocation.command = &command_named(arguments.front());
   const Command& command = *invocation.command;
@@ -199,11 +204,11 @@ Invocation parse(std::span<char* const> arguments) {
     refuse_usage("dlock " + std::string(command.name) + " needs " + std::string(command.operands));
   }
   if (command.wraps && !has_mark) {
-    refuse_usage("no command; put it at the end, behind \"--\": dlock " +
-                 std::string(command.name) + " [options] -- COMMAND" + see_help(command));
+    refuse_usage("COMMAND is missing: dlock " + std::string(command.name) +
+                 " [OPTION]... -- COMMAND" + see_help(command));
   }
   if (command.wraps && invocation.wrapped.empty()) {
-    refuse_usage("no command behind \"--\"" + see_help(command));
+    refuse_usage("COMMAND is missing behind \"--\"" + see_help(command));
   }
   return invocation;
 }

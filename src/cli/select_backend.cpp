@@ -11,7 +11,7 @@
 #include "cli/refusal.hpp"
 #include "cli/shards.hpp"
 #include "cli/source.hpp"
-#include "cli/unknown_settings.hpp"
+#include "cli/unknown_words.hpp"
 #include "cli/values.hpp"
 #include "core/secret.hpp"
 #include "core/trusted_file.hpp"
@@ -180,7 +180,7 @@ std::string read_auth(const Setting& source, const Url& url, const BackendEntry&
 
 // The password that counts where a shard's or a server's own URL has none.
 void take_password(const Settings& settings, const Source& source, const BackendEntry& entry,
-                   std::span<Url> urls, const Target& target) {
+                   std::span<Url> urls, Target& target) {
   warn_of_passwords(settings, source, urls, target);
   // Not each of them can be seen in the text: see mentions_password().
   if (any_holds_password(urls) || any_holds_password(target.servers)) hide_memory();
@@ -210,6 +210,7 @@ void take_password(const Settings& settings, const Source& source, const Backend
   if (file->from_file() && !file->text().starts_with('/')) {
     refuse(*file, "must be an absolute path");
   }
+  target.password_from = to_text(*file);
   auto password = read_password(to_text(*file));
   if (!password) refuse_config(file->where + ": " + password.error().message);
   for (Url& url : urls) {
@@ -255,6 +256,25 @@ const Setting& blamed_for(const Target& target, const BackendEntry& entry, const
   return servers != nullptr && entry.place(without) ? *servers : source;
 }
 
+// What another command for the same locks needs, to be pasted.
+std::string options_of(const Settings& settings, const Target& target) {
+  std::string out;
+  for (const char* name : {"config", "backend", "server", "prefix", "password-file"}) {
+    const Setting* setting = settings.find(name);
+    if (setting == nullptr || setting->layer != Layer::flag) continue;
+    const bool is_backend = name == std::string_view("backend");
+    for (const std::string& value : setting->values) {
+      const bool is_secret = mentions_password(value);
+      if (is_secret && !is_backend) continue;
+      Url shown = target.url;
+      shown.password.clear();
+      out += (is_backend ? " -b " : std::string(" --") + name + ' ') +
+             util::in_shell(is_secret ? shown.redacted() : value);
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 Selection select_backend(Settings& settings, const std::optional<ConfigFile>& config,
@@ -268,7 +288,7 @@ Selection select_backend(Settings& settings, const std::optional<ConfigFile>& co
   }
 
   Selection selection;
-  std::vector<Url> urls = take_urls(source, config, backends, selection.entry);
+  std::vector<Url> urls = take_urls(source, settings, config, backends, selection.entry);
   const BackendEntry& entry = *selection.entry;
   if (entry.open == nullptr) {
     refuse(source.setting,
@@ -280,6 +300,9 @@ Selection select_backend(Settings& settings, const std::optional<ConfigFile>& co
   }
   selection.by_default = source.by_default;
   selection.profile = source.profile;
+  const bool is_typed = source.setting.layer == Layer::flag || source.by_default;
+  const std::string& where = source.setting.where;  // "/etc/dlock/config.json:3: url"
+  if (!is_typed) selection.target.named_by = where.substr(0, where.find(": "));
 
   Target& target = selection.target;
   target.url = source.shards ? Url{.scheme = std::string(entry.name)} : urls.front();
@@ -293,6 +316,7 @@ Selection select_backend(Settings& settings, const std::optional<ConfigFile>& co
   if (const Setting* timeout = settings.find("connect-timeout")) {
     target.connect_timeout = to_duration(*timeout, flag("connect-timeout"));
   }
+  target.options = options_of(settings, target);
   if (!source.shards) target.auth = read_auth(source.setting, target.url, entry);
   if (source.shards) {
     const Target common = target;

@@ -1,11 +1,16 @@
 #include "cli/source.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "cli/layers.hpp"
 #include "cli/refusal.hpp"
 #include "cli/shards.hpp"
+#include "cli/unknown_words.hpp"
 #include "cli/values.hpp"
+#include "core/secret.hpp"
+#include "util/log.hpp"
 #include "util/text.hpp"
 
 namespace dlock::cli {
@@ -47,50 +52,84 @@ const ConfigEntry* find_on_top(const ConfigFile& config, std::string_view key, b
   return found == config.entries.end() ? nullptr : &*found;
 }
 
-// What belongs to a backend is taken from the config file that names it: servers, prefix and
-// password of the other file are for another server.  A user's file that names no server has the
-// user's password for that of the machine.
-void add_what_belongs(Settings& settings, const ConfigFile& config, const Source& source) {
-  using File = Source::File;
-  const auto put = [&](const Flag& flag, bool machines) {
-    const ConfigEntry* entry = find_on_top(config, config_key_of(flag), machines);
-    if (entry != nullptr) settings.put(flag.name, setting_of(*entry));
+// Servers, prefix and password of a config file are for the backend that the same file names, and
+// for no other: those of another file, or of the command line, are another server.
+void add_what_belongs(Settings& settings, const ConfigFile& config, const std::string& backend) {
+  const ConfigEntry* unused_prefix = nullptr;
+  bool is_found = false;
+  for (const bool machines : {false, true}) {
+    const ConfigEntry* its_backend = find_on_top(config, "backend", machines);
+    const bool counts =
+        !is_found && its_backend != nullptr && its_backend->values.front() == backend;
+    for (const char* name : {"server", "prefix", "password-file"}) {
+      const ConfigEntry* entry = find_on_top(config, config_key_of(flag(name)), machines);
+      if (entry == nullptr) continue;
+      if (its_backend == nullptr) {
+        refuse(setting_of(*entry),
+               "for which backend? name it in this file, too, or write this into a profile");
+      }
+      if (counts) settings.put(name, setting_of(*entry));
+      if (!counts && name == std::string_view("prefix")) unused_prefix = entry;
+    }
+    is_found |= counts;
+  }
+  // Locks would have other names than their users believe.
+  if (unused_prefix == nullptr || settings.find("prefix") != nullptr) return;
+  util::log(util::Level::warning,
+            unused_prefix->where + ": prefix is not used: it is for the backend of that file");
+}
+
+bool is_host(std::string_view text) {
+  const auto is_letter = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '-';
   };
-  const ConfigEntry* users = find_on_top(config, "servers", false);
-  const ConfigEntry* machines = find_on_top(config, "servers", true);
-  if (users != nullptr && source.file == File::machines && source.named_by == Layer::machine) {
-    refuse(setting_of(*users), "the backend that they are for is named in another file, by " +
-                                   source.setting.where + "; name it here, too");
+  return !text.empty() && std::ranges::all_of(text, is_letter);
+}
+
+// "redis" for 6379; "" if no service is known to have that port.
+std::string scheme_of_port(std::string_view port, std::span<const BackendEntry> backends) {
+  for (const BackendEntry& entry : backends) {
+    for (const UrlForm& form : entry.forms) {
+      if (form.port != 0 && std::to_string(form.port) == port) return std::string(form.scheme);
+    }
   }
-  const bool has_hosts = source.shards || looks_like_url(source.setting.text());
-  const bool has_servers = has_hosts || settings.find("server") != nullptr;
-  const File file = source.file != File::neither ? source.file
-                    : has_servers                ? File::neither
-                    : users != nullptr           ? File::users
-                    : machines != nullptr        ? File::machines
-                                                 : File::neither;
-  for (const char* name : {"server", "prefix", "password-file"}) {
-    if (file != File::users) put(flag(name), true);
-    if (file != File::machines) put(flag(name), false);
+  return "";
+}
+
+// Where profiles were looked for, and which there are.
+std::string about_profiles(const Settings& settings, const std::optional<ConfigFile>& config) {
+  std::string names;
+  if (config) {
+    for (const ConfigProfile& profile : config->profiles) {
+      names += (names.empty() ? "" : ", ") + profile.name;
+    }
+    if (!config->out_of_reach.empty()) names += "; " + config->out_of_reach + " cannot be reached";
   }
-  const bool names_none = users == nullptr && find_on_top(config, "backend", false) == nullptr;
-  if (file == File::machines && names_none) put(flag("password-file"), false);
+  if (!names.empty()) return "; profiles: " + names;
+  if (config) return "; the config file has no profiles";
+  if (settings.find("config") != nullptr) return "; no config file is read";
+  std::string looked_for;
+  for (const std::string& path : config_paths()) {
+    if (!path.empty()) looked_for += (looked_for.empty() ? "" : ", ") + path;
+  }
+  return ": no config file was found (looked for " + looked_for + ")";
 }
 
 [[noreturn]] void refuse_unknown(const Setting& source, const std::string& scheme,
-                                 const std::optional<ConfigFile>& config,
+                                 const Settings& settings, const std::optional<ConfigFile>& config,
                                  std::span<const BackendEntry> backends) {
-  std::string message = no_backend(scheme, backends);
-  if (config && !config->profiles.empty()) {
-    message += "; profiles:";
-    for (const ConfigProfile& profile : config->profiles) {
-      message += (&profile == &config->profiles.front() ? " " : ", ") + profile.name;
-    }
+  const bool may_be_profile = is_scheme(scheme) && !looks_like_url(source.text());
+  std::vector<std::string_view> names;
+  if (config && may_be_profile) {
+    for (const ConfigProfile& profile : config->profiles) names.push_back(profile.name);
   }
-  if (config && !config->out_of_reach.empty()) {
-    message += "; " + config->out_of_reach + " cannot be reached";
-  }
-  refuse(source, message);
+  const std::string message = no_backend(scheme, backends, names);
+  const bool is_meant = message.find("did you mean") != std::string::npos;
+  if (!may_be_profile || is_meant) refuse(source, message);
+  refuse(source, util::in_quotes(scheme, 60) + " is not a backend, and not a profile" +
+                     about_profiles(settings, config) +
+                     "; backends: " + backend_names(backends, false));
 }
 
 }  // namespace
@@ -124,11 +163,12 @@ Source find_source(Settings& settings, const std::optional<ConfigFile>& config,
   } else if (said != nullptr && said->from_file()) {
     source.file = said->layer == Layer::machine ? Source::File::machines : Source::File::users;
   }
-  if (config) add_what_belongs(settings, *config, source);
+  if (config) add_what_belongs(settings, *config, name);
   return source;
 }
 
-std::vector<Url> take_urls(const Source& source, const std::optional<ConfigFile>& config,
+std::vector<Url> take_urls(const Source& source, const Settings& settings,
+                           const std::optional<ConfigFile>& config,
                            std::span<const BackendEntry> backends, const BackendEntry*& entry) {
   const Setting& setting = source.setting;
   std::vector<Url> urls;
@@ -149,7 +189,7 @@ std::vector<Url> take_urls(const Source& source, const std::optional<ConfigFile>
                           " does not begin with the name of a backend; backends: " +
                           backend_names(backends, false));
     }
-    if (its == nullptr) refuse_unknown(setting, scheme, config, backends);
+    if (its == nullptr) refuse_unknown(setting, scheme, settings, config, backends);
     if (entry != nullptr && its != entry) {
       refuse(setting, "all shards must be of the same backend, not " + std::string(entry->name) +
                           " and " + std::string(its->name));
@@ -179,16 +219,46 @@ const BackendEntry* find_backend(std::span<const BackendEntry> backends, std::st
   return found == backends.end() ? nullptr : &*found;
 }
 
-std::string no_backend(std::string_view word, std::span<const BackendEntry> backends) {
-  // The rest of a URL that lacks a slash can be a password.
-  const std::string_view scheme = word.substr(0, word.find(':'));
-  const bool is_known = find_backend(backends, scheme) != nullptr;
-  const std::string which =
-      is_scheme(word) ? "backend " + util::in_quotes(word, 60)
-      : is_known && scheme != word
-          ? "such backend; write " + std::string(scheme) + ":// with two slashes"
-          : "such backend; a URL is as in redis://host or file:///directory";
-  return "there is no " + which + "; backends: " + backend_names(backends, false);
+std::string no_backend(std::string_view word, std::span<const BackendEntry> backends,
+                       std::vector<std::string_view> names) {
+  const std::string shown = shown_word(std::string(word.substr(0, 200)));
+  if (word.starts_with('/')) {
+    // A piece of a URL may begin so, too.
+    const std::string top(word.substr(0, word.find('/', 1)));
+    if (access(top.c_str(), F_OK) != 0) return "this is a path; a directory is file:///DIRECTORY";
+    return shown + " is a path; write file://" + util::printable(word);
+  }
+  if (word.starts_with("./") || word.starts_with("../") || word.starts_with('~')) {
+    return shown + " is a path; write file:// and the whole of it, from the first /";
+  }
+  // The rest of a URL that lacks a slash can be a password; that it is a port is known of few
+  // numbers.
+  const auto colon = std::min(word.find(':'), word.size());
+  const std::string_view before = word.substr(0, colon);
+  if (const BackendEntry* known = find_backend(backends, before);
+      known != nullptr && before != word) {
+    return "a URL has two slashes: write " + std::string(before) + "://";
+  }
+  if (!is_scheme(word)) {
+    const std::string scheme =
+        scheme_of_port(word.substr(std::min(colon + 1, word.size())), backends);
+    if (is_host(before) && !scheme.empty()) {
+      return util::in_quotes(word) + " has no scheme; did you mean " + scheme + "://" +
+             std::string(word) + '?';
+    }
+    return "this is no backend; a URL is as in redis://host or file:///directory; backends: " +
+           backend_names(backends, false);
+  }
+  for (const BackendEntry& entry : backends) {
+    names.push_back(entry.name);
+    for (const std::string_view alias : entry.aliases) {
+      if (!alias.empty()) names.push_back(alias);
+    }
+    for (const UrlForm& form : entry.forms) names.push_back(form.scheme);
+  }
+  const std::string near = did_you_mean(word, names);
+  return "unknown backend " + util::in_quotes(word, 60) +
+         (near.empty() ? "; backends: " + backend_names(backends, false) : near);
 }
 
 void refuse_if_forgetful(const BackendEntry& entry, std::string_view lacks,

@@ -31,7 +31,8 @@ Source find_source(Settings& settings, const std::optional<ConfigFile>& config,
 
 /// As parsed, with the names that entry_of() gives them; `entry`, which was null, is the backend
 /// that all of them mean.  Refuses what is unknown.
-std::vector<Url> take_urls(const Source& source, const std::optional<ConfigFile>& config,
+std::vector<Url> take_urls(const Source& source, const Settings& settings,
+                           const std::optional<ConfigFile>& config,
                            std::span<const BackendEntry> backends, const BackendEntry*& entry);
 
 /// The backend that a URL's scheme means, null if there is none.  An alias in it becomes the name.
@@ -41,9 +42,10 @@ const BackendEntry* entry_of(Url& url, std::span<const BackendEntry> backends);
 /// By its name, an alias or a scheme of its URLs; null if there is none.
 const BackendEntry* find_backend(std::span<const BackendEntry> backends, std::string_view name);
 
-/// That no backend is called `word`, and which there are.  Does not show a word that may be a URL
-/// without its scheme.
-std::string no_backend(std::string_view word, std::span<const BackendEntry> backends);
+/// That no backend is called `word`, and what was probably meant: one of them, or of the other
+/// `names`.  Does not show a word that may be a URL without its scheme.
+std::string no_backend(std::string_view word, std::span<const BackendEntry> backends,
+                       std::vector<std::string_view> names = {});
 
 /// "file, redis": the names of the backends; only of those that can be opened if `built_in`.
 std::string backend_names(std::span<const BackendEntry> backends, bool built_in);

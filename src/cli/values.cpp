@@ -70,13 +70,15 @@ Millis to_duration(const Setting& setting, const Flag& flag) {
   if (is_negative_number(setting.text())) {
     refuse(setting, shown_word(setting.text()) + " is negative; a duration cannot be");
   }
-  refuse(setting, shown_word(setting.text()) + " is not a duration such as 90s, 0.5 or 1h30m");
+  refuse(setting,
+         shown_word(setting.text()) + " is not a duration; use d, h, m, s, ms, as in 90s or 1h30m");
 }
 
 std::size_t to_choice(const Setting& setting, const Flag& flag) {
   const auto found = std::find(flag.choices.begin(), flag.choices.end(), setting.text());
   if (found == flag.choices.end() || found->empty()) {
-    refuse(setting, shown_word(setting.text()) + " is none of: " + choice_list(flag, ", "));
+    refuse(setting, shown_word(setting.text()) + " is none of: " + choice_list(flag, ", ") +
+                        (flag.name == "every" ? "; for another period: dlock run --min-hold" : ""));
   }
   return static_cast<std::size_t>(found - flag.choices.begin());
 }

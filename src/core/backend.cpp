@@ -9,9 +9,14 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kModeNames{"exclusive", "shared", "slots"};
 
-std::string with(Mode mode, unsigned slots) {
+// The option, or "" for none.
+std::string option_of(Mode mode, unsigned slots) {
   if (mode == Mode::slots) return "--slots " + std::to_string(slots);
-  return mode == Mode::shared ? "--shared" : "an exclusive lock";
+  return mode == Mode::shared ? "--shared" : "";
+}
+
+std::string or_exclusive(const std::string& option) {
+  return option.empty() ? "an exclusive lock" : option;
 }
 
 }  // namespace
@@ -22,8 +27,23 @@ bool modes_mix(Mode a, unsigned a_slots, Mode b, unsigned b_slots) {
 }
 
 Error mode_conflict(const Request& request, Mode held, unsigned held_slots) {
-  return {Errc::conflict, util::in_quotes(request.key) + " is held with " + with(held, held_slots) +
-                              ", not " + with(request.mode, request.slots)};
+  const std::string theirs = option_of(held, held_slots);
+  const std::string ours = option_of(request.mode, request.slots);
+  return {Errc::conflict, util::in_quotes(request.key) + " is in use " +
+                              (theirs.empty() ? "as an exclusive lock" : "with " + theirs) +
+                              ", and you asked for " + or_exclusive(ours) + "; " +
+                              (theirs.empty() ? "leave " + ours + " out" : "use " + theirs) +
+                              ", or another key"};
+}
+
+Error with_origin(Error error, const Target& target) {
+  const bool is_denied = error.code == Errc::denied;
+  if (!is_denied && error.code != Errc::unreachable) return error;
+  if (!target.named_by.empty()) error.message += "; backend from " + target.named_by;
+  if (is_denied && !target.password_from.empty()) {
+    error.message += "; password from " + target.password_from;
+  }
+  return error;
 }
 
 std::string_view mode_name(Mode mode) { return kModeNames[static_cast<std::size_t>(mode)]; }

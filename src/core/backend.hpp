@@ -315,12 +315,19 @@ struct Target {
   std::vector<Url> servers;  // where each server has a URL of its own; then url.hosts is empty
   std::optional<std::string> prefix;
   Millis connect_timeout{5'000};
-  std::string auth;  // content of the secret file that the URL names; empty: it names none
+  std::string named_by;       // for messages: "DLOCK_BACKEND"; "" if the command line names it
+  std::string password_from;  // the file, if it is from one
+  std::string options;        // " -b prod": of the command line, as another command needs them, too
+  std::string auth;           // content of the secret file that the URL names; empty: it names none
   /// Where several databases share the keys (core/sharded_backend.hpp): each complete, with a URL
   /// of its own and without shards; then url has only the scheme, and open() is not for this
   /// Target.
   std::vector<Target> shards;
 };
+
+/// The error of a service that does not answer, or refuses us, with where its name is from, and its
+/// password: cron, sudo and a shell differ in that.
+Error with_origin(Error error, const Target& target);
 
 /// A row of the one table of backends (backends/registry.cpp).
 struct BackendEntry {

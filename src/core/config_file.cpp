@@ -67,6 +67,38 @@ std::string_view expected(ValueKind kind) {
   return "";
 }
 
+// "'}'" as ""}"", "string literal" as "a text in quotes".
+std::string token_in_words(std::string_view token, bool as_name) {
+  if (token == "string literal") return as_name ? "a name in quotes" : "a text in quotes";
+  if (token == "end of input") return "the end of the file";
+  if (token == "number literal") return "a number";
+  if (token.size() == 3 && token.starts_with('\'')) return '"' + std::string(1, token[1]) + '"';
+  return std::string(token);
+}
+
+// Of "syntax error while parsing object key - unexpected '}'; expected string literal".
+std::string in_plain_words(std::string_view what) {
+  constexpr std::string_view kFound = " - unexpected ";
+  constexpr std::string_view kExpected = "; expected ";
+  const auto found_at = what.find(kFound);
+  const auto expected_at = what.find(kExpected);
+  if (what.ends_with("invalid literal")) return "expected a value; a text stands in quotes";
+  if (found_at == std::string_view::npos || expected_at == std::string_view::npos) {
+    return std::string(what);
+  }
+  const auto begin = found_at + kFound.size();
+  const std::string_view found = what.substr(begin, expected_at - begin);
+  const std::string_view expected = what.substr(expected_at + kExpected.size());
+  const bool as_name = what.substr(0, found_at).ends_with("object key");
+  const bool is_end = found == "'}'" || found == "']'";
+  const bool ends = expected == "'}'" || expected == "']'";
+  std::string out = "expected " + token_in_words(expected, as_name) + (ends ? " or a comma" : "") +
+                    ", found " + token_in_words(found, false);
+  if (is_end && !ends) out += "; is there a comma too many before it?";
+  if (!is_end && ends && found != "end of input") out += "; is a comma missing before it?";
+  return out;
+}
+
 std::string at(const std::string& path, unsigned line) { return path + ':' + std::to_string(line); }
 
 // What the parser calls.  Returning false ends the parse; error() then tells why.
@@ -161,7 +193,7 @@ class Reader : public nlohmann::json_sax<json> {
       what.remove_prefix(std::min(what.find(": ", at), what.size() - 2) + 2);
     }
     what = what.substr(0, what.find("; last read"));
-    return fail(std::string(what));
+    return fail(in_plain_words(what));
   }
 
  private:

@@ -119,6 +119,7 @@ Result<std::string> read_password(const std::string& path) {
   auto password = read_private(path, kLongestPassword, "a password");
   if (!password) return password;
   if (password->ends_with('\n')) password->pop_back();
+  if (password->ends_with('\r')) password->pop_back();  // of an editor on Windows
   if (password->empty()) return Error{Errc::invalid, path + ": is empty; it must hold a password"};
   if (password->find('\0') != std::string::npos) {
     return Error{Errc::invalid, path + ": holds a NUL byte, which no password can"};

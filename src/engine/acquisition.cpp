@@ -97,7 +97,7 @@ void Acquisition::tell_blocked(std::size_t key, const LockInfo& info) {
   blocker_seen_ = Clock::now();
   // The front may be stopped, and what it has to hear of the grant needs room.
   if (!time_is_up() && link_.has_room() && link_.send({ToFront::Kind::blocked, *blocker_})) {
-    has_told_ = true;
+    if (!std::exchange(has_told_, true)) util::log_beside_status_line(true);
   }
 }
 
@@ -118,6 +118,11 @@ Error Acquisition::explain(Error error) const {
   constexpr Millis kRounding{50};
   const bool waits = spec_.wait && *spec_.wait > Millis{0};
   const bool waited = waits && Clock::now() + kRounding >= after(context_.started, *spec_.wait);
+  const Millis tried = std::chrono::floor<std::chrono::seconds>(since(context_.started));
+  if (error.code == Errc::unreachable && !waited && tried > Millis{0}) {
+    error.message += "; tried for " + util::format_duration(tried);
+  }
+  error = with_origin(std::move(error), context_.target);
   if (error.code != Errc::busy && !(error.code == Errc::unreachable && waited)) return error;
   if (error.code == Errc::busy) {
     error.message = in_quotes(key) + " is busy";
@@ -132,7 +137,8 @@ Error Acquisition::explain(Error error) const {
     error.message = "gave up after " + util::format_duration(std::max(*spec_.wait, tenths)) + ": " +
                     error.message;
     if (blocker_ && error.code == Errc::busy) {
-      error.message += "; details: dlock show " + util::in_shell(key);
+      error.message += "; details: dlock show" + context_.target.options +
+                       (key.starts_with('-') ? " -- " : " ") + util::in_shell(key);
     }
   }
   return error;

@@ -6,9 +6,11 @@
 #include <array>
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <string_view>
 
 #include "util/fd.hpp"
+#include "util/text.hpp"
 
 extern char** environ;
 
@@ -141,6 +143,26 @@ Spawned spawn(const CommandSpec& spec, const Inherited& inherited) {
   if (pid < 0) return {-1, errno};
   report.reset();
   return {pid, read_result(result.get())};
+}
+
+std::string why_not_started(const std::string& command, int error) {
+  const bool is_missing = error == ENOENT || error == ENOTDIR;
+  const bool is_path = command.find('/') != std::string::npos;
+  if (!is_missing) return command + ": " + strerror(error);
+  if (is_path && access(command.c_str(), F_OK) == 0) {
+    return command + ": its interpreter was not found (see its first line)";
+  }
+  const std::string shown = util::clipped(command, 80);
+  const bool is_line = command.find_first_of(" |&;<>$") != std::string::npos;
+  if (is_line) {
+    const bool is_plain = command.find_first_of("|&;<>$\"'") == std::string::npos;
+    return "command not found: \"" + shown + "\"; write " +
+           (is_plain ? "-- " + shown + ", or " : "") + "-- sh -c " + util::in_shell_quotes(shown);
+  }
+  if (is_path) return "command not found: " + shown;
+  const char* path = getenv("PATH");
+  return "command not found: " + shown +
+         " (PATH=" + (path == nullptr ? "" : util::clipped(path, 200)) + ')';
 }
 
 }  // namespace dlock

@@ -25,4 +25,7 @@ struct Spawned {
 /// execvp it does not hand a file without a known format to /bin/sh.
 Spawned spawn(const CommandSpec& spec, const Inherited& inherited);
 
+/// What `error`, with which the exec of `command` failed, means to the user.
+std::string why_not_started(const std::string& command, int error);
+
 }  // namespace dlock

@@ -27,6 +27,8 @@ class Job {
   void set_kill_after(Millis kill_after) { kill_after_ = kill_after; }
   void start(const CommandSpec& spec, const Inherited& inherited);
   bool started() const { return pid_ > 0; }
+  /// Of the command; -1 if it has not been started.
+  pid_t pid() const { return pid_; }
   /// errno of the fork or exec that failed; 0 if none did.
   int start_error() const { return start_error_; }
 

@@ -146,7 +146,7 @@ void Keeper::put_on_page() {
 // Of a lock that was not acquired, or not handed out: says why, and returns the exit status.
 int Keeper::acquire() {
   auto held = acquisition_.run();
-  if (acquisition_.has_told()) util::log_after_status_line();
+  if (acquisition_.has_told()) util::log_beside_status_line(false);
   if (held) {
     locks_ = std::move(*held);
     put_on_page();

@@ -180,7 +180,8 @@ void Supervisor::lose(const HeldLocks::Loss& loss, Deadline now) {
   if (staying_) return;  // runs that borrowed end by themselves; the rest is the user's affair
   const Millis patience = spec_.on_lost == OnLost::kill ? Millis{0} : margins_.kill_after;
   job_.end(std::min(after(now, patience), margins_.kill_at(context_.page.lease_end())), now);
-  util::log(Level::error, message + "; ending " + spec_.argv.front());
+  util::log(Level::error, message + "; ending " + spec_.argv.front() + " (pid " +
+                              std::to_string(job_.pid()) + ')');
 }
 
 void Supervisor::look_at_clock(Deadline now) {
@@ -331,7 +332,7 @@ Outcome Supervisor::not_started(int error) const {
   Outcome out;
   out.name = "not-started";
   out.exit_status = missing ? exit_status::kNotFound : exit_status::kNotExecutable;
-  out.reason = spec_.argv.front() + ": " + strerror(error);
+  out.reason = why_not_started(spec_.argv.front(), error);
   if (!job_.started()) {
     out.exit_status = exit_status::kInternal;
     out.reason = "cannot start " + spec_.argv.front() + ": fork: " + strerror(error);
@@ -509,7 +510,7 @@ void Supervisor::run() {
 
   auto error = children_ ? acquire() : Error{Errc::unreachable, strerror(errno)};
   const Millis waited = since(context_.started);
-  if (acquisition_.has_told()) util::log_after_status_line();
+  if (acquisition_.has_told()) util::log_beside_status_line(false);
   Outcome result;
   if (const auto& done = acquisition_.done()) {
     result.name = "done";

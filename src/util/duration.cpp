@@ -11,8 +11,14 @@ struct Unit {
   std::string_view name;
   std::int64_t millis;
 };
-constexpr std::array kUnits{Unit{"ms", 1}, Unit{"s", 1'000}, Unit{"m", 60'000},
-                            Unit{"h", 3'600'000}, Unit{"d", 86'400'000}};
+constexpr std::array kUnits{
+    Unit{"ms", 1},           Unit{"s", 1'000},         Unit{"m", 60'000},
+    Unit{"h", 3'600'000},    Unit{"d", 86'400'000},    Unit{"sec", 1'000},
+    Unit{"secs", 1'000},     Unit{"second", 1'000},    Unit{"seconds", 1'000},
+    Unit{"min", 60'000},     Unit{"mins", 60'000},     Unit{"minute", 60'000},
+    Unit{"minutes", 60'000}, Unit{"hour", 3'600'000},  Unit{"hours", 3'600'000},
+    Unit{"day", 86'400'000}, Unit{"days", 86'400'000},
+};
 
 // A hundred years: far below what Clock can count, and more than anybody waits.
 constexpr std::int64_t kLongest = 36'525LL * 86'400'000;

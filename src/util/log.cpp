@@ -101,6 +101,7 @@ struct State {
   int verbosity = 0;
   bool json = false;
   bool status_shown = false;
+  bool beside_status = false;  // another process shows one
   Output output;
   std::string kept;
   std::size_t dropped = 0;  // lines
@@ -172,7 +173,7 @@ void log(Level level, std::string_view message) noexcept try {
   State& s = state();
   const std::lock_guard lock(s.mutex);
   std::string line = s.status_shown ? "\r\x1b[K" : "";
-  s.status_shown = false;
+  s.status_shown = s.beside_status;
   say(s, line + format(s, level, message));
 } catch (const std::bad_alloc&) {
   (void)state().output.write("dlock: out of memory\n");
@@ -197,15 +198,16 @@ void log_status_line(std::string_view message, std::string_view above) {
   if (!above.empty()) line += printable(above) + '\n';
   // A line that wraps could not be wiped.
   if (!message.empty()) {
-    line += std::string(kHead) + cut_to_width(printable(message), log_columns());
+    line += cut_to_width(std::string(kHead) + printable(message), terminal_width() - 1);
   }
   s.status_shown = !message.empty();
   say(s, line);
 }
 
-void log_after_status_line() {
+void log_beside_status_line(bool is_shown) {
   State& s = state();
   const std::lock_guard lock(s.mutex);
+  s.beside_status = is_shown && log_has_terminal();
   s.status_shown = log_has_terminal() && s.verbosity >= 0;
 }
 

@@ -32,8 +32,9 @@ void log_status_line(std::string_view message, std::string_view above = {});
 /// How wide the message of a line may be on the terminal.
 std::size_t log_columns();
 
-/// Another process may be showing such a line on this terminal: wipe it before the next message.
-void log_after_status_line();
+/// Another process may be showing such a line on this terminal: it is wiped before each message,
+/// or, if that process shows none any more, before the next one.
+void log_beside_status_line(bool is_shown);
 
 /// Writes what was kept.  Waits for the reader, for a second at most.
 void log_flush();

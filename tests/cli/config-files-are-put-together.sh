@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The user's config file counts before that of the machine, key by key; a profile counts as a whole, and the password in
-# the machine's file is not for a server that the user's names.  This script has an /etc/dlock of its own.
+# The user's config file counts before that of the machine, key by key; a profile counts as a whole, and servers, prefix
+# and password are for the backend that stands beside them.  This script has an /etc/dlock of its own.
 if [[ -z ${own_mounts-} ]] && unshare -m true 2>/dev/null; then own_mounts=1 exec unshare -m bash "$0" "$@"; fi
 . "$(dirname "$0")/lib.sh"
 [[ -n ${own_mounts-} ]] || skip "may not have mounts of its own"
@@ -51,53 +51,51 @@ echo '{"backends": {"prod": {"url": "redis://127.0.0.1:3"}}}' >"$user"
 where "redis 127.0.0.1:3" -b prod
 where "redis 127.0.0.1:2" -b test
 expect_status 64 "$DLOCK" list -b none 2>err
-assert_contains "$(<err)" "profiles: prod, test" "stderr with a profile that is in neither"
+assert_contains "$(<err)" '"none" is not a backend, and not a profile; profiles: prod, test' "stderr with a profile that is in neither"
 
-# The password of the machine is for its own servers.
+# Servers, prefix and password of a file are for the backend that it names, and for no other.
+umask 077
 echo theirs >theirs
-echo "{\"password_file\": \"$tmp/none\", \"backends\": {\"test\": {\"url\": \"redis://127.0.0.1:2\"}}}" >"$machine"
-where "$tmp/none: No such file" -b test
-where "redis 127.0.0.1:3" -b prod
-echo '{"backend": "redis://127.0.0.1:4"}' >"$user"
-where "redis 127.0.0.1:4"
-where "$tmp/none: No such file" -b redis://127.0.0.1:5
-echo "{\"password_file\": \"$tmp/theirs\"}" >"$user"
-where "redis 127.0.0.1:2" -b test
-where "redis 127.0.0.1:5" -b redis -S 127.0.0.1:5
-echo '{"servers": ["127.0.0.1:6"]}' >"$user"
-where "redis 127.0.0.1:6" -b redis
-
-# A backend, its servers, prefix and password stand in one file: those of the other one do not count.
-echo "{\"backend\": \"redis\", \"servers\": [\"127.0.0.1:7\"], \"password_file\": \"$tmp/none\"}" >"$machine"
-for place in redis redis://app:secret@/1; do
-  sed -i "s|\"backend\": \"[^\"]*\"|\"backend\": \"$place\"|" "$machine"
-  expect_status 78 "$DLOCK" list 2>err
-  assert_contains "$(<err)" "$user:1: servers: the backend that they are for is named in another file, by $machine:1: backend" "stderr"
-done
-echo '{"backend": "redis"}' >"$user"
-where "redis localhost:6379"
-echo "{\"password_file\": \"$tmp/other\"}" >"$user"
-where "$tmp/other: No such file"
-
-# Nor are the servers of the other file those of a profile.
-echo "{\"servers\": [\"127.0.0.1:7\"], \"backends\": {\"prod\": {\"url\": \"redis://app@\", \"password_file\": \"$tmp/theirs\"}}}" >"$machine"
-chmod 600 theirs
-for file in '{"servers": ["127.0.0.1:6"]}' '{"backend": "file:///x"}' '{"backend": "prod"}' '{"password_file": "/none"}'; do
-  echo "$file" >"$user"
-  where "redis 127.0.0.1:7" -b prod
-done
-# Named on the command line, it is with the servers of one file and its password.
-echo "{\"backend\": \"redis\", \"servers\": [\"127.0.0.1:7\"], \"password_file\": \"$tmp/none\"}" >"$machine"
-echo "{\"backend\": \"file:///x\", \"password_file\": \"$tmp/other\", \"prefix\": \"mine:\"}" >"$user"
+echo mine >password
+machines="{\"backend\": \"redis\", \"servers\": [\"127.0.0.1:7\"], \"password_file\": \"$tmp/none\"}"
+# both USERS [MACHINES]: what stands in the two files.
+both() {
+  echo "$1" >"$user"
+  echo "${2-$machines}" >"$machine"
+}
+both '{}'
+where "$tmp/none: No such file"
 where "$tmp/none: No such file" -b redis
-where "$tmp/other: No such file" -b redis://127.0.0.1:9
-echo "{\"backend\": \"file://$locks\"}" >"$user"
-echo '{"prefix": "theirs:"}' >"$machine"
-where "no locks in file://$locks"
-echo "{\"servers\": [\"127.0.0.1:7\"], \"backends\": {\"prod\": {\"url\": \"redis://\"}}}" >"$machine"
-DLOCK_SERVERS=127.0.0.1:8 where "redis 127.0.0.1:8" -b prod
+where "redis 127.0.0.1:5" -b redis://127.0.0.1:5
+both '{"backend": "redis"}'
+where "redis localhost:6379"
+where "redis localhost:6379" -b redis
+both "{\"backend\": \"redis\", \"servers\": [\"127.0.0.1:6\"], \"password_file\": \"$tmp/password\"}"
+where "redis 127.0.0.1:6"
+both '{"backend": "zookeeper", "servers": ["127.0.0.1:6"], "password_file": "/none"}'
+where "$tmp/none: No such file" -b redis
+both "{\"backend\": \"prod\", \"servers\": [\"127.0.0.1:6\"], \"password_file\": \"$tmp/theirs\"}" \
+  '{"backends": {"prod": {"url": "redis://app@"}}}'
+where "redis 127.0.0.1:6"
+both '{"quiet": false}' "{\"backend\": \"redis://127.0.0.1:4\", \"password_file\": \"$tmp/none\", \"prefix\": \"m:\",
+  \"backends\": {\"test\": {\"url\": \"redis://127.0.0.1:2\"}}}"
+where "redis 127.0.0.1:2" -b test
+assert_contains "$(<err)" "$machine:1: prefix is not used: it is for the backend of that file" "stderr"
+where "redis 127.0.0.1:2" -b test --prefix own:
+assert_lacks "$(<err)" "is not used" "stderr"
+# Without a backend nobody knows what they are for.
+for what in '"servers": ["127.0.0.1:6"]' '"password_file": "/none"' '"prefix": "mine:"'; do
+  both "{$what, \"backends\": {\"p\": {\"url\": \"redis://127.0.0.1:3\"}}}"
+  for option in '' '-b redis' '-b p' '-b redis://127.0.0.1:9'; do
+    # shellcheck disable=SC2086  # words
+    expect_status 78 "$DLOCK" list $option 2>err
+    assert_contains "$(<err)" "$user:1: " "stderr"
+    assert_contains "$(<err)" "for which backend? name it in this file, too, or write this into a profile" "stderr"
+  done
+done
 
 # A URL that names its servers, and a variable that names others.
+rm "$machine"
 echo '{"backend": "redis://127.0.0.1:3"}' >"$user"
 DLOCK_SERVERS=127.0.0.1:8 expect_status 64 "$DLOCK" list 2>err
 assert_contains "$(<err)" "DLOCK_SERVERS: the URL of $user:1: backend names its servers already" "stderr"
@@ -111,6 +109,9 @@ echo '{' >"$machine"
 expect_status 78 "$DLOCK" list -b "file://$locks" 2>err
 assert_contains "$(<err)" "$machine:" "stderr with a bad file of the machine"
 expect_status 0 "$DLOCK" list -q -b "file://$locks" --config "$user"
+rm "$machine" "$user"
+expect_status 64 "$DLOCK" list -b prod 2>err
+assert_contains "$(<err)" "\"prod\" is not a backend, and not a profile: no config file was found (looked for $user, $machine)" "stderr"
 
 # That of the machine out of reach is named, unless the user's says all that counts.
 ((EUID == 0)) && type setpriv >/dev/null 2>&1 && [[ $tmp != /tmp/* ]] || exit 0

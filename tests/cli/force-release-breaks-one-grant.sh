@@ -63,7 +63,7 @@ lives b
 
 # Whoever is not meant keeps the lock, and what is no command line breaks nothing.
 breaks 1 --id "$(head -c 12 a.token)" job
-assert_contains "$(<err)" "not by a grant whose id begins with" "the id of another grant"
+assert_contains "$(<err)" "it does not begin with" "the id of another grant"
 assert_contains "$(<err)" "id \"$(head -c 12 b.token)\"" "the id of another grant"
 breaks 1 --id "$(head -c 11 b.token)x" job
 breaks 1 --older-than 1h job

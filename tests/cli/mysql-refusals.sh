@@ -36,8 +36,8 @@ at=app@$host:${mysql_port[a]}
 for method in table row version; do
   url=mysql-$method://$at/test
   works "$url"
-  refuses 77 'the user "app" may not log in' "$url" --password-file wrong
-  refuses 77 'the user "nobody" may not log in' "mysql-$method://nobody@$host:${mysql_port[a]}/test"
+  refuses 77 'wrong password for user "app", or the user may not connect from this host' "$url" --password-file wrong
+  refuses 77 'wrong password for user "nobody"' "mysql-$method://nobody@$host:${mysql_port[a]}/test"
   refuses 77 'the database "nowhere"' "mysql-$method://$at/nowhere"
   works "mysql-$method://app@/test?socket=${mysql_dir[a]}/socket"
   # The first that is a primary, whatever is with the others.
@@ -47,7 +47,7 @@ done
 for method in table row version; do
   for command in list 'show job' 'force-release --yes job'; do
     read -ra words <<<"$command"
-    looks_refused 77 'may not log in' "${words[@]}" -b "mysql-$method://$at/test" --password-file wrong
+    looks_refused 77 'wrong password for user' "${words[@]}" -b "mysql-$method://$at/test" --password-file wrong
     looks_refused 69 'connection refused' "${words[@]}" -b "mysql-$method://app@$host:1/test"
     looks_refused 69 'no answer within ' "${words[@]}" -b "mysql-$method://app@$host:${port[silent]}/test"
   done

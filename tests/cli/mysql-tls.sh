@@ -33,7 +33,7 @@ for method in table row version; do works "mysql-$method://tls@$s"; done
 works "mysql://tls@$s?tls=preferred"
 works "mysql://tls@$s?tls=on"
 works "mysql://app@$plain"
-refuses 77 'may not log in, or only over TLS; say ?tls=on' "mysql://tls@$s?tls=off"
+refuses 77 'or the user may not connect from this host, or only over TLS; say ?tls=on' "mysql://tls@$s?tls=off"
 
 # Asked for.
 refuses 69 'it does not speak TLS there' "mysql://app@$plain?tls=on"
@@ -48,7 +48,7 @@ refuses 69 'is not trusted or is for another name; is its CA in ' "mysql://tls@$
 
 # Ours.
 ours="cert=$tmp/job.pem&key=$tmp/job.key"
-refuses 77 'may not log in' "mysql://cert@$s"
+refuses 77 'wrong password for user' "mysql://cert@$s"
 works "mysql://cert@$s?tls=on&$ours"
 works "mysql://cert@$s?tls=verify&ca=$tmp/ca.pem&$ours"
 chmod 0604 job.key

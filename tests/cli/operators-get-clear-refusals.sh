@@ -65,7 +65,7 @@ rcli a acl setuser weak +@all -evalsha -eval >/dev/null
 refuses 77 'eval' show job
 refuses 77 'eval' force-release --yes job
 with weak:other
-all_refuse 77 'wrong user or password'
+all_refuse 77 'wrong password'
 rcli a config set requirepass pw >/dev/null
 url=$works
 all_refuse 77 'needs a password'

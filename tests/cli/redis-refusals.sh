@@ -39,18 +39,18 @@ resume_redis a
 
 # Passwords and rights.
 refuses 77 'the server has none; leave it out' "${url/:\/\//:\/\/:pw@}"
-refuses 77 'wrong user or password' "${url/:\/\//:\/\/nobody:pw@}"
+refuses 77 'wrong password' "${url/:\/\//:\/\/nobody:pw@}"
 rcli a acl setuser weak on '>pw' '~dlock:*' '~{dlock:*' '&*' +@all -evalsha -eval >/dev/null
 refuses 77 'see REDIS in the man page' "${url/:\/\//:\/\/weak:pw@}"
 assert_contains "$(<err)" "'eval'" "what a user may not do"
-refuses 77 'wrong user or password' "${url/:\/\//:\/\/weak:wrong@}"
+refuses 77 'wrong password' "${url/:\/\//:\/\/weak:wrong@}"
 rcli a acl setuser weak +@all -set -incr >/dev/null
 refuses 77 'see REDIS in the man page' "${url/:\/\//:\/\/weak:pw@}"
 rcli a acl setuser weak +@all resetkeys '~other:*' >/dev/null
 refuses 77 'see REDIS in the man page' "${url/:\/\//:\/\/weak:pw@}"
 rcli a config set requirepass pw >/dev/null
 refuses 77 'needs a password' "$url"
-refuses 77 'wrong user or password' "${url/:\/\//:\/\/:wrong@}"
+refuses 77 'wrong password' "${url/:\/\//:\/\/:wrong@}"
 works "${url/:\/\//:\/\/:pw@}"
 REDISCLI_AUTH=pw rcli a config set requirepass '' >/dev/null
 refuses 64 'no database of that number' "$url/99"

@@ -37,4 +37,4 @@ expect_status 0 wait "$front"
 # No room until the end of the lease.
 limited lost 4s
 expect_status 79 wait "$front"
-assert_contains "$(<lost.err)" 'lost "job": cannot start a thread'
+assert_contains "$(<lost.err)" '(cannot start a thread: '

@@ -184,18 +184,20 @@ TEST_P(Contract, ModesThatCannotBeMixedAreRefusedAtOnceNamingBoth) {
     return lease ? "" : lease.error().message;
   };
   auto lease = hold(*a, slots("job", 3));
-  EXPECT_EQ(refusal(slots("job", 2)), "\"job\" is held with --slots 3, not --slots 2");
-  EXPECT_NE(refusal(request("job")).find("--slots 3, not"), std::string::npos);
+  EXPECT_EQ(refusal(slots("job", 2)),
+            "\"job\" is in use with --slots 3, and you asked for --slots 2; "
+            "use --slots 3, or another key");
+  EXPECT_NE(refusal(request("job")).find("--slots 3, and"), std::string::npos);
   if (traits.shared) {
-    EXPECT_NE(refusal(shared("job")).find("--slots 3, not"), std::string::npos);
+    EXPECT_NE(refusal(shared("job")).find("--slots 3, and"), std::string::npos);
   }
   EXPECT_TRUE(release(*lease));
   lease = hold(*a, request("job"));
-  EXPECT_NE(refusal(slots("job", 2)).find("not --slots 2"), std::string::npos);
+  EXPECT_NE(refusal(slots("job", 2)).find("asked for --slots 2"), std::string::npos);
   EXPECT_TRUE(release(*lease));
   if (!traits.shared) return;
   lease = hold(*a, shared("job"));
-  EXPECT_NE(refusal(slots("job", 2)).find("not --slots 2"), std::string::npos);
+  EXPECT_NE(refusal(slots("job", 2)).find("asked for --slots 2"), std::string::npos);
   EXPECT_TRUE(release(*lease));
   EXPECT_TRUE(is_free_for(*b, slots("job", 2)));
 }

@@ -240,20 +240,17 @@ TEST_F(App, AValueThatIsOptionalStandsBehindAnEqualsSign) {
 }
 
 TEST_F(App, AMisusedCommandLineIsToldWhatToDo) {
-  EXPECT_EQ(exact_refusal({}),
-            "64 say what to do: dlock run --key NAME -- COMMAND; see: dlock help");
   EXPECT_EQ(exact_refusal({"run", "-k", "a", "./cron.sh", "-v"}),
-            "64 put \"--\" before the command: dlock run [options] -- ./cron.sh");
+            "64 put \"--\" before the command: dlock run [OPTION]... -- ./cron.sh");
   EXPECT_EQ(exact_refusal({"run", "-k", "a", "--"}),
-            "64 no command behind \"--\"; see: dlock help run");
+            "64 COMMAND is missing behind \"--\"; see: dlock help run");
   EXPECT_EQ(exact_refusal({"run", "-k", "a"}),
-            "64 no command; put it at the end, behind \"--\": dlock run [options] -- COMMAND; "
+            "64 COMMAND is missing: dlock run [OPTION]... -- COMMAND; "
             "see: dlock help run");
   EXPECT_EQ(exact_refusal({"run", "--", "x"}),
-            "64 which lock? name it: dlock run --key NAME -- COMMAND; see: dlock help run");
+            "64 --key is missing: dlock run --key NAME -- COMMAND; see: dlock help run");
   EXPECT_EQ(exact_refusal({"rum"}),
-            "64 unknown command \"rum\"; commands: run, once, list, show, force-release, acquire, "
-            "renew, release, backends, id, help, version; see: dlock help");
+            "64 unknown command \"rum\"; did you mean \"run\"? See: dlock help");
   EXPECT_EQ(refusal({"--frob=secret"}), "64 unknown option \"--frob\"; see: dlock help run");
   EXPECT_EQ(refusal({"stray"}),
             "64 unexpected \"stray\" before \"--\"; the command goes behind it; see: dlock help "
@@ -263,7 +260,7 @@ TEST_F(App, AMisusedCommandLineIsToldWhatToDo) {
 TEST_F(App, ABadValueIsBlamedOnWhoeverSaidIt) {
   EXPECT_EQ(refusal({"--wait", "-1"}), "64 --wait: \"-1\" is negative; a duration cannot be");
   EXPECT_EQ(refusal({"--wait", "soon"}),
-            "64 --wait: \"soon\" is not a duration such as 90s, 0.5 or 1h30m");
+            "64 --wait: \"soon\" is not a duration; use d, h, m, s, ms, as in 90s or 1h30m");
   for (const char* ttl : {"0", "100ms", "25h"}) {
     EXPECT_EQ(refusal({"--ttl", ttl}),
               "64 --ttl: \""s + ttl + "\" is out of range; it must be from 1s to 24h");
@@ -279,10 +276,11 @@ TEST_F(App, ABadValueIsBlamedOnWhoeverSaidIt) {
   EXPECT_EQ(refusal({"--label", std::string(1'025, 'x')}),
             "64 --label: is 1025 bytes long; the most is 1024");
   set("DLOCK_TTL", "x");
-  EXPECT_EQ(refusal({}), "64 DLOCK_TTL: \"x\" is not a duration such as 90s, 0.5 or 1h30m");
+  EXPECT_EQ(refusal({}),
+            "64 DLOCK_TTL: \"x\" is not a duration; use d, h, m, s, ms, as in 90s or 1h30m");
   set("DLOCK_TTL", "");
   EXPECT_EQ(config_refusal("{\n\"ttl\": \"x\"}"),
-            "78 c.json:2: ttl: \"x\" is not a duration such as 90s, 0.5 or 1h30m");
+            "78 c.json:2: ttl: \"x\" is not a duration; use d, h, m, s, ms, as in 90s or 1h30m");
 }
 
 TEST_F(App, TheTimeToKillFitsIntoTheTtl) {
@@ -321,14 +319,16 @@ TEST_F(App, ABackendIsANameAnAliasAUrlOrAProfile) {
   EXPECT_EQ(target.url.redacted(), "remote://h2");
   EXPECT_EQ(target.prefix, "b:");
   EXPECT_EQ(target.connect_timeout, seconds{2});
+  EXPECT_EQ(plan({"-b", "remote"}).target.prefix, std::nullopt);
+  config(R"({"backend": "remote", "prefix": "a:"})");
   EXPECT_EQ(plan({"-b", "remote"}).target.prefix, "a:");
   EXPECT_EQ(plan({"-b", "remote", "--prefix="}).target.prefix, "");
 }
 
 TEST_F(App, WhatIsNoBackendIsRefused) {
   EXPECT_EQ(refusal({"-b", "nope"}),
-            "64 --backend: there is no backend \"nope\"; backends: local, remote, several, plain, "
-            "absent");
+            "64 --backend: \"nope\" is not a backend, and not a profile; the config file has no "
+            "profiles; backends: local, remote, several, plain, absent");
   EXPECT_EQ(refusal({"-b", "absent"}),
             "64 --backend: \"absent\" is not built into this dlock (built in: local, remote, "
             "several, plain)");
@@ -336,9 +336,8 @@ TEST_F(App, WhatIsNoBackendIsRefused) {
             "78 c.json:1: backend: \"absent\" is not built into this dlock (built in: local, "
             "remote, several, plain)");
   EXPECT_EQ(config_refusal(R"({"backends": {"p": {"url": "rm://h"}}})", {"-b", "nope"}),
-            "64 --backend: there is no backend \"nope\"; backends: local, remote, several, plain, "
-            "absent; "
-            "profiles: p");
+            "64 --backend: \"nope\" is not a backend, and not a profile; profiles: p; backends: "
+            "local, remote, several, plain, absent");
   EXPECT_EQ(config_refusal("{\"backends\": {\n\"rm\": {\"url\": \"rm://h\"}}}"),
             "78 c.json:2: profile \"rm\" has the name of a backend; give it another");
   EXPECT_EQ(config_refusal(R"({"backends": {"p": {"ttl": 5}}})"),
@@ -359,7 +358,7 @@ TEST_F(App, WhatABackendCannotDoIsRefusedBeforeAnythingStarts) {
 TEST_F(App, ServersComeFromTheFirstThatNamesThem) {
   const auto hosts = [](std::vector<std::string> words) { return plan(words).target.url.hosts; };
   EXPECT_TRUE(hosts({"-b", "remote"}).empty());
-  config(R"({"servers": ["c1", "c2:2"]})");
+  config(R"({"backend": "remote", "servers": ["c1", "c2:2"]})");
   EXPECT_EQ(hosts({"-b", "remote"}), (std::vector<HostPort>{{"c1", 0}, {"c2", 2}}));
   set("DLOCK_SERVERS", "e1,e2");
   EXPECT_EQ(hosts({"-b", "remote"}), (std::vector<HostPort>{{"e1", 0}, {"e2", 0}}));
@@ -370,6 +369,8 @@ TEST_F(App, ServersComeFromTheFirstThatNamesThem) {
   EXPECT_EQ(refusal({"-b", "remote://u", "-S", "f"}),
             "64 --server: the URL of --backend names its servers already");
   EXPECT_EQ(refusal({"-S", "f", "-b", "local"}), "64 --server: the local backend has no servers");
+  config("{}");
+  set("DLOCK_SERVERS", "");
   EXPECT_EQ(refusal({"-S", "f"}).substr(0, 55),
             "64 --server: names servers, and no backend is named: sa");
   EXPECT_EQ(refusal({"-b", "remote", "-S", "f,"}).substr(0, 12), "64 --server:");
@@ -400,7 +401,7 @@ TEST_F(App, EachServerMayHaveAUrlWhereTheBackendHasThem) {
   EXPECT_EQ(plan({"-b", "several://u:p@/3"}).target.servers.size(), 2U);
   EXPECT_TRUE(plan({"-b", "several://h"}).target.servers.empty());
   set("DLOCK_SERVERS", "");
-  config(R"({"servers": ["remote://u:p@c1", "c2,c3"]})");
+  config(R"({"backend": "several", "servers": ["remote://u:p@c1", "c2,c3"]})");
   EXPECT_EQ(plan({"-b", "several"}).target.servers.size(), 3U);
 }
 
@@ -470,7 +471,7 @@ TEST_F(App, ThePasswordFileIsForServersThatHaveNoneOfTheirOwn) {
   set("DLOCK_SERVERS", "remote://u:its@h1");
   EXPECT_EQ(refusal({"-b", "several", "--password-file", file}),
             "64 --password-file: each URL of DLOCK_SERVERS holds a password already");
-  config("{\"password_file\": \"" + file + "\"}");
+  config(R"({"backend": "several", "password_file": ")" + file + "\"}");
   EXPECT_EQ(plan({"-b", "several"}).target.url.password, "");
 }
 
@@ -499,8 +500,8 @@ TEST_F(App, ShardsComeFromTheHighestLayerThatSaysWhereTheLocksAre) {
     }
     return out;
   };
-  config(R"({"prefix": "p:",
-             "backends": {"db": {"shards": ["rm://p1", "remotes://p2/x"], "connect_timeout": 7},
+  config(R"({"backends": {"db": {"shards": ["rm://p1", "remotes://p2/x"], "connect_timeout": 7,
+                                 "prefix": "p:"},
                           "one": {"url": "rm://h"}}})");
   EXPECT_EQ(shards({"-b", "one"}), "");
   const RunPlan run = plan({"-b", "db"});
@@ -698,7 +699,8 @@ TEST_F(App, APasswordAnywhereLeavesNoCoreFile) {
   for (const char* text :
        {R"({"backends": {"p": {"url": "rm://u:secret@h"}}})", R"({"backend": "rm://u:secret@h"})",
         R"({"backends": {"p": {"shards": ["rm://a", "rm://u:secret@h"]}}})",
-        R"({"servers": "a,remote://u:secret@b"})", R"({"backend": "rm://u:secret@h", "ttl": )",
+        R"({"backend": "several", "servers": "a,remote://u:secret@b"})",
+        R"({"backend": "rm://u:secret@h", "ttl": )",
         R"({"backend": "rm://u:secret@h", "nonsense": 1})"}) {
     config(text);
     for (const mode_t mode : {0600, 0644}) {

@@ -36,10 +36,12 @@ TEST(Modes, SlotsGoWithSlotsOfTheSameNumberOnly) {
 TEST(Modes, AConflictNamesBothSides) {
   const Request request{.key = "job", .mode = Mode::slots, .slots = 3};
   EXPECT_EQ(mode_conflict(request, Mode::shared, 1).code, Errc::conflict);
-  EXPECT_EQ(mode_conflict(request, Mode::shared, 1).message,
-            "\"job\" is held with --shared, not --slots 3");
+  EXPECT_EQ(
+      mode_conflict(request, Mode::shared, 1).message,
+      "\"job\" is in use with --shared, and you asked for --slots 3; use --shared, or another key");
   EXPECT_EQ(mode_conflict(request, Mode::slots, 2).message,
-            "\"job\" is held with --slots 2, not --slots 3");
+            "\"job\" is in use with --slots 2, and you asked for --slots 3; use --slots 2, or "
+            "another key");
 }
 
 }  // namespace

@@ -332,7 +332,7 @@ TEST_F(MysqlSession, SaysWhyItCannotConnect) {
   MysqlServer server;
   const Error wrong = refusal(server.url("table", "app:Xyzzy7"));
   EXPECT_EQ(wrong.code, Errc::denied);
-  EXPECT_TRUE(mentions(wrong.message, "the user \"app\" may not log in")) << wrong.message;
+  EXPECT_TRUE(mentions(wrong.message, "wrong password for user \"app\"")) << wrong.message;
   EXPECT_FALSE(mentions(wrong.message, "Xyzzy7"));
   const std::string address = "127.0.0.1:" + std::to_string(server.port());
   const Error none = refusal("mysql://root@" + address + "/nowhere");

@@ -26,7 +26,8 @@ TEST(MysqlErrors, SayWhatAndWhere) {
   const Error out = error(1045, "Access denied for user 'app'@'h' (using password: YES)");
   EXPECT_EQ(out.code, Errc::denied);
   EXPECT_EQ(out.message,
-            "mysql db1:3306: the user \"app\" may not log in (Access denied for user 'app'@'h' "
+            "mysql db1:3306: wrong password for user \"app\", or the user may not connect from "
+            "this host (Access denied for user 'app'@'h' "
             "(using password: YES))");
   EXPECT_TRUE(error(1049, "Unknown database 'locks'")
                   .message.starts_with("mysql db1:3306: there is no database \"locks\" ("));
@@ -78,9 +79,9 @@ TEST(MysqlErrors, SayPlainlyWhyThereIsNoConnection) {
   EXPECT_EQ(connecting(2003, "Can't connect to MySQL server on 'db1:3306' (111)"),
             server + "connection refused");
   EXPECT_EQ(connecting(2002, "Can't connect to server on 'db1' (110)"),
-            server + "no answer within 5s");
+            server + "no answer within 5s; is this a MySQL or MariaDB server?");
   EXPECT_EQ(connecting(2002, "Can't connect to server on 'db1' (115)"),
-            server + "no answer within 5s");
+            server + "no answer within 5s; is this a MySQL or MariaDB server?");
   EXPECT_EQ(connecting(2005, "Unknown server host 'db1' (-2)"), server + "no such host");
   EXPECT_EQ(connecting(2005, "Unknown server host 'db1' (-3)"),
             server + "the name server does not answer");
@@ -133,12 +134,14 @@ TEST(MysqlErrors, SayWhatAServerSaidBeforeTls) {
 // The server does not say that a login over TLS would be another matter.
 TEST(MysqlErrors, SayThatALoginMayNeedTls) {
   Place at = place();
-  const std::string may_not = "mysql db1:3306: the user \"app\" may not log in";
+  const std::string may_not =
+      "mysql db1:3306: wrong password for user \"app\", or the user may not connect from this host";
   EXPECT_EQ(error(1045, "x", at).message, may_not + " (x)");
-  EXPECT_EQ(error(2061, "x", at).message, may_not + ", or only over TLS (x)");
+  const std::string needs_tls = "mysql db1:3306: the user \"app\" may not log in";
+  EXPECT_EQ(error(2061, "x", at).message, needs_tls + ", or only over TLS (x)");
   at.tls = Tls::off;
   EXPECT_EQ(error(1045, "x", at).message, may_not + ", or only over TLS; say ?tls=on (x)");
-  EXPECT_EQ(error(2061, "x", at).message, may_not + ", or only over TLS; say ?tls=on (x)");
+  EXPECT_EQ(error(2061, "x", at).message, needs_tls + ", or only over TLS; say ?tls=on (x)");
   at.socket = "/run/s";
   EXPECT_EQ(error(1045, "x", at).message, may_not + " (x)");
 }

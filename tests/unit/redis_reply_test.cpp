@@ -53,7 +53,8 @@ struct Case {
 TEST(RedisReply, TheErrorsOfEachVersionAreExplained) {
   const std::string old_end = "): @user_script:12: @user_script: 12: ";
   const std::vector<Case> cases{
-      {"WRONGPASS invalid username-password pair or user is disabled.", Errc::denied, "wrong user"},
+      {"WRONGPASS invalid username-password pair or user is disabled.", Errc::denied,
+       "wrong password"},
       {"ERR invalid password", Errc::denied, "wrong password"},
       {"ERR Client sent AUTH, but no password is set", Errc::denied, "leave it out"},
       {"ERR AUTH <password> called without any password configured for the default user. Are you "

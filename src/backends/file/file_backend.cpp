@@ -100,7 +100,10 @@ Result<std::string> place(const Target& target) {
     return bad("the URL names no directory; one is file:///var/lock/jobs");
   }
   // Dropped silently it would merge the locks of two users who believe themselves apart.
-  if (target.prefix) return bad("the file backend has no prefix; give another directory");
+  if (target.prefix)
+    return bad(
+        "the file backend has no prefix; give another directory, or list keys by their "
+        "beginning: dlock list KEY-PREFIX");
   return "file://" + canonical_path(url.path.empty() ? default_path() : url.path);
 }
 

@@ -145,14 +145,15 @@ void Acquisition::tell(const State& state) {
   if (!wait_.on_blocked || state.holders().empty()) return;
   std::string ids;
   for (const Party& holder : state.holders()) ids += std::to_string(holder.id) + '/';
+  const auto ours = std::find_if(state.waiters().begin(), state.waiters().end(),
+                                 [&](const Party& waiter) { return waiter.id == own_; });
+  const bool is_queued = ours != state.waiters().end();
+  const auto place = static_cast<unsigned>(ours - state.waiters().begin()) + 1;
+  if (is_queued) ids += std::to_string(place);
   if (ids == told_) return;
   told_ = ids;
   LockInfo info = state.info(request_.key);
-  const auto ours = std::find_if(state.waiters().begin(), state.waiters().end(),
-                                 [&](const Party& waiter) { return waiter.id == own_; });
-  if (ours != state.waiters().end()) {
-    info.place = static_cast<unsigned>(ours - state.waiters().begin()) + 1;
-  }
+  if (is_queued) info.place = place;
   wait_.on_blocked(info);
 }
 

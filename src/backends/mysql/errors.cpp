@@ -65,7 +65,8 @@ constexpr std::array kMeanings{
     Meaning{4031, Errc::unreachable, "it has ended a connection that was idle for too long"},
     // --- who we are, and what we may
     Meaning{1044, Errc::denied, "the user %u may not use the database %d"},
-    Meaning{kNoLogin, Errc::denied, "the user %u may not log in"},
+    Meaning{kNoLogin, Errc::denied,
+            "wrong password for user %u, or the user may not connect from this host"},
     Meaning{1130, Errc::denied, "this host may not connect"},
     Meaning{1142, Errc::denied, "the user %u may not do that in the database %d"},
     Meaning{1143, Errc::denied, "the user %u may not do that in the database %d"},
@@ -161,7 +162,10 @@ std::string plain(const char* text) {
 }
 
 std::string why_not_connected(unsigned code, int error, const Place& place) {
-  if (is_silence(error)) return "no answer within " + util::format_duration(place.connect_timeout);
+  if (is_silence(error)) {
+    return "no answer within " + util::format_duration(place.connect_timeout) +
+           "; is this a MySQL or MariaDB server?";
+  }
   if (code == 2'005 || error < 0) {
     if (error == EAI_AGAIN) return "the name server does not answer";
     return "no such host";

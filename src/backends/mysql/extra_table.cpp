@@ -36,15 +36,12 @@ Result<bool> sees(const Say& say, const ExtraTable& table) {
 // again.
 Result<Answer> say_with_table(const Say& say, const Place& place, const ExtraTable& table,
                               const std::string& text) {
-  const auto denied = [&](const Error& error) {
-    return Error{Errc::denied, error.message + advice_to_create(place.prefix)};
-  };
   for (int tries = 1;; ++tries) {
     const auto reply = say(look_at(table) + text + "; SELECT @dlock_fit");
     if (!reply) {
       const bool may_be_missing = reply.error().code == Errc::denied;
       const auto seen = may_be_missing ? sees(say, table) : true;
-      return seen && !seen.value() ? denied(reply.error()) : reply.error();
+      return seen && !seen.value() ? may_not_create(place) : reply.error();
     }
     if (reply.value().ok()) {
       const auto& answers = reply.value().answers;
@@ -55,7 +52,7 @@ Result<Answer> say_with_table(const Say& say, const Place& place, const ExtraTab
     if (tries == 3) return *reply.value().error;
     const auto made = say(table.create);
     if (made) continue;
-    return made.error().code == Errc::denied ? denied(made.error()) : made.error();
+    return made.error().code == Errc::denied ? may_not_create(place) : made.error();
   }
 }
 

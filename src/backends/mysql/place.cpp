@@ -16,7 +16,6 @@ namespace {
 using util::in_quotes;
 
 constexpr std::size_t kLongestPrefix = 32;
-constexpr std::string_view kDefaultPrefix = "dlock_";
 
 Error invalid(std::string message) { return {Errc::invalid, std::move(message)}; }
 

@@ -10,6 +10,9 @@
 
 namespace dlock::mysql {
 
+/// What the names of tables begin with, if nothing else is said.
+inline constexpr std::string_view kDefaultPrefix = "dlock_";
+
 /// preferred: encrypted where the server can.  on: in any case, but any certificate is accepted.
 /// verify: its certificate must also lead to a CA that is trusted and bear the name or address in
 /// the URL.

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "backends/mysql/sql.hpp"
+#include "util/text.hpp"
 
 namespace dlock::mysql {
 namespace {
@@ -116,11 +117,14 @@ ExtraTable done_table(std::string_view prefix) {
           3, 2};
 }
 
-std::string advice_to_create(std::string_view prefix) {
-  std::string statements = schema(prefix);
-  std::replace(statements.begin(), statements.end(), '\n', ' ');
-  return "; somebody who may create tables must say once: " + statements +
-         "(dlock backends --schema mysql prints it)";
+Error may_not_create(const Place& place) {
+  const std::string prefix =
+      place.prefix == kDefaultPrefix ? "" : " --prefix " + util::in_shell(place.prefix);
+  return {Errc::denied,
+          place.shown + ": user " + util::in_quotes(place.user) +
+              " may not create tables in database " + util::in_quotes(place.database) +
+              "; an administrator must run: dlock backends --schema mysql" + prefix +
+              " | mariadb " + util::in_shell(place.database) + " (rights: MYSQL in man dlock)"};
 }
 
 // One look for each: with both names in one, the server opens every table of the database.
@@ -166,7 +170,7 @@ Result<void> create_tables(Connection& connection, const Place& place, Deadline 
     if (made.ok()) continue;
     Error error = explain(made, place);
     if (std::find(kMayNot.begin(), kMayNot.end(), made.code) != kMayNot.end()) {
-      error = {Errc::denied, error.message + advice_to_create(place.prefix)};
+      error = may_not_create(place);
     }
     return error;
   }

@@ -43,8 +43,8 @@ ExtraTable rows_table(std::string_view prefix);
 ExtraTable ids_table(std::string_view prefix);
 ExtraTable done_table(std::string_view prefix);
 
-/// What goes behind the error of a user who may not create tables: the statements.
-std::string advice_to_create(std::string_view prefix);
+/// That the user may not create tables, and what an administrator has to run.
+Error may_not_create(const Place& place);
 
 /// A boolean expression, true if both tables of locks are there and in InnoDB: in another engine
 /// there are no transactions, and two would hold one lock.

@@ -225,13 +225,14 @@ bool Acquisition::look() {
   if (!replies) return true;
   const std::int64_t left = replies.value()[0].number(-2);
   if (!still_queued(replies.value()[2], replies.value()[3]) || left == -2) return true;
-  place_ = static_cast<int>(replies.value()[2].number());
+  const int before = std::exchange(place_, static_cast<int>(replies.value()[2].number()));
   const auto record = parse_record(replies.value()[1].text);
   if (!record && request_.mode != Mode::exclusive) {
     if (look_for_room()) return true;
   } else {
     const bool may_be_another = record ? seen_ != record->owner.id : !single();
-    if (may_be_another && !tell()) return true;
+    const bool has_moved = single() && place_ != before;
+    if ((may_be_another || has_moved) && !tell()) return true;
     look_again_in(left < 0 ? std::nullopt : std::optional(Millis{left}));
   }
   return look_elsewhere();

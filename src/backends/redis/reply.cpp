@@ -23,16 +23,17 @@ constexpr std::string_view kNeedsNone =
     "a password was given, but the server has none; leave it out";
 constexpr std::string_view kLacksIt = "lacks a command that dlock uses (see REDIS in the man page)";
 constexpr std::string_view kNoRights = "the user may not do this (see REDIS in the man page)";
+constexpr std::string_view kWrongPassword = "wrong password";
 constexpr std::string_view kIsReplica = "is a replica; name its master";
 constexpr std::string_view kIsLostReplica = "is a replica that has lost its master";
 
 // The first that fits: by the code, the first word, or by the words after ERR.  What comes behind
 // them may hold those of a key.
 constexpr std::array kMeanings{
-    Meaning{"WRONGPASS", Errc::denied, "wrong user or password"},
-    Meaning{"invalid password", Errc::denied, "wrong password"},
-    Meaning{"invalid username or password", Errc::denied, "wrong user or password"},  // proxies
-    Meaning{"Authentication failed", Errc::denied, "wrong user or password"},
+    Meaning{"WRONGPASS", Errc::denied, kWrongPassword},
+    Meaning{"invalid password", Errc::denied, kWrongPassword},
+    Meaning{"invalid username or password", Errc::denied, kWrongPassword},  // proxies
+    Meaning{"Authentication failed", Errc::denied, kWrongPassword},
     Meaning{"AUTH <password> called without any password", Errc::denied, kNeedsNone},
     Meaning{"Client sent AUTH, but no password is set", Errc::denied, kNeedsNone},  // Redis 5
     Meaning{"NOAUTH", Errc::denied, kNeedsOne},
@@ -58,6 +59,8 @@ constexpr std::array kMeanings{
             "is part of a cluster, where this key cannot be used: it has braces"},
     Meaning{kFull, Errc::unreachable, "has too many clients (maxclients)"},
     Meaning{"DB index is out of range", Errc::invalid, "has no database of that number"},
+    Meaning{"SELECT is not allowed in cluster mode", Errc::invalid,
+            "is part of a cluster, which has no database but 0"},
     Meaning{"unknown command", Errc::unsupported, kLacksIt},
     Meaning{"Unknown command", Errc::unsupported, kLacksIt},
     Meaning{"unknown or unsupported command", Errc::unsupported, kLacksIt},     // Pika
@@ -145,6 +148,10 @@ Error server_error(const Address& server, const std::string& text) {
   const std::string quoted = shown_answer(text.substr(0, arguments), server.password);
   if (meaning == nullptr) return {Errc::unreachable, server.shown + " refuses: " + quoted};
   const bool in_its_words = meaning->text == kNoRights || meaning->text == kLacksIt;
+  if (meaning->text == kWrongPassword && !server.user.empty()) {
+    return {Errc::denied, server.shown + ": wrong password for user " +
+                              util::in_quotes(server.user) + ", or there is no such user"};
+  }
   return {meaning->code,
           server.shown + ": " + std::string(meaning->text) + (in_its_words ? ": " + quoted : ""),
           meaning->mark == kFull};

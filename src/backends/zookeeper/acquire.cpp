@@ -116,7 +116,7 @@ class Acquisition {
   bool waited_ = false;
   bool followed_ = false;  // a waiter for a slot is behind us, and may have listed us as waiting
   bool told_of_timeout_ = false;
-  std::string told_;  // the holders that on_blocked was last called with
+  std::string told_;  // our place and the holders that on_blocked was last called with
 };
 
 Result<void> Acquisition::open_session() {
@@ -256,20 +256,22 @@ Result<void> Acquisition::tell(const std::vector<std::string>& children) {
   auto others = children;
   std::erase(others, own_);
   const auto queue = queue_of(others);
-  std::string holders;
-  for (std::size_t i = 0; i < count_holders(queue); ++i) holders += queue[i].name + '/';
-  if (holders == told_) return {};
+  const auto all = queue_of(children);
+  const auto holding = static_cast<std::ptrdiff_t>(count_holders(all));
+  const auto ours = std::find_if(all.begin(), all.end(),
+                                 [&](const NodeName& node) { return node.name == own_; }) -
+                    all.begin();
+  std::string seen = std::to_string(ours - holding) + ' ';
+  for (std::size_t i = 0; i < count_holders(queue); ++i) seen += queue[i].name + '/';
+  if (seen == told_) return {};
   auto info = look_at(*session_, lock_, request_.key, others, false, patience(), wait_.cancel);
   if (!info) return info.error();
   if (info->holders.empty()) return {};
-  told_ = holders;
-  const auto all = queue_of(children);
-  const auto ours =
-      std::find_if(all.begin(), all.end(), [&](const NodeName& node) { return node.name == own_; });
-  const auto holding = static_cast<std::ptrdiff_t>(count_holders(all));
-  if (const auto at = ours - all.begin(); ours != all.end() && at >= holding) {
-    info->place = static_cast<unsigned>(at - holding) + 1;
-    info->waiter_count = static_cast<unsigned>(static_cast<std::ptrdiff_t>(all.size()) - holding);
+  told_ = seen;
+  const auto count = static_cast<std::ptrdiff_t>(all.size());
+  if (ours >= holding && ours < count) {
+    info->place = static_cast<unsigned>(ours - holding) + 1;
+    info->waiter_count = static_cast<unsigned>(count - holding);
   }
   wait_.on_blocked(info.value());
   return {};

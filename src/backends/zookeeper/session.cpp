@@ -319,7 +319,7 @@ void Session::note(int state_before, Deadline asked, int code, int cause) {
   const bool closed = cause == EHOSTDOWN;  // what the library calls the end of a connection
   if (is_new) count_failure(reset);
   if (code == ZOPERATIONTIMEOUT || cause == ETIMEDOUT) {
-    trouble_ = "no answer";
+    trouble_ = "no answer; is this a ZooKeeper server?";
   } else if (is_new && (reset || closed)) {
     trouble_ =
         "the server closes new connections: it has no majority, or its maxClientCnxns is reached, "
