@@ -30,7 +30,7 @@ std::span<char* const> own(std::span<char* const> arguments) {
   return {arguments.begin(), mark};
 }
 
-// A password is in memory also where another setting overrides it.
+// A password stays in memory even if another setting overrides it.
 void hide_passwords(std::span<char* const> arguments) {
   const auto is_secret = [](std::string_view text) {
     return mentions_password(text) || may_be_bad_url(text);
@@ -54,7 +54,7 @@ int dispatch(std::span<char* const> arguments, std::span<const BackendEntry> bac
     return exit_status::kUsage;
   }
   const Invocation invocation = parse(arguments);
-  // Who runs a command leaves the world to it as it is.
+  // A command inherits the standard descriptors as they are, closed ones too.
   if (invocation.wrapped.empty()) util::occupy_standard_descriptors();
   if (invocation.has("help")) return write_stdout(help_of(*invocation.command));
   return invocation.command->execute(invocation, backends);
@@ -67,7 +67,7 @@ int guarded(std::span<char* const> arguments, std::span<const BackendEntry> back
     util::log(Level::error, refusal.what());
     return refusal.status();
   } catch (const CLI::ParseError&) {
-    // The one thing that parse() leaves to CLI11: the last word before "--" lacks its value.
+    // parse() leaves one error to CLI11: the last word before "--" lacks its value.
     util::log(Level::error, shown_word(own(arguments).back()) + " needs a value; see: dlock help " +
                                 arguments.front());
     return exit_status::kUsage;
@@ -80,8 +80,8 @@ int guarded(std::span<char* const> arguments, std::span<const BackendEntry> back
   }
 }
 
-// Whether a shell evaluates what `dlock acquire` prints, also where the rest of the command line is
-// nonsense.
+// Whether a shell evaluates the output of `dlock acquire`.  This must be known even if the rest of
+// the command line is wrong.
 bool is_evaluated(std::span<char* const> arguments) {
   if (arguments.empty() || arguments.front() != std::string_view("acquire")) return false;
   const auto words = own(arguments);

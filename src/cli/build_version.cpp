@@ -1,4 +1,4 @@
-// Compiled anew at each commit, and for that reason alone.
+// This file is compiled again at each commit, so it holds nothing else.
 #include "cli/build_version.hpp"
 
 namespace dlock::cli {

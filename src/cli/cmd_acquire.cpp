@@ -22,10 +22,10 @@
 namespace dlock::cli {
 namespace {
 
-// In the order of the choices in the flag table.
+// The order is that of the choices in the flag table.
 constexpr std::array kShells{Shell::posix, Shell::fish};
 
-// A ttl from elsewhere was meant for runs, which renew the lock and release it.
+// A TTL in the environment or the config file is meant for runs, which renew and release the lock.
 void check_ttl(const Setting* ttl, const BackendEntry& entry) {
   if (!entry.traits.resumes) {
     refuse_usage(

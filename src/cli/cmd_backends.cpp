@@ -14,7 +14,7 @@
 namespace dlock::cli {
 namespace {
 
-// In the order of their enums.
+// The order is that of the enums.
 constexpr std::array kReach{"host", "network"};
 constexpr std::array kEndsOn{"exit", "session", "ttl"};
 constexpr std::array kOrder{"none", "kernel", "fifo"};
@@ -47,8 +47,8 @@ std::string with_schema(std::span<const BackendEntry> backends) {
   return out.empty() ? "none" : out;
 }
 
-// The text for an administrator, who has no URL at hand: what the prefix may be is asked of the
-// backend with the URL of its example.
+// The text is for an administrator who has no URL at hand.  So the backend checks the prefix with
+// the URL of its example.
 std::string schema_of(const Setting& name, const Setting* prefix,
                       std::span<const BackendEntry> backends) {
   const BackendEntry* entry = find_backend(backends, name.text());

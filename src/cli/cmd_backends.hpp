@@ -9,7 +9,8 @@
 
 namespace dlock::cli {
 
-/// What each can do; `with_build`: and which of them are missing in this build, if any.
+/// The features of each backend.  With `with_build`, also which backends are missing in this build,
+/// if any is.
 Table backend_table(std::span<const BackendEntry> backends, bool with_build);
 
 int cmd_backends(const Invocation& invocation, std::span<const BackendEntry> backends);

@@ -9,8 +9,8 @@
 namespace dlock::cli {
 namespace {
 
-// A bad config file is reported when the command is run; under somebody's fingers it would only be
-// in the way.
+// A bad config file is reported when the command runs.  During completion the message would only
+// disturb.
 std::string profiles(const Invocation& invocation) {
   std::string out;
   const auto config = find_config(given_settings(invocation));

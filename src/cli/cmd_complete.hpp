@@ -1,4 +1,4 @@
-// dlock complete: what the shells ask for while somebody types.
+// dlock complete: answers a shell that completes a command line.
 #pragma once
 
 #include <span>

@@ -1,5 +1,5 @@
-// What is broken is what was shown: the service compares the ids, so that whoever got the lock
-// while the operator was thinking keeps it.
+// Only the holders that were shown are broken: the service compares the lock ids.  A holder that
+// acquired the lock after the question was asked keeps it.
 #include "cli/cmd_force_release.hpp"
 
 #include <unistd.h>
@@ -29,7 +29,7 @@ using util::in_quotes;
 using util::Level;
 using util::log;
 
-// For the holder to read, and behind "by" in what the backends make of it.
+// The holder's message puts this text behind "by".
 std::string who_and_why(const Settings& settings) {
   std::string out = this_process_in_words();
   const Setting* reason = settings.find("reason");
@@ -43,8 +43,8 @@ std::string in_words(const LockInfo::Holder& holder) {
          holder_in_words(holder);
 }
 
-// Takes out of `lock` whom the command line does not mean; says so and returns the status if that
-// leaves nobody.
+// Removes the holders from `lock` that the command line does not mean.  If none is left, prints why
+// and returns the exit status.
 std::optional<int> choose(LockInfo& lock, const LockService& service) {
   const LockInfo all = lock;
   const std::string held =
@@ -77,7 +77,7 @@ std::optional<int> choose(LockInfo& lock, const LockService& service) {
                                         "service"));
 }
 
-// `who`: whose dlock ends it.
+// `who` is the holder whose dlock ends the job.
 std::string ends_its_job(const LockInfo::Holder& holder, const std::string& who) {
   const Owner& owner = holder.owner;
   if (holder.foreign) return "that program is not told: its job may go on";
@@ -90,7 +90,7 @@ std::string ends_its_job(const LockInfo::Holder& holder, const std::string& who)
   return who + " ends " + what + " (SIGTERM, then SIGKILL)";
 }
 
-// `others`: how many hold it besides those in `lock`, who are to be broken.
+// `others` is the number of holders besides those in `lock`, which are to be broken.
 std::string who_is_next(const LockInfo& lock, std::size_t others, const Traits& traits) {
   const bool any_runs = std::ranges::any_of(
       lock.holders, [](const auto& holder) { return !holder.owner.ended && !holder.foreign; });
@@ -112,7 +112,7 @@ std::string who_is_next(const LockInfo& lock, std::size_t others, const Traits& 
   return who + " acquires " + what + when;
 }
 
-// The literal word, and nothing else, is a yes.
+// Only the literal word "yes" is an assent.
 bool confirmed(const LockInfo& lock, const LockInfo& all, const LockService& service,
                const Backend& backend) {
   const std::size_t count = lock.holders.size();
@@ -127,10 +127,7 @@ bool confirmed(const LockInfo& lock, const LockInfo& all, const LockService& ser
     question += "  - " + util::printable(ends_its_job(holder, who)) + '\n';
   }
   question += "  - " + util::printable(who_is_next(lock, others, service.traits())) + '\n';
-  if (count == 1 && lock.holders[0].owner.pid > 0 && !lock.holders[0].foreign) {
-    question += "To let it end first, leave the lock, and kill " +
-                std::to_string(lock.holders[0].owner.pid) + " there.\n";
-  }
+  if (count == 1) question += how_to_end(lock.holders.front());
   question += "Type \"yes\" to break " + (count == 1 ? "it" : "all " + std::to_string(count)) +
               ", anything else to leave it: ";
   util::write_all(STDERR_FILENO, question);
@@ -146,8 +143,8 @@ bool is_held_by(const LockInfo& lock, const std::string& id) {
   return std::ranges::any_of(lock.holders, [&](const auto& one) { return one.owner.id == id; });
 }
 
-// What is to be seen of it now.  A waiter needs a moment to acquire what is free; where only the
-// holder can let go, it may still be about to.
+// The state of the lock after the break.  A waiter needs a moment to acquire a free lock.  If only
+// the holder can release the lock, it may not have done so yet.
 std::string what_became_of(const LockInfo::Holder& holder, const LockInfo& lock,
                            const LockService& service, Backend& backend) {
   constexpr Millis kAMoment{1'000};
@@ -219,7 +216,7 @@ int cmd_force_release(const Invocation& invocation, std::span<const BackendEntry
   if (const auto status = choose(lock, service)) return *status;
   if (!ask) return break_all(lock, service, *backend.value());
   if (!confirmed(lock, all, service, *backend.value())) return exit_status::kNo;
-  // While the operator was thinking the connection may have been closed.
+  // The server may have closed the connection while the operator was thinking.
   const auto again = service.open();
   if (!again) return service.report(again.error());
   return break_all(lock, service, *again.value());

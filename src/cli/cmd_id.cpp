@@ -36,15 +36,15 @@ Result<Ids> take(Backend& backend, const std::string* name, std::uint64_t count,
              [from = window.value()](std::uint64_t index) { return snowflake_id(from, index); }};
 }
 
-// One text, and so one write: a million small ones would take longer than all the rest.
+// One text is one write.  A million small writes would take longer than everything else.
 std::string for_people(const Ids& ids) {
   std::string out;
   for (std::uint64_t i = 0; i < ids.count; ++i) out += std::to_string(ids.at(i)) + '\n';
   return out;
 }
 
-// As strings, since many programs read numbers of JSON as floating point, which is exact up to
-// 2^53.
+// Numbers are strings in JSON, because many programs read JSON numbers as floating point, which is
+// exact up to 2^53.
 std::string as_json(const Ids& ids, const std::string* name, const Backend& backend) {
   Lines lines;
   lines.reserve(ids.count);

@@ -40,7 +40,8 @@ std::string count_of(std::size_t count, const std::string& thing) {
   return std::to_string(count) + ' ' + thing + (count == 1 ? "" : "s");
 }
 
-// Under a table on a terminal: to have asked the wrong backend is the commonest mistake.
+// Printed below a table on a terminal, because asking the wrong backend is the most frequent
+// mistake.
 void tell_where(const LockService& service, const Backend& backend, const Listing& found) {
   std::size_t holders = 0;
   for (const LockInfo& lock : found.locks) holders += lock.holders.size();
@@ -64,10 +65,10 @@ int print_as_text(const LockService& service, const Backend& backend, const List
   return status;
 }
 
-// What the operands ask for; none: everything.
+// The key prefixes of the command line.  Without any, all keys are wanted.
 class Wanted {
  public:
-  // People write 'night*' for what begins with night.
+  // 'night*' means the keys that begin with night.
   explicit Wanted(std::vector<std::string> words) : prefixes_(std::move(words)) {
     for (std::string& prefix : prefixes_) {
       if (prefix.ends_with('*')) prefix.pop_back();
@@ -75,7 +76,7 @@ class Wanted {
     if (prefixes_.empty()) prefixes_.emplace_back();
   }
 
-  /// What all of them begin with: the service is asked once.
+  /// The longest common beginning of all prefixes, so that one request is enough.
   std::string common() const {
     std::string out = prefixes_.front();
     for (const std::string& prefix : prefixes_) {
@@ -102,7 +103,7 @@ class Wanted {
   std::vector<std::string> prefixes_;
 };
 
-// The default directories of other users, to whom root has to look as they do.
+// The default directories of other users, which root does not see in its own list.
 std::string of_other_users(const LockService& service) {
   if (geteuid() != 0 || !service.is_default_directory()) return "";
   constexpr std::string_view kStem = "/tmp/dlock-";  // of /tmp/dlock-1000

@@ -20,13 +20,13 @@
 namespace dlock::cli {
 namespace {
 
-// In the order of the choices in the flag table.
+// The order is that of the choices in the flag table.
 constexpr std::array kEvery{Every::hour, Every::day, Every::week};
 
-// Whoever has waited since a period that is over must find its mark, however long others took.
+// A waiter that started in an earlier period must still find the done-mark of that period.
 constexpr Millis kLongestWait = std::chrono::weeks{1};
 
-// Of --remember or --every; none if there is neither.
+// The time of --remember or --every; none if neither is given.
 std::optional<Completion> take_completion(const Settings& settings) {
   if (const Setting* every = effective(settings, flag("every"))) {
     const Every unit = kEvery[to_choice(*every, flag("every"))];
@@ -45,7 +45,8 @@ std::string only_key(const std::vector<std::string>& keys) {
   return keys.front();
 }
 
-// Those that the command line means: with --every or --remember one, otherwise all of the key.
+// The done-marks that the command line means: one with --every or --remember, otherwise all of the
+// key.
 Result<std::vector<Mark>> find(Backend& backend, const std::string& key,
                                const std::optional<Completion>& completion, Deadline deadline) {
   auto found = backend.list_marks(key, deadline);

@@ -1,4 +1,4 @@
-// dlock once: as dlock run, and what has succeeded is not done again.
+// dlock once: runs a command as dlock run does, unless it has succeeded before.
 #pragma once
 
 #include <span>

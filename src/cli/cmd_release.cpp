@@ -1,5 +1,5 @@
-// Who keeps the lock for a script on this machine is asked first: that needs no service, which may
-// not answer.
+// The keeper of a script on this machine is asked first.  This needs no server, which may not
+// answer.
 #include "cli/cmd_release.hpp"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ int outcome(const std::string& key, const Result<void>& released, const LockServ
   return 0;
 }
 
-// The keeper waits for the service itself, and then says so.
+// The keeper may wait for the server for the whole deadline, and then still has to reply.
 constexpr Millis kKeeperSays{1'000};
 
 std::optional<Result<void>> ask_for(const Claim& claim, Deadline deadline) {
@@ -37,13 +37,13 @@ std::optional<Result<void>> ask_for(const Claim& claim, Deadline deadline) {
   return ask_keeper(claim.key, claim.token, after(deadline, kKeeperSays));
 }
 
-// The keeper is on another host, or another user's.
+// Used if the keeper is on another host or belongs to another user.
 Result<void> take_back(const Claim& claim, Backend& backend, Deadline deadline) {
   const auto taken = backend.force_release(
       claim.key, claim.token, std::string(kGivenBack) + this_process_in_words(), deadline);
   if (!taken) return taken.error();
   if (taken.value()) return {};
-  return Error{Errc::lost, "this token does not hold it any more"};
+  return Error{Errc::lost, "this lock id does not hold it any more"};
 }
 
 int release(const Claim& claim, Backend& backend, const LockService& service) {

@@ -1,4 +1,4 @@
-// dlock release: gives up what dlock acquire has taken.
+// dlock release: releases a lock of dlock acquire.
 #pragma once
 
 #include <span>

@@ -16,7 +16,8 @@
 namespace dlock::cli {
 namespace {
 
-// One from elsewhere is meant for runs; then that of the grant counts.
+// A TTL in the environment or the config file is meant for runs.  Without --ttl, the lock keeps the
+// TTL of acquire.
 std::optional<Millis> take_ttl(const Settings& settings) {
   const Setting* ttl = settings.find("ttl");
   if (ttl == nullptr || ttl->layer != Layer::flag) return std::nullopt;

@@ -1,4 +1,4 @@
-// dlock renew: extends a lease that nobody else renews.
+// dlock renew: extends a lock of dlock acquire --ttl.
 #pragma once
 
 #include <span>

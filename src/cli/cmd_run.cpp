@@ -7,7 +7,7 @@
 namespace dlock::cli {
 namespace {
 
-// In the order of the choices in the flag table.
+// The order is that of the choices in the flag table.
 constexpr std::array kLeftovers{Leftovers::ignore, Leftovers::wait, Leftovers::kill};
 
 void take_hold(const Settings& settings, RunSpec& spec) {

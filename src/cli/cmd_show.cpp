@@ -22,7 +22,8 @@
 namespace dlock::cli {
 namespace {
 
-// What dlock once would find now, with or without --every; none if the backend does not say.
+// The done-marks that dlock once would find now, with or without --every.  None if the backend has
+// no done-marks.
 std::optional<std::vector<Mark>> marks_of(Backend& backend, const std::string& key,
                                           Deadline deadline) {
   std::vector<std::string> periods{""};
@@ -42,7 +43,7 @@ std::optional<std::vector<Mark>> marks_of(Backend& backend, const std::string& k
   return out;
 }
 
-// At most so many keys that are held and differ by case or by a few letters from this one.
+// The held keys, at most three, that differ from this one by case or by a few letters.
 std::string held_instead(Backend& backend, const std::string& key, Deadline deadline) {
   constexpr std::size_t kMost = 3;
   auto found = backend.list("", deadline);

@@ -1,4 +1,4 @@
-// Tables: one list of columns says what stands in both the text and the JSON.
+// Tables.  One list of columns describes both the text and the JSON.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +13,17 @@
 
 namespace dlock::cli {
 
-/// Of what has no end: "never" in a table, null in JSON.
+/// A time without an end: "never" in a table, null in JSON.
 struct Never {};
 
-/// "-" in a table, not there in JSON.
+/// A missing value: "-" in a table, no field in JSON.
 struct Absent {};
 
 /// Lines of text: "; " between them in a table, an array in JSON.
 using Lines = std::vector<std::string>;
 
-/// Nothing is "-" in a table and null in JSON; a duration is 2m10s there and milliseconds here.
+/// No value is "-" in a table and null in JSON. A duration is 2m10s in a table and milliseconds in
+/// JSON.
 using Cell =
     std::variant<std::monostate, Never, Absent, bool, std::uint64_t, Millis, std::string, Lines>;
 

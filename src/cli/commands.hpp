@@ -11,7 +11,7 @@ namespace dlock::cli {
 
 struct Invocation;
 
-/// One bit each, so that a flag can say which commands take it.
+/// One bit for each command: a flag lists the commands that take it.
 enum CommandId : unsigned {
   kRun = 1U << 0,
   kBackends = 1U << 1,
@@ -45,7 +45,7 @@ struct Command {
   bool wraps = false;           // takes a command of the user's behind "--"
   std::string_view alone = {};  // the flag with which it takes none
   bool hidden = false;          // for our own scripts: not shown anywhere
-  /// Does it; returns the exit status.  Throws Refusal.
+  /// Runs the command and returns the exit status.  Throws Refusal.
   int (*execute)(const Invocation& invocation, std::span<const BackendEntry> backends) = nullptr;
 
   std::size_t most_operands() const;

@@ -286,6 +286,7 @@ constexpr std::array kFlags{
     Flag{.name = "password-file",
          .value = "FILE",
          .commands = kWithBackend,
+         .said = Said::in_profiles,
          .completes = Completes::files,
          .brief = "read the password of the server from FILE"},
     Flag{.name = "config",
@@ -307,12 +308,14 @@ constexpr std::array kFlags{
          .value = "HOST[:PORT]",
          .commands = kWithBackend,
          .hidden = true,
+         .said = Said::in_profiles,
          .setting = "servers",
          .brief = "server of the backend, or several separated by commas"},
     Flag{.name = "prefix",
          .value = "TEXT",
          .commands = kWithBackend | kBackends,
          .hidden = true,
+         .said = Said::in_profiles,
          .brief = "begin names on the server with this text"},
     Flag{.name = "help",
          .letter = 'h',
@@ -327,7 +330,8 @@ std::string_view setting_name(const Flag& flag) {
   return flag.setting.empty() ? flag.name : flag.setting;
 }
 
-// Compares without making a string: this happens for each key of the config file at each start.
+// Compares without creating a string, because this runs for each key of the config file at each
+// start.
 bool is_config_key(const Flag& flag, std::string_view key) {
   const auto letter = [](char c) { return c == '-' ? '_' : c; };
   return flag.in_config() && std::ranges::equal(setting_name(flag), key, {}, letter);
@@ -372,7 +376,11 @@ Result<ValueKind> config_kind(std::string_view key, bool in_profile) {
   if (in_profile && key == "backend") {
     return Error{Errc::invalid, "; a profile has a \"url\" instead"};
   }
-  if (const Flag* found = find_config_key(key)) return ValueKind(found->kind);
+  if (const Flag* found = find_config_key(key)) {
+    if (found->said != Said::in_profiles || in_profile) return ValueKind(found->kind);
+    return Error{Errc::invalid,
+                 "; it belongs to one backend: write it into a profile, beside its \"url\""};
+  }
   return Error{Errc::invalid, advice_on_key(key)};
 }
 

@@ -20,13 +20,14 @@ inline constexpr std::array kGroups{Group::lock,     Group::once,   Group::grant
                                     Group::command,  Group::look,   Group::id,
                                     Group::backends, Group::result, Group::backend};
 
-/// Where it can be said, beside the command line: in the environment, in the config file.
-enum class Said { everywhere, not_in_config, on_command_line };
+/// Where an option can be set, besides the command line: in the environment, and in the config
+/// file.
+enum class Said { everywhere, in_profiles, not_in_config, on_command_line };
 
-/// What may complete a value in a shell, where it is not a choice.
+/// The values that a shell offers for an option without a list of choices.
 enum class Completes { nothing, files, backends };
 
-/// `words` is the text for messages; empty: there is no range.
+/// A range of numbers. `words` is the text for messages; if it is empty, there is no range.
 struct Range {
   std::int64_t low = 0;
   std::int64_t high = 0;
@@ -36,7 +37,7 @@ struct Range {
 struct Flag {
   std::string_view name;  // without its dashes
   char letter = 0;        // the short form; 0: there is none
-  /// What its value is, on the command line too.  A boolean and a count take none there.
+  /// The type of the value.  A boolean and a count take no value on the command line.
   ValueKind kind = ValueKind::text;
   std::string_view value;       // how help calls it: DURATION
   std::string_view alone = {};  // of --export[=SHELL]: what it means without a value
@@ -44,9 +45,9 @@ struct Flag {
   unsigned commands = 0;  // which take it: CommandIds
   bool hidden = false;    // not in help: the man page has it
   Said said = Said::everywhere;
-  /// What the variable and the config key are named after, where that is not the name.
+  /// The base of the names of the variable and the config key, if it is not `name`.
   std::string_view setting = {};
-  /// The flag that cannot be given together with this one.
+  /// The flag that cannot be combined with this one.
   std::string_view rival = {};
   std::array<std::string_view, 3> choices = {};  // all that the value may be; empty: anything
   Range range = {};                              // of a number, or of a duration in milliseconds
@@ -59,37 +60,38 @@ struct Flag {
     return kind != ValueKind::boolean && kind != ValueKind::count && alone.empty();
   }
   bool in_environment() const { return said != Said::on_command_line; }
-  bool in_config() const { return said == Said::everywhere; }
+  bool in_config() const { return said == Said::everywhere || said == Said::in_profiles; }
   bool repeats() const { return kind == ValueKind::list || kind == ValueKind::count; }
 };
 
 std::span<const Flag> flags();
 
-/// By its name; asking for one that is not in the table is a bug.
+/// The flag with this name.  A name that is not in the table is a bug.
 const Flag& flag(std::string_view name);
 
-/// `DLOCK_CONNECT_TIMEOUT`: how its variable is called, or would be if it had one.
+/// `DLOCK_CONNECT_TIMEOUT`: the name that its variable has, or would have.
 std::string variable_of(const Flag& flag);
 
-/// The same, and that of its name, where `setting` is another: DLOCK_SERVERS, DLOCK_SERVER.
+/// All names of its variable.  There are two if `setting` differs from `name`: DLOCK_SERVERS,
+/// DLOCK_SERVER.
 std::vector<std::string> variables_of(const Flag& flag);
 
-/// `connect_timeout`, in the same way.
+/// `connect_timeout`: the config key, in the same way.
 std::string config_key_of(const Flag& flag);
 
 /// The flag with this config key, as `connect_timeout`; null if there is none.
 const Flag* find_config_key(std::string_view key);
 
-/// For read_config(): what may stand in the file.  A profile may hold "url", but not "backend".
+/// The type of a config key, for read_config().  A profile may hold "url", but not "backend".
 Result<ValueKind> config_kind(std::string_view key, bool in_profile);
 
-/// What the value may be, as one text; empty if it may be anything.
+/// The choices for the value as one text; empty if the value is free.
 std::string choice_list(const Flag& flag, std::string_view separator);
 
-/// How help writes what follows the name: " DURATION", "[=SHELL]" or nothing.
+/// The text behind the name in help: " DURATION", "[=SHELL]" or nothing.
 std::string value_in_help(const Flag& flag);
 
-/// "Lock": what stands above the group in help.
+/// The heading of the group in help: "Lock".
 std::string_view heading(Group group);
 
 }  // namespace dlock::cli

@@ -1,5 +1,5 @@
-// The man page and the completion scripts, written from the tables of flags, commands, backends and
-// exit statuses.  They do not depend on what is built in.
+// Writes the man page and the completion scripts from the tables of flags, commands, backends and
+// exit statuses.  The result does not depend on the backends that are built in.
 #pragma once
 
 #include <span>

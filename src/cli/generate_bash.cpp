@@ -79,7 +79,7 @@ std::string pattern(const Flag& flag) {
          std::string(flag.name);
 }
 
-// Where a value must stand behind "=", anything else may follow the flag.
+// If a value can only follow "=", the next word is not a value.
 std::string value_case(const Flag& flag, const std::string& command) {
   std::string out = "    " + pattern(flag) + ")\n";
   if (flag.takes_value()) {

@@ -1,4 +1,4 @@
-// What the tables say, and what man_prose.hpp has besides.
+// The page consists of the tables and the prose of man_prose.hpp.
 #include <algorithm>
 #include <string>
 
@@ -100,7 +100,7 @@ std::string synopsis() {
   return out + ".fi\n";
 }
 
-// In help, the command that was asked for says whose options they are.
+// Help is about one command, so its headings need not name it.  The page is about all.
 std::string_view man_heading(Group group) {
   switch (group) {
     case Group::once:

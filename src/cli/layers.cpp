@@ -19,14 +19,15 @@ std::string variable(const std::string& name) {
 }
 
 std::string users_config() {
-  // A relative XDG_CONFIG_HOME is to be ignored, says the XDG base directory specification.
+  // The XDG base directory specification says that a relative XDG_CONFIG_HOME is ignored.
   const std::string xdg = variable("XDG_CONFIG_HOME");
   if (xdg.starts_with('/')) return xdg + "/dlock/config.json";
   const std::string home = variable("HOME");
   return home.starts_with('/') ? home + "/.config/dlock/config.json" : "";
 }
 
-// In a directory that may not be searched: of root, whose HOME we have but not its uid.
+// Whether a directory above the file may not be searched.  This happens if HOME is that of root,
+// but the uid is not.
 bool is_out_of_reach(const std::string& path) {
   struct stat status {};
   return ::lstat(path.c_str(), &status) != 0 && errno == EACCES;
@@ -93,8 +94,8 @@ Result<std::optional<ConfigFile>> find_config(const Settings& settings) {
 
 namespace {
 
-// All values of all profiles: the first command that reads the file reports a mistake, and not,
-// weeks later, the first one that uses the value.
+// Checks all values of all profiles.  So the first command that reads the file reports a mistake,
+// not the first one that uses the value, weeks later.
 void check_values(const ConfigFile& config) {
   for (const ConfigEntry& entry : config.entries) {
     if (const Flag* flag = find_config_key(entry.key)) {
@@ -124,9 +125,6 @@ void add_config(Settings& settings, const ConfigFile& config, std::string_view p
   for (const ConfigEntry& entry : config.entries) {
     const Flag* flag = find_config_key(entry.key);
     if (entry.profile != profile || flag == nullptr) continue;
-    const bool belongs_to_backend =
-        flag->name == "server" || flag->name == "prefix" || flag->name == "password-file";
-    if (belongs_to_backend && profile.empty()) continue;  // which file's: find_source()
     settings.put(flag->name, setting_of(entry));
   }
 }

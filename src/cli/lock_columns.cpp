@@ -99,7 +99,7 @@ Cell expires(const LockRow& row) {
     return holder.endless ? Cell(Never()) : time(holder.expires);
   });
 }
-// Only where nobody renews it, or somebody should have by now.
+// Has a value if no process renews the lock, or if its holder has missed a renewal.
 Cell ends(const LockRow& row) {
   return of_holder(row, [&](const auto& holder) {
     const bool is_kept = !holder.owner.lease && !holder.owner.ended && !holder.endless;
@@ -148,7 +148,7 @@ Cell waiting(const LockRow& row) {
   return row.lock->waiters ? number(row.lock->waiters->size()) : Cell();
 }
 
-// In the order of the JSON.
+// The order is that of the JSON.
 constexpr std::array kColumns{
     LockColumn{
         kOfLock,
@@ -276,7 +276,7 @@ constexpr std::array kColumns{
                 .brief = "servers that do not agree, or do not answer"}},
 };
 
-// Not for --output: they put together what others tell, or show less of it.
+// Columns of the table only, not for --output: they combine or shorten other columns.
 constexpr Column<LockRow> kHow{.heading = "MODE", .cell = how};
 constexpr Column<LockRow> kWhat{.heading = "COMMAND", .cell = what};
 constexpr Column<LockRow> kNodes{.heading = "NODES", .cell = nodes};
@@ -291,7 +291,7 @@ constexpr const Column<LockRow>* find_column(std::string_view name) {
   return nullptr;
 }
 
-// Whether all servers agree is told by no cell.
+// Whether any row has a value in this column.  For NODES: whether any servers disagree.
 bool tells_something(const Column<LockRow>& column, std::span<const LockRow> rows) {
   return std::any_of(rows.begin(), rows.end(), [&](const LockRow& row) {
     if (&column == &kNodes) return row.lock->nodes_agreeing != row.lock->nodes_total;
@@ -308,7 +308,7 @@ std::vector<std::string_view> column_names() {
   return out;
 }
 
-// Those that the object has, in the order of the table.
+// The columns that are fields of this object, in the order of the table.
 Columns<LockRow> columns_of(Part part, const Columns<LockRow>& chosen) {
   Columns<LockRow> out;
   for (const LockColumn& it : kColumns) {
@@ -319,7 +319,7 @@ Columns<LockRow> columns_of(Part part, const Columns<LockRow>& chosen) {
   return out;
 }
 
-// Of a list is shown what was chosen, and nothing if that stands in other lists only.
+// Whether any chosen column belongs to this list alone.
 bool wants_list(Part part, const Columns<LockRow>& chosen) {
   return chosen.empty() || std::any_of(kColumns.begin(), kColumns.end(), [&](const auto& it) {
            return (it.parts & (part | kOfLock)) == part &&

@@ -1,5 +1,5 @@
-// The one table of what can be shown of a lock: `list`, `show`, --output, JSON and the man page all
-// come from it.
+// The table of everything that can be shown of a lock. `list`, --output, JSON and the man page use
+// it.
 #pragma once
 
 #include <span>
@@ -13,14 +13,14 @@
 
 namespace dlock::cli {
 
-/// What a row is about: a lock and one of its holders or waiters, if it has any.
+/// A row shows a lock and one of its holders or waiters, if it has any.
 struct LockRow {
   const LockInfo* lock = nullptr;
   const LockInfo::Holder* holder = nullptr;
   const LockInfo::Waiter* waiter = nullptr;
 };
 
-/// Which objects of the JSON have it, one bit each.
+/// The JSON objects that have the field, one bit each.
 enum Part : unsigned { kOfLock = 1, kOfHolder = 2, kOfWaiter = 4 };
 
 struct LockColumn {
@@ -30,26 +30,27 @@ struct LockColumn {
 
 std::span<const LockColumn> lock_columns();
 
-/// "key, mode, ..." : those that --output takes.
+/// "key, mode, ...": the columns that --output accepts.
 std::string all_column_names();
 
-/// The columns that the setting (--output) names, separated by commas.
+/// The columns that the setting (--output) names, separated by commas.  Refuses an unknown one.
 Columns<LockRow> chosen_columns(const Setting& setting);
 
-/// A row for each holder, in the order of their slots; of a lock that is only waited for, one
-/// without.
+/// One row for each holder, in the order of their slots.  A lock that has waiters only has one row
+/// without a holder.
 std::vector<LockRow> holder_rows(const LockInfo& lock);
 std::vector<LockRow> waiter_rows(const LockInfo& lock);
 
-/// What `list` prints if nothing else is asked for: what tells nothing in any of these rows is left
-/// out.  On a terminal, hosts go to their first dot and commands are without their directory; if
-/// not all fits into `width`, a label stands in place of the command.
+/// The columns that `list` prints without --output.  A column is omitted if it has the usual value
+/// in every row.  On a terminal, hosts end at their first dot, and commands have no directory.  If
+/// not everything fits into `width`, the label replaces the command.
 Columns<LockRow> list_columns(std::span<const LockRow> rows, std::size_t width);
 
-/// One element of "locks" in the JSON; only of `chosen`, unless that is empty.
+/// One element of "locks" in the JSON. If `chosen` is not empty, it has only these fields.
 Object lock_object(const LockInfo& lock, const Columns<LockRow>& chosen);
 
-/// As people are shown the id of a grant: whoever has a whole one can release it.
+/// The beginning of the lock id, for output.  The whole lock id is enough to release the lock, so
+/// it is never shown.
 std::string short_id(const Owner& owner);
 
 }  // namespace dlock::cli

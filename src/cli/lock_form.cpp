@@ -120,7 +120,7 @@ void add_waiters(Form& form, const LockInfo& lock, Traits::Order order) {
 
 bool is_here(const Owner& owner) { return owner.host == util::host_name(); }
 
-// A number can be that of a container, which shares the name of this machine but not its processes.
+// A pid can be that of a container that has the host name of this machine, but not its processes.
 bool is_its_number_here(const Owner& owner) {
   std::ifstream file("/proc/" + std::to_string(owner.pid) + "/comm");
   std::string comm;
@@ -134,7 +134,8 @@ std::string with_place(const Owner& owner, const std::string& command) {
   return is_its_number_here(owner) ? command : "where it runs, perhaps in a container: " + command;
 }
 
-// What ends the job of one holder, or why nothing can.
+}  // namespace
+
 std::string how_to_end(const LockInfo::Holder& holder) {
   const Owner& owner = holder.owner;
   const std::string when =
@@ -149,8 +150,6 @@ std::string how_to_end(const LockInfo::Holder& holder) {
   }
   return "dlock cannot tell which process holds it.\n";
 }
-
-}  // namespace
 
 std::string lock_form(const LockInfo& lock, std::span<const Mark> marks, const LockService& service,
                       const Backend& backend, std::size_t width) {
@@ -186,7 +185,7 @@ std::string ways_to_end(const LockInfo& lock, const LockService& service) {
     return "dlock force-release" + service.same_backend() +
            (key.starts_with('-') ? options + " -- " + key : ' ' + key + options) + '\n';
   };
-  if (lock.holders.size() > 1) {
+  if (lock.holders.size() > 1 && !first.owner.id.empty()) {
     return "To end one of these jobs: kill its pid on its machine, or from here:\n  " +
            force(" --id ID --reason TEXT");
   }

@@ -15,7 +15,7 @@
 namespace dlock::cli {
 namespace {
 
-// In the order of the choices in the flag table.
+// The order is that of the choices in the flag table.
 constexpr std::array kOnLost{OnLost::term, OnLost::kill, OnLost::ignore};
 
 void take_mode(const Settings& settings, RunPlan& plan) {
@@ -50,7 +50,7 @@ void take_kill_after(const Settings& settings, RunPlan& plan) {
   if (spec.kill_after * 2 < spec.ttl) return;
   if (plan.entry->traits.ends_on == Traits::EndsOn::process_exit) return;  // there is no ttl
   const Setting* ttl = settings.find("ttl");
-  const std::string why = "must be less than half of the ttl, which is " +
+  const std::string why = "must be less than half of the TTL, which is " +
                           util::format_duration(spec.ttl) +
                           (ttl == nullptr ? "" : " (" + ttl->where + ")");
   const bool from_file = kill_after->from_file() && (ttl == nullptr || ttl->from_file());

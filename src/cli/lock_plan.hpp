@@ -1,5 +1,4 @@
-// Which locks are to be acquired, where and how: what `dlock run` and `dlock acquire` have in
-// common.
+// The locks to acquire, and how: the common part of `dlock run` and `dlock acquire`.
 #pragma once
 
 #include <span>
@@ -28,7 +27,7 @@ std::vector<std::string> take_keys(const Settings& settings, const Command& comm
 RunPlan plan_locks(const Invocation& invocation, std::span<const BackendEntry> backends,
                    Settings& settings);
 
-/// --kill-after and --on-lost: what becomes of whoever needs the locks when one is lost.
+/// --kill-after and --on-lost: what happens to the command or the script if a lock is lost.
 void take_loss(const Settings& settings, RunPlan& plan);
 
 }  // namespace dlock::cli

@@ -1,4 +1,4 @@
-// The lock service, for the commands that look at locks or break them.
+// The lock service for the commands that show, break, renew or release locks.
 #pragma once
 
 #include <memory>
@@ -17,10 +17,10 @@
 
 namespace dlock::cli {
 
-/// What the command line says about where to look and how to show it.
+/// The backend that the command line selects, and the output options.
 class LockService {
  public:
-  /// Refuses what cannot be as it is said.
+  /// Throws Refusal for settings that are invalid.
   LockService(const Invocation& invocation, std::span<const BackendEntry> backends);
 
   const Settings& settings() const { return settings_; }
@@ -29,20 +29,21 @@ class LockService {
   bool json() const { return json_; }
   /// "redis://h:6379/0 (profile prod)": for people.
   std::string place(const std::string& location) const;
-  /// Of the file backend, that of this user, which no one has named.
+  /// Whether the locks are in the default directory of this user (backend file).
   bool is_default_directory() const;
-  /// " -b prod": what of the command line another command for the same locks needs, to be pasted.
-  const std::string& same_backend() const { return selection_.target.options; }
-  /// Of --output; empty without.
+  /// " -b prod": the options of the command line that a pasted command needs to find the same
+  /// locks.
+  std::string same_backend() const { return options_of(settings_, selection_.target, Layer::flag); }
+  /// The columns of --output; empty without that option.
   const Columns<LockRow>& columns() const { return columns_; }
-  /// Of --older-than.
+  /// The duration of --older-than.
   std::optional<Millis> older_than() const { return older_than_; }
 
-  /// A connection; one made a while ago may be dead by now.
+  /// Opens a connection.  Open a new one after a pause: the old one may be closed.
   Result<std::unique_ptr<Backend>> open() const;
-  /// Until when one answer may take.
+  /// The deadline for one reply.
   Deadline patience() const;
-  /// Says what is wrong; returns the exit status, which is `busy` for Errc::busy.
+  /// Prints the error and returns its exit status, which is `busy` for Errc::busy.
   int report(const Error& error, int busy = exit_status::kNo) const;
 
  private:
@@ -53,16 +54,16 @@ class LockService {
   std::optional<Millis> older_than_;
 };
 
-/// The operand, as a key.
+/// The operand as a key.  Refuses an invalid key.
 const std::string& key_operand(const Invocation& invocation);
 
-/// Says why the answer is no, and returns that status.
+/// Prints why the answer is no, and returns exit status 1.
 int no(const std::string& why);
 
-/// "root on ops-1 (pid 12)": for the holder whose lock this process takes.
+/// "root on ops-1 (pid 12)": names this process to the holder whose lock it breaks.
 std::string this_process_in_words();
 
-/// Without what is not: no holder is left of a lock that is held by others only.
+/// The lock with only those holders that have held it for longer than `age`.
 LockInfo with_older_holders(const LockInfo& lock, Millis age);
 
 }  // namespace dlock::cli

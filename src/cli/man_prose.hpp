@@ -367,7 +367,7 @@ ENDS ON: what frees the lock of a holder that dies: its
 .IR exit ,
 at once; its
 .IR session ,
-when the server has not heard of it for a ttl; or its
+when the server has not heard of it for a TTL; or its
 .IR ttl ,
 when that has run out.
 ORDER: which waiter is next.
@@ -442,11 +442,7 @@ A profile counts as a whole.
 .B prefix
 and
 .B password_file
-at the top of a file belong to the
-.B backend
-that stands beside them.
-They count if that is the backend in use, in the same words; for any other, they stand in
-its profile.
+belong to one backend: they can stand in a profile only.
 If
 .B \-\-config
 or
@@ -558,23 +554,23 @@ the name of the lock that it holds;
 the id of this grant;
 .TP
 .B DLOCK_FENCE
-the fencing token, where the backend has one: a number larger than that of every
+the fencing number, where the backend has one: a number larger than that of every
 earlier grant of this lock.
-It is the last token plus one or, if that is larger, the time of the grant in
+It is the last number plus one or, if that is larger, the time of the grant in
 milliseconds since 1970.
 The time is that of the server
 .RB ( file :
 of this machine;
 .BR redlock :
 the median of the servers that grant the lock).
-So tokens keep growing even if the backend has lost its data, unless its clock is
+So the numbers keep growing even if the backend has lost its data, unless its clock is
 behind: see CAVEATS.
 With
 .B zookeeper
-the token is not a time: see ZOOKEEPER.
+the number is not a time: see ZOOKEEPER.
 Store it as a 64\-bit integer.
 Pass it to the system that the command writes to.
-That system must refuse a token that is smaller than one it has seen;
+That system must refuse a number that is smaller than one it has seen;
 .TP
 .B DLOCK_SLOT
 with
@@ -587,7 +583,7 @@ the same of each lock that the run has, a line for each
 .BR \-\-key ,
 in the order in which they were given; a line of
 .B DLOCK_FENCES
-is empty where there is no fencing token.
+is empty where there is no fencing number.
 .BR DLOCK_KEY ,
 .BR DLOCK_TOKEN ,
 .B DLOCK_FENCE
@@ -632,7 +628,7 @@ the status that dlock exits with;
 .BR key ", " backend ", " fence
 the lock (of several, the first
 .BR \-\-key ),
-where it is kept, and the fencing token;
+where it is kept, and the fencing number;
 .TP
 .BR waited_ms ", " held_ms
 how long it was waited for and held, in milliseconds;
@@ -986,7 +982,7 @@ becomes %XX.
 This file can be locked by
 .BR flock (1),
 too.
-It holds the last fencing token.
+It holds the last fencing number.
 Other files of the lock have a name with a tilde: KEY~w is a folder with one file for each process
 that holds the lock or waits for it.
 A process removes its own file.
@@ -1071,7 +1067,7 @@ The lock is kept for as long; but if the lease was lost, another holder can star
 beside it.
 .TP
 .B A machine that is frozen as a whole.
-When a virtual machine is paused for longer than the ttl, its lock passes on,
+When a virtual machine is paused for longer than the TTL, its lock passes on,
 and dlock can only end the command after the thaw: its first act is to look at
 the clock.
 What the command writes in between can be refused by whoever checks
@@ -1079,17 +1075,17 @@ What the command writes in between can be refused by whoever checks
 .TP
 .B \-\-on\-lost ignore
 gives up the promise that no two commands run under one lock.
-Use it only if the fencing token is checked wherever the command writes.
+Use it only if the fencing number is checked wherever the command writes.
 .TP
 .B NFS.
 The file backend is meant for a local file system.
 On NFS, locks depend on the server and on the mount options, and can be lost
 without a sign.
 .TP
-.B Fencing tokens after a loss of data.
-The backend stores the last token of each lock.
-If it has lost that token, the next token is the time by its clock.
-If that clock is behind the lost token, the next token is smaller than an earlier one.
+.B Fencing numbers after a loss of data.
+The backend stores the last number of each lock.
+If it has lost that number, the next one is the time by its clock.
+If that clock is behind the lost number, the next one is smaller than an earlier one.
 This can happen if the clock was set back, if the clock of a standby is behind that of
 the primary that failed, or if a machine without a battery\-backed clock was
 rebooted.
@@ -1122,7 +1118,7 @@ can leave a process behind that keeps the lock: with a backend whose locks end
 with a process or a session (file, zookeeper), and while a nested run uses the lock.
 A service manager or a container that ends everything when dlock exits ends that
 process, too, and the lock with it.
-Where a lock has a ttl, the server alone keeps it for
+Where a lock has a TTL, the server alone keeps it for
 .BR \-\-min\-hold .
 )";
 
@@ -1132,11 +1128,11 @@ promises the most: wrap the command if you can.
 For a script that cannot be wrapped, and for a CI job of several steps,
 .B "dlock acquire"
 takes a lock that stays held after dlock has exited.
-It prints a token, the secret that
+It prints the lock id, the secret that
 .B "dlock renew"
 and
 .B "dlock release"
-need (not the fencing token, which is a number).
+need (not the fencing number, which is a number).
 .PP
 .nf
 .in +4n
@@ -1249,11 +1245,11 @@ exits with 79.
 69 means that the backend did not answer: the lock is held until it expires, so try again.
 A script that is suspended can still go on after the lease has expired.
 So give DLOCK_FENCE to what the script writes to, as described under ENVIRONMENT.
-.SS "The token"
+.SS "The lock id"
 .B "dlock renew"
 and
 .B "dlock release"
-take the token from
+take the lock id from
 .B DLOCK_TOKEN
 if
 .B DLOCK_KEY
@@ -1265,8 +1261,6 @@ that belongs to the key's line in
 sets these variables.
 Otherwise name a file with
 .BR \-\-token\-file .
-A token on the command line works, too, but others can see it in
-.BR ps (1).
 .PP
 They can run in another process, and on another host that reaches the backend.
 A lock that is kept with
@@ -1410,7 +1404,7 @@ If the command succeeds and the backend does not answer, dlock tries until the l
 expires
 .RB ( \-\-ttl );
 then it says so and exits with status 69, and the command may be run again.
-A fencing token cannot prevent that.
+A fencing number cannot prevent that.
 Let the command find out itself what it has done already, or have it store
 .B DLOCK_ONCE
 as a unique key in the transaction that has the effect.
@@ -1564,7 +1558,7 @@ inline constexpr std::string_view kRedis = R"(.SH REDIS
 .SS What is stored
 A lock is one key, the prefix (by default
 .BR dlock: )
-and the key of the lock, with the id of its holder and the ttl for an expiry:
+and the key of the lock, with the id of its holder and the TTL for an expiry:
 what
 .B SET NX PX
 makes.
@@ -1588,7 +1582,7 @@ For a lock
 .I K
 there are also
 .IR {K}:fence ,
-the last fencing token, which expires a week after the time in that token,
+the last fencing number, which expires a week after the time in that number,
 .I {K}:owner
 and
 .IR {K}:queue ,
@@ -1670,7 +1664,7 @@ The
 backend is for that.
 .TP
 .B A restart without its data
-frees all locks; fencing tokens keep growing (see CAVEATS).
+frees all locks; fencing numbers keep growing (see CAVEATS).
 The holders notice at their next renewal, and end their commands, but others may
 have the lock by then.
 With
@@ -1732,7 +1726,7 @@ A replica does not count, and a warning says so.
 A server that is listed twice is refused; if it answers so late that the lock is
 held without it, it counts once, and a warning says so when the lock is renewed.
 .PP
-All servers are asked at once, and each has 5 % of the ttl, at most 200 ms, to
+All servers are asked at once, and each has 5 % of the TTL, at most 200 ms, to
 answer; the first answers that decide are enough.
 If too few answer, dlock tries again: see OUTAGES.
 When it gives up, the status is 69, and the message names the servers that did not
@@ -1746,7 +1740,7 @@ So no more than
 .I N
 hold the lock at once, and the failure of a minority does no harm.
 .PP
-The fencing token and the number are agreed on in a second round, so that the token
+The fencing number and the number are agreed on in a second round, so that the first
 grows whichever majority grants the lock.
 It is at least the median of the clocks of the servers that grant the lock, so one
 clock that is wrong does no harm.
@@ -1760,11 +1754,11 @@ clock of a majority of the servers forward.
 and comes back at once can grant a lock a second time.
 Let it save every write
 .RB ( appendonly " yes, " appendfsync " always),"
-or stay away for one ttl.
+or stay away for one TTL.
 .IP
 If a server comes back without its data, the holder stores its lock there again at its
-next renewal, with the same token.
-So you can restart one server after another while a job runs: wait a third of the ttl
+next renewal, with the same fencing number.
+So you can restart one server after another while a job runs: wait a third of the TTL
 between two restarts.
 This works in the first week after the grant.
 After that, a server that comes back without its data counts as failed while the job
@@ -1816,14 +1810,14 @@ Since a server may pass on late what it heard, dlock relies on a little less tha
 the timeout.
 After every eighth of it, a holder asks a majority of the servers to confirm the
 lock, which costs them as much as a write.
-A holder that dies is found out when its session ends, one ttl later.
+A holder that dies is found out when its session ends, one TTL later.
 A broken connection to one server does not lose the lock.
 dlock ends the command when no majority has answered for so long that the session
 could be over, and at once when the session has ended or the node was deleted.
-If a write takes longer than a twelfth of the ttl, the lock cannot be kept: choose a
+If a write takes longer than a twelfth of the TTL, the lock cannot be kept: choose a
 longer one.
 .PP
-The fencing token is the czxid of the node.
+The fencing number is the czxid of the node.
 It grows over all locks of the ensemble, also when a lock is removed and made
 again.
 .SS Connections
@@ -1876,7 +1870,7 @@ password, and a port that is for TLS only
 closes the connection.
 .TP
 .B Servers that are set back
-to an older state can issue the same fencing tokens a second time.
+to an older state can issue the same fencing numbers a second time.
 .TP
 .B minSessionTimeout
 below two ticks: a follower that is cut off may let a session end a fraction of
@@ -1888,7 +1882,7 @@ inline constexpr std::string_view kMysql = R"(.SH MYSQL
 .TP
 .B mysql
 is the one to take if nothing speaks for another.
-The lock is a row, which its holder renews, and which lasts for a ttl without it.
+The lock is a row, which its holder renews, and which lasts for a TTL without it.
 It survives a broken connection and a restart of the server, and no transaction
 is open while the job runs.
 .TP
@@ -2059,7 +2053,7 @@ Nothing else is needed: any user may end connections of its own, which is how
 reaches a holder.
 Breaking the lock of another user of the database needs more, as told below.
 .PP
-The last fencing token of each lock is in
+The last fencing number of each lock is in
 .IR dlock_keys .
 If nobody has used a lock for a week, its rows are deleted there, and in
 .IR dlock_locks :
@@ -2101,8 +2095,8 @@ If the server has no free connection at all, dlock tries again: see OUTAGES.
 Raise these limits if waiters often meet them.
 .SS Leases
 All times are by the clock of the server.
-A holder extends its lease three times per ttl, and its connections are ended by the
-server when they were silent for a ttl.
+A holder extends its lease three times per TTL, and its connections are ended by the
+server when they were silent for a TTL.
 A job whose server does not answer is ended before its lease is over.
 .PP
 While the server accepts no writes, leases cannot be renewed.
@@ -2139,13 +2133,13 @@ then.
 .IP \(bu 2
 When a holder dies, or a lease of
 .B "dlock acquire \-\-ttl"
-is over, a waiter gets the lock after it has seen no renewal for a whole ttl.
+is over, a waiter gets the lock after it has seen no renewal for a whole TTL.
 .IP \(bu 2
 A run that does not wait for so long
 .RB ( \-\-nonblock ,
 or a
 .B \-\-wait
-shorter than the ttl of the holder) cannot watch the holder.
+shorter than the TTL of the holder) cannot watch the holder.
 It gets the lock of a dead holder only when the lease has been over for 5 minutes by the
 clock of its server.
 .PP
@@ -2155,15 +2149,15 @@ So the clocks of the servers must not differ by more than 5 minutes.
 .B The clock of the server.
 As long as the connection of a holder stands, nobody gets its lock, whatever that
 clock is set to.
-If the clock is set forward by more than the ttl while a holder has no connection, its
+If the clock is set forward by more than the TTL while a holder has no connection, its
 lease expires early: two jobs may run until the holder's next renewal.
-The fencing token tells them apart.
+The fencing number tells them apart.
 If the clock is set back, the lock of a dead holder lasts longer by that much.
 .TP
 .B Failover with asynchronous replication.
 The standby that becomes the primary may not have heard of the latest grants: the
 lock is then granted twice.
-The later grant has the larger fencing token, if the clock of the standby is not behind.
+The later grant has the larger fencing number, if the clock of the standby is not behind.
 Semi\-synchronous replication
 .RB ( AFTER_SYNC ,
 with a timeout that never lets it go on alone) avoids it.
@@ -2274,7 +2268,7 @@ A lock that is held then stays where it is until it is released, and others do n
 see it.
 .B "dlock list"
 warns of locks that it finds in a shard that is not theirs.
-If the clock of the new shard is not behind that of the old one, the fencing tokens of a
+If the clock of the new shard is not behind that of the old one, the fencing numbers of a
 key that moves keep growing; with
 .B zookeeper
 they can become smaller.

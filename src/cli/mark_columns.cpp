@@ -35,7 +35,7 @@ constexpr std::array kMarkColumns{
     Column<Mark>{.heading = "ID",
                  .field = "id",
                  .cell = [](const Mark& mark) { return text_or_none(short_id(mark.owner)); },
-                 .brief = "beginning of the id of the grant under which it was done"},
+                 .brief = "beginning of the lock id under which it was done"},
     Column<Mark>{.heading = "HOST",
                  .field = "host",
                  .cell = [](const Mark& mark) { return text_or_none(mark.owner.host); },
@@ -69,7 +69,7 @@ constexpr std::array kMarkColumns{
                    if (!mark.fence) return {};
                    return *mark.fence;
                  },
-                 .brief = "the fencing token of that grant"},
+                 .brief = "fencing number"},
 };
 
 constexpr std::array<std::string_view, 3> kAlwaysShown{"done_ms_ago", "host", "command"};

@@ -1,5 +1,5 @@
-// The one table of what can be shown of a job that is done: `list --done`, `show`, JSON and the man
-// page all come from it.
+// The table of everything that can be shown of a done-mark. `list --done`, JSON and the man page
+// use it.
 #pragma once
 
 #include <span>
@@ -9,10 +9,10 @@
 
 namespace dlock::cli {
 
-/// In the order of the JSON.
+/// The columns in the order of the JSON.
 std::span<const Column<Mark>> mark_columns();
 
-/// For people; what tells nothing in any of these rows is left out.
+/// The table for `list --done`.  A column without a value in any row is omitted.
 Table mark_table(std::span<const Mark> marks);
 
 /// An element of "done" in the JSON.

@@ -1,4 +1,4 @@
-// CLI11 2.1 knows the grammar of options; four of its habits are kept from it:
+// CLI11 2.1 parses the options.  Four of its habits are avoided:
 // - it looks for "--" after it has looked for values, so the arguments are split before it starts;
 // - `--key=` takes the next argument as its value, so it is handed over as two words;
 // - `-k=x` is the value "=x" for -k, and `-v=2` is -v and an option without a name: both are
@@ -18,7 +18,8 @@
 namespace dlock::cli {
 namespace {
 
-// The name of the option only: -psecret and --password=secret have a value, too.
+// Only the name of the option is shown: the value in -psecret and --password=secret may be a
+// secret.
 std::string shown_option(const std::string& word) {
   return shown_word(word.starts_with("--") ? word.substr(0, word.find('=')) : word.substr(0, 2));
 }
@@ -41,7 +42,7 @@ std::string see_help(const Command& command) {
   return "; see: dlock help " + std::string(command.name);
 }
 
-// What CLI11 could not place: unknown options, and words that are nobody's value.
+// Handles the words that CLI11 has left: unknown options, and operands.
 void take_operands(std::vector<std::string> words, bool has_mark, Invocation& invocation) {
   const Command& command = *invocation.command;
   for (std::string& word : words) {
@@ -71,7 +72,7 @@ void take_operands(std::vector<std::string> words, bool has_mark, Invocation& in
   }
 }
 
-// What stands behind "--" may begin with a dash.
+// An operand behind "--" may begin with a dash.
 void take_all_as_operands(Invocation& invocation) {
   const Command& command = *invocation.command;
   for (std::string& word : invocation.wrapped) {
@@ -99,8 +100,8 @@ const Flag* flag_named(std::string_view name, const Command& command) {
   return found == all.end() ? nullptr : &*found;
 }
 
-// Says what to write instead of an option with an "=" where there may be none.  Its value may be a
-// secret, and is not repeated.
+// Refuses an "=" in the wrong place and names the right form.  The value may be a secret and is not
+// shown.
 [[noreturn]] void refuse_equals(const std::string& before, const Flag& flag) {
   const std::string letter = std::string("-") + flag.letter;
   const std::string shown = util::in_quotes(before + "=...");

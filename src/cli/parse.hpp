@@ -1,4 +1,4 @@
-// From argv to the names and values that stand in it; what they mean is for others.
+// Splits argv into options and operands.  Their meaning is checked elsewhere.
 #pragma once
 
 #include <span>
@@ -24,8 +24,8 @@ struct Invocation {
   bool has(std::string_view name) const;
 };
 
-/// Takes the arguments behind `dlock` apart.  Throws Refusal, and CLI::ParseError if the last
-/// argument before the first "--" is an option that lacks its value.
+/// Parses the arguments behind `dlock`.  Throws Refusal, or CLI::ParseError if the last argument
+/// before the first "--" is an option without its value.
 Invocation parse(std::span<char* const> arguments);
 
 }  // namespace dlock::cli

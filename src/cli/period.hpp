@@ -12,10 +12,10 @@ namespace dlock::cli {
 /// 8601: they begin on Monday.
 enum class Every { hour, day, week };
 
-/// "2026-11-22T10", "2026-11-22" or "2026-W47": the one in which this instant is.
+/// The period of this instant: "2026-11-22T10", "2026-11-22" or "2026-W47".
 std::string period_of(Every every, std::chrono::system_clock::time_point instant);
 
-/// How long one lasts.
+/// The length of a period.
 Millis length_of(Every every);
 
 }  // namespace dlock::cli

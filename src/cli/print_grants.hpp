@@ -1,4 +1,4 @@
-// Grants on stdout, for scripts.
+// Prints acquired locks on stdout, for scripts.
 #pragma once
 
 #include <span>
@@ -8,7 +8,7 @@
 
 namespace dlock::cli {
 
-/// The token of each, on a line of its own.
+/// The lock id of each, on a line of its own.
 std::string print_tokens(std::span<const Grant> grants);
 
 /// A JSON object for each, on a line of its own.

@@ -1,6 +1,5 @@
-// Each statement ends with a semicolon, so that it is one even where the shell splits the output
-// into words before it evaluates them, as in `eval (dlock ...)` of fish and an unquoted `eval
-// $(dlock ...)`.
+// Each statement ends with a semicolon.  So the statements stay separate even if the shell splits
+// the output into words, as `eval (dlock ...)` of fish and an unquoted `eval $(dlock ...)` do.
 #include "cli/print_shell.hpp"
 
 #include "util/text.hpp"
@@ -19,7 +18,7 @@ std::string assignment(Shell shell, const std::string& name, const std::string& 
 
 }  // namespace
 
-// `eval (dlock ...)` would make a space of a newline between quotes.
+// `eval (dlock ...)` would turn a newline between quotes into a space.
 std::string in_fish_quotes(std::string_view text) {
   std::string out = "'";
   for (const char c : text) {
@@ -29,7 +28,7 @@ std::string in_fish_quotes(std::string_view text) {
   return out + '\'';
 }
 
-// Those that are set come last: `set -e` of fish fails where there is no such variable.
+// Assignments come last, because `set -e` of fish fails if there is no such variable.
 std::string print_shell(Shell shell,
                         std::span<const std::pair<std::string, std::string>> variables) {
   std::string removed;

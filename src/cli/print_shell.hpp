@@ -8,7 +8,7 @@
 
 namespace dlock::cli {
 
-/// In the order of the choices in the flag table.
+/// The order is that of the choices in the flag table.
 enum class Shell { posix, fish };
 
 /// The text as one word of fish.

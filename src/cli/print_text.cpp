@@ -62,7 +62,8 @@ std::size_t sum_of(const std::vector<std::size_t>& widths) {
   return std::accumulate(widths.begin(), widths.end(), kGap * (widths.size() - 1));
 }
 
-// What is too wide is taken from the columns that give most, of these from the widest first.
+// A table that is too wide is cut in the columns with the largest `gives`, the widest of these
+// first.
 std::vector<std::size_t> column_widths(const Table& table,
                                        const std::vector<std::vector<std::string>>& lines,
                                        std::size_t most) {
@@ -159,7 +160,7 @@ std::string hanging(std::string_view term, std::string_view text, std::size_t in
   std::string head = std::string(indent, ' ') + std::string(term);
   if (text.empty()) return head + '\n';
   const std::size_t start = std::max(column, head.size() + 2);
-  // As if the first word were longer by what the term is too long.
+  // Dashes in front stand for the part of the term that reaches into the column.
   const std::string body =
       wrap(std::string(start - column, '-') + std::string(text), column, width);
   head.resize(start, ' ');

@@ -1,4 +1,4 @@
-// For people: aligned tables, wrapped paragraphs, and a stdout that is not taken for granted.
+// Output for people: aligned tables, wrapped paragraphs, and writes to stdout that are checked.
 #pragma once
 
 #include <cstddef>
@@ -10,38 +10,38 @@
 
 namespace dlock::cli {
 
-/// How wide help may be.
+/// The width of help.
 inline constexpr std::size_t kWidth = 80;
 
 inline constexpr std::size_t kAnyWidth = SIZE_MAX;
 
-/// A cell as text that a terminal may be given.
+/// A cell as text that is safe for a terminal.
 std::string cell_text(const Cell& cell);
 
-/// Headings and rows, two spaces between the columns, none at the ends of lines.  Columns that give
-/// are cut, so that lines are no wider than `width` if that can be had.
+/// Headings and rows, with two spaces between columns and none at the ends of lines.  Columns with
+/// `gives` are cut so that lines fit into `width`, if possible.
 std::string print_text(const Table& table, std::size_t width = kAnyWidth);
 
-/// Of its lines, if nothing is cut.
+/// The width of its lines if nothing is cut.
 std::size_t width_of(const Table& table);
 
-/// Of the terminal that `fd` is; kAnyWidth if it is none.
+/// The width of the terminal `fd`; kAnyWidth if `fd` is not a terminal.
 std::size_t terminal_width(int fd);
 
-/// A phrase that begins with a lower-case letter as a sentence: capital and full stop.
+/// Turns a phrase that begins with a lower-case letter into a sentence.
 std::string sentence(std::string_view phrase);
 
 /// `text` in lines of at most `width` columns, each behind `indent` spaces; a blank line of the
 /// text stays one.
 std::string wrap(std::string_view text, std::size_t indent, std::size_t width = kWidth);
 
-/// `term` at `indent`, and `text` wrapped beside it from column `column` on; behind a longer term,
-/// its first line begins further to the right.
+/// `term` at `indent`, and `text` wrapped from column `column` on.  After a longer term, the first
+/// line of the text begins further right.
 std::string hanging(std::string_view term, std::string_view text, std::size_t indent,
                     std::size_t column, std::size_t width = kWidth);
 
-/// Writes all of `text` to stdout; returns the exit status.  What cannot be written (a full disk)
-/// is an error with a message, status 1.
+/// Writes `text` to stdout and returns the exit status.  If that fails (a full disk), prints an
+/// error and returns 1.
 int write_stdout(std::string_view text);
 
 }  // namespace dlock::cli

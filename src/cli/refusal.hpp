@@ -1,4 +1,4 @@
-// "This cannot be done as asked": misuse of the command line or a bad config file.
+// Refuses a wrong command line or a wrong config file.
 #pragma once
 
 #include <stdexcept>
@@ -10,7 +10,7 @@
 
 namespace dlock::cli {
 
-/// Thrown before anything is started, caught in app.cpp, which prints it and exits with the status.
+/// Thrown before anything is started. app.cpp prints the message and exits with the status.
 class Refusal : public std::runtime_error {
  public:
   Refusal(int status, const std::string& message) : runtime_error(message), status_(status) {}
@@ -28,7 +28,7 @@ class Refusal : public std::runtime_error {
   throw Refusal(exit_status::kConfig, message);
 }
 
-/// Blames the setting: its place first, then what is wrong with it.
+/// Refuses a setting: the message names its place, then the fault.
 [[noreturn]] inline void refuse(const Setting& setting, const std::string& why) {
   throw Refusal(setting.from_file() ? exit_status::kConfig : exit_status::kUsage,
                 setting.where + ": " + why);

@@ -35,8 +35,8 @@ std::vector<std::string_view> parts_of(const Setting& setting) {
   return parts;
 }
 
-// HOST, HOST:PORT or, where each server may have one, a URL.  `which` is its rank in the list. None
-// of the text is shown: it may be a piece of a password that holds a comma.
+// Parses HOST, HOST:PORT or, if each server may have one, a URL. `which` is its rank in the list.
+// The text is never shown: it may be a part of a password that contains a comma.
 Url server_of(std::string_view text, const std::string& which, const Setting& servers,
               const BackendEntry& entry, std::span<const BackendEntry> backends) {
   if (looks_like_url(text)) {
@@ -74,7 +74,7 @@ std::string rank(std::size_t i, std::size_t count) {
   return "server " + std::to_string(i + 1) + " of " + std::to_string(count);
 }
 
-// A HOST beside a rediss:// URL would get the password without TLS, which nobody has asked for.
+// A HOST beside a rediss:// URL would get the password without TLS.
 void check_tls(const Setting& servers, std::span<const std::string_view> parts,
                std::span<const Url> urls, const BackendEntry& its) {
   const auto secure = std::ranges::find_if(urls, [&](const Url& url) {
@@ -90,13 +90,13 @@ void check_tls(const Setting& servers, std::span<const std::string_view> parts,
                       std::string(its.name) + ":// without");
 }
 
-// The setting, if the servers in `target` are from it.
+// Returns the setting if it supplies the servers in `target`.
 const Setting* take_servers(const Settings& settings, const Source& source,
                             const BackendEntry& entry, std::span<const BackendEntry> backends,
                             Target& target) {
   const Setting* servers = settings.find("server");
   if (servers == nullptr) return nullptr;
-  // A variable that is set for other backends does no harm here; a flag is a mistake.
+  // A variable may be meant for other backends.  An option is a mistake.
   if (entry.traits.reach == Traits::Reach::host) {
     if (source.by_default) {
       refuse(*servers, "names servers, and no backend is named: say which, as in -b redis; -b " +
@@ -106,6 +106,10 @@ const Setting* take_servers(const Settings& settings, const Source& source,
       refuse(*servers, "the " + std::string(entry.name) + " backend has no servers");
     }
     return nullptr;
+  }
+  if (source.has_servers && servers->layer > Layer::profile) {
+    refuse(*servers,
+           "the profile " + util::in_quotes(source.profile) + " names its servers already");
   }
   const UrlForm* form = find_form(entry.forms, target.url.scheme);
   const bool is_socket =
@@ -159,7 +163,7 @@ void warn_of_passwords(const Settings& settings, const Source& source, std::span
   }
 }
 
-// The path of the file that the URL names as a secret one; null if it names none.
+// The path of the secret file that the URL names; null if it names none.
 const std::string* find_secret(const Url& url, const BackendEntry& entry) {
   const UrlForm* form = find_form(entry.forms, url.scheme);
   for (const auto& [name, path] : url.query) {
@@ -171,18 +175,18 @@ const std::string* find_secret(const Url& url, const BackendEntry& entry) {
 
 std::string read_auth(const Setting& source, const Url& url, const BackendEntry& entry) {
   const std::string* path = find_secret(url, entry);
-  // Another is refused with the other rules.
+  // A relative path is refused later, with the other rules of the URL.
   if (path == nullptr || !path->starts_with('/')) return "";
   auto auth = read_password(*path);
   if (!auth) refuse_config(source.where + ": " + auth.error().message);
   return std::move(*auth);
 }
 
-// The password that counts where a shard's or a server's own URL has none.
+// Sets the password of each URL that has none.
 void take_password(const Settings& settings, const Source& source, const BackendEntry& entry,
                    std::span<Url> urls, Target& target) {
   warn_of_passwords(settings, source, urls, target);
-  // Not each of them can be seen in the text: see mentions_password().
+  // mentions_password() does not find every password in the text.
   if (any_holds_password(urls) || any_holds_password(target.servers)) hide_memory();
   const Setting& said = source.setting;
   const Setting* file = settings.find("password-file");
@@ -210,18 +214,18 @@ void take_password(const Settings& settings, const Source& source, const Backend
   if (file->from_file() && !file->text().starts_with('/')) {
     refuse(*file, "must be an absolute path");
   }
-  target.password_from = to_text(*file);
   auto password = read_password(to_text(*file));
   if (!password) refuse_config(file->where + ": " + password.error().message);
   for (Url& url : urls) {
     const bool has_other = find_secret(url, entry) != nullptr && file->layer != Layer::flag;
     if (has_other || (holds_password(url) && file->layer <= said.layer)) continue;
     url.password = *password;
+    target.password_from = file->text();
   }
 }
 
-// The file may name the server, or the names that locks have there: other users of it, who can read
-// it, would not be excluded.  So also with -q.
+// The unread file may name the server or the prefix.  Then other users, who can read it, would not
+// be excluded.  Therefore this is printed even with -q.
 void tell_of_unread(const Settings& settings, const Source& source, const BackendEntry& entry,
                     const std::string& path) {
   const bool is_machines = path == kMachinesConfig;
@@ -234,17 +238,17 @@ void tell_of_unread(const Settings& settings, const Source& source, const Backen
   const bool has_place =
       !source.setting.from_file() && (looks_like_url(source.setting.text()) || is_given("server"));
   const bool is_of_host = entry.traits.reach == Traits::Reach::host;
-  if (is_of_host ? !source.setting.from_file() : has_place && is_given("prefix")) return;
+  if (is_of_host ? !source.setting.from_file() : has_place) return;
   util::log(util::Level::error,
             path + " cannot be reached, since a directory above it may not be searched; " +
                 (source.by_default ? "so the locks are those of this machine alone"
-                                   : "so a backend or prefix that it names is not used") +
+                                   : "so a backend that it names is not used") +
                 (is_machines ? "" : " (is HOME that of another user?)") +
                 "; --config '' goes without the file");
 }
 
-// The setting without which the target would be one that can be.  `servers`, if not null, is where
-// its servers are from.
+// The setting that makes the target invalid. `servers`, if not null, is the setting that supplies
+// its servers.
 const Setting& blamed_for(const Target& target, const BackendEntry& entry, const Setting& source,
                           const Setting* servers, const Setting* prefix) {
   Target without = target;
@@ -256,26 +260,25 @@ const Setting& blamed_for(const Target& target, const BackendEntry& entry, const
   return servers != nullptr && entry.place(without) ? *servers : source;
 }
 
-// What another command for the same locks needs, to be pasted.
-std::string options_of(const Settings& settings, const Target& target) {
+}  // namespace
+
+std::string options_of(const Settings& settings, const Target& target, Layer least) {
   std::string out;
   for (const char* name : {"config", "backend", "server", "prefix", "password-file"}) {
     const Setting* setting = settings.find(name);
-    if (setting == nullptr || setting->layer != Layer::flag) continue;
+    if (setting == nullptr || setting->layer < least) continue;
     const bool is_backend = name == std::string_view("backend");
     for (const std::string& value : setting->values) {
-      const bool is_secret = mentions_password(value);
-      if (is_secret && !is_backend) continue;
       Url shown = target.url;
       shown.password.clear();
       out += (is_backend ? " -b " : std::string(" --") + name + ' ') +
-             util::in_shell(is_secret ? shown.redacted() : value);
+             (!mentions_password(value) ? util::in_shell(value)
+              : is_backend              ? util::in_shell(shown.redacted())
+                                        : "SERVERS");
     }
   }
   return out;
 }
-
-}  // namespace
 
 Selection select_backend(Settings& settings, const std::optional<ConfigFile>& config,
                          std::span<const BackendEntry> backends) {
@@ -302,11 +305,14 @@ Selection select_backend(Settings& settings, const std::optional<ConfigFile>& co
   selection.profile = source.profile;
   const bool is_typed = source.setting.layer == Layer::flag || source.by_default;
   const std::string& where = source.setting.where;  // "/etc/dlock/config.json:3: url"
-  if (!is_typed) selection.target.named_by = where.substr(0, where.find(": "));
+  if (!is_typed) selection.target.named_by = where.substr(0, where.rfind(": "));
 
   Target& target = selection.target;
   target.url = source.shards ? Url{.scheme = std::string(entry.name)} : urls.front();
   const Setting* const servers = take_servers(settings, source, entry, backends, target);
+  if (servers != nullptr && servers->layer == Layer::environment) {
+    target.named_by = servers->where;
+  }
   if (source.shards) {
     take_password(settings, source, entry, urls, target);
   } else {
@@ -316,7 +322,7 @@ Selection select_backend(Settings& settings, const std::optional<ConfigFile>& co
   if (const Setting* timeout = settings.find("connect-timeout")) {
     target.connect_timeout = to_duration(*timeout, flag("connect-timeout"));
   }
-  target.options = options_of(settings, target);
+  target.options = options_of(settings, target, Layer::environment);
   if (!source.shards) target.auth = read_auth(source.setting, target.url, entry);
   if (source.shards) {
     const Target common = target;
@@ -326,7 +332,7 @@ Selection select_backend(Settings& settings, const std::optional<ConfigFile>& co
       shard.auth = read_auth(source.setting, url, entry);
     }
   }
-  // Refuses a target that cannot be; `which` is the rank of a shard.
+  // Refuses an invalid target. `which` is the rank of a shard.
   const auto place_of = [&](const Target& one, const std::string& which) {
     auto place = entry.place(one);
     if (place) return std::move(*place);

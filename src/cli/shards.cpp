@@ -1,5 +1,5 @@
-// A URL may have commas of its own, between its hosts: one begins behind a comma only where a
-// scheme does.
+// A URL may contain commas, between its hosts.  A comma separates two URLs only if a scheme follows
+// it.
 #include "cli/shards.hpp"
 
 #include <string>

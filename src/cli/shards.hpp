@@ -1,4 +1,4 @@
-// Several databases in place of one: "shards" of a profile.
+// "shards" of a profile: several databases share the keys.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +10,11 @@
 
 namespace dlock::cli {
 
-/// The URLs of the setting.  Refuses what is none.
+/// The URLs of the setting.  Refuses a text that is not a URL.
 std::vector<Url> shard_urls(const Setting& shards);
 
-/// "shard 2 of 3", for messages: where the list was split may be in the middle of a password, so
-/// nothing of it is shown.  `i` counts from 0.
+/// "shard 2 of 3", for messages.  The text of a shard is never shown: the list may have been split
+/// in the middle of a password. `i` counts from 0.
 std::string shard_rank(std::size_t i, std::size_t count);
 
 }  // namespace dlock::cli

@@ -10,7 +10,6 @@
 #include "cli/unknown_words.hpp"
 #include "cli/values.hpp"
 #include "core/secret.hpp"
-#include "util/log.hpp"
 #include "util/text.hpp"
 
 namespace dlock::cli {
@@ -44,41 +43,6 @@ void check_profile_names(const ConfigFile& config, std::span<const BackendEntry>
   }
 }
 
-// What one of two config files says at its top.
-const ConfigEntry* find_on_top(const ConfigFile& config, std::string_view key, bool machines) {
-  const auto found = std::ranges::find_if(config.entries, [&](const ConfigEntry& entry) {
-    return entry.profile.empty() && entry.key == key && entry.is_added == machines;
-  });
-  return found == config.entries.end() ? nullptr : &*found;
-}
-
-// Servers, prefix and password of a config file are for the backend that the same file names, and
-// for no other: those of another file, or of the command line, are another server.
-void add_what_belongs(Settings& settings, const ConfigFile& config, const std::string& backend) {
-  const ConfigEntry* unused_prefix = nullptr;
-  bool is_found = false;
-  for (const bool machines : {false, true}) {
-    const ConfigEntry* its_backend = find_on_top(config, "backend", machines);
-    const bool counts =
-        !is_found && its_backend != nullptr && its_backend->values.front() == backend;
-    for (const char* name : {"server", "prefix", "password-file"}) {
-      const ConfigEntry* entry = find_on_top(config, config_key_of(flag(name)), machines);
-      if (entry == nullptr) continue;
-      if (its_backend == nullptr) {
-        refuse(setting_of(*entry),
-               "for which backend? name it in this file, too, or write this into a profile");
-      }
-      if (counts) settings.put(name, setting_of(*entry));
-      if (!counts && name == std::string_view("prefix")) unused_prefix = entry;
-    }
-    is_found |= counts;
-  }
-  // Locks would have other names than their users believe.
-  if (unused_prefix == nullptr || settings.find("prefix") != nullptr) return;
-  util::log(util::Level::warning,
-            unused_prefix->where + ": prefix is not used: it is for the backend of that file");
-}
-
 bool is_host(std::string_view text) {
   const auto is_letter = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
@@ -97,16 +61,19 @@ std::string scheme_of_port(std::string_view port, std::span<const BackendEntry> 
   return "";
 }
 
-// Where profiles were looked for, and which there are.
+// Names the profiles, or the config files that were looked for.
 std::string about_profiles(const Settings& settings, const std::optional<ConfigFile>& config) {
   std::string names;
   if (config) {
     for (const ConfigProfile& profile : config->profiles) {
       names += (names.empty() ? "" : ", ") + profile.name;
     }
-    if (!config->out_of_reach.empty()) names += "; " + config->out_of_reach + " cannot be reached";
   }
-  if (!names.empty()) return "; profiles: " + names;
+  if (!names.empty()) names = "; profiles: " + names;
+  if (config && !config->out_of_reach.empty()) {
+    return names + "; " + config->out_of_reach + " cannot be reached";
+  }
+  if (!names.empty()) return names;
   if (config) return "; the config file has no profiles";
   if (settings.find("config") != nullptr) return "; no config file is read";
   std::string looked_for;
@@ -156,6 +123,7 @@ Source find_source(Settings& settings, const std::optional<ConfigFile>& config,
     source.setting = {where.values, Layer::profile, where.where + ": " + where.key};
     source.shards = url == nullptr;
     source.profile = name;
+    source.has_servers = config->find(name, "servers") != nullptr;
     source.file = where.is_added ? Source::File::machines : Source::File::users;
     if (!source.shards && !looks_like_url(source.setting.text())) {
       refuse(source.setting, "must be a URL, as in redis://host:6379");
@@ -163,7 +131,6 @@ Source find_source(Settings& settings, const std::optional<ConfigFile>& config,
   } else if (said != nullptr && said->from_file()) {
     source.file = said->layer == Layer::machine ? Source::File::machines : Source::File::users;
   }
-  if (config) add_what_belongs(settings, *config, name);
   return source;
 }
 
@@ -222,17 +189,19 @@ const BackendEntry* find_backend(std::span<const BackendEntry> backends, std::st
 std::string no_backend(std::string_view word, std::span<const BackendEntry> backends,
                        std::vector<std::string_view> names) {
   const std::string shown = shown_word(std::string(word.substr(0, 200)));
+  if (word.starts_with("//")) return "a URL begins with a scheme, as in redis://host";
   if (word.starts_with('/')) {
-    // A piece of a URL may begin so, too.
+    // A part of a URL, with a password, may begin with a slash, too.
     const std::string top(word.substr(0, word.find('/', 1)));
-    if (access(top.c_str(), F_OK) != 0) return "this is a path; a directory is file:///DIRECTORY";
+    if (may_hold_password(word) || access(top.c_str(), F_OK) != 0)
+      return "this is a path; a directory is file:///DIRECTORY";
     return shown + " is a path; write file://" + util::printable(word);
   }
   if (word.starts_with("./") || word.starts_with("../") || word.starts_with('~')) {
     return shown + " is a path; write file:// and the whole of it, from the first /";
   }
-  // The rest of a URL that lacks a slash can be a password; that it is a port is known of few
-  // numbers.
+  // If a URL lacks a slash, the text behind the colon can be a password.  Only a well-known port is
+  // certainly none.
   const auto colon = std::min(word.find(':'), word.size());
   const std::string_view before = word.substr(0, colon);
   if (const BackendEntry* known = find_backend(backends, before);

@@ -43,7 +43,7 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// As `acquire --export` and `run` set it.
+// The variable that `acquire --export` and `run` set.
 std::optional<std::string> token_in_environment(const std::string& key) {
   std::string token = variable("DLOCK_TOKEN");
   if (variable("DLOCK_KEY") == key && !token.empty()) return token;
@@ -59,7 +59,7 @@ std::vector<std::string> tokens_in_environment(const std::vector<std::string>& k
   for (const std::string& key : keys) {
     auto token = token_in_environment(key);
     if (!token) {
-      refuse_usage("the token of " + util::in_quotes(key) +
+      refuse_usage("the lock id of " + util::in_quotes(key) +
                    " is missing: give it with --token-file, or set DLOCK_KEY and DLOCK_TOKEN, as "
                    "dlock acquire --export does");
     }
@@ -73,8 +73,8 @@ void check_count(const Setting& setting, std::size_t tokens, std::size_t keys) {
   const auto counted = [](std::size_t count, const std::string& what) {
     return std::to_string(count) + ' ' + what + (count == 1 ? "" : "s");
   };
-  refuse(setting, "give one token for each --key, in the same order; here are " +
-                      counted(tokens, "token") + " for " + counted(keys, "key"));
+  refuse(setting, "give one lock id for each --key, in the same order; here are " +
+                      counted(tokens, "lock id") + " for " + counted(keys, "key"));
 }
 
 std::vector<std::string> take_tokens(const Settings& settings,
@@ -88,7 +88,7 @@ std::vector<std::string> take_tokens(const Settings& settings,
   check_count(*file, tokens.size(), keys.size());
   const bool lacks_one = std::any_of(tokens.begin(), tokens.end(),
                                      [](const std::string& token) { return token.empty(); });
-  if (lacks_one) refuse(*file, "a token is empty");
+  if (lacks_one) refuse(*file, "a lock id is empty");
   return tokens;
 }
 
@@ -117,22 +117,22 @@ Result<Claimed> find_claimed(Backend& backend, const Claim& claim, Deadline dead
   if (!lock) return lock.error();
   const std::string key = util::in_quotes(claim.key);
   if (!is_token(claim.token)) {
-    return Error{Errc::busy, "the token given for " + key +
-                                 " is not a token, which has 32 hexadecimal digits; " + key + ' ' +
-                                 who_has(lock.value(), backend)};
+    return Error{Errc::busy, "the text given for " + key +
+                                 " is not a lock id, which has 32 hexadecimal digits; " + key +
+                                 ' ' + who_has(lock.value(), backend)};
   }
   const auto& holders = lock.value().holders;
   const auto holder = std::find_if(holders.begin(), holders.end(),
                                    [&](const auto& one) { return one.owner.id == claim.token; });
   if (holder == holders.end()) {
     return Error{Errc::lost,
-                 "this token does not hold it any more (released, expired or broken); "
+                 "this lock id does not hold it any more (released, expired or broken); "
                  "it " +
                      who_has(lock.value(), backend)};
   }
   if (holder->foreign || holder->owner.kind != Owner::Kind::acquire) {
     return Error{Errc::busy,
-                 "the token of " + key + " is that of " +
+                 "the lock id of " + key + " is that of " +
                      (holder->foreign ? std::string("another program, ")
                                       : "a dlock " + std::string(kind_name(holder->owner.kind)) +
                                             ", which renews and releases "

@@ -1,4 +1,4 @@
-// Which grant of a lock is meant: the tokens that dlock acquire has printed.
+// Finds the lock that a lock id of dlock acquire means.
 #pragma once
 
 #include <string>
@@ -16,11 +16,11 @@ struct Claim {
   std::string token;
 };
 
-/// The keys of the command line, each with its token: from --token-file, or what a grant has
-/// put into the environment.  Throws Refusal.
+/// The keys of the command line, each with its lock id: from --token-file, or from the environment
+/// that acquire --export has set.  Throws Refusal.
 std::vector<Claim> take_claims(const Settings& settings, const Command& command);
 
-/// Whether a token can be one: 32 hexadecimal digits.
+/// Whether the text has the form of a lock id: 32 hexadecimal digits.
 bool is_token(std::string_view text);
 
 struct Claimed {
@@ -28,9 +28,9 @@ struct Claimed {
   LockInfo::Holder holder;
 };
 
-/// The holder that the claim is about, which dlock acquire has made one.  Errc::lost if nobody has
-/// that token any more; Errc::busy if the token cannot be one of dlock acquire; both name who
-/// holds the lock now.
+/// The holder with the lock id of the claim, if dlock acquire has acquired the lock.  Errc::lost if
+/// no holder has that lock id any more; Errc::busy if it is not a lock id of dlock acquire.  Both
+/// messages name the present holder.
 Result<Claimed> find_claimed(Backend& backend, const Claim& claim, Deadline deadline);
 
 }  // namespace dlock::cli

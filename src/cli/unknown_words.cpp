@@ -31,13 +31,13 @@ bool is_of_kubernetes(std::string_view name, std::string_view value) {
          (name.ends_with("_PORT") && has(value, "://")) || (has(name, "_PORT_") && is_protocol);
 }
 
-// What a word is called here, or what to write instead of it.
+// A word of other tools or of earlier versions, and the word that dlock uses.
 struct Instead {
   std::string_view word;
   std::string_view use;
 };
 
-// What others call a command.
+// The names of commands in other tools.
 constexpr std::array kCommandsElsewhere{
     Instead{"ls", "list"},
     Instead{"ps", "list"},
@@ -49,7 +49,7 @@ constexpr std::array kCommandsElsewhere{
     Instead{"break", "force-release"},
 };
 
-// What others, as flock(1), call an option; or what was one.
+// The names of options in other tools, such as flock(1), and options that were removed.
 constexpr std::array kOptions{
     Instead{"timeout", "--wait"},
     Instead{"nb", "--nonblock"},
@@ -68,7 +68,7 @@ constexpr std::array kOptions{
     Instead{"zk-style", "use ?style=STYLE in the URL"},
 };
 
-// As of config keys; variables are DLOCK_ and the same in capitals.
+// Config keys that were removed.  Variables are DLOCK_ and the same in capitals.
 constexpr std::array kSettings{
     Instead{"nonblock", "use the option --nonblock, or 0 for wait"},
     Instead{"token", "use --token-file FILE, or the variables DLOCK_KEY and DLOCK_TOKEN"},
@@ -93,7 +93,7 @@ std::string_view find_instead(std::span<const Instead> table, std::string_view w
 
 std::string because(std::string_view advice) { return "; " + std::string(advice); }
 
-// `key` is how a flag is called in a config file, `shown` how a key is shown to the user.
+// `key` is the name of a config key; `shown` turns a key into the name that the user wrote.
 std::string advice(std::string_view key, bool (Flag::*is_read)() const,
                    std::string (*shown)(std::string_view key)) {
   if (const auto use = find_instead(kSettings, key); !use.empty()) return because(use);

@@ -1,5 +1,5 @@
-// From the text of a setting to what it means.  Each refuses, naming the setting, what means
-// nothing.
+// Converts the text of a setting to its value.  Each function refuses an invalid text and names the
+// setting.
 #pragma once
 
 #include <cstddef>
@@ -13,29 +13,31 @@ namespace dlock::cli {
 /// 1, 0, true, false, yes, no.
 bool to_bool(const Setting& setting);
 
-/// How often a flag was given; elsewhere a number up to `most`, or a bool.
+/// The number of times that a flag was given.  In the environment and the config file: a number up
+/// to `most`, or a boolean.
 int to_count(const Setting& setting, int most);
 
-/// In flag.range.
+/// A number in flag.range.
 int to_number(const Setting& setting, const Flag& flag);
 
-/// In flag.range, or zero or more.
+/// A duration in flag.range; without a range, zero or more.
 Millis to_duration(const Setting& setting, const Flag& flag);
 
 /// The index of the value in flag.choices.
 std::size_t to_choice(const Setting& setting, const Flag& flag);
 
-/// For what must not be empty.
+/// A text that must not be empty.
 const std::string& to_text(const Setting& setting);
 
-/// For text that people are shown: short, UTF-8, no control characters.  May be empty.
+/// A text that is shown to people: short, UTF-8, no control characters.  May be empty.
 const std::string& to_note(const Setting& setting);
 
-/// Refuses what would mean nothing to any command.  The backend checks the rest.
+/// Refuses a value that is invalid for every command.  The backend checks the rest.
 void check_value(const Setting& setting, const Flag& flag);
 
-/// The setting of a flag if it counts: a boolean that says yes, or any other value, unless its
-/// rival was given in a higher layer.  Null if it does not.  Refuses rivals in the same layer.
+/// The setting of a flag if it is in force; otherwise null.  A boolean that is false is not in
+/// force, nor is a setting whose rival is set in a higher layer.  Refuses two rivals in the same
+/// layer.
 const Setting* effective(const Settings& settings, const Flag& flag);
 
 }  // namespace dlock::cli

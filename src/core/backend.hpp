@@ -317,7 +317,7 @@ struct Target {
   Millis connect_timeout{5'000};
   std::string named_by;       // for messages: "DLOCK_BACKEND"; "" if the command line names it
   std::string password_from;  // the file, if it is from one
-  std::string options;        // " -b prod": of the command line, as another command needs them, too
+  std::string options;        // " -b prod": those that a command needs to find the same locks
   std::string auth;           // content of the secret file that the URL names; empty: it names none
   /// Where several databases share the keys (core/sharded_backend.hpp): each complete, with a URL
   /// of its own and without shards; then url has only the scheme, and open() is not for this

@@ -19,8 +19,8 @@ constexpr std::size_t kMostBytes = 1'048'576;
 constexpr std::size_t kDeepest = 4;
 constexpr std::string_view kProfiles = "backends";
 
-// Goes through the text and counts the lines it has passed.  The parser reads one character beyond
-// a number but none beyond a string, so in its key() callback the count is that of the key's line.
+// Iterates over the text and counts lines.  The parser reads one character beyond a number, but
+// none beyond a string.  So in its key() callback, the count is the line of the key.
 class CountingIterator {
  public:
   using iterator_category = std::input_iterator_tag;
@@ -67,22 +67,25 @@ std::string_view expected(ValueKind kind) {
   return "";
 }
 
-// "'}'" as ""}"", "string literal" as "a text in quotes".
+// Turns a token of the parser's message into plain words: "string literal" becomes "a text in
+// quotes".
 std::string token_in_words(std::string_view token, bool as_name) {
   if (token == "string literal") return as_name ? "a name in quotes" : "a text in quotes";
   if (token == "end of input") return "the end of the file";
   if (token == "number literal") return "a number";
+  if (token == "'[', '{', or a literal") return "a value";
   if (token.size() == 3 && token.starts_with('\'')) return '"' + std::string(1, token[1]) + '"';
   return std::string(token);
 }
 
-// Of "syntax error while parsing object key - unexpected '}'; expected string literal".
-std::string in_plain_words(std::string_view what) {
+// Rewrites a message such as "syntax error while parsing object key - unexpected '}'; expected
+// string literal".  `before` is the text in front of the token that was not expected.
+std::string in_plain_words(std::string_view what, std::string_view before) {
   constexpr std::string_view kFound = " - unexpected ";
   constexpr std::string_view kExpected = "; expected ";
+  if (what.ends_with("invalid literal")) return "names and texts stand in double quotes";
   const auto found_at = what.find(kFound);
   const auto expected_at = what.find(kExpected);
-  if (what.ends_with("invalid literal")) return "expected a value; a text stands in quotes";
   if (found_at == std::string_view::npos || expected_at == std::string_view::npos) {
     return std::string(what);
   }
@@ -90,18 +93,21 @@ std::string in_plain_words(std::string_view what) {
   const std::string_view found = what.substr(begin, expected_at - begin);
   const std::string_view expected = what.substr(expected_at + kExpected.size());
   const bool as_name = what.substr(0, found_at).ends_with("object key");
-  const bool is_end = found == "'}'" || found == "']'";
-  const bool ends = expected == "'}'" || expected == "']'";
-  std::string out = "expected " + token_in_words(expected, as_name) + (ends ? " or a comma" : "") +
-                    ", found " + token_in_words(found, false);
-  if (is_end && !ends) out += "; is there a comma too many before it?";
-  if (!is_end && ends && found != "end of input") out += "; is a comma missing before it?";
+  const bool may_end = expected == "'}'" || expected == "']'";
+  std::string out = "expected " + token_in_words(expected, as_name) +
+                    (may_end ? " or a comma" : "") + ", found " + token_in_words(found, false);
+  const auto last = before.find_last_not_of(" \t\r\n");
+  const bool after_comma = last != std::string_view::npos && before[last] == ',';
+  if (after_comma && (found == "'}'" || found == "']'")) {
+    out += "; is there a comma too many before it?";
+  }
+  if (may_end && found == "string literal") out += "; is a comma missing before it?";
   return out;
 }
 
 std::string at(const std::string& path, unsigned line) { return path + ':' + std::to_string(line); }
 
-// What the parser calls.  Returning false ends the parse; error() then tells why.
+// The callbacks of the parser.  If one returns false, the parse ends, and error() has the reason.
 class Reader : public nlohmann::json_sax<json> {
  public:
   Reader(std::string_view text, const std::string& path, ConfigFile& file, KeyKind kind_of,
@@ -187,13 +193,13 @@ class Reader : public nlohmann::json_sax<json> {
     key_line_ = 1 + static_cast<unsigned>(std::count(
                         text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(before), '\n'));
     // "[json.exception.parse_error.101] parse error at line 2, column 5: syntax error while ...".
-    // What it read last may be a password.
+    // The text that it read last may be a password.
     std::string_view what = error.what();
     if (const auto at = what.find("column "); at != std::string_view::npos) {
       what.remove_prefix(std::min(what.find(": ", at), what.size() - 2) + 2);
     }
     what = what.substr(0, what.find("; last read"));
-    return fail(in_plain_words(what));
+    return fail(in_plain_words(what, text_.substr(0, before)));
   }
 
  private:

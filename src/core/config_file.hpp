@@ -1,4 +1,4 @@
-// The config file: JSON, read into a flat list that knows on which line each key stands.
+// The config file: JSON, read into a flat list of keys with their line numbers.
 #pragma once
 
 #include <optional>
@@ -10,8 +10,8 @@
 
 namespace dlock {
 
-/// What a value may be written as.  A duration may be a string ("90s") or a number of seconds, a
-/// count a number or true and false, a list one string or an array of them.
+/// The JSON types of a value.  A duration is a string ("90s") or a number of seconds.  A count is a
+/// number or a boolean.  A list is a string or an array of strings.
 enum class ValueKind { text, number, duration, boolean, count, list };
 
 struct ConfigEntry {
@@ -27,7 +27,7 @@ struct ConfigProfile {
   std::string where;
 };
 
-/// One file, or several that were put together.
+/// One config file, or two that were combined.
 struct ConfigFile {
   std::vector<ConfigProfile> profiles;  // in the order of the file, as are the entries
   std::vector<ConfigEntry> entries;
@@ -37,23 +37,23 @@ struct ConfigFile {
   const ConfigProfile* find_profile(std::string_view name) const;
   /// Null if `key` does not stand in `profile`.
   const ConfigEntry* find(std::string_view profile, std::string_view key) const;
-  /// Adds what another file says, behind what this one does; but no profile that this one has, for
-  /// a profile counts as a whole.
+  /// Adds the entries of another file, behind those of this one.  A profile that both files have is
+  /// that of this file as a whole.
   void add(ConfigFile other);
 };
 
-/// Tells which keys may stand at the top level and in a profile; for those that may not an error
-/// that goes behind the words "unknown key".
+/// The type of a key at the top level or in a profile.  For an unknown key, an error whose message
+/// follows the words "unknown key".
 using KeyKind = Result<ValueKind> (*)(std::string_view key, bool in_profile);
 
-/// Reads `text`, which came from `path`.  Errc::invalid with `path:line: ` and what is wrong there;
-/// never shows a value, for it may hold a password.  The first password hides this process's
-/// memory.
+/// Parses `text`, the content of `path`.  Errc::invalid names `path:line` and the fault, and never
+/// shows a value, because it may contain a password.  Hides the memory of this process if it finds
+/// a password.
 Result<ConfigFile> parse_config(std::string_view text, const std::string& path, KeyKind kind_of);
 
-/// Reads the file, if it can be trusted (see read_trusted(); one with a password in a URL must be
-/// private).  None if it does not exist; Errc::denied if it cannot be read or trusted,
-/// Errc::invalid for what stands in it.
+/// Reads the file if it can be trusted (see read_trusted()).  A file with a password in a URL must
+/// be private.  None if the file does not exist; Errc::denied if it cannot be read or trusted;
+/// Errc::invalid if its content is wrong.
 Result<std::optional<ConfigFile>> read_config(const std::string& path, KeyKind kind_of);
 
 }  // namespace dlock

@@ -1,4 +1,5 @@
-// What was asked for, and by whom: flag over environment over config file.
+// The settings and their places.  The command line overrides the environment, and that overrides
+// the config files.
 #pragma once
 
 #include <string>
@@ -8,8 +9,8 @@
 
 namespace dlock {
 
-/// Where a value was found.  A later one counts more.  Of two config files, that of the machine
-/// counts less.
+/// The place of a setting.  A later one overrides an earlier one.  The user's config file overrides
+/// that of the machine.
 enum class Layer { machine, file, profile, environment, flag };
 
 struct Setting {
@@ -23,11 +24,11 @@ struct Setting {
 
 class Settings {
  public:
-  /// Notes a setting under a name that outlives this object.  Of two under the same name the one of
-  /// the higher layer stays, in whichever order they come.
+  /// Stores a setting under a name that must outlive this object.  Of two settings with the same
+  /// name, the one of the higher layer stays, in either order.
   void put(std::string_view name, Setting setting);
 
-  /// Null where nobody said anything.
+  /// Null if there is no such setting.
   const Setting* find(std::string_view name) const;
 
  private:

@@ -113,7 +113,17 @@ Error Acquisition::lost_while_waiting(const HeldLocks::Loss& loss, bool again) c
                                  (again ? "; taking all again: " : ": ") + loss.error.message};
 }
 
-Error Acquisition::explain(Error error) const {
+// A waiter is told of the next holder when that concerns it, which may be much later.
+void Acquisition::see_blocker_again() {
+  constexpr Millis kPatience{500};
+  if (!backends_[wanted_]) return;
+  const auto now = backends_[wanted_]->inspect(spec_.keys[wanted_], after(Clock::now(), kPatience));
+  if (!now || now.value().holders.empty()) return;
+  blocker_ = Blocked::by(wanted_, now.value());
+  blocker_seen_ = Clock::now();
+}
+
+Error Acquisition::explain(Error error) {
   const std::string& key = spec_.keys[wanted_];
   constexpr Millis kRounding{50};
   const bool waits = spec_.wait && *spec_.wait > Millis{0};
@@ -126,6 +136,7 @@ Error Acquisition::explain(Error error) const {
   if (error.code != Errc::busy && !(error.code == Errc::unreachable && waited)) return error;
   if (error.code == Errc::busy) {
     error.message = in_quotes(key) + " is busy";
+    if (waits) see_blocker_again();
     if (blocker_) {
       auto held = blocker_->held();
       if (held) *held += since(blocker_seen_);
@@ -150,7 +161,7 @@ std::optional<Error> Acquisition::adapt_to(std::size_t key, Millis ttl, bool bor
   if (borrowed && kill_after * 2 >= ttl) kill_after = ttl / 2 - Millis{1};
   kill_after_ = std::min(kill_after_.value_or(kill_after), kill_after);
   if (kill_after * 2 < ttl) return std::nullopt;
-  return Error{Errc::invalid, location_of(spec_.keys[key]) + " grants a ttl of " +
+  return Error{Errc::invalid, location_of(spec_.keys[key]) + " grants a TTL of " +
                                   util::format_duration(ttl) + ": --kill-after " +
                                   util::format_duration(spec_.kill_after) +
                                   " must be less than half of that"};
@@ -184,7 +195,7 @@ Result<std::unique_ptr<HeldLock>> Acquisition::take(std::size_t key, std::unique
   util::log(Level::detail,
             (borrowed ? "borrowed from the outer run: " : "acquired ") + in_quotes(name) +
                 " from " + location_of(name) +
-                (fence ? ", fencing token " + std::to_string(*fence) : std::string()));
+                (fence ? ", fencing number " + std::to_string(*fence) : std::string()));
   return std::make_unique<HeldLock>(std::move(lease), spec, context_.page.leases.at(key));
 }
 

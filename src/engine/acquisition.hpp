@@ -49,7 +49,8 @@ class Acquisition {
   Deadline waits_until() const;
   bool time_is_up() const;
   void tell_blocked(std::size_t key, const LockInfo& info);
-  Error explain(Error error) const;
+  Error explain(Error error);
+  void see_blocker_again();
   Error lost_while_waiting(const HeldLocks::Loss& loss, bool again) const;
   void tell_doubt(const Error& why);
 

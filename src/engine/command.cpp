@@ -155,6 +155,7 @@ std::string why_not_started(const std::string& command, int error) {
   const std::string shown = util::clipped(command, 80);
   const bool is_line = command.find_first_of(" |&;<>$") != std::string::npos;
   if (is_line) {
+    if (command.size() > 80) return "command not found: \"" + shown + "\"; write -- sh -c 'LINE'";
     const bool is_plain = command.find_first_of("|&;<>$\"'") == std::string::npos;
     return "command not found: \"" + shown + "\"; write " +
            (is_plain ? "-- " + shown + ", or " : "") + "-- sh -c " + util::in_shell_quotes(shown);
@@ -162,7 +163,7 @@ std::string why_not_started(const std::string& command, int error) {
   if (is_path) return "command not found: " + shown;
   const char* path = getenv("PATH");
   return "command not found: " + shown +
-         " (PATH=" + (path == nullptr ? "" : util::clipped(path, 200)) + ')';
+         (path == nullptr ? " (PATH is not set)" : " (PATH=" + util::clipped(path, 200) + ')');
 }
 
 }  // namespace dlock

@@ -19,15 +19,6 @@ constexpr Millis kReleaseAgain{500};
 constexpr Millis kSoon{2'000};  // a keeper stops, and a service restarts
 constexpr Millis kStops{200};   // a keeper that has nothing to do
 
-// Without how long the last try waited: that is a part of the time that counts.
-std::string without_time(std::string why) {
-  constexpr std::string_view kWithin = " within ";
-  const auto at = why.find("no answer" + std::string(kWithin));
-  if (at == std::string::npos) return why;
-  const auto from = why.find(kWithin, at);
-  return why.erase(from, std::min(why.find_first_of(";,", from), why.size()) - from);
-}
-
 }  // namespace
 
 HeldLock::HeldLock(std::unique_ptr<Lease> lease, Spec spec, LeaseEnd& end)
@@ -77,9 +68,7 @@ std::optional<Error> HeldLock::look(Deadline now) {
   if (keeper_) loss_ = keeper_->loss();
   if (!loss_ && now >= spec_.margins.term_at(end_.get())) {
     const auto trouble = keeper_ ? keeper_->trouble() : refused_;
-    const Millis silent = since(end_.get() - spec_.ttl) / 100 * 100;
-    loss_ = Error{Errc::lost, "no renewal succeeded for " + util::format_duration(silent) +
-                                  (trouble ? " (" + without_time(trouble->message) + ')' : "")};
+    loss_ = Error{Errc::lost, not_renewed_in_words(end_.get() - spec_.ttl, trouble)};
   } else if (loss_) {
     loss_was_told_ = true;
   }

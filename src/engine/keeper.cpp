@@ -212,7 +212,7 @@ int Keeper::hand_out() {
       if (early_losses_.empty() || !goes_on) return 0;
       return give_back(exit_status::kUnreachable,
                        "lost " + in_quotes(early_losses_.front().key) +
-                           " before its token was read: " + early_losses_.front().error.message);
+                           " before its lock id was read: " + early_losses_.front().error.message);
     }
     if (link_.closed()) return give_back(exit_status::kInternal, "dlock itself was killed");
     std::vector<pollfd> fds{{link_.fd(), POLLIN, 0},

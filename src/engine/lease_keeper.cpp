@@ -29,7 +29,22 @@ void ring(const Fd& event) { eventfd_write(event.get(), 1); }
 
 Fd make_event() { return Fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)); }
 
+// Without how long the last try waited: that is a part of the time that counts.
+std::string without_time(std::string why) {
+  constexpr std::string_view kWithin = " within ";
+  const auto at = why.find("no answer" + std::string(kWithin));
+  if (at == std::string::npos) return why;
+  const auto from = why.find(kWithin, at);
+  return why.erase(from, std::min(why.find_first_of(";,", from), why.size()) - from);
+}
+
 }  // namespace
+
+std::string not_renewed_in_words(Deadline last_success, const std::optional<Error>& trouble) {
+  const Millis silent = since(last_success) / 100 * 100;
+  return "no renewal succeeded for " + util::format_duration(silent) +
+         (trouble ? " (" + without_time(trouble->message) + ')' : "");
+}
 
 struct LeaseKeeper::State {
   State(std::unique_ptr<Lease> lease_to_keep, Spec keeper_spec, LeaseEnd& lease_end)
@@ -105,7 +120,9 @@ bool LeaseKeeper::State::renew() {
     return false;
   }
   if (answered >= schedule.give_up_at()) {
-    set_loss(result.error());
+    Error why = result.error();
+    why.message = not_renewed_in_words(schedule.valid_until() - spec.ttl, why);
+    set_loss(std::move(why));
     return false;
   }
   set_trouble(result.error());

@@ -50,4 +50,8 @@ class LeaseKeeper {
   std::shared_ptr<State> state_;  // shared with a thread that may have to be left behind
 };
 
+/// Why a lock is lost of which the last renewal that succeeded was asked for at `last_success`:
+/// "no renewal succeeded for 5s (redis h:6379: no answer)".
+std::string not_renewed_in_words(Deadline last_success, const std::optional<Error>& trouble);
+
 }  // namespace dlock

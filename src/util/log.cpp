@@ -28,22 +28,22 @@ namespace {
 
 constexpr std::size_t kMostKept = 64 * 1024;
 constexpr Millis kFlushes{1'000};
-// A pipe that polls writable takes this much without blocking.
+// A pipe that poll(2) reports writable accepts this many bytes without blocking.
 constexpr std::size_t kPipe = 4'096;
-// With fewer, a run needs them all.
+// With a lower limit of descriptors, a run needs all of them.
 constexpr rlim_t kManyDescriptors = 64;
-// A terminal may take less.
+// A terminal may accept less than a pipe.
 constexpr std::size_t kChunk = 512;
 constexpr std::string_view kHead = "dlock: ";
 constexpr std::array kNames{"error", "warning", "note", "detail", "trace"};
 
-// Where the lines go.  stderr is shared with the job and with the caller, so it cannot be made
-// non-blocking; and that it polls writable is no promise, since the job may fill it at once.  So a
-// pipe or a terminal is opened a second time, for this process alone.
+// Writes lines to stderr without blocking. stderr is shared with the job and the caller, so it
+// cannot be made non-blocking. poll(2) does not help: the job may fill it between poll and write.
+// Therefore a pipe or a terminal is opened a second time, for this process alone.
 class Output {
  public:
   void open();
-  // Like write(2), but fails with EAGAIN where that would block.
+  // As write(2), but fails with EAGAIN instead of blocking.
   ssize_t write(std::string_view text);
   bool wait_writable(Millis most) const;
 
@@ -88,7 +88,7 @@ ssize_t Output::write(std::string_view text) {
     return send(STDERR_FILENO, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
   }
   if (kind() != Kind::stream) return ::write(STDERR_FILENO, text.data(), text.size());
-  // Not opened, or not to be opened (no /proc, that of another user): the best that is left.
+  // stderr could not be opened a second time (no /proc, another user's terminal): poll first.
   if (!wait_writable(Millis{0})) {
     errno = EAGAIN;
     return -1;
@@ -119,14 +119,15 @@ std::string format(const State& s, Level level, std::string_view message) {
   return printable_json(line.dump(-1, ' ', false, json::error_handler_t::replace)) + '\n';
 }
 
-// Whole lines, as many as a pipe takes in one piece: what the job writes comes between them.
+// As many whole lines as a pipe accepts in one write, so that output of the job does not split a
+// line.
 std::string_view next_piece(std::string_view text) {
   const auto last = text.substr(0, kPipe).rfind('\n');
   if (last != std::string_view::npos) return text.substr(0, last + 1);
   return text.substr(0, std::min(text.find('\n'), text.size() - 1) + 1);
 }
 
-// Writes what is kept until all is out, or until stderr takes nothing more.  Text that stderr
+// Writes the kept text until none is left, or until stderr accepts no more.  Text that stderr
 // refuses (it is closed, the disk is full) is discarded.
 void write_out(State& s) {
   while (!s.kept.empty()) {
@@ -196,7 +197,7 @@ void log_status_line(std::string_view message, std::string_view above) {
   if (!s.kept.empty()) return;  // a clock that nobody saw in time is of no use later
   std::string line = "\r\x1b[K";
   if (!above.empty()) line += printable(above) + '\n';
-  // A line that wraps could not be wiped.
+  // A line that wraps could not be erased.
   if (!message.empty()) {
     line += cut_to_width(std::string(kHead) + printable(message), terminal_width() - 1);
   }

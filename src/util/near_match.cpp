@@ -36,7 +36,7 @@ std::string_view near_match(std::string_view word, std::span<const std::string_v
   for (const std::string_view candidate : words) {
     const bool begins = word.size() >= kLeastBeginning && candidate.starts_with(word);
     const std::size_t far = begins ? 1 : distance(word, candidate);
-    if (far >= least) continue;
+    if (far >= least || far >= word.size()) continue;  // no letter in common
     least = far;
     best = candidate;
   }

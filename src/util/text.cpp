@@ -39,7 +39,7 @@ CodePoint decode_one(std::string_view text) {
 
 bool is_control(std::uint32_t c) { return c < 0x20 || (c >= 0x7F && c < 0xA0); }
 
-// Characters that change the direction of what follows, or cannot be seen.
+// Characters that change the direction of the following text, or are invisible.
 bool is_deceptive(std::uint32_t c) {
   return c == 0x00AD || c == 0x061C || (c >= 0x200B && c <= 0x200F) ||
          (c >= 0x2028 && c <= 0x202E) || (c >= 0x2060 && c <= 0x206F) || c == 0xFEFF ||
@@ -97,7 +97,7 @@ std::string printable(std::string_view text) {
   return out;
 }
 
-// What stands here can only stand in strings.
+// These characters can occur in strings only.
 std::string printable_json(std::string_view json) {
   std::string out;
   out.reserve(json.size());

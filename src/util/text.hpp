@@ -14,12 +14,12 @@ bool is_utf8(std::string_view text);
 /// True if valid UTF-8 `text` holds a control character: C0, DEL or C1.
 bool has_control(std::string_view text);
 
-/// What a terminal, a log or a table may be given: control characters, invalid UTF-8 and the
-/// characters that reorder or hide text become escapes like \x1b and \u202e.
+/// Text that is safe for a terminal, a log or a table.  Control characters, invalid UTF-8, and
+/// characters that reorder or hide text become escapes such as \x1b and \u202e.
 std::string printable(std::string_view text);
 
-/// JSON that means the same, with escapes for what the library that prints it leaves as it is and
-/// printable() does not.
+/// JSON with the same meaning.  Characters that printable() escapes, but the JSON library does not,
+/// are escaped.
 std::string printable_json(std::string_view json);
 
 /// printable(), in double quotes, cut to `most` bytes with a `...`.
@@ -28,29 +28,30 @@ std::string in_quotes(std::string_view text, std::size_t most = 300);
 /// The same without the quotes.
 std::string clipped(std::string_view text, std::size_t most);
 
-/// As one word of sh, bash and the like.
+/// The text as one word of sh, bash and similar shells.
 std::string in_shell_quotes(std::string_view text);
 
-/// The same for a person to paste: without quotes where it needs none.
+/// As in_shell_quotes(), but without quotes if none are needed.
 std::string in_shell(std::string_view text);
 
 /// Every byte but A-Z a-z 0-9 `-` `_` and (unless it comes first) `.` becomes %XX.
 std::string percent_encode(std::string_view text);
 
-/// The reverse, and also takes lower-case hex; none if a `%` is not followed by two hex digits.
+/// The reverse of percent_encode().  Accepts lower-case digits.  None if a `%` is not followed by
+/// two hexadecimal digits.
 std::optional<std::string> percent_decode(std::string_view text);
 
-/// A-Z become a-z.
+/// Replaces A-Z by a-z.
 std::string lower(std::string_view text);
 
-/// a-z become A-Z.
+/// Replaces a-z by A-Z.
 std::string upper(std::string_view text);
 
 /// The mode of a file as chmod(1) takes it: 0640.
 std::string octal(mode_t mode);
 
-/// The whole of `text` as a number in [low, high]: digits, behind a - only where `low` is negative.
-/// None otherwise.
+/// Parses all of `text` as a number in [low, high].  A minus sign is accepted only if `low` is
+/// negative.  None otherwise.
 std::optional<long long> parse_int(std::string_view text, long long low, long long high);
 
 }  // namespace dlock::util

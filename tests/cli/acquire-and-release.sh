@@ -61,7 +61,7 @@ assert_free other
 wait_until 30 no_keepers
 ! gone "${pid[one]}" || fail "a script that gives its lock back is ended"
 expect_status 1 "$DLOCK" release -k other --token-file "$(token_file "$(tail -n 1 one.tokens)")" 2>err
-assert_contains "$(<err)" '"other" was not released: this token does not hold it any more' "a second release"
+assert_contains "$(<err)" '"other" was not released: this lock id does not hold it any more' "a second release"
 touch one.go
 ends 0 one
 finish two
@@ -96,7 +96,7 @@ expect_status 0 "$DLOCK" release -k job -k other --token-file tokens
 runs two
 runs three
 expect_status 1 "$DLOCK" release -k job -k other --token-file tokens 2>err
-assert_contains "$(<err)" "\"job\" was not released: this token does not hold it any more (released, expired or broken); it is \
+assert_contains "$(<err)" "\"job\" was not released: this lock id does not hold it any more (released, expired or broken); it is \
 held by $(id -un) on $(uname -n), pid ${pid[two]} (job), for " "a second release"
 finish two three
 

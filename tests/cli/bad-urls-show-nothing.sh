@@ -115,7 +115,7 @@ if command -v strace >/dev/null; then
   assert_contains "$(<trace)" 'PR_SET_DUMPABLE, SUID_DUMP_DISABLE' "system calls with a malformed URL"
 fi
 for setting in '"backend": "redis:/b:PW@h"' '"backends": {"db": {"url": "redis:/b:PW@h"}}' \
-  '"backend": "redis+unix:/run/r.sock?password=PW"' '"backends": {"db": {"shards": ["redis:/b:PW@h"]}}' '"servers": ["redis:/b:PW@h"]'; do
+  '"backend": "redis+unix:/run/r.sock?password=PW"' '"backends": {"db": {"shards": ["redis:/b:PW@h"]}}' '"backends": {"p": {"url": "redlock://", "servers": ["redis:/b:PW@h"]}}'; do
   in_config "{${setting//PW/$marker}}"
   chmod 644 config.json
   nothing_shown "$setting" "${run[@]}" --config config.json "${end[@]}"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The user's config file counts before that of the machine, key by key; a profile counts as a whole, and servers, prefix
-# and password are for the backend that stands beside them.  This script has an /etc/dlock of its own.
+# and password stand in profiles only.  This script has an /etc/dlock of its own.
 if [[ -z ${own_mounts-} ]] && unshare -m true 2>/dev/null; then own_mounts=1 exec unshare -m bash "$0" "$@"; fi
 . "$(dirname "$0")/lib.sh"
 [[ -n ${own_mounts-} ]] || skip "may not have mounts of its own"
@@ -53,46 +53,21 @@ where "redis 127.0.0.1:2" -b test
 expect_status 64 "$DLOCK" list -b none 2>err
 assert_contains "$(<err)" '"none" is not a backend, and not a profile; profiles: prod, test' "stderr with a profile that is in neither"
 
-# Servers, prefix and password of a file are for the backend that it names, and for no other.
-umask 077
-echo theirs >theirs
-echo mine >password
-machines="{\"backend\": \"redis\", \"servers\": [\"127.0.0.1:7\"], \"password_file\": \"$tmp/none\"}"
-# both USERS [MACHINES]: what stands in the two files.
-both() {
-  echo "$1" >"$user"
-  echo "${2-$machines}" >"$machine"
-}
-both '{}'
-where "$tmp/none: No such file"
-where "$tmp/none: No such file" -b redis
-where "redis 127.0.0.1:5" -b redis://127.0.0.1:5
-both '{"backend": "redis"}'
-where "redis localhost:6379"
-where "redis localhost:6379" -b redis
-both "{\"backend\": \"redis\", \"servers\": [\"127.0.0.1:6\"], \"password_file\": \"$tmp/password\"}"
-where "redis 127.0.0.1:6"
-both '{"backend": "zookeeper", "servers": ["127.0.0.1:6"], "password_file": "/none"}'
-where "$tmp/none: No such file" -b redis
-both "{\"backend\": \"prod\", \"servers\": [\"127.0.0.1:6\"], \"password_file\": \"$tmp/theirs\"}" \
-  '{"backends": {"prod": {"url": "redis://app@"}}}'
-where "redis 127.0.0.1:6"
-both '{"quiet": false}' "{\"backend\": \"redis://127.0.0.1:4\", \"password_file\": \"$tmp/none\", \"prefix\": \"m:\",
-  \"backends\": {\"test\": {\"url\": \"redis://127.0.0.1:2\"}}}"
-where "redis 127.0.0.1:2" -b test
-assert_contains "$(<err)" "$machine:1: prefix is not used: it is for the backend of that file" "stderr"
-where "redis 127.0.0.1:2" -b test --prefix own:
-assert_lacks "$(<err)" "is not used" "stderr"
-# Without a backend nobody knows what they are for.
+# Servers, prefix and password belong to one backend, so they stand in its profile, and only there.
+echo '{}' >"$machine"
 for what in '"servers": ["127.0.0.1:6"]' '"password_file": "/none"' '"prefix": "mine:"'; do
-  both "{$what, \"backends\": {\"p\": {\"url\": \"redis://127.0.0.1:3\"}}}"
-  for option in '' '-b redis' '-b p' '-b redis://127.0.0.1:9'; do
-    # shellcheck disable=SC2086  # words
-    expect_status 78 "$DLOCK" list $option 2>err
-    assert_contains "$(<err)" "$user:1: " "stderr"
-    assert_contains "$(<err)" "for which backend? name it in this file, too, or write this into a profile" "stderr"
-  done
+  echo "{\"backend\": \"redis\", $what}" >"$user"
+  expect_status 78 "$DLOCK" list 2>err
+  assert_contains "$(<err)" "; it belongs to one backend: write it into a profile, beside its \"url\"" "stderr"
 done
+echo theirs >password
+echo "{\"backends\": {\"p\": {\"url\": \"redis://app@\", \"servers\": [\"127.0.0.1:6\"], \"prefix\": \"p:\",
+  \"password_file\": \"$tmp/password\"}, \"q\": {\"url\": \"redis://\"}}}" >"$user"
+where "redis 127.0.0.1:6" -b p
+expect_status 64 "$DLOCK" list -b p -S 127.0.0.1:8 2>err
+assert_contains "$(<err)" '--server: the profile "p" names its servers already' "stderr"
+DLOCK_SERVERS=127.0.0.1:8 expect_status 64 "$DLOCK" list -b p 2>err
+DLOCK_SERVERS=127.0.0.1:8 where "redis 127.0.0.1:8: connection refused; backend from DLOCK_SERVERS" -b q
 
 # A URL that names its servers, and a variable that names others.
 rm "$machine"

@@ -2,8 +2,8 @@
 # A message names the culprit, where its value is from, and the next step: those that need a job, a lock or a server.
 # What a command line alone is refused for is in refused-command-lines.txt.
 . "$(dirname "$0")/lib.sh"
-. "$(dirname "$0")/backends.sh"
 . "$(dirname "$0")/redis.sh"
+. "$(dirname "$0")/backends.sh"
 need python3
 cd "$tmp"
 
@@ -71,7 +71,7 @@ loser=$!
 wait_until 30 test -e held
 pause_redis server
 expect_status 79 wait "$loser"
-[[ $(tail -n 1 err) =~ ^"dlock: lost \"job\": no renewal succeeded for "[0-9.]+m?s" (redis $at: no answer); ending sh (pid "[0-9]+")"$ ]] ||
+grep -qE "^dlock: lost \"job\": no renewal succeeded for [0-9.]+m?s \(redis $at: no answer\); ending sh \(pid [0-9]+\)\$" err ||
   fail "a lock is lost with: $(<err)"
 resume_redis server
 unset DLOCK_BACKEND

@@ -144,4 +144,5 @@ rcli cluster cluster addslotsrange 0 16383 >/dev/null
 up() { rcli cluster cluster info | grep -q '^cluster_state:ok'; }
 wait_until 20 up
 works "${redis_url[cluster]}"
+refuses 64 'is part of a cluster, which has no database but 0' "${redis_url[cluster]}/1"
 refuses 69 'it has braces' "${redis_url[cluster]}" -k 'a}b'

@@ -48,7 +48,7 @@ flags=(-b redlock://app@ -S "RedisS://127.0.0.1:1" -S "$plain" -S 127.0.0.1:2)
 refused 64 --server env
 flags=(-b redlock)
 refused 64 DLOCK_SERVERS env DLOCK_SERVERS="$list"
-echo "{\"backend\": \"redlock\", \"servers\": \"$list\"}" >config.json
+echo "{\"backend\": \"db\", \"backends\": {\"db\": {\"url\": \"redlock://\", \"servers\": \"$list\"}}}" >config.json
 flags=(--config "$tmp/config.json")
 refused 78 servers env
 echo "{\"backends\": {\"db\": {\"url\": \"redlock://\", \"servers\": [\"${list//,/\", \"}\"]}}}" >config.json

@@ -45,7 +45,7 @@ lasts 120
 chmod 600 token
 wait_until 30 is_free brief
 expect_status 79 "$DLOCK" renew -k brief --token-file token >out 2>err
-assert_equal "/dlock: lost \"brief\": this token does not hold it any more (released, expired or broken); it is free in \
+assert_equal "/dlock: lost \"brief\": this lock id does not hold it any more (released, expired or broken); it is free in \
 ${redis_url[a]}/0" "$(<out)/$(<err)"
 assert_free brief
 "$DLOCK" force-release --yes job >out 2>&1

@@ -40,7 +40,7 @@ assert_free a
 message=$("$DLOCK" run -w 0.7 -k b -k a -- true 2>&1) && fail "got both"
 assert_contains "$message" 'waiting for "b"'
 assert_contains "$message" ', for at most 700ms'
-assert_contains "$message" 'details: dlock show b'
+assert_contains "$message" "details: dlock show -b $DLOCK_BACKEND"
 assert_contains "$message" 'gave up after'
 assert_free a
 

@@ -81,7 +81,7 @@ assert_equal 75 "$got" "status of a wait that runs out"
 assert_equal 3 "$(wc -l <err)" "lines on stderr of a wait that runs out"
 assert_equal 'dlock: waiting for "job" (one of 4), for at most 1s' "$(head -n 1 err)" "what is said with three others waiting"
 gave_up="^dlock: gave up after 1s: \"job\" is $(held_by "$holder")"
-[[ $(tail -n 1 err) =~ ${gave_up%\$}'; details: dlock show job'$ ]] || fail "a wait that ran out ends with: $(tail -n 1 err)"
+[[ $(tail -n 1 err) =~ ${gave_up%\$}"; details: dlock show -b $DLOCK_BACKEND job"$ ]] || fail "a wait that ran out ends with: $(tail -n 1 err)"
 
 # -q: not a word, whatever happens.
 got=0

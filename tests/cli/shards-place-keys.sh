@@ -67,7 +67,7 @@ print(document["backend"])')" "the backend in the list"
 its=${BASH_REMATCH[1]}
 [[ -e ${its#file://}/job ]] || fail "show names $its, and there is no lock file of job"
 assert_contains "$(<job.err)" "the shard of \"job\" is $its, one of 3"
-assert_contains "$(<job.err)" "acquired \"job\" from $its, fencing token"
+assert_contains "$(<job.err)" "acquired \"job\" from $its, fencing number"
 "$DLOCK" force-release --yes job 2>/dev/null
 wait_until 30 test -e job.status
 assert_equal "$its" "$(python3 -c 'import json; print(json.load(open("job.status"))["backend"])')" \

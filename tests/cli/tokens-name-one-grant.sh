@@ -36,30 +36,30 @@ both_refuse() { # STATUS-OF-RENEW STATUS-OF-RELEASE TEXT ARGUMENTS...
 # Wrong tokens.
 for token in x "${job^^}" "${job}0" "${job:1}" " $job" "$holder"; do
   both_refuse 1 1 "\"job\" is $holder" -q -k job --token-file "$(token_file "$token")"
-  assert_contains "$(<err)" 'the token given for "job" is not a token, which has 32 hexadecimal digits'
+  assert_contains "$(<err)" 'the text given for "job" is not a lock id, which has 32 hexadecimal digits'
 done
-both_refuse 79 1 "this token does not hold it any more (released, expired or broken); it is $holder" -q -k job --token-file "$(token_file $zeros)"
-both_refuse 79 1 "this token does not hold it any more (released, expired or broken); it is $holder" -q -k job --token-file "$(token_file "$other")"
+both_refuse 79 1 "this lock id does not hold it any more (released, expired or broken); it is $holder" -q -k job --token-file "$(token_file $zeros)"
+both_refuse 79 1 "this lock id does not hold it any more (released, expired or broken); it is $holder" -q -k job --token-file "$(token_file "$other")"
 both_refuse 79 1 "it is free in ${redis_url[a]}/0" -q -k free --token-file "$(token_file "$job")"
 assert_contains "$(<err)" '"free" was not released: '
 refuses 79 'lost "free": ' renew -q -k free --token-file "$(token_file "$job")"
-both_refuse 64 64 '--token-file: a token is empty' -q -k job -k other --token-file "$(token_file "$job" '')"
+both_refuse 64 64 '--token-file: a lock id is empty' -q -k job -k other --token-file "$(token_file "$job" '')"
 
 # That of a run, and of another program.
 for command in renew release; do
   expect_status 1 "$DLOCK" run -q -k run -- "$DLOCK" "$command" -k run >out 2>err
-  assert_contains "$(<err)" 'the token of "run" is that of a dlock run, which renews and releases the lock itself: '
+  assert_contains "$(<err)" 'the lock id of "run" is that of a dlock run, which renews and releases the lock itself: '
 done
 rcli a set dlock:foreign $zeros px 600000 >/dev/null
-both_refuse 1 1 'the token of "foreign" is that of another program' -q -k foreign --token-file "$(token_file $zeros)"
+both_refuse 1 1 'the lock id of "foreign" is that of another program' -q -k foreign --token-file "$(token_file $zeros)"
 
 # A file.
 : >empty.token
 chmod 600 empty.token
 both_refuse 64 64 '--token-file: missing: no such file' -k job --token-file missing
 both_refuse 64 64 '--token-file: empty.token is empty; did dlock acquire fail?' -k job --token-file empty.token
-both_refuse 64 64 '--token-file: give one token for each --key, in the same order; here are 2 tokens for 1 key' -k a --token-file both.tokens
-both_refuse 64 64 '--token-file: give one token for each --key, in the same order; here are 1 token for 2 keys' -k job -k other --token-file job.token
+both_refuse 64 64 '--token-file: give one lock id for each --key, in the same order; here are 2 lock ids for 1 key' -k a --token-file both.tokens
+both_refuse 64 64 '--token-file: give one lock id for each --key, in the same order; here are 1 lock id for 2 keys' -k job -k other --token-file job.token
 both_refuse 64 64 '--token-file: .: is not a regular file' -k job --token-file .
 for mode in 640 604 660; do
   chmod $mode job.token
@@ -68,15 +68,15 @@ done
 chmod 600 job.token
 
 # The environment.
-both_refuse 64 64 'the token of "job" is missing: give it with --token-file, or set DLOCK_KEY and DLOCK_TOKEN' -k job
+both_refuse 64 64 'the lock id of "job" is missing: give it with --token-file, or set DLOCK_KEY and DLOCK_TOKEN' -k job
 export DLOCK_TOKEN=$job
-both_refuse 64 64 'the token of "job" is missing' -k job
-DLOCK_KEY=Job both_refuse 64 64 'the token of "job" is missing' -k job
-DLOCK_KEYS=$'other\nJob' DLOCK_TOKENS=$other$'\n'$job both_refuse 64 64 'the token of "job" is missing' -k job
-DLOCK_KEYS=$'other\njob' DLOCK_TOKENS=$other both_refuse 64 64 'the token of "job" is missing' -k job
+both_refuse 64 64 'the lock id of "job" is missing' -k job
+DLOCK_KEY=Job both_refuse 64 64 'the lock id of "job" is missing' -k job
+DLOCK_KEYS=$'other\nJob' DLOCK_TOKENS=$other$'\n'$job both_refuse 64 64 'the lock id of "job" is missing' -k job
+DLOCK_KEYS=$'other\njob' DLOCK_TOKENS=$other both_refuse 64 64 'the lock id of "job" is missing' -k job
 DLOCK_KEY=job expect_status 0 "$DLOCK" renew -k job
 DLOCK_KEY=other DLOCK_KEYS=$'other\njob' DLOCK_TOKENS=$other$'\n'$job expect_status 0 "$DLOCK" renew -k job
-DLOCK_KEY=job both_refuse 79 1 'this token does not hold it any more' -k job --token-file other.token
+DLOCK_KEY=job both_refuse 79 1 'this lock id does not hold it any more' -k job --token-file other.token
 unset DLOCK_TOKEN
 
 # Several: in pairs, in their order; all are tried.

@@ -52,7 +52,7 @@ assert_contains "$(<err)" "use the option --while" "stderr with DLOCK_WHILE"
 assert_contains "$(<err)" "for how long?" "stderr with DLOCK_WHILE"
 DLOCK_TOKEN_FILE=x expect_status 64 "$DLOCK" renew -b redis://h -k job 2>err
 assert_contains "$(<err)" "use the option --token-file" "stderr with DLOCK_TOKEN_FILE"
-assert_contains "$(<err)" 'the token of "job" is missing' "stderr with DLOCK_TOKEN_FILE"
+assert_contains "$(<err)" 'the lock id of "job" is missing' "stderr with DLOCK_TOKEN_FILE"
 
 # It locks as if it were not there.
 hold --ttl 30s

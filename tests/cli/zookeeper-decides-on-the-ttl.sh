@@ -11,12 +11,12 @@ export DLOCK_BACKEND=${zk_url[short]}
 
 # As long as two of their ttls: without renewals it would be lost.
 "$DLOCK" run -k job -- sleep 8 2>err || fail "status $? ($(<err))"
-assert_contains "$(<err)" "grants a ttl of 4s instead of 30s"
+assert_contains "$(<err)" "grants a TTL of 4s instead of 30s"
 
 # It may take longer than that only if the user knows.
 "$DLOCK" run -k job --ttl 4s --kill-after 1.9s -- true || fail "status $?"
 try 64 -k job --kill-after 10s -- touch ran
-assert_contains "$(<err)" "grants a ttl of 4s: --kill-after 10s must be less than half of that"
+assert_contains "$(<err)" "grants a TTL of 4s: --kill-after 10s must be less than half of that"
 [[ ! -e ran ]] || fail "the command was run"
 "$DLOCK" run -n -k job -- true 2>err || fail "it was left locked: $(<err)"
 

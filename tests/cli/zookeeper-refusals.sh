@@ -122,6 +122,6 @@ grep -l -e "$secret" env err record cmdline && fail "the password can be seen"
 start_zk b minSessionTimeout=1000 maxSessionTimeout=12000
 try 0 -b "${zk_url[b]}" -k job -- true
 assert_equal 1 "$(wc -l <err)" "lines on stderr ($(<err))"
-assert_contains "$(<err)" "127.0.0.1:${zk_port[b]}: grants a ttl of 12s instead of 30s"
+assert_contains "$(<err)" "127.0.0.1:${zk_port[b]}: grants a TTL of 12s instead of 30s"
 try 0 -b "${zk_url[b]}" -k job --ttl 3s -- true
 assert_equal '' "$(<err)" "stderr when the ttl is granted"

@@ -287,9 +287,9 @@ TEST_F(App, TheTimeToKillFitsIntoTheTtl) {
   EXPECT_EQ(spec({"--ttl", "8"}).kill_after, seconds{2});
   EXPECT_EQ(spec({"--ttl", "10", "--kill-after", "4.9"}).kill_after, Millis{4'900});
   EXPECT_EQ(refusal({"--ttl", "10", "--kill-after", "5"}),
-            "64 --kill-after: must be less than half of the ttl, which is 10s (--ttl)");
+            "64 --kill-after: must be less than half of the TTL, which is 10s (--ttl)");
   EXPECT_EQ(config_refusal(R"({"kill_after": 20})"),
-            "78 c.json:1: kill_after: must be less than half of the ttl, which is 30s");
+            "78 c.json:1: kill_after: must be less than half of the TTL, which is 30s");
 }
 
 TEST_F(App, AllOptionsReachTheEngine) {
@@ -313,15 +313,13 @@ TEST_F(App, ABackendIsANameAnAliasAUrlOrAProfile) {
   EXPECT_EQ(plan({"-b", "rm"}).target.url.scheme, "remote");
   EXPECT_EQ(plan({"-b", "rm+unix:///sock"}).target.url.scheme, "remote+unix");
   EXPECT_EQ(plan({"-b", "rm://h:1/x"}).target.url.redacted(), "remote://h:1/x");
-  config(R"({"backend": "prod", "prefix": "a:", "connect_timeout": "2s",
+  config(R"({"backend": "prod", "connect_timeout": "2s",
              "backends": {"prod": {"url": "rm://h2", "prefix": "b:"}}})");
   const Target target = plan({}).target;
   EXPECT_EQ(target.url.redacted(), "remote://h2");
   EXPECT_EQ(target.prefix, "b:");
   EXPECT_EQ(target.connect_timeout, seconds{2});
   EXPECT_EQ(plan({"-b", "remote"}).target.prefix, std::nullopt);
-  config(R"({"backend": "remote", "prefix": "a:"})");
-  EXPECT_EQ(plan({"-b", "remote"}).target.prefix, "a:");
   EXPECT_EQ(plan({"-b", "remote", "--prefix="}).target.prefix, "");
 }
 
@@ -358,8 +356,8 @@ TEST_F(App, WhatABackendCannotDoIsRefusedBeforeAnythingStarts) {
 TEST_F(App, ServersComeFromTheFirstThatNamesThem) {
   const auto hosts = [](std::vector<std::string> words) { return plan(words).target.url.hosts; };
   EXPECT_TRUE(hosts({"-b", "remote"}).empty());
-  config(R"({"backend": "remote", "servers": ["c1", "c2:2"]})");
-  EXPECT_EQ(hosts({"-b", "remote"}), (std::vector<HostPort>{{"c1", 0}, {"c2", 2}}));
+  config(R"({"backends": {"p": {"url": "remote://", "servers": ["c1", "c2:2"]}}})");
+  EXPECT_EQ(hosts({"-b", "p"}), (std::vector<HostPort>{{"c1", 0}, {"c2", 2}}));
   set("DLOCK_SERVERS", "e1,e2");
   EXPECT_EQ(hosts({"-b", "remote"}), (std::vector<HostPort>{{"e1", 0}, {"e2", 0}}));
   EXPECT_EQ(hosts({"-b", "remote", "-S", "f1,f2:7", "-S", "[::1]:9"}),
@@ -401,8 +399,8 @@ TEST_F(App, EachServerMayHaveAUrlWhereTheBackendHasThem) {
   EXPECT_EQ(plan({"-b", "several://u:p@/3"}).target.servers.size(), 2U);
   EXPECT_TRUE(plan({"-b", "several://h"}).target.servers.empty());
   set("DLOCK_SERVERS", "");
-  config(R"({"backend": "several", "servers": ["remote://u:p@c1", "c2,c3"]})");
-  EXPECT_EQ(plan({"-b", "several"}).target.servers.size(), 3U);
+  config(R"({"backends": {"p": {"url": "several://", "servers": ["remote://u:p@c1", "c2,c3"]}}})");
+  EXPECT_EQ(plan({"-b", "p"}).target.servers.size(), 3U);
 }
 
 TEST_F(App, WhatIsNoServerIsRefused) {
@@ -471,8 +469,8 @@ TEST_F(App, ThePasswordFileIsForServersThatHaveNoneOfTheirOwn) {
   set("DLOCK_SERVERS", "remote://u:its@h1");
   EXPECT_EQ(refusal({"-b", "several", "--password-file", file}),
             "64 --password-file: each URL of DLOCK_SERVERS holds a password already");
-  config(R"({"backend": "several", "password_file": ")" + file + "\"}");
-  EXPECT_EQ(plan({"-b", "several"}).target.url.password, "");
+  config(R"({"backends": {"p": {"url": "several://", "password_file": ")" + file + "\"}}}");
+  EXPECT_EQ(plan({"-b", "p"}).target.url.password, "");
 }
 
 TEST_F(App, AConfigFileWithAPasswordAmongItsServersMustBePrivate) {
@@ -480,14 +478,17 @@ TEST_F(App, AConfigFileWithAPasswordAmongItsServersMustBePrivate) {
        {R"("remote://u:secret@h")", R"(["h1", "remote://:secret@h"])",
         R"("h1,remote://u:secret@h")", R"("remote://h1?cacert=/x,remote://u:secret@h2")",
         R"("remote://h1?x=1,remote://h2?password=secret")", R"("remote://u:se,cret@h")"}) {
-    const std::string text = "{\"servers\": "s + servers + ", \"backend\": \"several\"}";
+    const std::string text =
+        R"({"backend": "p", "backends": {"p": {"url": "several://", "servers": )"s + servers +
+        "}}}";
     config(text);
     chmod((dir_ + "/c.json").c_str(), 0644);
     const std::string said = refusal({});
     EXPECT_NE(said.find("chmod"), std::string::npos) << said;
     EXPECT_EQ(said.find("secret"), std::string::npos) << said;
   }
-  config(R"({"servers": ["h1,h2:1", "remote://h3?cacert=/x"], "backend": "several"})");
+  config(R"({"backend": "p", "backends": {"p": {"url": "several://",
+             "servers": ["h1,h2:1", "remote://h3?cacert=/x"]}}})");
   chmod((dir_ + "/c.json").c_str(), 0644);
   EXPECT_EQ(plan({}).target.servers.size(), 3U);
 }
@@ -699,7 +700,7 @@ TEST_F(App, APasswordAnywhereLeavesNoCoreFile) {
   for (const char* text :
        {R"({"backends": {"p": {"url": "rm://u:secret@h"}}})", R"({"backend": "rm://u:secret@h"})",
         R"({"backends": {"p": {"shards": ["rm://a", "rm://u:secret@h"]}}})",
-        R"({"backend": "several", "servers": "a,remote://u:secret@b"})",
+        R"({"backends": {"p": {"url": "several://", "servers": "a,remote://u:secret@b"}}})",
         R"({"backend": "rm://u:secret@h", "ttl": )",
         R"({"backend": "rm://u:secret@h", "nonsense": 1})"}) {
     config(text);

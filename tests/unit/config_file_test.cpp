@@ -47,27 +47,30 @@ class ConfigOnDisk : public testing::Test {
 TEST(ConfigFile, IsAFlatListWithLines) {
   const auto file = parsed(R"({
   "ttl": 45, "wait": 0.5,
-  "servers": ["a", "b:1"],
+  "label": "y",
   "quiet":
     true,
   "backends": {
     "prod": {
       "url": "redis://h",
       "servers": "c"
+    },
+    "test": {
+      "servers": ["a", "b:1"]
     }
   },
-  "label": "x"
+  "leftovers": "x"
 })");
   ASSERT_TRUE(file) << file.error().message;
   EXPECT_EQ(file.value().find("", "ttl")->values, std::vector{"45"s});
   EXPECT_EQ(file.value().find("", "wait")->values, std::vector{"0.5"s});
-  EXPECT_EQ(file.value().find("", "servers")->values, (std::vector{"a"s, "b:1"s}));
+  EXPECT_EQ(file.value().find("test", "servers")->values, (std::vector{"a"s, "b:1"s}));
   EXPECT_EQ(file.value().find("", "quiet")->values, std::vector{"true"s});
   EXPECT_EQ(file.value().find("", "quiet")->where, "c.json:4");
   EXPECT_EQ(file.value().find_profile("prod")->where, "c.json:7");
   EXPECT_EQ(file.value().find("prod", "url")->where, "c.json:8");
   EXPECT_EQ(file.value().find("prod", "servers")->values, std::vector{"c"s});
-  EXPECT_EQ(file.value().find("", "label")->where, "c.json:12");
+  EXPECT_EQ(file.value().find("", "leftovers")->where, "c.json:15");
 }
 
 TEST(ConfigFile, MayHaveAByteOrderMarkAndCarriageReturns) {
@@ -88,9 +91,17 @@ TEST(ConfigFile, AFaultIsNamedWithItsLine) {
             "c.json:2: \"conflict_exit_code\" must be a number");
   EXPECT_EQ(fault("{\"json\": 1}"), "c.json:1: \"json\" must be true or false");
   EXPECT_EQ(fault("{\"label\": null}"), "c.json:1: \"label\" must be a string");
-  EXPECT_EQ(fault("{\"servers\": [1]}"),
+  EXPECT_EQ(fault("{\"backends\": {\"p\": {\"servers\": [1]}}}"),
             "c.json:1: \"servers\" must be a string or an array of strings");
-  EXPECT_EQ(fault("{\"servers\": []}"), "c.json:1: \"servers\" is empty");
+  EXPECT_EQ(fault("{\"backends\": {\"p\": {\"servers\": []}}}"), "c.json:1: \"servers\" is empty");
+  EXPECT_EQ(
+      fault("{\"ttl\": 1,\n}"),
+      "c.json:2: expected a name in quotes, found \"}\"; is there a comma too many before it?");
+  EXPECT_EQ(
+      fault("{\"ttl\": 1\n\"wait\": 2}"),
+      "c.json:2: expected \"}\" or a comma, found a text in quotes; is a comma missing before it?");
+  EXPECT_EQ(fault("{\"ttl\":}"), "c.json:1: expected a value, found \"}\"");
+  EXPECT_EQ(fault("{'ttl': 1}"), "c.json:1: names and texts stand in double quotes");
   EXPECT_EQ(fault("{\"backends\": {\"p\": 1}}"), "c.json:1: profile \"p\" must be an object");
   EXPECT_EQ(fault("[]"), "c.json:1: the file must hold a JSON object: { ... }");
   EXPECT_EQ(fault("{\"ttl\": 1\n \"wait\": 2}").substr(0, 10), "c.json:2: ");

@@ -184,7 +184,7 @@ Result<void> Acquisition::go_round_again(const RoundResult& round) {
     cancels = pause_after_split(numberless_, kMostNumberlessDoublings);
   } else if (splits_ >= kMostSplits) {
     return Error{Errc::unreachable, cluster_->address(round.head).shown +
-                                        " and others grant the lock, but too slowly for this ttl"};
+                                        " and others grant the lock, but too slowly for this TTL"};
   } else {
     cancels = pause_after_split(splits_, kMostDoublings);
   }

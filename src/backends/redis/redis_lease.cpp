@@ -170,8 +170,8 @@ Error RedisLease::no_majority(const Answers& answers) const {
 
 // Only of a lease that was resumed: those that know the token were silent.
 Error RedisLease::no_token() const {
-  return {Errc::unreachable,
-          "too few servers answered to tell the fencing token of " + util::in_quotes(request_.key)};
+  return {Errc::unreachable, "too few servers answered to determine the fencing number of " +
+                                 util::in_quotes(request_.key)};
 }
 
 void RedisLease::Answers::put(unsigned node, const Error& error) {
@@ -272,7 +272,7 @@ Result<void> RedisLease::extend(Millis ttl, WaitFor servers, Deadline deadline, 
   if (was_endless) {
     util::log(util::Level::warning, cluster_->address(0).shown + ": somebody made " +
                                         util::in_quotes(request_.key) +
-                                        " last for ever (PERSIST); it has its ttl again");
+                                        " last for ever (PERSIST); it has its TTL again");
   }
   return {};
 }

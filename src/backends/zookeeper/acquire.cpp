@@ -125,7 +125,7 @@ Result<void> Acquisition::open_session() {
   if (auto ok = session_->open(patience(), wait_.cancel); !ok) return ok;
   if (session_->timeout() != request_.ttl && !told_of_timeout_) {
     told_of_timeout_ = true;
-    util::log(util::Level::warning, place_->shown + ": grants a ttl of " +
+    util::log(util::Level::warning, place_->shown + ": grants a TTL of " +
                                         util::format_duration(session_->timeout()) +
                                         " instead of " + util::format_duration(request_.ttl) +
                                         " (see minSessionTimeout and maxSessionTimeout there)");
