@@ -55,22 +55,19 @@ std::string headline(const LockInfo& lock) {
          (waiting > 0 ? ", " + std::to_string(waiting) + " waiting" : "") + '\n';
 }
 
-// "app on web-1.example.net, pid 4121"
-std::string party_in_words(const Owner& owner) {
-  std::string out = owner.user;
-  if (!owner.host.empty()) out += (out.empty() ? "" : " on ") + owner.host;
-  if (owner.pid > 0) out += (out.empty() ? "pid " : ", pid ") + std::to_string(owner.pid);
+std::string whole_party(const Owner& owner) {
+  const std::string out = party_in_words(owner, std::string::npos);
   return out.empty() ? "unknown" : out;
 }
 
 std::string holder_of(const LockInfo::Holder& holder) {
   if (!holder.foreign) {
-    return party_in_words(holder.owner) + ", dlock " + std::string(kind_name(holder.owner.kind));
+    return whole_party(holder.owner) + ", dlock " + std::string(kind_name(holder.owner.kind));
   }
   const std::string program =
       *holder.foreign == "unknown" ? "another program" : *holder.foreign + ", not dlock";
   const bool is_known = holder.owner.pid > 0 || !holder.owner.host.empty();
-  return is_known ? party_in_words(holder.owner) + ", " + program : program;
+  return is_known ? whole_party(holder.owner) + ", " + program : program;
 }
 
 std::string since(const LockInfo::Holder& holder) {
@@ -110,7 +107,7 @@ void add_waiters(Form& form, const LockInfo& lock, Traits::Order order) {
   std::size_t number = 0;
   for (const LockInfo::Waiter& waiter : *lock.waiters) {
     std::string line = in_order ? std::to_string(++number) + ". " : "";
-    line += party_in_words(waiter.owner);
+    line += whole_party(waiter.owner);
     if (waiter.mode != Mode::exclusive) line += ", " + std::string(mode_name(waiter.mode));
     if (waiter.waiting) line += ", for " + format_duration(*waiter.waiting);
     if (!waiter.owner.command.empty()) line += ": " + base_name(waiter.owner.command);
@@ -168,10 +165,7 @@ std::string lock_form(const LockInfo& lock, std::span<const Mark> marks, const L
   }
   add_waiters(form, lock, service.traits().order);
   for (const Mark& mark : marks) {
-    form.add("Done", (mark.name.period.empty() ? "" : "for " + mark.name.period + ", ") +
-                         format_duration(mark.age) + " ago, by " +
-                         holder_in_words({.owner = mark.owner}) + "; forgotten in " +
-                         format_duration(mark.left));
+    form.add("Done", mark_in_words(mark) + "; forgotten in " + format_duration(mark.left));
   }
   return headline(lock) + form.text();
 }

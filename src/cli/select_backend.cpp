@@ -264,13 +264,13 @@ const Setting& blamed_for(const Target& target, const BackendEntry& entry, const
 
 std::string options_of(const Settings& settings, const Target& target, Layer least) {
   std::string out;
+  Url shown = target.url;
+  shown.password.clear();
   for (const char* name : {"config", "backend", "server", "prefix", "password-file"}) {
     const Setting* setting = settings.find(name);
     if (setting == nullptr || setting->layer < least) continue;
     const bool is_backend = name == std::string_view("backend");
     for (const std::string& value : setting->values) {
-      Url shown = target.url;
-      shown.password.clear();
       out += (is_backend ? " -b " : std::string(" --") + name + ' ') +
              (!mentions_password(value) ? util::in_shell(value)
               : is_backend              ? util::in_shell(shown.redacted())

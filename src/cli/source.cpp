@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "cli/layers.hpp"
 #include "cli/refusal.hpp"
@@ -61,6 +62,19 @@ std::string scheme_of_port(std::string_view port, std::span<const BackendEntry> 
   return "";
 }
 
+// Their names, aliases and schemes.
+std::vector<std::string_view> words_for_backends(std::span<const BackendEntry> backends) {
+  std::vector<std::string_view> out;
+  for (const BackendEntry& entry : backends) {
+    out.push_back(entry.name);
+    for (const std::string_view alias : entry.aliases) {
+      if (!alias.empty()) out.push_back(alias);
+    }
+    for (const UrlForm& form : entry.forms) out.push_back(form.scheme);
+  }
+  return out;
+}
+
 // Names the profiles, or the config files that were looked for.
 std::string about_profiles(const Settings& settings, const std::optional<ConfigFile>& config) {
   std::string names;
@@ -87,13 +101,14 @@ std::string about_profiles(const Settings& settings, const std::optional<ConfigF
                                  const Settings& settings, const std::optional<ConfigFile>& config,
                                  std::span<const BackendEntry> backends) {
   const bool may_be_profile = is_scheme(scheme) && !looks_like_url(source.text());
+  if (!may_be_profile) refuse(source, no_backend(scheme, backends));
   std::vector<std::string_view> names;
-  if (config && may_be_profile) {
+  if (config) {
     for (const ConfigProfile& profile : config->profiles) names.push_back(profile.name);
   }
-  const std::string message = no_backend(scheme, backends, names);
-  const bool is_meant = message.find("did you mean") != std::string::npos;
-  if (!may_be_profile || is_meant) refuse(source, message);
+  std::ranges::copy(words_for_backends(backends), std::back_inserter(names));
+  const std::string near = did_you_mean(scheme, names);
+  if (!near.empty()) refuse(source, "unknown backend " + util::in_quotes(scheme, 60) + near);
   refuse(source, util::in_quotes(scheme, 60) + " is not a backend, and not a profile" +
                      about_profiles(settings, config) +
                      "; backends: " + backend_names(backends, false));
@@ -186,8 +201,7 @@ const BackendEntry* find_backend(std::span<const BackendEntry> backends, std::st
   return found == backends.end() ? nullptr : &*found;
 }
 
-std::string no_backend(std::string_view word, std::span<const BackendEntry> backends,
-                       std::vector<std::string_view> names) {
+std::string no_backend(std::string_view word, std::span<const BackendEntry> backends) {
   const std::string shown = shown_word(std::string(word.substr(0, 200)));
   if (word.starts_with("//")) return "a URL begins with a scheme, as in redis://host";
   if (word.starts_with('/')) {
@@ -218,14 +232,7 @@ std::string no_backend(std::string_view word, std::span<const BackendEntry> back
     return "this is no backend; a URL is as in redis://host or file:///directory; backends: " +
            backend_names(backends, false);
   }
-  for (const BackendEntry& entry : backends) {
-    names.push_back(entry.name);
-    for (const std::string_view alias : entry.aliases) {
-      if (!alias.empty()) names.push_back(alias);
-    }
-    for (const UrlForm& form : entry.forms) names.push_back(form.scheme);
-  }
-  const std::string near = did_you_mean(word, names);
+  const std::string near = did_you_mean(word, words_for_backends(backends));
   return "unknown backend " + util::in_quotes(word, 60) +
          (near.empty() ? "; backends: " + backend_names(backends, false) : near);
 }

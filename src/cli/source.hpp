@@ -43,10 +43,9 @@ const BackendEntry* entry_of(Url& url, std::span<const BackendEntry> backends);
 /// The backend with this name, alias or scheme; null if there is none.
 const BackendEntry* find_backend(std::span<const BackendEntry> backends, std::string_view name);
 
-/// The message that no backend is called `word`, with the most similar name of a backend or of the
-/// other `names`.  Does not show a word that may contain a password.
-std::string no_backend(std::string_view word, std::span<const BackendEntry> backends,
-                       std::vector<std::string_view> names = {});
+/// The message that no backend is called `word`, with what was probably meant.  Does not show a
+/// word that may contain a password.
+std::string no_backend(std::string_view word, std::span<const BackendEntry> backends);
 
 /// "file, redis": the names of the backends; with `built_in`, only of those that are built in.
 std::string backend_names(std::span<const BackendEntry> backends, bool built_in);

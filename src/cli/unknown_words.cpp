@@ -49,18 +49,17 @@ constexpr std::array kCommandsElsewhere{
     Instead{"break", "force-release"},
 };
 
-// The names of options in other tools, such as flock(1), and options that were removed.
+// The names of options in other tools, such as flock(1).
 constexpr std::array kOptions{
-    Instead{"timeout", "--wait"},
-    Instead{"nb", "--nonblock"},
-    Instead{"try", "--nonblock"},
-    Instead{"no-wait", "--nonblock"},
-    Instead{"name", "--key"},
-    Instead{"lock", "--key"},
-    Instead{"force", "--yes"},
-    Instead{"host", "--backend"},
-    Instead{"url", "--backend"},
-    Instead{"password", "--password-file"},
+    Instead{"timeout", "wait"}, Instead{"nb", "nonblock"},
+    Instead{"try", "nonblock"}, Instead{"no-wait", "nonblock"},
+    Instead{"name", "key"},     Instead{"lock", "key"},
+    Instead{"force", "yes"},    Instead{"host", "backend"},
+    Instead{"url", "backend"},  Instead{"password", "password-file"},
+};
+
+// Options that there are not, with a reason.  Each is a config key and a variable, too.
+constexpr std::array kNoOptions{
     Instead{"exclusive", "a lock is exclusive without --shared and --slots"},
     Instead{"token", "use --token-file FILE, or the variables DLOCK_KEY and DLOCK_TOKEN"},
     Instead{"shard", "use \"shards\" in a profile of the config file"},
@@ -68,14 +67,10 @@ constexpr std::array kOptions{
     Instead{"zk-style", "use ?style=STYLE in the URL"},
 };
 
-// Config keys that were removed.  Variables are DLOCK_ and the same in capitals.
-constexpr std::array kSettings{
+// Config keys that there are not.  Variables are DLOCK_ and the same in capitals.
+constexpr std::array kNoSettings{
     Instead{"nonblock", "use the option --nonblock, or 0 for wait"},
-    Instead{"token", "use --token-file FILE, or the variables DLOCK_KEY and DLOCK_TOKEN"},
-    Instead{"shard", "use \"shards\" in a profile of the config file"},
     Instead{"shards", "use \"shards\" in a profile of the config file"},
-    Instead{"zk_auth_file", "use ?auth_file=FILE in the URL"},
-    Instead{"zk_style", "use ?style=STYLE in the URL"},
 };
 
 constexpr std::array kColumns{
@@ -96,7 +91,11 @@ std::string because(std::string_view advice) { return "; " + std::string(advice)
 // `key` is the name of a config key; `shown` turns a key into the name that the user wrote.
 std::string advice(std::string_view key, bool (Flag::*is_read)() const,
                    std::string (*shown)(std::string_view key)) {
-  if (const auto use = find_instead(kSettings, key); !use.empty()) return because(use);
+  std::string option(key);
+  std::ranges::replace(option, '_', '-');
+  for (const auto use : {find_instead(kNoSettings, key), find_instead(kNoOptions, option)}) {
+    if (!use.empty()) return because(use);
+  }
   std::vector<std::string> known;
   for (const Flag& flag : flags()) {
     std::string its = config_key_of(flag);
@@ -167,10 +166,8 @@ std::string advice_on_option(std::string_view name, const Command& command) {
   if ((name == "k" || name == "key") && !command.operands.empty()) {
     return "; KEY stands by itself: dlock " + std::string(command.name) + " KEY";
   }
+  if (const auto use = find_instead(kNoOptions, name); !use.empty()) return because(use);
   std::string_view meant = find_instead(kOptions, name);
-  const bool is_text = !meant.empty() && !meant.starts_with("--");
-  if (is_text) return because(meant);
-  if (!meant.empty()) meant.remove_prefix(2);
   if (meant.empty() || std::ranges::count(own, meant) == 0) {
     if (!others.empty()) return others;
     meant = util::near_match(name, own);

@@ -7,7 +7,9 @@
 namespace dlock {
 namespace {
 
-std::string clipped(const std::string& text) { return text.empty() ? "" : util::clipped(text, 80); }
+constexpr std::size_t kMost = 80;  // bytes of one text in a message
+
+std::string clipped(const std::string& text) { return util::clipped(text, kMost); }
 
 // Besides the first.
 std::string and_others(const LockInfo& info) {
@@ -24,11 +26,16 @@ std::string base_name(std::string_view command) {
   return std::string(command.substr(command.rfind('/') + 1));
 }
 
+std::string party_in_words(const Owner& owner, std::size_t most) {
+  std::string out = util::clipped(owner.user, most);
+  if (!owner.host.empty()) out += (out.empty() ? "" : " on ") + util::clipped(owner.host, most);
+  if (owner.pid > 0) out += (out.empty() ? "pid " : ", pid ") + std::to_string(owner.pid);
+  return out;
+}
+
 std::string holder_in_words(const LockInfo::Holder& holder) {
   const Owner& owner = holder.owner;
-  std::string out = clipped(owner.user);
-  if (!owner.host.empty()) out += (out.empty() ? "" : " on ") + clipped(owner.host);
-  if (owner.pid > 0) out += (out.empty() ? "pid " : ", pid ") + std::to_string(owner.pid);
+  std::string out = party_in_words(owner, kMost);
   std::string what = clipped(base_name(owner.command));
   if (owner.ended) what += what.empty() ? "ended" : ", which has ended";
   if (holder.foreign && owner.label) what += (what.empty() ? "" : ", ") + clipped(*owner.label);
@@ -73,10 +80,13 @@ std::string held_in_words(const std::string& holder, std::optional<Millis> held)
   return "held by " + holder + (held ? ", for " + util::format_duration(*held) : "");
 }
 
-std::string done_in_words(const Mark& mark) {
-  return util::in_quotes(mark.name.key) + " was done " +
-         (mark.name.period.empty() ? "" : "for " + mark.name.period + ", ") +
+std::string mark_in_words(const Mark& mark) {
+  return (mark.name.period.empty() ? "" : "for " + mark.name.period + ", ") +
          util::format_duration(mark.age) + " ago, by " + holder_in_words({.owner = mark.owner});
+}
+
+std::string done_in_words(const Mark& mark) {
+  return util::in_quotes(mark.name.key) + " was done " + mark_in_words(mark);
 }
 
 std::optional<unsigned> count_waiters(const LockInfo& info) {

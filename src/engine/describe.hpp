@@ -15,6 +15,9 @@ std::string keys_in_words(std::span<const std::string> keys);
 /// A command without its directory.
 std::string base_name(std::string_view command);
 
+/// `app on web-3.example.net, pid 4121`, each text of at most `most` bytes; "" if nothing is known.
+std::string party_in_words(const Owner& owner, std::size_t most);
+
 /// `app on web-3.example.net, pid 4121 (cron.sh)`, as far as it is known.
 std::string holder_in_words(const LockInfo::Holder& holder);
 
@@ -27,6 +30,9 @@ std::string holders_in_brief(const LockInfo& info);
 
 /// `held by app on web-3.example.net, pid 4121 (cron.sh), for 2m10s`.
 std::string held_in_words(const std::string& holder, std::optional<Millis> held);
+
+/// `for 2026-11-22, 2h10m ago, by app on web-3, pid 4121 (import.sh)`.
+std::string mark_in_words(const Mark& mark);
 
 /// `"import" was done for 2026-11-22, 2h10m ago, by app on web-3, pid 4121 (import.sh)`.
 std::string done_in_words(const Mark& mark);
