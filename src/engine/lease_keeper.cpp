@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <cstring>
 #include <mutex>
-#include <random>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -17,6 +16,7 @@
 #include "util/fd.hpp"
 #include "util/log.hpp"
 #include "util/poll.hpp"
+#include "util/random_id.hpp"
 #include "util/text.hpp"
 
 namespace dlock {
@@ -50,7 +50,7 @@ struct LeaseKeeper::State {
   State(std::unique_ptr<Lease> lease_to_keep, Spec keeper_spec, LeaseEnd& lease_end)
       : lease(std::move(lease_to_keep)),
         spec(std::move(keeper_spec)),
-        schedule(lease->valid_until(), spec.ttl, spec.margins, std::random_device{}(), spec.look),
+        schedule(lease->valid_until(), spec.ttl, spec.margins, util::random_seed(), spec.look),
         end(&lease_end) {}
 
   bool wait_for_start();  // false: stopped

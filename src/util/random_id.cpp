@@ -7,18 +7,28 @@
 #include <string_view>
 
 namespace dlock::util {
+namespace {
+
+template <class Bytes>
+Bytes random_bytes() {
+  Bytes bytes{};
+  // Requests of up to 256 bytes are never cut short (getrandom(2)).
+  if (getrandom(&bytes, sizeof bytes, 0) != static_cast<ssize_t>(sizeof bytes)) std::abort();
+  return bytes;
+}
+
+}  // namespace
 
 std::string random_id() {
-  std::array<unsigned char, 16> bytes{};
-  // Requests of up to 256 bytes are never cut short (getrandom(2)).
-  if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) std::abort();
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string id;
-  for (const unsigned char byte : bytes) {
+  for (const unsigned char byte : random_bytes<std::array<unsigned char, 16>>()) {
     id += kDigits[byte >> 4];
     id += kDigits[byte & 15];
   }
   return id;
 }
+
+unsigned random_seed() { return random_bytes<unsigned>(); }
 
 }  // namespace dlock::util

@@ -9,6 +9,7 @@
 #include "backends/redis/reply.hpp"
 #include "util/log.hpp"
 #include "util/poll.hpp"
+#include "util/random_id.hpp"
 #include "util/text.hpp"
 
 namespace dlock::redis {
@@ -78,7 +79,7 @@ class Round {
   const std::shared_ptr<Flags> flags_;
   std::vector<std::uint64_t> asked_to_write_;  // the token, of each server
   bool yields_ = false;                        // to a waiter that was called
-  std::minstd_rand random_{std::random_device{}()};
+  std::minstd_rand random_{util::random_seed()};
 };
 
 // What fails for want of answers goes on: the others shall not be named as silent.  And who is to

@@ -38,6 +38,7 @@
 #include "backends/zookeeper/parents.hpp"
 #include "core/patience.hpp"
 #include "util/log.hpp"
+#include "util/random_id.hpp"
 
 namespace dlock::zookeeper {
 namespace {
@@ -147,7 +148,7 @@ Call forget_seen(Session& session, const Place& place, int version, const std::s
 // folder.
 std::vector<std::string> sample_of_marks(Session& session, const Place& place, int children,
                                          Deadline deadline) {
-  std::minstd_rand random(std::random_device{}());
+  std::minstd_rand random(util::random_seed());
   const unsigned share = children > kLarge ? kSeldom : 1;
   if (children < 2 || random() % share != 0) return {};  // one is %clock
   const auto answers = session.persist(
