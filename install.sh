@@ -8,7 +8,7 @@ Usage: ./install.sh [--prefix DIR]
        PREFIX=DIR ./install.sh
 
 Installs what is needed to build dlock (Debian and Ubuntu packages), builds it in build/install, and
-installs the program, its man page and its shell completions below DIR, by default /usr/local (for
+installs the program, its manual pages and its shell completions below DIR, by default /usr/local (for
 fish in /etc/fish/completions then: below /usr/local it does not look).
 Uses sudo for the packages if some are missing, and for DIR if you cannot write there.
 END
@@ -39,8 +39,9 @@ while (($#)); do
   shift
 done
 [[ -n $prefix ]] || die "the prefix is empty"
-[[ $prefix == /* ]] || prefix=$PWD/$prefix
-[[ $prefix == / ]] || prefix=${prefix%/}
+# The shell does not expand --prefix=~/.local.
+[[ $prefix != \~/* ]] || prefix=$HOME/${prefix#\~/}
+prefix=$(realpath -ms -- "$prefix")
 
 # can_write DIR: we may write there, or create it.
 can_write() {
@@ -50,13 +51,15 @@ can_write() {
 }
 
 # As in cmake/install.cmake.
+zsh_dir=$prefix/share/zsh/site-functions
+[[ $prefix != /usr ]] || zsh_dir=/usr/share/zsh/vendor-completions
 fish_dir=$prefix/share/fish/vendor_completions.d
 [[ $prefix != /usr/local ]] || fish_dir=/etc/fish/completions
 
 # Before anything is built: will there be a place for it?
 as_installer=()
 for dir in "$prefix/bin" "$prefix/share/man/man1" "$prefix/share/bash-completion/completions" \
-  "$prefix/share/zsh/site-functions" "$fish_dir"; do
+  "$prefix/lib/tmpfiles.d" "$zsh_dir" "$fish_dir"; do
   can_write "$dir" || as_installer=(as_root)
 done
 if ((${#as_installer[@]} && EUID != 0)) && ! command -v sudo >/dev/null; then
@@ -82,7 +85,7 @@ rm -f "$build_dir/install_manifest.txt"
 
 version=$("$prefix/bin/dlock" version) || die "$prefix/bin/dlock was installed but does not run"
 echo
-echo "Installed $prefix/bin/dlock, its man page, and completions for bash, zsh and fish."
+echo "Installed $prefix/bin/dlock, its manual pages, and completions for bash, zsh and fish."
 echo "$version"
 case :$PATH: in
   *:"$prefix/bin":*) ;;

@@ -15,8 +15,16 @@ build_packages=(
   nlohmann-json3-dev
 )
 
+# For cpack (package.cmake), and to check what it makes.
+package_packages=(
+  dpkg-dev
+  file
+  lintian
+)
+
 # To build and run the tests.
 test_packages=(
+  "${package_packages[@]}"
   bash-completion
   bsdutils
   default-jdk-headless
@@ -25,6 +33,7 @@ test_packages=(
   libcurator-recipes-java
   libgtest-dev
   man-db
+  mandoc
   mariadb-client
   mariadb-server
   nodejs
@@ -35,6 +44,7 @@ test_packages=(
   python3
   python3-kazoo
   python3-redis
+  python3-yaml
   redis-server
   redis-tools
   rsync
@@ -55,7 +65,6 @@ check_packages=(
 
 # For those of .ci/run soak.
 soak_packages=(
-  dpkg-dev
   g++-multilib
 )
 
@@ -65,8 +74,8 @@ declare -A packages_probe=(
   [bash-completion]=/usr/share/bash-completion/bash_completion
   [bsdutils]=script
   [default-jdk-headless]=javac
-  [dpkg-dev]=dpkg-buildflags
   [default-libmysqlclient-dev]='<mysql/mysql.h>'
+  [dpkg-dev]=dpkg-buildflags
   [g++-multilib]=/usr/include/$(uname -m)-linux-gnu/gnu/stubs-32.h
   [libcli11-dev]='<CLI/CLI.hpp>'
   [libcurator-recipes-java]=/usr/share/java/curator-recipes.jar
@@ -84,6 +93,7 @@ declare -A packages_probe=(
   [psmisc]=killall
   [python3-kazoo]=/usr/lib/python3/dist-packages/kazoo
   [python3-redis]=/usr/lib/python3/dist-packages/redis
+  [python3-yaml]=/usr/lib/python3/dist-packages/yaml
   [redis-tools]=redis-cli
   [util-linux]=flock
   [zookeeper]=/usr/share/java/zookeeper.jar

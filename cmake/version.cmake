@@ -3,9 +3,9 @@
 set(TEXT ${VERSION})
 find_program(GIT git)
 if(GIT AND EXISTS ${SOURCE}/.git)
-  execute_process(COMMAND ${GIT} -C ${SOURCE} rev-list --count HEAD
+  execute_process(COMMAND ${GIT} -c safe.directory=${SOURCE} -C ${SOURCE} rev-list --count HEAD
     OUTPUT_VARIABLE COUNT OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
-  execute_process(COMMAND ${GIT} -C ${SOURCE} rev-parse --short=8 HEAD
+  execute_process(COMMAND ${GIT} -c safe.directory=${SOURCE} -C ${SOURCE} rev-parse --short=8 HEAD
     OUTPUT_VARIABLE HASH OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
   if(COUNT AND HASH)
     set(TEXT "${VERSION}+${COUNT}.g${HASH}")

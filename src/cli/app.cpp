@@ -9,7 +9,7 @@
 #include <new>
 #include <string>
 
-#include "cli/cmd_help.hpp"
+#include "cli/help.hpp"
 #include "cli/parse.hpp"
 #include "cli/print_shell.hpp"
 #include "cli/print_text.hpp"

@@ -1,5 +1,3 @@
-#include "cli/cmd_acquire.hpp"
-
 #include <unistd.h>
 
 #include <array>
@@ -8,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "cli/cmd.hpp"
 #include "cli/lock_plan.hpp"
 #include "cli/print_grants.hpp"
 #include "cli/print_shell.hpp"
@@ -30,8 +29,8 @@ void check_ttl(const Setting* ttl, const BackendEntry& entry) {
   if (!entry.traits.resumes) {
     refuse_usage(
         "the " + std::string(entry.name) + " backend cannot keep a lock without a " +
-        "process: use --while PID (in a script: --while $$), or for --ttl another backend (see: "
-        "dlock backends)");
+        "process: use --while PID (in a script: --while $$), or for --ttl another backend (see "
+        "man dlock-backends)");
   }
   if (ttl != nullptr && ttl->layer == Layer::flag) return;
   refuse_usage(

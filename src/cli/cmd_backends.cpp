@@ -1,8 +1,8 @@
-#include "cli/cmd_backends.hpp"
-
 #include <algorithm>
 #include <array>
 
+#include "cli/cmd.hpp"
+#include "cli/columns.hpp"
 #include "cli/layers.hpp"
 #include "cli/print_json.hpp"
 #include "cli/print_text.hpp"
@@ -69,19 +69,19 @@ std::string schema_of(const Setting& name, const Setting* prefix,
   return entry->schema(prefix->text());
 }
 
-}  // namespace
-
-Table backend_table(std::span<const BackendEntry> backends, bool with_build) {
+// Whether each is built in is shown if one is not.
+Table backend_table(std::span<const BackendEntry> backends) {
   const bool any_missing =
       std::ranges::any_of(backends, [](const Row& row) { return row.open == nullptr; });
   Columns<Row> columns;
   for (const Column<Row>& column : kBackendColumns) {
-    const bool wanted =
-        column.field == "built_in" ? with_build && any_missing : column.field != "ids";
+    const bool wanted = column.field == "built_in" ? any_missing : column.field != "ids";
     if (wanted) columns.push_back(&column);
   }
   return tabulate(columns, backends);
 }
+
+}  // namespace
 
 int cmd_backends(const Invocation& invocation, std::span<const BackendEntry> backends) {
   const Settings settings = given_settings(invocation);
@@ -96,7 +96,7 @@ int cmd_backends(const Invocation& invocation, std::span<const BackendEntry> bac
     refuse_usage("--prefix is for --schema here: this command looks at no lock");
   }
   if (effective(settings, flag("json")) == nullptr) {
-    return write_stdout(print_text(backend_table(backends, true)));
+    return write_stdout(print_text(backend_table(backends)));
   }
   Columns<Row> columns;
   for (const Column<Row>& column : kBackendColumns) columns.push_back(&column);

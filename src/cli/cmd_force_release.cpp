@@ -1,13 +1,12 @@
 // Only the holders that were shown are broken: the service compares the lock ids.  A holder that
 // acquired the lock after the question was asked keeps it.
-#include "cli/cmd_force_release.hpp"
-
 #include <unistd.h>
 
 #include <algorithm>
 #include <iostream>
 #include <string>
 
+#include "cli/cmd.hpp"
 #include "cli/lock_form.hpp"
 #include "cli/lock_service.hpp"
 #include "cli/print_text.hpp"

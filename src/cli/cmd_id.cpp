@@ -1,9 +1,8 @@
-#include "cli/cmd_id.hpp"
-
 #include <cstdint>
 #include <functional>
 #include <string>
 
+#include "cli/cmd.hpp"
 #include "cli/layers.hpp"
 #include "cli/lock_service.hpp"
 #include "cli/print_json.hpp"

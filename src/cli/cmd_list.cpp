@@ -1,5 +1,3 @@
-#include "cli/cmd_list.hpp"
-
 #include <glob.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/cmd.hpp"
 #include "cli/layers.hpp"
 #include "cli/lock_service.hpp"
 #include "cli/mark_columns.hpp"

@@ -1,12 +1,10 @@
-#include "cli/cmd_once.hpp"
-
 #include <array>
 #include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "cli/cmd_run.hpp"
+#include "cli/cmd.hpp"
 #include "cli/lock_plan.hpp"
 #include "cli/lock_service.hpp"
 #include "cli/period.hpp"

@@ -1,11 +1,10 @@
 // The keeper of a script on this machine is asked first.  This needs no server, which may not
 // answer.
-#include "cli/cmd_release.hpp"
-
 #include <algorithm>
 #include <memory>
 #include <string>
 
+#include "cli/cmd.hpp"
 #include "cli/lock_service.hpp"
 #include "cli/tokens.hpp"
 #include "engine/release_door.hpp"

@@ -1,10 +1,9 @@
-#include "cli/cmd_renew.hpp"
-
 #include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "cli/cmd.hpp"
 #include "cli/lock_service.hpp"
 #include "cli/print_grants.hpp"
 #include "cli/print_text.hpp"

@@ -1,5 +1,3 @@
-#include "cli/cmd_show.hpp"
-
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/cmd.hpp"
 #include "cli/lock_form.hpp"
 #include "cli/lock_service.hpp"
 #include "cli/mark_columns.hpp"

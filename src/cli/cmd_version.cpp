@@ -1,6 +1,5 @@
-#include "cli/cmd_version.hpp"
-
 #include "cli/build_version.hpp"
+#include "cli/cmd.hpp"
 #include "cli/print_text.hpp"
 #include "cli/source.hpp"
 

@@ -34,7 +34,6 @@ struct Column {
   std::string_view field = {};  // in the JSON; empty: not there
   Cell (*cell)(const Row& row);
   std::string_view name = field;  // how --output calls it; empty: not at all
-  std::string_view brief = {};    // a phrase without full stop
   unsigned gives = 0;             // of a narrow terminal: the larger is cut first; 0: never
   bool right = false;             // on a terminal: numbers that are compared
 };

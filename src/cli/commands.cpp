@@ -5,20 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "cli/cmd_acquire.hpp"
-#include "cli/cmd_backends.hpp"
-#include "cli/cmd_complete.hpp"
-#include "cli/cmd_force_release.hpp"
-#include "cli/cmd_generate.hpp"
-#include "cli/cmd_help.hpp"
-#include "cli/cmd_id.hpp"
-#include "cli/cmd_list.hpp"
-#include "cli/cmd_once.hpp"
-#include "cli/cmd_release.hpp"
-#include "cli/cmd_renew.hpp"
-#include "cli/cmd_run.hpp"
-#include "cli/cmd_show.hpp"
-#include "cli/cmd_version.hpp"
+#include "cli/cmd.hpp"
 
 namespace dlock::cli {
 namespace {
@@ -33,10 +20,10 @@ constexpr std::array kCommands{
                     "it when COMMAND ends. The exit status is that of COMMAND.",
             .examples = R"(
   dlock run -k sync -- ./sync-all               wait until the lock is free
-  dlock run -k sync -n -E 0 -q -- ./sync-all    skip if it is held, for cron
-  dlock run -b prod -k sync -n -E 0 -q --min-hold 4m -- ./sync-all
+  dlock run -k sync -q -n -E 0 -- ./sync-all    skip if it is held, for cron
+  dlock run -b prod -k sync -q -n -E 0 --min-hold 4m -- ./sync-all
                                                 for cron on several machines
-  dlock run -k deploy -w 20m --label "$CI_JOB_URL" -- ./deploy.sh
+  dlock run -b prod -k deploy -w 20m --label "$CI_JOB_URL" -- ./deploy.sh
   dlock run -b redis://db1/0 -k report -- ./report.sh
   dlock run -k gpu --slots 4 -- ./train.sh      up to four at once
 )",
@@ -225,20 +212,11 @@ Exit status
             .brief = "show the version",
             .text = "Prints the version of dlock and the backends that it was built with.",
             .execute = cmd_version},
-    Command{.id = kGenerate,
-            .name = "generate",
-            .synopsis = "man|bash|zsh|fish",
-            .brief = "write the man page or a completion script",
-            .operands = "man|bash|zsh|fish",
-            .fewest_operands = 1,
-            .hidden = true,
-            .execute = cmd_generate},
     Command{.id = kComplete,
             .name = "complete",
-            .synopsis = "backends",
-            .brief = "tell the shell what may stand somewhere",
-            .operands = "backends",
-            .fewest_operands = 1,
+            .synopsis = "-- [WORD]...",
+            .brief = "answer a shell that completes a command line",
+            .operands = "WORD...",
             .hidden = true,
             .execute = cmd_complete},
 };

@@ -17,7 +17,6 @@ enum CommandId : unsigned {
   kBackends = 1U << 1,
   kHelp = 1U << 2,
   kVersion = 1U << 3,
-  kGenerate = 1U << 4,
   kComplete = 1U << 5,
   kList = 1U << 6,
   kShow = 1U << 7,

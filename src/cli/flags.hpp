@@ -1,5 +1,5 @@
 // The table of flags.  Options of the command line, variables of the environment, keys of the
-// config file, help, man page and completions all come from it.
+// config file, help and completions all come from it.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ inline constexpr std::array kGroups{Group::lock,     Group::once,   Group::grant
 enum class Said { everywhere, in_profiles, not_in_config, on_command_line };
 
 /// The values that a shell offers for an option without a list of choices.
-enum class Completes { nothing, files, backends };
+enum class Completes { nothing, files, backends, schemas, columns, keys };
 
 /// A range of numbers. `words` is the text for messages; if it is empty, there is no range.
 struct Range {
@@ -43,7 +43,7 @@ struct Flag {
   std::string_view alone = {};  // of --export[=SHELL]: what it means without a value
   Group group = Group::backend;
   unsigned commands = 0;  // which take it: CommandIds
-  bool hidden = false;    // not in help: the man page has it
+  bool hidden = false;    // not in help: the manual page has it
   Said said = Said::everywhere;
   /// The base of the names of the variable and the config key, if it is not `name`.
   std::string_view setting = {};

@@ -6,6 +6,7 @@
 #include "cli/print_text.hpp"
 #include "cli/refusal.hpp"
 #include "cli/unknown_words.hpp"
+#include "cli/values.hpp"
 #include "core/secret.hpp"
 #include "engine/describe.hpp"
 #include "util/host.hpp"
@@ -15,7 +16,15 @@ namespace dlock::cli {
 namespace {
 
 constexpr std::size_t kShortId = 12;
+
+// The JSON objects that have the field, one bit each.
+enum Part : unsigned { kOfLock = 1, kOfHolder = 2, kOfWaiter = 4 };
 constexpr unsigned kOfOwner = kOfHolder | kOfWaiter;
+
+struct LockColumn {
+  unsigned parts;
+  Column<LockRow> column;
+};
 
 Cell number(std::uint64_t value) { return value; }
 Cell text(const std::string& value) { return value.empty() ? Cell() : Cell(value); }
@@ -150,130 +159,37 @@ Cell waiting(const LockRow& row) {
 
 // The order is that of the JSON.
 constexpr std::array kColumns{
+    LockColumn{kOfLock, {.heading = "KEY", .field = "key", .cell = key, .gives = 2}},
+    LockColumn{kOfLock | kOfWaiter, {.heading = "MODE", .field = "mode", .cell = mode}},
+    LockColumn{kOfLock, {.heading = "SLOTS", .field = "slots", .cell = slots}},
+    LockColumn{kOfHolder, {.heading = "ID", .field = "id", .cell = id}},
+    LockColumn{kOfHolder, {.heading = "KIND", .field = "kind", .cell = kind}},
+    LockColumn{kOfOwner, {.heading = "HOST", .field = "host", .cell = host, .gives = 1}},
+    LockColumn{kOfOwner, {.heading = "PID", .field = "pid", .cell = pid}},
+    LockColumn{kOfOwner, {.heading = "USER", .field = "user", .cell = user}},
+    LockColumn{kOfOwner, {.heading = "COMMAND", .field = "command", .cell = command, .gives = 3}},
+    LockColumn{kOfHolder, {.heading = "ENDED", .field = "ended", .cell = ended}},
+    LockColumn{kOfHolder, {.heading = "LABEL", .field = "label", .cell = label, .gives = 3}},
+    LockColumn{kOfHolder,
+               {.heading = "SINCE", .field = "acquired_at", .cell = since, .name = "since"}},
+    LockColumn{kOfHolder, {.heading = "HELD", .field = "held_ms", .cell = held, .name = "held"}},
     LockColumn{
-        kOfLock,
-        {.heading = "KEY", .field = "key", .cell = key, .brief = "name of the lock", .gives = 2}},
-    LockColumn{kOfLock | kOfWaiter,
-               {.heading = "MODE",
-                .field = "mode",
-                .cell = mode,
-                .brief = "exclusive, shared or slots; of a waiter, what it wants"}},
-    LockColumn{kOfLock,
-               {.heading = "SLOTS",
-                .field = "slots",
-                .cell = slots,
-                .brief = "how many may hold it in mode slots, else 1"}},
+        kOfHolder,
+        {.heading = "EXPIRES", .field = "expires_in_ms", .cell = expires, .name = "expires"}},
     LockColumn{kOfHolder,
-               {.heading = "ID", .field = "id", .cell = id, .brief = "beginning of the lock id"}},
-    LockColumn{kOfHolder,
-               {.heading = "KIND",
-                .field = "kind",
-                .cell = kind,
-                .brief = "which command of dlock took it: run, once or acquire"}},
-    LockColumn{kOfOwner,
-               {.heading = "HOST",
-                .field = "host",
-                .cell = host,
-                .brief = "machine of the holder, or waiter",
-                .gives = 1}},
+               {.heading = "UNTIL", .field = "expires_at", .cell = until, .name = "until"}},
+    LockColumn{kOfHolder, {.heading = "FENCE", .field = "fence", .cell = fence}},
+    LockColumn{kOfHolder, {.heading = "SLOT", .field = "slot", .cell = slot}},
+    LockColumn{kOfHolder, {.heading = "TAKEN BY", .field = "foreign", .cell = foreign}},
+    LockColumn{kOfWaiter, {.heading = "WAITED", .field = "waiting_ms", .cell = waited, .name = ""}},
     LockColumn{
-        kOfOwner,
-        {.heading = "PID",
-         .field = "pid",
-         .cell = pid,
-         .brief = "number of its dlock process on that machine; with acquire, of the process "
-                  "that it is kept for, or null, or -, if there is none"}},
-    LockColumn{kOfOwner, {.heading = "USER", .field = "user", .cell = user, .brief = "user name"}},
-    LockColumn{kOfOwner,
-               {.heading = "COMMAND",
-                .field = "command",
-                .cell = command,
-                .brief = "name of the command, without its arguments; with acquire, of the process "
-                         "that called it or that it is kept for",
-                .gives = 3}},
-    LockColumn{kOfHolder,
-               {.heading = "ENDED",
-                .field = "ended",
-                .cell = ended,
-                .brief = "yes: the command has ended, and the lock is held until --min-hold is "
-                         "over; JSON: true, or no such field"}},
-    LockColumn{kOfHolder,
-               {.heading = "LABEL",
-                .field = "label",
-                .cell = label,
-                .brief = "text of --label",
-                .gives = 3}},
-    LockColumn{kOfHolder,
-               {.heading = "SINCE",
-                .field = "acquired_at",
-                .cell = since,
-                .name = "since",
-                .brief = "when it was granted, in UTC, by the clock of the holder"}},
-    LockColumn{kOfHolder,
-               {.heading = "HELD",
-                .field = "held_ms",
-                .cell = held,
-                .name = "held",
-                .brief = "how long it is held"}},
-    LockColumn{kOfHolder,
-               {.heading = "EXPIRES",
-                .field = "expires_in_ms",
-                .cell = expires,
-                .name = "expires",
-                .brief = "time until the lock expires if it is not renewed; null, or -, if it ends "
-                         "with its holder"}},
-    LockColumn{kOfHolder,
-               {.heading = "UNTIL",
-                .field = "expires_at",
-                .cell = until,
-                .name = "until",
-                .brief = "when that is, in UTC, by the clock of this machine"}},
-    LockColumn{kOfHolder,
-               {.heading = "FENCE", .field = "fence", .cell = fence, .brief = "fencing number"}},
-    LockColumn{kOfHolder,
-               {.heading = "SLOT",
-                .field = "slot",
-                .cell = slot,
-                .brief = "in mode slots, its number of 1 to N, which no other holder has"}},
-    LockColumn{kOfHolder,
-               {.heading = "TAKEN BY",
-                .field = "foreign",
-                .cell = foreign,
-                .brief = "what kind of program took it, if that was not dlock"}},
-    LockColumn{kOfWaiter,
-               {.heading = "WAITED",
-                .field = "waiting_ms",
-                .cell = waited,
-                .name = "",
-                .brief = "how long it waits; only in JSON"}},
-    LockColumn{kOfWaiter,
-               {.heading = "WAITING SINCE",
-                .field = "waiting_since",
-                .cell = waiting_since,
-                .name = "",
-                .brief = "since when, in UTC, by the clock of this machine; only in JSON"}},
+        kOfWaiter,
+        {.heading = "WAITING SINCE", .field = "waiting_since", .cell = waiting_since, .name = ""}},
     LockColumn{0,
-               {.heading = "WAIT",
-                .field = "",
-                .cell = waiting,
-                .name = "waiting",
-                .brief = "how many wait for it",
-                .right = true}},
-    LockColumn{kOfLock,
-               {.heading = "AGREEING",
-                .field = "nodes_agreeing",
-                .cell = agreeing,
-                .brief = "servers that agree, of nodes_total"}},
-    LockColumn{kOfLock,
-               {.heading = "SERVERS",
-                .field = "nodes_total",
-                .cell = nodes_total,
-                .brief = "number of servers"}},
-    LockColumn{kOfLock,
-               {.heading = "REMARKS",
-                .field = "remarks",
-                .cell = remarks,
-                .brief = "servers that do not agree, or do not answer"}},
+               {.heading = "WAIT", .field = "", .cell = waiting, .name = "waiting", .right = true}},
+    LockColumn{kOfLock, {.heading = "AGREEING", .field = "nodes_agreeing", .cell = agreeing}},
+    LockColumn{kOfLock, {.heading = "SERVERS", .field = "nodes_total", .cell = nodes_total}},
+    LockColumn{kOfLock, {.heading = "REMARKS", .field = "remarks", .cell = remarks}},
 };
 
 // Columns of the table only, not for --output: they combine or shorten other columns.
@@ -300,14 +216,6 @@ bool tells_something(const Column<LockRow>& column, std::span<const LockRow> row
   });
 }
 
-std::vector<std::string_view> column_names() {
-  std::vector<std::string_view> out;
-  for (const LockColumn& it : kColumns) {
-    if (!it.column.name.empty()) out.push_back(it.column.name);
-  }
-  return out;
-}
-
 // The columns that are fields of this object, in the order of the table.
 Columns<LockRow> columns_of(Part part, const Columns<LockRow>& chosen) {
   Columns<LockRow> out;
@@ -329,7 +237,13 @@ bool wants_list(Part part, const Columns<LockRow>& chosen) {
 
 }  // namespace
 
-std::span<const LockColumn> lock_columns() { return kColumns; }
+std::vector<std::string_view> column_names() {
+  std::vector<std::string_view> out;
+  for (const LockColumn& it : kColumns) {
+    if (!it.column.name.empty()) out.push_back(it.column.name);
+  }
+  return out;
+}
 
 std::string all_column_names() {
   std::string out;
@@ -341,21 +255,14 @@ std::string all_column_names() {
 
 Columns<LockRow> chosen_columns(const Setting& setting) {
   Columns<LockRow> out;
-  for (const std::string& value : setting.values) {
-    std::string_view rest = value;
-    for (bool more = true; more;) {
-      const auto comma = rest.find(',');
-      const std::string_view name = rest.substr(0, comma);
-      more = comma != std::string_view::npos;
-      if (more) rest.remove_prefix(comma + 1);
-      const Column<LockRow>* found = find_column(name);
-      if (found == nullptr) {
-        const std::string near = advice_on_column(name, column_names());
-        refuse(setting, "unknown column " + shown_word(std::string(name)) +
-                            (near.empty() ? "; columns: " + all_column_names() : near));
-      }
-      out.push_back(found);
+  for (const std::string_view name : items_of(setting)) {
+    const Column<LockRow>* found = find_column(name);
+    if (found == nullptr) {
+      const std::string near = advice_on_column(name, column_names());
+      refuse(setting, "unknown column " + shown_word(std::string(name)) +
+                          (near.empty() ? "; columns: " + all_column_names() : near));
     }
+    out.push_back(found);
   }
   return out;
 }

@@ -1,5 +1,4 @@
-// The table of everything that can be shown of a lock. `list`, --output, JSON and the man page use
-// it.
+// The table of everything that can be shown of a lock. `list`, --output and the JSON use it.
 #pragma once
 
 #include <span>
@@ -20,18 +19,9 @@ struct LockRow {
   const LockInfo::Waiter* waiter = nullptr;
 };
 
-/// The JSON objects that have the field, one bit each.
-enum Part : unsigned { kOfLock = 1, kOfHolder = 2, kOfWaiter = 4 };
-
-struct LockColumn {
-  unsigned parts;
-  Column<LockRow> column;
-};
-
-std::span<const LockColumn> lock_columns();
-
-/// "key, mode, ...": the columns that --output accepts.
-std::string all_column_names();
+/// The columns that --output accepts: key, mode, ...
+std::vector<std::string_view> column_names();
+std::string all_column_names();  // with commas between them
 
 /// The columns that the setting (--output) names, separated by commas.  Refuses an unknown one.
 Columns<LockRow> chosen_columns(const Setting& setting);

@@ -17,6 +17,7 @@ namespace {
 
 // The order is that of the choices in the flag table.
 constexpr std::array kOnLost{OnLost::term, OnLost::kill, OnLost::ignore};
+constexpr std::array kLeftovers{Leftovers::ignore, Leftovers::wait, Leftovers::kill};
 
 void take_mode(const Settings& settings, RunPlan& plan) {
   const Traits& traits = plan.entry->traits;
@@ -56,6 +57,16 @@ void take_kill_after(const Settings& settings, RunPlan& plan) {
   const bool from_file = kill_after->from_file() && (ttl == nullptr || ttl->from_file());
   throw Refusal(from_file ? exit_status::kConfig : exit_status::kUsage,
                 kill_after->where + ": " + why);
+}
+
+void take_hold(const Settings& settings, RunSpec& spec) {
+  if (const Setting* max_hold = settings.find("max-hold")) {
+    const Millis limit = to_duration(*max_hold, flag("max-hold"));
+    if (limit > Millis{0}) spec.max_hold = limit;
+  }
+  if (const Setting* min_hold = settings.find("min-hold")) {
+    spec.min_hold = to_duration(*min_hold, flag("min-hold"));
+  }
 }
 
 }  // namespace
@@ -106,6 +117,25 @@ void take_loss(const Settings& settings, RunPlan& plan) {
   if (const Setting* on_lost = settings.find("on-lost")) {
     plan.spec.on_lost = kOnLost[to_choice(*on_lost, flag("on-lost"))];
   }
+}
+
+RunPlan plan_run(const Invocation& invocation, std::span<const BackendEntry> backends,
+                 Settings& settings) {
+  RunPlan plan = plan_locks(invocation, backends, settings);
+  RunSpec& spec = plan.spec;
+  spec.argv = invocation.wrapped;
+  take_loss(settings, plan);
+  take_hold(settings, spec);
+  if (const Setting* status = settings.find("conflict-exit-code")) {
+    spec.conflict_status = to_number(*status, flag("conflict-exit-code"));
+  }
+  if (const Setting* leftovers = settings.find("leftovers")) {
+    spec.leftovers = kLeftovers[to_choice(*leftovers, flag("leftovers"))];
+  }
+  if (const Setting* status_file = settings.find("status-file")) {
+    spec.status_file = to_text(*status_file);
+  }
+  return plan;
 }
 
 }  // namespace dlock::cli

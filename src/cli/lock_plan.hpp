@@ -1,4 +1,4 @@
-// The locks to acquire, and how: the common part of `dlock run` and `dlock acquire`.
+// The locks to acquire, and how: of `dlock run`, `once` and `acquire`.
 #pragma once
 
 #include <span>
@@ -29,5 +29,10 @@ RunPlan plan_locks(const Invocation& invocation, std::span<const BackendEntry> b
 
 /// --kill-after and --on-lost: what happens to the command or the script if a lock is lost.
 void take_loss(const Settings& settings, RunPlan& plan);
+
+/// plan_locks() and take_loss(), and the rest of the options of `dlock run`.  Checks everything
+/// that can be checked before anything is started.  Throws Refusal.
+RunPlan plan_run(const Invocation& invocation, std::span<const BackendEntry> backends,
+                 Settings& settings);
 
 }  // namespace dlock::cli

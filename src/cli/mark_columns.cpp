@@ -14,62 +14,50 @@ Cell text_or_none(const std::string& value) { return value.empty() ? Cell() : Ce
 constexpr std::array kMarkColumns{
     Column<Mark>{.heading = "KEY",
                  .field = "key",
-                 .cell = [](const Mark& mark) -> Cell { return mark.name.key; },
-                 .brief = "what was done"},
+                 .cell = [](const Mark& mark) -> Cell { return mark.name.key; }},
     Column<Mark>{.heading = "PERIOD",
                  .field = "period",
-                 .cell = [](const Mark& mark) { return text_or_none(mark.name.period); },
-                 .brief = "the hour, day or week of --every, in UTC; null without --every"},
+                 .cell = [](const Mark& mark) { return text_or_none(mark.name.period); }},
     Column<Mark>{.heading = "DONE AT",
                  .field = "done_at",
-                 .cell = [](const Mark& mark) { return text_or_none(mark.done_at); },
-                 .brief = "when, in UTC, by the clock of the machine that did it"},
+                 .cell = [](const Mark& mark) { return text_or_none(mark.done_at); }},
     Column<Mark>{.heading = "DONE AGO",
                  .field = "done_ms_ago",
-                 .cell = [](const Mark& mark) -> Cell { return mark.age; },
-                 .brief = "how long ago, by the clock of the backend"},
+                 .cell = [](const Mark& mark) -> Cell { return mark.age; }},
     Column<Mark>{.heading = "FORGOTTEN IN",
                  .field = "expires_in_ms",
-                 .cell = [](const Mark& mark) -> Cell { return mark.left; },
-                 .brief = "in how long it is forgotten"},
+                 .cell = [](const Mark& mark) -> Cell { return mark.left; }},
     Column<Mark>{.heading = "ID",
                  .field = "id",
-                 .cell = [](const Mark& mark) { return text_or_none(short_id(mark.owner)); },
-                 .brief = "beginning of the lock id under which it was done"},
+                 .cell = [](const Mark& mark) { return text_or_none(short_id(mark.owner)); }},
     Column<Mark>{.heading = "HOST",
                  .field = "host",
                  .cell = [](const Mark& mark) { return text_or_none(mark.owner.host); },
-                 .brief = "machine that did it",
                  .gives = 1},
     Column<Mark>{.heading = "PID",
                  .field = "pid",
                  .cell = [](const Mark& mark) -> Cell {
                    if (mark.owner.pid <= 0) return {};
                    return static_cast<std::uint64_t>(mark.owner.pid);
-                 },
-                 .brief = "number of its dlock process on that machine"},
+                 }},
     Column<Mark>{.heading = "USER",
                  .field = "user",
-                 .cell = [](const Mark& mark) { return text_or_none(mark.owner.user); },
-                 .brief = "as whom it ran"},
+                 .cell = [](const Mark& mark) { return text_or_none(mark.owner.user); }},
     Column<Mark>{.heading = "COMMAND",
                  .field = "command",
                  .cell = [](const Mark& mark) { return text_or_none(mark.owner.command); },
-                 .brief = "name of the command, without its arguments",
                  .gives = 3},
     Column<Mark>{
         .heading = "LABEL",
         .field = "label",
         .cell = [](const Mark& mark) { return text_or_none(mark.owner.label.value_or("")); },
-        .brief = "text of --label",
         .gives = 3},
     Column<Mark>{.heading = "FENCE",
                  .field = "fence",
                  .cell = [](const Mark& mark) -> Cell {
                    if (!mark.fence) return {};
                    return *mark.fence;
-                 },
-                 .brief = "fencing number"},
+                 }},
 };
 
 constexpr std::array<std::string_view, 3> kAlwaysShown{"done_ms_ago", "host", "command"};
@@ -85,8 +73,6 @@ bool tells_something(const Column<Mark>& column, std::span<const Mark> marks) {
 }
 
 }  // namespace
-
-std::span<const Column<Mark>> mark_columns() { return kMarkColumns; }
 
 Table mark_table(std::span<const Mark> marks) {
   Columns<Mark> columns;

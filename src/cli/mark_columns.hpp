@@ -1,5 +1,4 @@
-// The table of everything that can be shown of a done-mark. `list --done`, JSON and the man page
-// use it.
+// The table of everything that can be shown of a done-mark. `list --done` and the JSON use it.
 #pragma once
 
 #include <span>
@@ -8,9 +7,6 @@
 #include "core/mark.hpp"
 
 namespace dlock::cli {
-
-/// The columns in the order of the JSON.
-std::span<const Column<Mark>> mark_columns();
 
 /// The table for `list --done`.  A column without a value in any row is omitted.
 Table mark_table(std::span<const Mark> marks);

@@ -84,22 +84,6 @@ void take_all_as_operands(Invocation& invocation) {
   invocation.wrapped.clear();
 }
 
-const Flag* flag_with(char letter, const Command& command) {
-  const auto all = flags();
-  const auto found = std::find_if(all.begin(), all.end(), [&](const Flag& flag) {
-    return flag.letter == letter && letter != 0 && (flag.commands & command.id) != 0;
-  });
-  return found == all.end() ? nullptr : &*found;
-}
-
-const Flag* flag_named(std::string_view name, const Command& command) {
-  const auto all = flags();
-  const auto found = std::find_if(all.begin(), all.end(), [&](const Flag& flag) {
-    return flag.name == name && (flag.commands & command.id) != 0;
-  });
-  return found == all.end() ? nullptr : &*found;
-}
-
 // Refuses an "=" in the wrong place and names the right form.  The value may be a secret and is not
 // shown.
 [[noreturn]] void refuse_equals(const std::string& before, const Flag& flag) {
@@ -146,6 +130,22 @@ void refuse_misplaced_equals(std::span<char* const> words, const Command& comman
 bool Invocation::has(std::string_view name) const {
   return std::any_of(flags.begin(), flags.end(),
                      [&](const Given& given) { return given.flag->name == name; });
+}
+
+const Flag* flag_with(char letter, const Command& command) {
+  const auto all = flags();
+  const auto found = std::find_if(all.begin(), all.end(), [&](const Flag& flag) {
+    return flag.letter == letter && letter != 0 && (flag.commands & command.id) != 0;
+  });
+  return found == all.end() ? nullptr : &*found;
+}
+
+const Flag* flag_named(std::string_view name, const Command& command) {
+  const auto all = flags();
+  const auto found = std::find_if(all.begin(), all.end(), [&](const Flag& flag) {
+    return flag.name == name && (flag.commands & command.id) != 0;
+  });
+  return found == all.end() ? nullptr : &*found;
 }
 
 Invocation parse(std::span<char* const> arguments) {

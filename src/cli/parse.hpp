@@ -24,6 +24,10 @@ struct Invocation {
   bool has(std::string_view name) const;
 };
 
+/// The option of the command with this letter, or with this name; null if there is none.
+const Flag* flag_with(char letter, const Command& command);
+const Flag* flag_named(std::string_view name, const Command& command);
+
 /// Parses the arguments behind `dlock`.  Throws Refusal, or CLI::ParseError if the last argument
 /// before the first "--" is an option without its value.
 Invocation parse(std::span<char* const> arguments);

@@ -123,10 +123,6 @@ std::size_t terminal_width(int fd) {
   return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : kWidth;
 }
 
-std::string sentence(std::string_view phrase) {
-  return static_cast<char>(phrase[0] - 'a' + 'A') + std::string(phrase.substr(1)) + '.';
-}
-
 std::string wrap(std::string_view text, std::size_t indent, std::size_t width) {
   std::string out;
   for (const std::string_view line : lines_of(text)) {

@@ -28,9 +28,6 @@ std::size_t width_of(const Table& table);
 /// The width of the terminal `fd`; kAnyWidth if `fd` is not a terminal.
 std::size_t terminal_width(int fd);
 
-/// Turns a phrase that begins with a lower-case letter into a sentence.
-std::string sentence(std::string_view phrase);
-
 /// `text` in lines of at most `width` columns, each behind `indent` spaces; a blank line of the
 /// text stays one.
 std::string wrap(std::string_view text, std::size_t indent, std::size_t width = kWidth);

@@ -21,20 +21,6 @@
 namespace dlock::cli {
 namespace {
 
-std::vector<std::string_view> parts_of(const Setting& setting) {
-  std::vector<std::string_view> parts;
-  for (const std::string& value : setting.values) {
-    std::string_view rest = value;
-    for (bool more = true; more;) {
-      const auto comma = rest.find(',');
-      parts.push_back(rest.substr(0, comma));
-      more = comma != std::string_view::npos;
-      if (more) rest.remove_prefix(comma + 1);
-    }
-  }
-  return parts;
-}
-
 // Parses HOST, HOST:PORT or, if each server may have one, a URL. `which` is its rank in the list.
 // The text is never shown: it may be a part of a password that contains a comma.
 Url server_of(std::string_view text, const std::string& which, const Setting& servers,
@@ -58,7 +44,7 @@ Url server_of(std::string_view text, const std::string& which, const Setting& se
 
 void check_parts(const Setting& servers, const BackendEntry& entry) {
   const bool may_be_urls = !entry.server_scheme.empty();
-  for (const std::string_view part : parts_of(servers)) {
+  for (const std::string_view part : items_of(servers)) {
     const bool has_user = part.find('@') != std::string_view::npos;
     if (!may_be_urls && (has_user || looks_like_url(part))) {
       refuse(servers, "takes HOST or HOST:PORT; a URL or a user goes into --backend");
@@ -125,7 +111,7 @@ const Setting* take_servers(const Settings& settings, const Source& source,
     return nullptr;
   }
   check_parts(*servers, entry);
-  const std::vector<std::string_view> parts = parts_of(*servers);
+  const std::vector<std::string_view> parts = items_of(*servers);
   std::vector<Url> urls;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     urls.push_back(server_of(parts[i], rank(i, parts.size()), *servers, entry, backends));

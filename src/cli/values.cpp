@@ -99,6 +99,20 @@ const std::string& to_note(const Setting& setting) {
   return text;
 }
 
+std::vector<std::string_view> items_of(const Setting& setting) {
+  std::vector<std::string_view> items;
+  for (const std::string& value : setting.values) {
+    std::string_view rest = value;
+    for (bool more = true; more;) {
+      const auto comma = rest.find(',');
+      items.push_back(rest.substr(0, comma));
+      more = comma != std::string_view::npos;
+      if (more) rest.remove_prefix(comma + 1);
+    }
+  }
+  return items;
+}
+
 void check_value(const Setting& setting, const Flag& flag) {
   switch (flag.kind) {
     case ValueKind::number:

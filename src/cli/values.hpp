@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstddef>
+#include <string_view>
+#include <vector>
 
 #include "cli/flags.hpp"
 #include "core/settings.hpp"
@@ -31,6 +33,9 @@ const std::string& to_text(const Setting& setting);
 
 /// A text that is shown to people: short, UTF-8, no control characters.  May be empty.
 const std::string& to_note(const Setting& setting);
+
+/// What a list consists of; commas separate it, too.
+std::vector<std::string_view> items_of(const Setting& setting);
 
 /// Refuses a value that is invalid for every command.  The backend checks the rest.
 void check_value(const Setting& setting, const Flag& flag);

@@ -195,7 +195,7 @@ class Lease {
 };
 
 /// What a backend can and cannot do, as data: the CLI refuses impossible requests by it, `dlock
-/// backends` and the man page print it, and the contract tests skip by it and by nothing else.
+/// backends` prints it, and the contract tests skip by it and by nothing else.
 struct Traits {
   enum class Reach { host, network };
   /// process_exit: only the holder can let go, also after a force_release(): by release(), or when

@@ -63,7 +63,7 @@ Result<Script> Script::find(pid_t pid) {
     return not_usable(
         pid,
         "dlock was not started below this process; use the pid of the script, $$; in a "
-        "subshell, self=$BASHPID before $( ) (man page: FOR SCRIPTS)");
+        "subshell, self=$BASHPID before $( ) (man dlock-acquire)");
   }
   if (pid == 1) {
     return not_usable(

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # The redis backend on loopback, next to flock(1), etcdctl lock and redis-py.  After common.sh.
 # etcd has its defaults: it syncs to the disk, in BENCH_DIR, which redis-server (no persistence) does
-# not.  A lock that is granted twice after a power failure is the price; see REDIS in the man page.
+# not.  A lock that is granted twice after a power failure is the price; see dlock-redis(7).
 : "${tmp:?bench.sh comes first}" "${dlock:?}" "${rounds:?}"
 
 etcd_answers() { etcdctl endpoint health; }

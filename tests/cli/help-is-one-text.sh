@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # -h, --help and "dlock help COMMAND" print one text: examples first, options by their groups, 75 lines at most.
 . "$(dirname "$0")/lib.sh"
+cd "$tmp"
 
 "$DLOCK" help >overview
 mapfile -t commands < <(sed -n 's/^  \([a-z-]*\)  *[a-z].*/\1/p' overview | grep -vx dlock)

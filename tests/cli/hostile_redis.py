@@ -4,7 +4,7 @@
     hostile_redis.py DLOCK REDIS_PORT RUNS SEED
 
 Runs dlock (run, list, show, force-release; redis and redlock) RUNS times against them.  Each run must
-end within its time limit with a status that the man page knows for this case, and say nothing of an
+end within its time limit with a status that dlock(1) has for this case, and say nothing of an
 internal error.  What is done to the replies follows from the seed and the number of the run, as far as
 the order allows in which they come:
 

@@ -2,7 +2,7 @@
 # ctest: longer in soak
 # ctest: cost 25
 # A server that answers with damaged replies, with what belongs to other commands, with messages that
-# nobody asked for: every command ends in time, with a status of the man page.  The seed is printed; see
+# nobody asked for: every command ends in time, with a status of dlock(1).  The seed is printed; see
 # hostile_redis.py for how to have one run again.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/redis.sh"

@@ -61,7 +61,7 @@ start_redis scriptless rename-command 'EVAL ""' rename-command 'EVALSHA ""'
 DLOCK_BACKEND=${redis_url[scriptless]} expect_status 64 timeout 20 "$DLOCK" run -w 60 -k BUSY -- touch ran 2>err
 assert_equal 1 "$(wc -l <err)" "lines on stderr without EVAL"
 assert_contains "$(<err)" "'EVAL'" "stderr without EVAL"
-assert_contains "$(<err)" "see REDIS in the man page" "stderr without EVAL"
+assert_contains "$(<err)" "see man dlock-redis" "stderr without EVAL"
 
 # A proxy that passes no SUBSCRIBE, and ends the connection instead, or says nothing.
 start_redis hidden

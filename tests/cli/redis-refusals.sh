@@ -41,13 +41,13 @@ resume_redis a
 refuses 77 'the server has none; leave it out' "${url/:\/\//:\/\/:pw@}"
 refuses 77 'wrong password' "${url/:\/\//:\/\/nobody:pw@}"
 rcli a acl setuser weak on '>pw' '~dlock:*' '~{dlock:*' '&*' +@all -evalsha -eval >/dev/null
-refuses 77 'see REDIS in the man page' "${url/:\/\//:\/\/weak:pw@}"
+refuses 77 'rights: man dlock-redis' "${url/:\/\//:\/\/weak:pw@}"
 assert_contains "$(<err)" "'eval'" "what a user may not do"
 refuses 77 'wrong password' "${url/:\/\//:\/\/weak:wrong@}"
 rcli a acl setuser weak +@all -set -incr >/dev/null
-refuses 77 'see REDIS in the man page' "${url/:\/\//:\/\/weak:pw@}"
+refuses 77 'rights: man dlock-redis' "${url/:\/\//:\/\/weak:pw@}"
 rcli a acl setuser weak +@all resetkeys '~other:*' >/dev/null
-refuses 77 'see REDIS in the man page' "${url/:\/\//:\/\/weak:pw@}"
+refuses 77 'rights: man dlock-redis' "${url/:\/\//:\/\/weak:pw@}"
 rcli a config set requirepass pw >/dev/null
 refuses 77 'needs a password' "$url"
 refuses 77 'wrong password' "${url/:\/\//:\/\/:wrong@}"

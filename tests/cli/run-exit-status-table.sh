@@ -84,9 +84,9 @@ fi
 # None of these left the lock behind, and no row of the table was forgotten.
 row 0 --nonblock --key job -- true
 row 0 --nonblock --key busy -- true
-rows=$(sed -n '/kTable/,/};/s/.*Row{"\([^"]*\)".*/\1/p' "$TEST_SOURCE/src/engine/exit_status.hpp")
+rows=$(sed -n '/^\.Sh EXIT STATUS/,/^\.El/s/^\.It Sy //p' "$TEST_SOURCE/man/dlock.1" | tr -d '"' | sed 's/\\(aq/'"'"'/')
 while read -r status; do
   [[ $status == 79 || $status == 70 || -v provoked[$status] ]] ||
     fail "the table has a row $status that this test does not provoke"
 done <<<"$rows"
-((${#rows} > 30)) || fail "the table in exit_status.hpp was not found"
+((${#rows} > 30)) || fail "the table in dlock(1) was not found"

@@ -1,27 +1,24 @@
-"""Types into an interactive shell on a terminal: terminal.py STATUS FIRST SHELL... -- NAME...
+"""Types into an interactive shell on a terminal: terminal.py SHELL... -- LINE...
 
-STATUS is the shell's variable for the last status, FIRST the command that it runs first.  Then, for each beginning of
-the NAME of a profile, `dlock run -b NAME` is typed with a TAB, and must succeed.
+Each LINE, in which ^I is a TAB, runs the dlock of completions.sh, which writes its words to ./words.  Prints these, a
+line for each LINE.
 """
 import os, pty, select, sys
 
-status, first, *shell = sys.argv[1:sys.argv.index('--')]
+split = sys.argv.index('--')
+shell, lines = sys.argv[1:split], sys.argv[split + 1:]
 pid, terminal = pty.fork()
 if pid == 0:
     os.environ.update(PS1='', TERM='dumb')
     os.execvp(shell[0], shell)
-said = b''
-def until(text):
-    global said
-    while text not in said:
-        if not select.select([terminal], [], [], 30)[0]:
-            sys.exit(f'no {text} in {said}')
-        said += os.read(terminal, 65536)
+for line in ['dlock ready', *lines]:
+    os.write(terminal, line.replace('^I', '\t').encode() + b'\r')
     said = b''
-def enter(text):
-    os.write(terminal, text.encode() + b'\r')
-enter(f'{first}; echo READ""Y={status}')
-until(b'READY=0')
-for typed in sys.argv[sys.argv.index('--') + 1:]:
-    enter(f'dlock run -n -k job -b {typed}\t -- true; echo EN""DED={status}')
-    until(b'ENDED=0')
+    while b'WORDS-WRITTEN' not in said:
+        if not select.select([terminal], [], [], 30)[0]:
+            sys.exit(f'{line}: dlock was not run, but: {said}')
+        said += os.read(terminal, 65536)
+    with open('words') as words:
+        answer = words.read()
+    if line != 'dlock ready':
+        print(answer)

@@ -125,7 +125,7 @@ class Sleeper {
   RawClient client_;
 };
 
-/// The least that the man page may tell an administrator to allow.
+/// The least that dlock-redis(7) may tell an administrator to allow.
 inline constexpr std::array kRights{"on",
                                     ">pw",
                                     "~dlock:*",

@@ -140,7 +140,7 @@ TEST_F(RedlockServers, TheSameServerByTwoNamesIsNoMajority) {
   EXPECT_EQ(servers[0].command("EXISTS", lock_of("job")), "0");
 }
 
-// Also for a user with no more rights than the man page asks for, and in each mode.
+// Also for a user with no more rights than dlock-redis(7) asks for, and in each mode.
 TEST_F(RedlockServers, TheSameServerByTwoNamesIsNoMajorityForAUserWithFewRights) {
   start(2);
   for (const RedisServer& server : servers) server.run(user_with_few_rights("dlock"));

@@ -316,7 +316,7 @@ INSTANTIATE_TEST_SUITE_P(
          true},
         {"again_whatever_is_there", Broken::foreign_key,
          with(Mutant::again_whatever_is_there, {.crashes = Crashes::forget_for_a_ttl})},
-        // Not mutants: what Redlock cannot stand, as CAVEATS in the man page says.
+        // Not mutants: what Redlock cannot stand, as dlock-redis(7) says.
         {"undo_doubled_by_the_network", Broken::claims, {.nodes = 3, .undo_doubled = true}, true},
         {"nodes_that_forget_at_once", Broken::jobs, {.crashes = Crashes::forget_at_once}},
         {"counters_that_are_forgotten",

@@ -36,7 +36,7 @@ Error open_error(std::string_view path, int error) {
   if (error == ENOENT) {
     return {Errc::unreachable,
             "lock directory " + printable(path) +
-                " does not exist: create it (mkdir -m 700), or see FILE in the man page "
+                " does not exist: create it (mkdir -m 700), or see man dlock-file "
                 "if several users need it"};
   }
   return errno_error(path, "lock directory", error);
@@ -67,7 +67,7 @@ Result<Sharing> check_owner(std::string_view path, const struct stat& st, Trust 
     if ((others & S_IWOTH) != 0 && (st.st_mode & S_ISVTX) == 0 && trust != Trust::all) {
       return denied(path,
                     "is writable by everybody and not sticky: chmod o-w or chmod +t it, or see "
-                    "trust=all in the man page");
+                    "trust=all in man dlock-file");
     }
     sharing.shared = true;
     sharing.group = st.st_gid;

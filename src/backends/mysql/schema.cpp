@@ -124,7 +124,7 @@ Error may_not_create(const Place& place) {
           place.shown + ": user " + util::in_quotes(place.user) +
               " may not create tables in database " + util::in_quotes(place.database) +
               "; an administrator must run: dlock backends --schema mysql" + prefix +
-              " | mariadb " + util::in_shell(place.database) + " (rights: MYSQL in man dlock)"};
+              " | mariadb " + util::in_shell(place.database) + " (rights: man dlock-mysql)"};
 }
 
 // One look for each: with both names in one, the server opens every table of the database.

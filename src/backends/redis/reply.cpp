@@ -21,8 +21,8 @@ constexpr std::string_view kNeedsOne =
     "needs a password; put it in a file and name that with --password-file";
 constexpr std::string_view kNeedsNone =
     "a password was given, but the server has none; leave it out";
-constexpr std::string_view kLacksIt = "lacks a command that dlock uses (see REDIS in the man page)";
-constexpr std::string_view kNoRights = "the user may not do this (see REDIS in the man page)";
+constexpr std::string_view kLacksIt = "lacks a command that dlock uses (see man dlock-redis)";
+constexpr std::string_view kNoRights = "the user may not do this (rights: man dlock-redis)";
 constexpr std::string_view kWrongPassword = "wrong password";
 constexpr std::string_view kIsReplica = "is a replica; name its master";
 constexpr std::string_view kIsLostReplica = "is a replica that has lost its master";
