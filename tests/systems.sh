@@ -8,8 +8,9 @@ Usage: tests/systems.sh RELEASE [--tests | COMMAND...]
        e.g. tests/systems.sh trixie --tests; tests/systems.sh noble tests/run.sh -R '^unit\.'
 
 Makes a minimal system of RELEASE (Debian: bookworm, trixie, sid; Ubuntu: noble), copies the source
-tree into it, and runs ./install.sh and a job under a lock there. Then it runs the unit and contract
-tests (--tests), or COMMAND in the source tree. Must be run as root.
+tree into it, and runs ./install.sh and a job under a lock there. It makes the packages, and installs,
+tries and removes each in a second minimal system. Then it runs the unit and contract tests (--tests),
+or COMMAND in the source tree. Must be run as root.
 
 The system has its own processes and mounts. They end with this script, even if it is killed.
 The packages come from the mirror that apt uses on this machine, else from debootstrap's default
@@ -147,12 +148,42 @@ in_system ./install.sh
 note "running jobs"
 expect 0 hello dlock run --key hello -- echo hello
 expect 3 '' dlock run --key job -- sh -c 'exit 3'
-expect 0 '*"job" is held*' dlock run --key job -- dlock show job
+expect 0 'job: held*' dlock run --key job -- dlock show job
 for backend in file redis redlock zookeeper mysql; do
   expect 0 "*$backend +( )yes*" dlock backends
 done
 expect 0 '' test -s /usr/local/share/man/man1/dlock.1
 expect 0 '' bash -n /usr/local/share/bash-completion/completions/dlock
+
+note "making packages"
+in_system bash -c '. cmake/packages.sh && ensure_packages "${package_packages[@]}"'
+in_system cmake --preset package
+in_system cmake --build --preset package --parallel "$(nproc)"
+in_system tests/packages.sh build/package
+
+# A system without anything that dlock was built with.
+clean=$root/clean
+mkdir "$clean"
+tar -C "$clean" -xf "$bare"
+mount -t proc proc "$clean/proc"
+cp "$root"/dlock/build/package/dlock[-_]* "$clean/"
+files_in_clean() { (cd "$clean" && find . -path ./proc -prune -o -print | sort); }
+files_before=$(files_in_clean)
+
+# try_package DLOCK REMOVE...: runs jobs, and REMOVE, after which nothing may be left.
+try_package() {
+  expect 0 hello chroot /clean "$1" run --key hello -- echo hello
+  expect 0 'job: held*' chroot /clean "$1" run --key job -- "$1" show job
+  expect 0 '' chroot /clean "$1" list
+  in_system chroot /clean "${@:2}"
+  diff <(echo "$files_before") <(files_in_clean) || die "not all of these files were there before, or are there now"
+}
+note "trying packages"
+in_system chroot /clean sh -c 'dpkg -i /dlock_*.deb'
+try_package dlock dpkg --purge dlock
+in_system chroot /clean sh -c 'mkdir /opt/dlock && tar -C /opt/dlock --strip-components=1 -xzf /dlock-*.tar.gz'
+try_package /opt/dlock/bin/dlock rm -r /opt/dlock /run/dlock
+
 if (($#)); then
   note "running $*"
   in_system "$@"
