@@ -74,7 +74,7 @@ bool Candidates::is_ruled_out(const Flag& flag) const {
 
 void Candidates::offer_options(const Command& command) {
   for (const Flag& flag : flags()) {
-    if ((flag.commands & command.id) == 0 || is_ruled_out(flag)) continue;
+    if (!flag.is_of(command) || is_ruled_out(flag)) continue;
     const std::string letter{'-', flag.letter};
     if (text_ == letter) offer(letter, flag.brief);
     const bool is_meant = !flag.hidden || text_.size() > 2;

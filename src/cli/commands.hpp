@@ -17,15 +17,15 @@ enum CommandId : unsigned {
   kBackends = 1U << 1,
   kHelp = 1U << 2,
   kVersion = 1U << 3,
-  kComplete = 1U << 5,
-  kList = 1U << 6,
-  kShow = 1U << 7,
-  kForceRelease = 1U << 8,
-  kId = 1U << 9,
-  kAcquire = 1U << 10,
-  kRenew = 1U << 11,
-  kRelease = 1U << 12,
-  kOnce = 1U << 13,
+  kComplete = 1U << 4,
+  kList = 1U << 5,
+  kShow = 1U << 6,
+  kForceRelease = 1U << 7,
+  kId = 1U << 8,
+  kAcquire = 1U << 9,
+  kRenew = 1U << 10,
+  kRelease = 1U << 11,
+  kOnce = 1U << 12,
 };
 inline constexpr unsigned kEveryCommand = ~0U;
 
@@ -38,8 +38,7 @@ struct Command {
   std::string_view text = {};      // of help: what it does; a blank line parts paragraphs
   std::string_view examples = {};  // of help, a line each
   std::string_view ending = {};    // of help, behind the options; as it is printed
-  std::string_view operands;  // what the operands are, one word each; a choice of words: "a|b"; any
-                              // number: "KEY..."
+  std::string_view operands;       // what the operands are, one word each; any number: "KEY..."
   std::size_t fewest_operands = 0;
   bool wraps = false;           // takes a command of the user's behind "--"
   std::string_view alone = {};  // the flag with which it takes none

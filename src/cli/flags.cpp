@@ -396,31 +396,4 @@ std::string choice_list(const Flag& flag, std::string_view separator) {
   return out;
 }
 
-std::string value_in_help(const Flag& flag) {
-  if (flag.takes_value()) return ' ' + std::string(flag.value);
-  return flag.value.empty() ? "" : "[=" + std::string(flag.value) + ']';
-}
-
-std::string_view heading(Group group) {
-  switch (group) {
-    case Group::lock:
-      return "Lock";
-    case Group::once:
-      return "Period";
-    case Group::grant:
-      return "Script";
-    case Group::command:
-      return "Command";
-    case Group::look:
-    case Group::id:
-    case Group::backends:
-      return "Options";
-    case Group::result:
-      return "Result and messages";
-    case Group::backend:
-      return "Backend";
-  }
-  return "";
-}
-
 }  // namespace dlock::cli

@@ -16,9 +16,6 @@
 namespace dlock::cli {
 
 enum class Group { lock, once, grant, command, look, id, backends, result, backend };
-inline constexpr std::array kGroups{Group::lock,     Group::once,   Group::grant,
-                                    Group::command,  Group::look,   Group::id,
-                                    Group::backends, Group::result, Group::backend};
 
 /// Where an option can be set, besides the command line: in the environment, and in the config
 /// file.
@@ -59,6 +56,7 @@ struct Flag {
   bool takes_value() const {
     return kind != ValueKind::boolean && kind != ValueKind::count && alone.empty();
   }
+  bool is_of(const Command& command) const { return (commands & command.id) != 0; }
   bool in_environment() const { return said != Said::on_command_line; }
   bool in_config() const { return said == Said::everywhere || said == Said::in_profiles; }
   bool repeats() const { return kind == ValueKind::list || kind == ValueKind::count; }
@@ -87,11 +85,5 @@ Result<ValueKind> config_kind(std::string_view key, bool in_profile);
 
 /// The choices for the value as one text; empty if the value is free.
 std::string choice_list(const Flag& flag, std::string_view separator);
-
-/// The text behind the name in help: " DURATION", "[=SHELL]" or nothing.
-std::string value_in_help(const Flag& flag);
-
-/// The heading of the group in help: "Lock".
-std::string_view heading(Group group);
 
 }  // namespace dlock::cli

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <vector>
 
 #include "cli/cmd.hpp"
 #include "cli/flags.hpp"
@@ -17,10 +16,43 @@ namespace {
 
 constexpr std::size_t kColumn = 28;  // where the briefs of options stand
 
+// In the order of help.
+constexpr std::array kGroups{Group::lock,     Group::once,   Group::grant,
+                             Group::command,  Group::look,   Group::id,
+                             Group::backends, Group::result, Group::backend};
+
+std::string_view heading_of(Group group) {
+  switch (group) {
+    case Group::lock:
+      return "Lock";
+    case Group::once:
+      return "Period";
+    case Group::grant:
+      return "Script";
+    case Group::command:
+      return "Command";
+    case Group::look:
+    case Group::id:
+    case Group::backends:
+      return "Options";
+    case Group::result:
+      return "Result and messages";
+    case Group::backend:
+      return "Backend";
+  }
+  return "";
+}
+
+// " DURATION", "[=SHELL]" or nothing.
+std::string value_of(const Flag& flag) {
+  if (flag.takes_value()) return ' ' + std::string(flag.value);
+  return flag.value.empty() ? "" : "[=" + std::string(flag.value) + ']';
+}
+
 std::string option_term(const Flag& flag) {
   std::string out = flag.letter == 0 ? "    " : std::string("-") + flag.letter + ", ";
   out += "--" + std::string(flag.name);
-  return out + value_in_help(flag);
+  return out + value_of(flag);
 }
 
 std::string brief_of(const Flag& flag) {
@@ -30,27 +62,17 @@ std::string brief_of(const Flag& flag) {
   return out;
 }
 
-std::vector<const Flag*> flags_of(const Command& command) {
-  std::vector<const Flag*> out;
-  for (const Flag& flag : flags()) {
-    if ((flag.commands & command.id) != 0) out.push_back(&flag);
-  }
-  return out;
-}
-
 std::string options_of(const Command& command) {
   std::string out;
-  const std::vector<const Flag*> taken = flags_of(command);
   for (const Group group : kGroups) {
     std::string lines;
-    for (const Flag* flag : taken) {
-      if (flag->group != group || flag->hidden) continue;
-      lines += hanging(option_term(*flag), brief_of(*flag), 2, kColumn);
+    for (const Flag& flag : flags()) {
+      if (flag.group != group || flag.hidden || !flag.is_of(command)) continue;
+      lines += hanging(option_term(flag), brief_of(flag), 2, kColumn);
     }
-    if (!lines.empty()) out += '\n' + std::string(heading(group)) + '\n' + lines;
+    if (!lines.empty()) out += '\n' + std::string(heading_of(group)) + '\n' + lines;
   }
-  const bool has_server =
-      std::ranges::any_of(taken, [](const Flag* flag) { return flag->name == "server"; });
+  const bool has_server = flag_named("server", command) != nullptr;
   return has_server ? out + "  Also --server, --prefix: see man dlock-backends.\n" : out;
 }
 
@@ -69,21 +91,20 @@ constexpr std::array kTopics{
 };
 
 std::string closing(const Command& command) {
-  const std::vector<const Flag*> taken = flags_of(command);
-  const auto any = [&](auto wanted) { return std::any_of(taken.begin(), taken.end(), wanted); };
+  const bool has_page = command.id != kHelp && command.id != kVersion;
+  if (!has_page) return "";
   std::string out;
-  if (any([](const Flag* flag) { return flag->name == "output"; })) {
+  if (flag_named("output", command) != nullptr) {
     out += "COLUMNS are: " + all_column_names() + ". ";
   }
-  if (any([](const Flag* flag) { return flag->kind == ValueKind::duration; })) {
-    out += "A DURATION is 90s, 10m, 1h30m, 2d, 250ms, or a number of seconds. ";
-  }
-  if (any([](const Flag* flag) { return flag->name == "backend"; })) {
+  const bool has_duration = std::ranges::any_of(flags(), [&](const Flag& flag) {
+    return flag.kind == ValueKind::duration && flag.is_of(command);
+  });
+  if (has_duration) out += "A DURATION is 90s, 10m, 1h30m, 2d, 250ms, or a number of seconds. ";
+  if (flag_named("backend", command) != nullptr) {
     out +=
         "Options can also be set in the environment (DLOCK_BACKEND=prod) and in the config file. ";
   }
-  const bool has_page = command.id != kHelp && command.id != kVersion;
-  if (!has_page) return "";
   return '\n' + wrap(out + "In detail: man dlock-" + std::string(command.name) + ".", 0);
 }
 

@@ -48,7 +48,7 @@ Settings given_settings(const Invocation& invocation) {
     settings.put(flag->name, {values, Layer::flag, "--" + std::string(flag->name)});
   }
   for (const Flag& flag : flags()) {
-    if (!flag.in_environment() || (flag.commands & invocation.command->id) == 0) continue;
+    if (!flag.in_environment() || !flag.is_of(*invocation.command)) continue;
     std::string found;
     for (const std::string& name : variables_of(flag)) {
       std::string value = variable(name);
@@ -116,7 +116,7 @@ std::optional<ConfigFile> load_config(const Settings& settings, const Command& c
   check_values(**file);
   std::erase_if((*file)->entries, [&](const ConfigEntry& entry) {
     const Flag* flag = find_config_key(entry.key);
-    return flag != nullptr && (flag->commands & command.id) == 0;
+    return flag != nullptr && !flag->is_of(command);
   });
   return std::move(*file);
 }

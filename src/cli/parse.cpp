@@ -135,7 +135,7 @@ bool Invocation::has(std::string_view name) const {
 const Flag* flag_with(char letter, const Command& command) {
   const auto all = flags();
   const auto found = std::find_if(all.begin(), all.end(), [&](const Flag& flag) {
-    return flag.letter == letter && letter != 0 && (flag.commands & command.id) != 0;
+    return flag.letter == letter && letter != 0 && flag.is_of(command);
   });
   return found == all.end() ? nullptr : &*found;
 }
@@ -143,7 +143,7 @@ const Flag* flag_with(char letter, const Command& command) {
 const Flag* flag_named(std::string_view name, const Command& command) {
   const auto all = flags();
   const auto found = std::find_if(all.begin(), all.end(), [&](const Flag& flag) {
-    return flag.name == name && (flag.commands & command.id) != 0;
+    return flag.name == name && flag.is_of(command);
   });
   return found == all.end() ? nullptr : &*found;
 }
@@ -166,7 +166,7 @@ Invocation parse(std::span<char* const> arguments) {
   app.allow_extras();
   std::vector<std::pair<const Flag*, CLI::Option*>> options;
   for (const Flag& flag : flags()) {
-    if ((flag.commands & command.id) == 0) continue;
+    if (!flag.is_of(command)) continue;
     std::string names = "--" + std::string(flag.name);
     if (flag.letter != 0) names += std::string(",-") + flag.letter;
     CLI::Option* option = flag.takes_value() ? app.add_option(names) : app.add_flag(names);

@@ -156,10 +156,10 @@ std::string advice_on_option(std::string_view name, const Command& command) {
   std::vector<std::string_view> own;
   std::string others;
   for (const Flag& flag : flags()) {
-    if ((flag.commands & command.id) != 0) own.push_back(flag.name);
+    if (flag.is_of(command)) own.push_back(flag.name);
     if (flag.name != name) continue;
     for (const Command& other : commands()) {
-      if ((flag.commands & other.id) == 0 || other.hidden) continue;
+      if (!flag.is_of(other) || other.hidden) continue;
       others += (others.empty() ? "; it is an option of " : ", ") + std::string(other.name);
     }
   }

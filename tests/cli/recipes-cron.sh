@@ -12,7 +12,7 @@ sed -i "s,^{,{\"backend\": \"$DLOCK_BACKEND\"\, ," "$config"  # without -b, the 
 # A line of crontab, as cron on Debian runs it.
 as_cron() { env -i HOME="$HOME" LOGNAME=me SHELL=/bin/sh PATH="$tmp/bin:/usr/bin:/bin" /bin/sh -c "${1#*\*  }"; }
 
-# The lines of README are those of the manual; README's name the path.
+# The lines of README are those of the manual.
 for name in cron-one-machine cron-several-machines cron-once; do
   grep -qF -- "$(recipe $name)" "$TEST_SOURCE/README.md" || fail "README.md has another line than $name"
 done
@@ -41,7 +41,7 @@ echo run >>runs
 SH
 : >runs
 for machine in 1 2 3; do
-  as_cron "$(recipe cron-several-machines)" >"out" 2>&1 || fail "machine $machine: status $?"
+  as_cron "$(recipe cron-several-machines)" >out 2>&1 || fail "machine $machine: status $?"
   assert_equal '' "$(<out)" "what cron mails of machine $machine"
 done
 assert_equal run "$(<runs)" "runs on three machines"

@@ -42,15 +42,20 @@ std::string text_of(const Columns<LockRow>& columns, const std::vector<LockRow>&
   return print_text(tabulate<LockRow>(columns, rows), width);
 }
 
+// What `dlock list` prints of one lock.
+std::string list_of(const LockInfo& lock, std::size_t width = kAnyWidth) {
+  const auto rows = holder_rows(lock);
+  return text_of(list_columns(rows, width), rows, width);
+}
+
 Setting output(const std::string& columns) { return {{columns}, Layer::flag, "--output"}; }
 
 TEST(LockColumns, TheListShowsWhatTellsSomething) {
   const LockInfo lock = held_lock();
-  const auto rows = holder_rows(lock);
-  EXPECT_EQ(text_of(list_columns(rows, kAnyWidth), rows),
+  EXPECT_EQ(list_of(lock),
             "KEY  HOST               PID   HELD   WAIT  COMMAND\n"
             "job  web-3.example.net  4121  2m10s  1     ./cron.sh\n");
-  EXPECT_EQ(text_of(list_columns(rows, 80), rows, 80),
+  EXPECT_EQ(list_of(lock, 80),
             "KEY  HOST   PID   HELD   WAIT  COMMAND\n"
             "job  web-3  4121  2m10s     1  cron.sh\n");
 }
@@ -58,8 +63,7 @@ TEST(LockColumns, TheListShowsWhatTellsSomething) {
 TEST(LockColumns, WhenALockExpiresIsShownWhereThatTellsSomething) {
   LockInfo lock = held_lock();
   const auto expires = [&] {
-    const auto rows = holder_rows(lock);
-    const std::string text = text_of(list_columns(rows, kAnyWidth), rows);
+    const std::string text = list_of(lock);
     return text.find("EXPIRES") != std::string::npos ? text.substr(text.find('\n')) : "";
   };
   EXPECT_EQ(expires(), "");  // a dlock renews it
@@ -72,12 +76,11 @@ TEST(LockColumns, WhenALockExpiresIsShownWhereThatTellsSomething) {
 TEST(LockColumns, ALabelStandsInPlaceOfTheCommandWhereBothDoNotFit) {
   LockInfo lock = held_lock();
   lock.holders[0].owner.label = "https://gitlab.example.com/infra/deploy/-/jobs/48213377";
-  const auto rows = holder_rows(lock);
-  EXPECT_EQ(text_of(list_columns(rows, 120), rows, 120),
+  EXPECT_EQ(list_of(lock, 120),
             "KEY  HOST   PID   HELD   WAIT  COMMAND  LABEL\n"
             "job  web-3  4121  2m10s     1  cron.sh  "
             "https://gitlab.example.com/infra/deploy/-/jobs/48213377\n");
-  EXPECT_EQ(text_of(list_columns(rows, 80), rows, 80),
+  EXPECT_EQ(list_of(lock, 80),
             "KEY  HOST   PID   HELD   WAIT  LABEL\n"
             "job  web-3  4121  2m10s     1  https://gitlab.example.com/infra/deploy/-/jobs/4…\n");
 }
@@ -92,22 +95,20 @@ TEST(LockColumns, ModesNodesAndForeignHoldersAreShownWhereThereAreSome) {
   lock.holders[0].foreign = "redis-py";
   lock.holders[0].expires.reset();
   lock.holders[0].endless = true;
-  const auto rows = holder_rows(lock);
-  EXPECT_EQ(text_of(list_columns(rows, kAnyWidth), rows),
+  EXPECT_EQ(list_of(lock),
             "KEY  MODE     NODES   HOST               PID   HELD   EXPIRES  COMMAND\n"
             "job  slots 3  3 of 5  web-3.example.net  4121  2m10s  never    ./cron.sh\n");
   lock.holders[0].slot = 2;
-  EXPECT_NE(text_of(list_columns(rows, kAnyWidth), rows).find("slot 2/3"), std::string::npos);
+  EXPECT_NE(list_of(lock).find("slot 2/3"), std::string::npos);
   lock.holders[0].owner.command.clear();
-  const auto all = text_of(list_columns(rows, kAnyWidth), rows);
+  const auto all = list_of(lock);
   EXPECT_NE(all.find("(redis-py)\n"), std::string::npos) << all;
 }
 
 TEST(LockColumns, WhatStrangersWroteIsEscapedAndCutWhereItMayBe) {
   LockInfo lock = held_lock();
   lock.holders[0].owner.command = "./a\x1b[31m\xE2\x80\xAE" + std::string(100, 'x');
-  const auto rows = holder_rows(lock);
-  const std::string text = text_of(list_columns(rows, 80), rows, 80);
+  const std::string text = list_of(lock, 80);
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
   EXPECT_NE(text.find("  a\\x1b[31m\\u202e"), std::string::npos) << text;
   EXPECT_NE(text.find("…\n"), std::string::npos) << text;
