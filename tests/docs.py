@@ -125,6 +125,18 @@ def pages_of(option):
     return {f"dlock-{page}.1" for page in pages}
 
 
+def check_findings():
+    """Each finding of doctor has a heading in its page."""
+    found = set()
+    for folder, _, files in os.walk(os.path.join(SOURCE, "src")):
+        for file in files:
+            code = read(folder, file) if file in ("examine.cpp", "settings_in_force.cpp", "cmd_doctor.cpp", "try_lock.cpp") else ""
+            found |= set(re.findall(r'"([a-z]+-connect)"', code))
+            found |= set(re.findall(r'(?:Check<Facts>\{|cannot_look\(|push_back\(\s*\{|\.name =|note\(|return \{)\s*"([a-z-]+)"', code))
+    check(len(found) > 30, f"only {len(found)} findings found in the code")
+    same("findings", found, items(section("dlock-doctor.1", "FINDINGS"), "Cm"))
+
+
 def check_options():
     headings = {"dlock.1": "COMMON OPTIONS"}
     for page in set().union(*map(pages_of, OPTIONS)):
@@ -241,6 +253,7 @@ def check_examples():
 
 
 check_options()
+check_findings()
 check_that_options_exist()
 check_tables()
 check_form()

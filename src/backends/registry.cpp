@@ -2,18 +2,22 @@
 
 #include <array>
 
+#include "backends/file/examine.hpp"
 #include "backends/file/file_backend.hpp"
 #include "backends/file/url_forms.hpp"
 #include "backends/mysql/url_forms.hpp"
 #include "backends/redis/url_forms.hpp"
 #include "backends/zookeeper/url_forms.hpp"
 #ifdef DLOCK_WITH_MYSQL
+#include "backends/mysql/examine.hpp"
 #include "backends/mysql/mysql_backend.hpp"
 #endif
 #ifdef DLOCK_WITH_REDIS
+#include "backends/redis/examine.hpp"
 #include "backends/redis/redis_backend.hpp"
 #endif
 #ifdef DLOCK_WITH_ZOOKEEPER
+#include "backends/zookeeper/examine.hpp"
 #include "backends/zookeeper/zookeeper_backend.hpp"
 #endif
 
@@ -53,14 +57,16 @@ constexpr std::array kBackends{
                             .ends_on = EndsOn::process_exit,
                             .order = Order::kernel},
                  .place = file::place,
-                 .open = file::open},
+                 .open = file::open,
+                 .examine = file::examine},
     BackendEntry{.name = "redis",
                  .forms = redis::kUrlForms,
                  .brief = "one Redis server",
                  .traits = with(kOnServer, EndsOn::ttl, Order::fifo, true),
 #ifdef DLOCK_WITH_REDIS
                  .place = redis::place,
-                 .open = redis::open
+                 .open = redis::open,
+                 .examine = redis::examine
 #endif
     },
     BackendEntry{.name = "redlock",
@@ -70,7 +76,8 @@ constexpr std::array kBackends{
                  .traits = with(kOnMajority, EndsOn::ttl, Order::none, true),
 #ifdef DLOCK_WITH_REDIS
                  .place = redis::place_redlock,
-                 .open = redis::open_redlock
+                 .open = redis::open_redlock,
+                 .examine = redis::examine_redlock
 #endif
     },
     BackendEntry{.name = "zookeeper",
@@ -80,7 +87,8 @@ constexpr std::array kBackends{
                  .traits = with(kOfAProcess, EndsOn::session, Order::fifo, true),
 #ifdef DLOCK_WITH_ZOOKEEPER
                  .place = zookeeper::place,
-                 .open = zookeeper::open
+                 .open = zookeeper::open,
+                 .examine = zookeeper::examine
 #endif
     },
     BackendEntry{.name = "mysql",
@@ -92,7 +100,8 @@ constexpr std::array kBackends{
                  .place = mysql::place,
                  .open = mysql::open<mysql::Method::table>,
                  .schema = mysql::schema_of,
-                 .usual_prefix = "dlock_"
+                 .usual_prefix = "dlock_",
+                 .examine = mysql::examine<mysql::Method::table>
 #endif
     },
     BackendEntry{.name = "mysql-row",
@@ -103,7 +112,8 @@ constexpr std::array kBackends{
                  .place = mysql::place,
                  .open = mysql::open<mysql::Method::row>,
                  .schema = mysql::schema_of,
-                 .usual_prefix = "dlock_"
+                 .usual_prefix = "dlock_",
+                 .examine = mysql::examine<mysql::Method::row>
 #endif
     },
     BackendEntry{.name = "mysql-version",
@@ -114,7 +124,8 @@ constexpr std::array kBackends{
                  .place = mysql::place,
                  .open = mysql::open<mysql::Method::version>,
                  .schema = mysql::schema_of,
-                 .usual_prefix = "dlock_"
+                 .usual_prefix = "dlock_",
+                 .examine = mysql::examine<mysql::Method::version>
 #endif
     },
 };

@@ -64,7 +64,10 @@ int guarded(std::span<char* const> arguments, std::span<const BackendEntry> back
   try {
     return dispatch(arguments, backends);
   } catch (const Refusal& refusal) {
-    util::log(Level::error, refusal.what());
+    const bool may_tell_more =
+        refusal.status() == exit_status::kConfig && arguments.front() != std::string_view("doctor");
+    util::log(Level::error,
+              std::string(refusal.what()) + (may_tell_more ? "; see: dlock doctor" : ""));
     return refusal.status();
   } catch (const CLI::ParseError&) {
     // parse() leaves one error to CLI11: the last word before "--" lacks its value.

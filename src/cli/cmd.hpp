@@ -11,6 +11,7 @@ namespace dlock::cli {
 
 int cmd_acquire(const Invocation& invocation, std::span<const BackendEntry> backends);
 int cmd_backends(const Invocation& invocation, std::span<const BackendEntry> backends);
+int cmd_doctor(const Invocation& invocation, std::span<const BackendEntry> backends);
 int cmd_force_release(const Invocation& invocation, std::span<const BackendEntry> backends);
 int cmd_help(const Invocation& invocation, std::span<const BackendEntry> backends);
 int cmd_id(const Invocation& invocation, std::span<const BackendEntry> backends);

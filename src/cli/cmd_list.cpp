@@ -1,10 +1,6 @@
-#include <glob.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdint>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,12 +9,12 @@
 #include "cli/layers.hpp"
 #include "cli/lock_service.hpp"
 #include "cli/mark_columns.hpp"
+#include "cli/other_users.hpp"
 #include "cli/print_json.hpp"
 #include "cli/print_text.hpp"
 #include "cli/source.hpp"
 #include "cli/values.hpp"
 #include "util/fd.hpp"
-#include "util/host.hpp"
 #include "util/log.hpp"
 #include "util/text.hpp"
 
@@ -102,27 +98,13 @@ class Wanted {
   std::vector<std::string> prefixes_;
 };
 
-// The default directories of other users, which root does not see in its own list.
+// Where root, who does not see them in its own list, can look for more.
 std::string of_other_users(const LockService& service) {
-  if (geteuid() != 0 || !service.is_default_directory()) return "";
-  constexpr std::string_view kStem = "/tmp/dlock-";  // of /tmp/dlock-1000
-  glob_t found{};
-  std::string places;
-  std::string user;
-  if (glob("/tmp/dlock-*", 0, nullptr, &found) != 0) return "";
-  for (const std::string path : std::span(found.gl_pathv, found.gl_pathc)) {
-    const auto uid = util::parse_int(path.substr(kStem.size()), 1, UINT32_MAX - 1);
-    struct stat about {};
-    const bool is_theirs = uid && lstat(path.c_str(), &about) == 0 && S_ISDIR(about.st_mode) &&
-                           about.st_uid == static_cast<uid_t>(*uid);
-    if (!is_theirs) continue;
-    user = util::user_name(about.st_uid);
-    places += (places.empty() ? "" : ", ") + path + " (" + user + ')';
-  }
-  globfree(&found);
-  if (places.empty()) return "";
-  return "; locks of other users of this machine: " + places + ". Use: runuser -u " + user +
-         " -- dlock list";
+  const OtherUsers others =
+      service.is_default_directory() ? other_users_directories() : OtherUsers();
+  if (others.places.empty()) return "";
+  return "; locks of other users of this machine: " + others.places + ". Use: runuser -u " +
+         others.user + " -- dlock list";
 }
 
 int print(const LockService& service, const Backend& backend, const Listing& found,

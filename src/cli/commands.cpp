@@ -122,6 +122,25 @@ Exit status
             .operands = "KEY",
             .fewest_operands = 1,
             .execute = cmd_force_release},
+    Command{.id = kDoctor,
+            .name = "doctor",
+            .synopsis = "[OPTION]...",
+            .brief = "check the configuration and the server",
+            .text = "Prints which settings are in force and where they come from, looks at each "
+                    "server, tries a lock that nobody else uses, and says what can lose a lock, "
+                    "why, and what to do. It changes no setting and leaves nothing behind.",
+            .examples = R"(
+  dlock doctor -b prod
+  dlock doctor --all --strict                   each backend of the config file
+  dlock run -k x -- true || dlock doctor        in a cron job: its environment
+)",
+            .ending = R"(
+Exit status
+  0   nothing worse than "warn"          1   a "FAIL", or with --strict a "warn"
+  69  the server does not answer         77  the server refused access
+  78  wrong config file
+)",
+            .execute = cmd_doctor},
     Command{.id = kAcquire,
             .name = "acquire",
             .synopsis = "[OPTION]... -k KEY --ttl DURATION|--while PID",

@@ -26,6 +26,8 @@ enum CommandId : unsigned {
   kRenew = 1U << 10,
   kRelease = 1U << 11,
   kOnce = 1U << 12,
+  kDoctor = 1U << 13,
+  kWatch = 1U << 14,
 };
 inline constexpr unsigned kEveryCommand = ~0U;
 

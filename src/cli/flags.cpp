@@ -13,7 +13,7 @@ constexpr unsigned kWithCommand = kRun | kOnce;
 constexpr unsigned kWithLock = kWithCommand | kAcquire;
 constexpr unsigned kWithToken = kRenew | kRelease;
 constexpr unsigned kLooking = kList | kShow;
-constexpr unsigned kWithBackend = kWithLock | kWithToken | kLooking | kForceRelease | kId;
+constexpr unsigned kWithBackend = kWithLock | kWithToken | kLooking | kForceRelease | kId | kDoctor;
 
 constexpr std::int64_t kHoursMs = 3'600'000;
 
@@ -64,7 +64,7 @@ constexpr std::array kFlags{
          .kind = ValueKind::duration,
          .value = "DURATION",
          .group = Group::lock,
-         .commands = kWithLock | kRenew,
+         .commands = kWithLock | kRenew | kDoctor,
          .range = {1'000, 24 * kHoursMs, "from 1s to 24h"},
          .fallback = "30s; acquire: none; renew: that of acquire",
          .brief = "the lock expires this long after its last renewal"},
@@ -233,6 +233,25 @@ constexpr std::array kFlags{
          .range = {1, 1'000'000, "from 1 to 1000000"},
          .fallback = "1",
          .brief = "print N numbers, one on each line"},
+
+    Flag{.name = "all",
+         .kind = ValueKind::boolean,
+         .group = Group::look,
+         .commands = kDoctor,
+         .said = Said::on_command_line,
+         .brief = "each backend that the config file names"},
+    Flag{.name = "read-only",
+         .kind = ValueKind::boolean,
+         .group = Group::look,
+         .commands = kDoctor,
+         .said = Said::on_command_line,
+         .brief = "do not acquire a lock to try the rights"},
+    Flag{.name = "strict",
+         .kind = ValueKind::boolean,
+         .group = Group::look,
+         .commands = kDoctor,
+         .said = Said::on_command_line,
+         .brief = "exit with 1 for a warning, too"},
 
     Flag{.name = "schema",
          .value = "NAME",

@@ -43,6 +43,7 @@ Error with_origin(Error error, const Target& target) {
   if (is_denied && !target.password_from.empty()) {
     error.message += "; password from " + target.password_from;
   }
+  error.message += "; see: dlock doctor" + target.options;
   return error;
 }
 

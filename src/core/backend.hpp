@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/cancel.hpp"
+#include "core/examination.hpp"
 #include "core/mark.hpp"
 #include "core/numbers.hpp"
 #include "core/owner.hpp"
@@ -326,7 +327,7 @@ struct Target {
 };
 
 /// The error of a service that does not answer, or refuses us, with where its name is from, and its
-/// password: cron, sudo and a shell differ in that.
+/// password: cron, sudo and a shell differ in that; and with the command that finds out more.
 Error with_origin(Error error, const Target& target);
 
 /// A row of the one table of backends (backends/registry.cpp).
@@ -349,6 +350,8 @@ struct BackendEntry {
   /// Takes a prefix that place() accepts.
   std::string (*schema)(std::string_view prefix) = nullptr;
   std::string_view usual_prefix = {};  // of the tables
+  /// For `dlock doctor`; null where open() is.  `ttl` is that of the jobs.
+  Result<std::unique_ptr<Examination>> (*examine)(const Target& target, Millis ttl) = nullptr;
 };
 
 }  // namespace dlock

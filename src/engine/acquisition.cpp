@@ -335,8 +335,9 @@ Result<HeldLocks> Acquisition::run() {
     const bool was_lost = !losses.empty() && (got || got.error().code == Errc::cancelled);
     const bool again = (was_lost || was_in_doubt) && !is_stopped && !time_is_up();
     const Error why = is_stopped ? Error{Errc::cancelled, "stopped"}
-                      : was_lost ? lost_while_waiting(losses.front(), again)
-                                 : explain(got.error());
+                      : was_lost
+                          ? with_origin(lost_while_waiting(losses.front(), again), context_.target)
+                          : explain(got.error());
     if (again && was_in_doubt) tell_doubt(why);
     if (again && !was_in_doubt) util::log(Level::warning, why.message);
     // What is left of a lease that was lost would be waited for.

@@ -162,7 +162,11 @@ int Keeper::acquire() {
 }
 
 int Keeper::give_back(int status, const std::string& why) {
-  if (!why.empty()) util::log(Level::error, why + "; released " + keys());
+  Error error{status == exit_status::kUnreachable ? Errc::unreachable : Errc::lost,
+              why + "; released " + keys()};
+  if (!why.empty()) {
+    util::log(Level::error, with_origin(std::move(error), context_.target).message);
+  }
   (void)locks_.release(Cancel(link_.fd()));
   return status;
 }

@@ -458,8 +458,10 @@ void Supervisor::complete(Outcome& outcome) {
   const bool was_lost = done.error().code == Errc::lost;
   outcome.name = was_lost ? "lost" : "unreachable";
   outcome.exit_status = was_lost ? exit_status::kLost : exit_status::kUnreachable;
-  outcome.reason = spec_.argv.front() + " succeeded, but it could not be remembered that " +
-                   keys() + " is done, so it may be run again: " + done.error().message;
+  const Error error{was_lost ? Errc::lost : Errc::unreachable,
+                    spec_.argv.front() + " succeeded, but it could not be remembered that " +
+                        keys() + " is done, so it may be run again: " + done.error().message};
+  outcome.reason = with_origin(error, context_.target).message;
   util::log(Level::error, outcome.reason);
   // If that was in doubt, it may be gone.
   (void)locks_.release(Cancel(link_.fd()));

@@ -1,6 +1,8 @@
 #include "util/host.hpp"
 
+#include <netdb.h>
 #include <pwd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,6 +23,21 @@ std::string host_name() {
 std::string short_host(std::string_view name) {
   const bool is_address = name.find_first_not_of("0123456789.") == std::string_view::npos;
   return std::string(is_address ? name : name.substr(0, name.find('.')));
+}
+
+// Within a machine both ends have the same address, or the other one has one of 127.0.0.0/8.
+Ends ends_of(int socket) {
+  const auto host = [socket](auto* name_of) {
+    sockaddr_storage address{};
+    auto* its = reinterpret_cast<sockaddr*>(&address);
+    socklen_t size = sizeof address;
+    std::array<char, NI_MAXHOST> text{};
+    if (name_of(socket, its, &size) == 0 && address.ss_family != AF_UNIX) {
+      ::getnameinfo(its, size, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST);
+    }
+    return std::string(text.data());
+  };
+  return {host(::getsockname), host(::getpeername)};
 }
 
 std::string user_name() { return user_name(geteuid()); }

@@ -16,6 +16,13 @@ std::string host_name();
 /// To its first dot; an IP address whole.
 std::string short_host(std::string_view name);
 
+/// The addresses of both ends of a connection, as numbers; "" of one that is not by TCP.
+struct Ends {
+  std::string here, there;
+  bool leaves_machine() const { return there != here && !there.starts_with("127."); }
+};
+Ends ends_of(int socket);
+
 /// The name of the effective user, or its number where it has no name.
 std::string user_name();
 std::string user_name(uid_t uid);

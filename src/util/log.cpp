@@ -17,6 +17,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "util/clock.hpp"
 #include "util/fd.hpp"
@@ -103,6 +104,7 @@ struct State {
   bool status_shown = false;
   bool beside_status = false;  // another process shows one
   Output output;
+  std::vector<std::string>* into = nullptr;
   std::string kept;
   std::size_t dropped = 0;  // lines
 };
@@ -173,11 +175,20 @@ void log(Level level, std::string_view message) noexcept try {
   if (!log_shows(level)) return;
   State& s = state();
   const std::lock_guard lock(s.mutex);
+  if (s.into != nullptr && level <= Level::warning) {
+    s.into->emplace_back(message);
+    return;
+  }
   std::string line = s.status_shown ? "\r\x1b[K" : "";
   s.status_shown = s.beside_status;
   say(s, line + format(s, level, message));
 } catch (const std::bad_alloc&) {
   (void)state().output.write("dlock: out of memory\n");
+}
+
+void log_into(std::vector<std::string>* kept) {
+  const std::lock_guard lock(state().mutex);
+  state().into = kept;
 }
 
 bool log_has_terminal() {

@@ -1,7 +1,9 @@
 // The messages of dlock on stderr, one line each.  A message never delays a job.
 #pragma once
 
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace dlock::util {
 
@@ -20,6 +22,9 @@ bool log_shows(Level level);
 /// number is written when stderr accepts data again.  Does not raise SIGPIPE if that signal is
 /// blocked.  Without memory for the line, writes "out of memory".
 void log(Level level, std::string_view message) noexcept;
+
+/// Until the next call, errors and warnings are added to `kept` and not written; null ends that.
+void log_into(std::vector<std::string>* kept);
 
 /// Whether stderr is a terminal, so that a line can be redrawn.
 bool log_has_terminal();

@@ -29,7 +29,7 @@ expect_text() { # the whole answer, then the words
 
 # Commands and options.
 expect_text $'run\thold a lock while a command runs' ru
-expect 'run once list show force-release acquire renew release backends id help version' ''
+expect 'run once list show force-release doctor acquire renew release backends id help version' ''
 expect '--help --version' -
 expect 'version' help ver
 expect '' help run ''

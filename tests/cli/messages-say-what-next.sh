@@ -46,20 +46,23 @@ says 64 '"x1" is in use as an exclusive lock, and you asked for --slots 2; leave
   "$DLOCK" run -k x1 --slots 2 -- true
 finish a b
 
-# Where the address and the password are from: cron, sudo and a shell differ in that.
-DLOCK_BACKEND=redis://127.0.0.1:1 says 69 "redis 127.0.0.1:1: connection refused; backend from DLOCK_BACKEND" "$DLOCK" list
-says 69 "redis 127.0.0.1:1: connection refused" "$DLOCK" list -b redis://127.0.0.1:1
+# Where the address and the password are from: cron, sudo and a shell differ in that.  And what finds out more.
+see='; see: dlock doctor'
+DLOCK_BACKEND=redis://127.0.0.1:1 says 69 "redis 127.0.0.1:1: connection refused; backend from DLOCK_BACKEND$see -b redis://127.0.0.1:1" \
+  "$DLOCK" list
+says 69 "redis 127.0.0.1:1: connection refused$see -b redis://127.0.0.1:1" "$DLOCK" list -b redis://127.0.0.1:1
 printf '{\n"backends": {"prod": {\n"url": "redis://127.0.0.1:1"}}}' >config.json
 chmod 600 config.json
-says 69 "redis 127.0.0.1:1: connection refused; backend from config.json:3" "$DLOCK" list --config config.json -b prod
-says 69 "redis 127.0.0.1:1: connection refused; tried for 1s; backend from config.json:3" \
+says 69 "redis 127.0.0.1:1: connection refused; backend from config.json:3$see --config config.json -b prod" \
+  "$DLOCK" list --config config.json -b prod
+says 69 "redis 127.0.0.1:1: connection refused; tried for 1s; backend from config.json:3$see --config config.json -b prod" \
   "$DLOCK" run --config config.json -b prod --connect-timeout 1.4 -k job -- true
 start_redis server
 rcli server acl setuser locks on '>right' '~*' '&*' '+@all' >/dev/null
 at=127.0.0.1:${redis_port[server]}
 printf 'wrong\n' >password
 chmod 600 password
-says 77 "redis $at: wrong password for user \"locks\", or there is no such user; password from password" \
+says 77 "redis $at: wrong password for user \"locks\", or there is no such user; password from password$see -b redis://locks@$at --password-file password" \
   "$DLOCK" list -b "redis://locks@$at" --password-file password
 printf 'right\r\n' >password  # of an editor on Windows
 says 0 "no locks in redis://locks:***@$at/0" "$DLOCK" list -b "redis://locks@$at" --password-file password

@@ -22,6 +22,10 @@ using Say = std::function<Result<Reply>(const std::string& text)>;
 Result<Answer> say_with_table(const Say& say, const Place& place, const ExtraTable& table,
                               const std::string& text);
 
+/// A boolean expression, true if the table is as it must be; and why it was false.
+std::string fit(const ExtraTable& table);
+Error unfit(const Place& place, const ExtraTable& table);
+
 /// Whether this user sees the table.  To one without any right to it, a table that is missing looks
 /// like one that is there.
 Result<bool> sees(const Say& say, const ExtraTable& table);

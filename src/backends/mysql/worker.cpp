@@ -12,7 +12,6 @@
 #include "backends/mysql/worker.hpp"
 
 #include <fcntl.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <signal.h>
@@ -34,6 +33,7 @@
 #include "backends/mysql/login_guard.hpp"
 #include "backends/mysql/probe.hpp"
 #include "util/fd.hpp"
+#include "util/host.hpp"
 #include "util/log.hpp"
 
 #ifdef LIBMARIADB
@@ -45,21 +45,6 @@ namespace dlock::mysql {
 namespace {
 
 constexpr std::size_t kBytesOfField = 48;  // what a field costs beside its text, about
-
-// Within a machine both ends have the same address, or the other one has one of 127.0.0.0/8.
-bool leaves_machine(int socket) {
-  const auto host = [socket](auto* name_of) {
-    sockaddr_storage address{};
-    auto* its = reinterpret_cast<sockaddr*>(&address);
-    socklen_t size = sizeof address;
-    std::array<char, NI_MAXHOST> text{};
-    name_of(socket, its, &size);
-    ::getnameinfo(its, size, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST);
-    return std::string(text.data());
-  };
-  const std::string there = host(::getpeername);
-  return there != host(::getsockname) && !there.starts_with("127.");
-}
 
 // In this process.
 bool is_new(const std::string& server) {
@@ -181,8 +166,8 @@ Result<Worker::Greeting> Worker::Shared::connect() {
   if (library->mysql_get_ssl_cipher(mysql) == nullptr) {
     // The guard has refused such a server before, except with a library in which it has no place.
     if (needs_tls(place->tls)) return without_tls();
-    if (place->tls == Tls::preferred && leaves_machine(static_cast<int>(mysql->net.fd)) &&
-        is_new(server)) {
+    if (place->tls == Tls::preferred &&
+        util::ends_of(static_cast<int>(mysql->net.fd)).leaves_machine() && is_new(server)) {
       util::log(util::Level::warning,
                 server +
                     " has no TLS: what is said can be read and changed on the way; ?tls=verify "

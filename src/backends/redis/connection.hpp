@@ -54,6 +54,10 @@ class Connection {
   int fd() const { return socket_.get(); }
   /// Tells one connection from the next; 0 while there is none.
   unsigned number() const { return socket_ ? number_ : 0; }
+  /// In how many days the certificate of a server with TLS ends.
+  std::optional<int> certificate_days() const {
+    return tls_ ? tls_->certificate_days() : std::nullopt;
+  }
   void drop();
   /// Drops it because a reply is no answer to what was asked.
   Error unexpected_reply() { return lost("sent an unexpected reply; is it a Redis server?"); }

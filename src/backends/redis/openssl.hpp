@@ -18,6 +18,7 @@ namespace dlock::redis {
 struct OpenSsl : util::DynamicLibrary {
   using DynamicLibrary::DynamicLibrary;
 
+  decltype(&::ASN1_TIME_diff) ASN1_TIME_diff = find("ASN1_TIME_diff");
   decltype(&::BIO_free) BIO_free = find("BIO_free");
   decltype(&::BIO_new) BIO_new = find("BIO_new");
   decltype(&::BIO_new_mem_buf) BIO_new_mem_buf = find("BIO_new_mem_buf");
@@ -48,6 +49,8 @@ struct OpenSsl : util::DynamicLibrary {
   decltype(&::SSL_do_handshake) SSL_do_handshake = find("SSL_do_handshake");
   decltype(&::SSL_free) SSL_free = find("SSL_free");
   decltype(&::SSL_get0_param) SSL_get0_param = find("SSL_get0_param");
+  decltype(&::SSL_get0_peer_certificate) SSL_get0_peer_certificate =
+      find("SSL_get0_peer_certificate");
   decltype(&::SSL_get_error) SSL_get_error = find("SSL_get_error");
   decltype(&::SSL_get_verify_result) SSL_get_verify_result = find("SSL_get_verify_result");
   decltype(&::SSL_new) SSL_new = find("SSL_new");
@@ -62,6 +65,7 @@ struct OpenSsl : util::DynamicLibrary {
       find("X509_STORE_CTX_get_error_depth");
   decltype(&::X509_VERIFY_PARAM_set1_ip_asc) X509_VERIFY_PARAM_set1_ip_asc =
       find("X509_VERIFY_PARAM_set1_ip_asc");
+  decltype(&::X509_get0_notAfter) X509_get0_notAfter = find("X509_get0_notAfter");
   decltype(&::X509_verify_cert) X509_verify_cert = find("X509_verify_cert");
   decltype(&::X509_verify_cert_error_string) X509_verify_cert_error_string =
       find("X509_verify_cert_error_string");

@@ -53,6 +53,7 @@ class OpenSslTls final : public Tls {
   Result<void> encrypt(std::string_view text) override;
   Result<std::string> decrypt(std::string_view bytes) override;
   std::string take_output() override;
+  std::optional<int> certificate_days() const override;
 
  private:
   Result<void> set_trust(const std::string& cacert);
@@ -292,6 +293,16 @@ std::string OpenSslTls::take_output() {
     if (got <= 0) return out;
     out.append(part.data(), static_cast<std::size_t>(got));
   }
+}
+
+std::optional<int> OpenSslTls::certificate_days() const {
+  X509* const certificate = lib_.SSL_get0_peer_certificate(ssl_);
+  int days = 0;
+  int seconds = 0;
+  const bool is_known =
+      certificate != nullptr &&
+      lib_.ASN1_TIME_diff(&days, &seconds, nullptr, lib_.X509_get0_notAfter(certificate)) == 1;
+  return is_known ? std::optional(days) : std::nullopt;
 }
 
 }  // namespace

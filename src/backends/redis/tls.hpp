@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -36,6 +37,9 @@ class Tls {
 
   /// What is to be sent.
   virtual std::string take_output() = 0;
+
+  /// In how many days the server's certificate ends; after the handshake.
+  virtual std::optional<int> certificate_days() const = 0;
 };
 
 /// Errc::invalid where this dlock was built without TLS.

@@ -58,8 +58,6 @@ constexpr int kNoVersion = INT32_MAX;
 constexpr std::size_t kMarksAtOnce = 200;
 
 std::string marks_folder(const Place& place) { return place.base() + '/' + std::string(kDone); }
-// No mark is called like that.
-std::string marks_clock(const Place& place) { return marks_folder(place) + "/%clock"; }
 std::string mark_path(const Place& place, const MarkName& name) {
   return marks_folder(place) + '/' + mark_node(name);
 }
@@ -198,6 +196,9 @@ void sweep(Session& session, const Place& place, int children, std::int64_t now,
 }
 
 }  // namespace
+
+// No mark is called like that.
+std::string marks_clock(const Place& place) { return marks_folder(place) + "/%clock"; }
 
 Result<std::optional<Mark>> find_mark(Session& session, const Place& place, const MarkName& name,
                                       Deadline deadline) {

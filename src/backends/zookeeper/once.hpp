@@ -24,6 +24,9 @@ Result<std::vector<Mark>> list_marks(Session& session, const Place& place, std::
 Result<bool> forget_mark(Session& session, const Place& place, const MarkName& name,
                          Deadline deadline);
 
+/// A node beside the marks that dlock makes with the first of them.
+std::string marks_clock(const Place& place);
+
 /// The steps of Lease::complete().
 class Completing {
  public:

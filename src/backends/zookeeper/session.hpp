@@ -78,6 +78,8 @@ class Session {
   /// The servers have ended it: all its nodes are gone.
   bool expired() const;
   std::int64_t id() const;
+  /// Of the present connection; -1: there is none.
+  int fd() const { return has_socket() ? fd_ : -1; }
   /// As the servers granted it; 0 before open().
   Millis timeout() const { return timeout_; }
   LossClock& clock() { return clock_; }

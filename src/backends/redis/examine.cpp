@@ -1,0 +1,320 @@
+#include "backends/redis/examine.hpp"
+
+#include <array>
+#include <map>
+#include <set>
+
+#include "backends/redis/connection.hpp"
+#include "backends/redis/names.hpp"
+#include "backends/redis/quorum.hpp"
+#include "util/duration.hpp"
+#include "util/host.hpp"
+#include "util/text.hpp"
+
+namespace dlock::redis {
+namespace {
+
+constexpr unsigned kRoundTrips = 10;
+
+// What is known of one server.
+struct Facts {
+  std::string server;
+  std::string host;  // the address that its name leads to; "" for a unix socket
+  const Address* address = nullptr;
+  bool is_one_of_several = false;
+  Millis ttl{};
+  std::map<std::string, std::string> info, config;  // INFO and CONFIG GET, as far as allowed
+  RoundTrips round_trips;
+  Millis ahead{0};
+  std::optional<int> certificate_days;
+  std::optional<Error> error;
+
+  std::string client() const {
+    const std::string user = address->user.empty() ? "" : " --user default";
+    if (!address->socket.empty()) return "redis-cli -s " + util::in_shell(address->socket) + user;
+    return "redis-cli -h " + util::in_shell(address->host.host) + " -p " +
+           std::to_string(address->host.port) + user + tls_options();
+  }
+  std::string tls_options() const {
+    if (!address->tls) return "";
+    const auto& [cacert, cert, key] = *address->tls;
+    return " --tls" + (cacert.empty() ? "" : " --cacert " + util::in_shell(cacert)) +
+           (cert.empty() ? ""
+                         : " --cert " + util::in_shell(cert) + " --key " + util::in_shell(key));
+  }
+  std::string of(const std::map<std::string, std::string>& where, const std::string& name) const {
+    const auto found = where.find(name);
+    return found == where.end() ? "" : util::clipped(found->second, 100);
+  }
+  std::string told(const std::string& name) const { return of(info, name); }
+  std::string set(const std::string& name) const { return of(config, name); }
+  bool is_local() const { return host.empty() || host.starts_with("127.") || host == "::1"; }
+  bool saves() const { return set("appendonly") == "yes" || !set("save").empty(); }
+};
+
+using Look = std::optional<Seen>;
+
+Look version(const Facts& facts) {
+  if (facts.info.empty()) return std::nullopt;
+  const std::string version = facts.told("redis_version");
+  const std::string user = facts.address->user.empty() ? "default" : facts.address->user;
+  const bool is_old = util::parse_int(version.substr(0, version.find('.')), 0, 4).has_value();
+  return Seen{"version " + version + ", user " + util::clipped(user, 100) +
+                  (facts.host.empty() ? "" : ", address " + facts.host),
+              is_old ? Severity::warn : Severity::ok};
+}
+
+Look rights(const Facts& facts) {
+  if (!facts.info.empty() && !facts.config.empty()) return std::nullopt;
+  return Seen{std::string("may not ask ") + (facts.info.empty() ? "INFO" : "CONFIG GET") +
+                  ", so not all of what follows is looked at",
+              Severity::note};
+}
+
+Look round_trip(const Facts& facts) { return facts.round_trips.seen(facts.ttl); }
+
+Look clock(const Facts& facts) { return clock_seen(facts.ahead); }
+
+Look tls(const Facts& facts) {
+  if (facts.certificate_days) return certificate_seen(*facts.certificate_days);
+  if (facts.is_local() || facts.address->tls) return std::nullopt;
+  return Seen{"no TLS", Severity::note};
+}
+
+Look password(const Facts& facts) {
+  if (!facts.address->password.empty() || !facts.address->socket.empty()) return std::nullopt;
+  return Seen{"no password is needed", facts.is_local() ? Severity::note : Severity::warn};
+}
+
+Look eviction(const Facts& facts) {
+  const std::string policy = facts.set("maxmemory-policy");
+  if (policy.empty()) return std::nullopt;
+  const bool is_limited = facts.set("maxmemory") != "0";
+  return Seen{"maxmemory-policy " + policy + (is_limited ? "" : ", and no maxmemory"),
+              policy == "noeviction" ? Severity::ok
+              : is_limited           ? Severity::fail
+                                     : Severity::note};
+}
+
+Look persistence(const Facts& facts) {
+  if (facts.config.empty()) return std::nullopt;
+  if (!facts.saves()) return Seen{"nothing is saved to disk", Severity::warn};
+  if (facts.set("appendonly") != "yes") return Seen{"snapshots only (save)", Severity::warn};
+  const std::string fsync = facts.set("appendfsync");
+  return Seen{"appendonly yes, appendfsync " + fsync,
+              fsync == "always" ? Severity::ok : Severity::note};
+}
+
+Look role(const Facts& facts) {
+  if (facts.info.empty()) return std::nullopt;
+  if (facts.told("role") == "master") return Seen{"master"};
+  return Seen{"a replica of " + facts.told("master_host"), Severity::fail};
+}
+
+Look replicas(const Facts& facts) {
+  const std::string count = facts.told("connected_slaves");
+  if (count.empty() || count == "0") return std::nullopt;
+  return Seen{count + (count == "1" ? " replica" : " replicas"), Severity::warn};
+}
+
+Look uptime(const Facts& facts) {
+  const auto seconds = util::parse_int(facts.told("uptime_in_seconds"), 0, INT32_MAX);
+  if (!seconds || !facts.is_one_of_several) return std::nullopt;
+  const Millis up{*seconds * 1'000};
+  const bool may_have_forgotten = up < facts.ttl && facts.set("appendfsync") != "always";
+  return Seen{"up for " + util::format_duration(up),
+              may_have_forgotten ? Severity::warn : Severity::ok};
+}
+
+constexpr std::array kChecks{
+    Check<Facts>{"redis-server", version, "dlock needs Redis 5 or later.",
+                 "use a newer server; see dlock backends"},
+    Check<Facts>{"redis-rights", rights,
+                 "What can lose a lock on this server stays unknown: eviction, persistence, "
+                 "replicas.",
+                 "{} ACL SETUSER USER +info '+config|get'    # or run dlock doctor as an admin"},
+    Check<Facts>{"redis-round-trip", round_trip, kWhySlow, "{} --latency"},
+    Check<Facts>{"redis-clock", clock, kWhyClock, kFixClock},
+    Check<Facts>{"redis-tls", tls, "The password and the locks can be read on their way.",
+                 "use rediss://, with a certificate that lasts: man dlock-redis"},
+    Check<Facts>{"redis-password", password, "Whoever reaches the port can break all locks.",
+                 "create a user with a password: man dlock-redis, SET-UP"},
+    Check<Facts>{"redis-role", role,
+                 "Locks on a replica exclude nobody; and a replica takes no writes.",
+                 "name the master in the URL"},
+    Check<Facts>{"redis-eviction", eviction,
+                 "A server that is out of memory deletes locks, and two jobs run at once.",
+                 "{} CONFIG SET maxmemory-policy noeviction    # and in redis.conf"},
+    Check<Facts>{
+        "redis-persistence", persistence,
+        "A restart of the server forgets locks, and another job can acquire them.",
+        "{} CONFIG SET appendonly yes; {} CONFIG SET appendfsync always    # and in redis.conf"},
+    Check<Facts>{"redis-replicas", replicas,
+                 "Replicas lag: in a failover the new master may not have the latest locks, and "
+                 "two jobs run at once.",
+                 "use redlock with 3 servers that have no replicas, or pass DLOCK_FENCE on"},
+    Check<Facts>{"redis-uptime", uptime,
+                 "A server that has forgotten its locks counts as one that has none.",
+                 "keep a server of redlock down for a TTL, or set appendfsync always"},
+};
+
+// The pairs of an answer to CONFIG GET, or the lines of one to INFO.
+void read_pairs(const Reply& reply, std::map<std::string, std::string>& out) {
+  for (std::size_t i = 0; i + 1 < reply.items.size(); i += 2) {
+    out[reply.items[i].text] = reply.items[i + 1].text;
+  }
+  std::string_view rest = reply.is_error() ? "" : std::string_view(reply.text);
+  while (!rest.empty()) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    const auto colon = line.find(':');
+    if (colon != std::string_view::npos) {
+      const std::string_view value = line.substr(colon + 1);
+      out[std::string(line.substr(0, colon))] = value.substr(0, value.find('\r'));
+    }
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+  }
+}
+
+// How far the server's TIME is ahead of ours, which was asked for `took`.
+std::optional<Millis> ahead(const Reply& time, Clock::duration took) {
+  const auto seconds = util::parse_int(time.at(0).text, 0, INT32_MAX);
+  const auto micros = util::parse_int(time.at(1).text, 0, 999'999);
+  if (!seconds || !micros) return std::nullopt;
+  const auto now = std::chrono::system_clock::now() - took / 2;
+  return Millis{*seconds * 1'000 + *micros / 1'000} -
+         std::chrono::duration_cast<Millis>(now.time_since_epoch());
+}
+
+Result<void> ask_all(Connection& connection, Facts& facts, Deadline deadline, Cancel cancel) {
+  if (auto ok = connection.connect(deadline, cancel); !ok) return ok;
+  facts.host = util::ends_of(connection.fd()).there;
+  facts.certificate_days = connection.certificate_days();
+  for (unsigned i = 0; i < kRoundTrips; ++i) {
+    const Deadline start = Clock::now();
+    const auto time = connection.ask(Command{"TIME"}, deadline, cancel);
+    if (!time) return time.error();
+    if (time.value().is_error()) return server_error(*facts.address, time.value().text);
+    facts.round_trips.add(Clock::now() - start);
+    facts.ahead = ahead(time.value(), Clock::now() - start).value_or(Millis{0});
+  }
+  std::vector<Command> commands{{"INFO"}};
+  for (const char* name : {"save", "appendonly", "appendfsync", "maxmemory", "maxmemory-policy"}) {
+    commands.push_back({"CONFIG", "GET", name});
+  }
+  const auto replies = connection.ask(commands, deadline, cancel);
+  if (!replies) return replies.error();
+  for (std::size_t i = 0; i < commands.size(); ++i) {
+    read_pairs(replies.value()[i], i == 0 ? facts.info : facts.config);
+  }
+  return {};
+}
+
+class RedisExamination final : public Examination {
+ public:
+  RedisExamination(std::vector<Address> addresses, std::string prefix, Millis ttl)
+      : addresses_(std::move(addresses)), prefix_(std::move(prefix)), ttl_(ttl) {}
+
+  Findings look(Deadline deadline, Cancel cancel) override;
+  bool may_try() const override { return answered_ >= quorum(size()); }
+  std::string rights() const override;
+  Result<void> remove_traces(std::string_view key, std::span<const std::string> owners,
+                             Deadline deadline) override;
+
+ private:
+  unsigned size() const { return static_cast<unsigned>(addresses_.size()); }
+  void compare(std::span<const Facts> servers, Findings& out) const;
+
+  const std::vector<Address> addresses_;
+  const std::string prefix_;
+  const Millis ttl_;
+  unsigned answered_ = 0;
+};
+
+// As man dlock-redis has them.
+std::string RedisExamination::rights() const {
+  const Address& first = addresses_.front();
+  const auto pattern = [](const std::string& text) { return ' ' + util::in_shell_quotes(text); };
+  return Facts{.address = &first}.client() + " ACL SETUSER " +
+         util::in_shell(first.user.empty() ? "default" : first.user) +
+         pattern('~' + prefix_ + '*') + pattern("~{" + prefix_ + '*') +
+         pattern("&{" + prefix_ + '*') +
+         " '&__redis__:invalidate' +eval +evalsha +get +set +del +incr +incrby +exists +type +time "
+         "+pttl +pexpire +pexpireat +getrange +zadd +zcard +zrange +zrangebyscore +zrank +zrem "
+         "+zremrangebyscore +zscore +hget +hset +hdel +hexists +hscan +publish +subscribe "
+         "'+pubsub|numsub' '+client|id' '+client|tracking' +scan +select '+config|get' +info";
+}
+
+Findings RedisExamination::look(Deadline deadline, Cancel cancel) {
+  const auto servers = look_at_each(addresses_, [&](const Address& address) {
+    Facts facts{.server = address.shown, .address = &address, .ttl = ttl_};
+    facts.is_one_of_several = size() > 1;
+    Connection connection(address);
+    if (auto ok = ask_all(connection, facts, deadline, cancel); !ok) facts.error = ok.error();
+    return facts;
+  });
+  answered_ = static_cast<unsigned>(
+      std::ranges::count_if(servers, [](const Facts& facts) { return !facts.error; }));
+  Findings out;
+  check_each<Facts>(kChecks, servers, "redis-connect", "", may_try(), out);
+  if (size() > 1) compare(servers, out);
+  return out;
+}
+
+// What is wrong with several servers together.
+void RedisExamination::compare(std::span<const Facts> servers, Findings& out) const {
+  const auto text = advice(size());
+  out.push_back({"redlock-number", text ? Severity::warn : Severity::ok, "",
+                 text.value_or(std::to_string(size()) + " servers"),
+                 text ? "One more server than an odd number adds a failure, and no safety." : "",
+                 text ? "name 3 or 5 servers in the URL" : ""});
+  std::map<std::string, std::string> hosts;
+  for (const Facts& facts : servers) {
+    const std::string run = facts.told("run_id");
+    for (const std::string& id : {run.empty() ? "" : "run " + run, facts.host}) {
+      if (id.empty()) continue;
+      const auto [earlier, is_new] = hosts.emplace(id, facts.server);
+      if (is_new) continue;
+      const bool is_same = id.starts_with("run ");
+      out.push_back(
+          {"redlock-same-machine", Severity::fail, facts.server,
+           (is_same ? "the same server as " : "on the same machine as ") + earlier->second,
+           "If that machine fails, more than one server fails with it.",
+           "name servers on machines that fail independently"});
+      break;
+    }
+  }
+}
+
+Result<void> RedisExamination::remove_traces(std::string_view key,
+                                             std::span<const std::string> owners,
+                                             Deadline deadline) {
+  const Names names = names_of(prefix_, key);
+  Command command{"DEL",       names.lock,  names.counter,
+                  names.owner, names.queue, entry_of(prefix_, {std::string(key), ""})};
+  for (const std::string& owner : owners) command.push_back(names.revoked + owner);
+  Result<void> out;
+  for (const Address& address : addresses_) {
+    Connection connection(address);
+    const auto reply = connection.ask(command, deadline, Cancel());
+    if (!reply) out = reply.error();
+    if (reply && reply.value().is_error()) out = server_error(address, reply.value().text);
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Examination>> examine(const Target& target, Millis ttl) {
+  auto place = place_of(target);
+  if (!place) return place.error();
+  return std::make_unique<RedisExamination>(std::vector<Address>(1, place->address), place->prefix,
+                                            ttl);
+}
+
+Result<std::unique_ptr<Examination>> examine_redlock(const Target& target, Millis ttl) {
+  auto places = places_of(target);
+  if (!places) return places.error();
+  return std::make_unique<RedisExamination>(places->addresses, places->prefix, ttl);
+}
+
+}  // namespace dlock::redis

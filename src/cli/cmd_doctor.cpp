@@ -1,0 +1,175 @@
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <future>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "cli/cmd.hpp"
+#include "cli/layers.hpp"
+#include "cli/print_json.hpp"
+#include "cli/print_text.hpp"
+#include "cli/refusal.hpp"
+#include "cli/settings_in_force.hpp"
+#include "cli/source.hpp"
+#include "cli/try_lock.hpp"
+#include "cli/values.hpp"
+#include "engine/run.hpp"
+#include "util/duration.hpp"
+#include "util/fd.hpp"
+#include "util/host.hpp"
+#include "util/log.hpp"
+
+namespace dlock::cli {
+namespace {
+
+// All is looked at and tried in this time, and what was tried is removed in that much.
+constexpr Millis kLooks{10'000};
+constexpr Millis kRemoves{4'000};
+
+// SIGINT, SIGTERM and SIGHUP end the tries; nothing is left behind then, either.
+class Interrupt {
+ public:
+  Interrupt() {
+    sigset_t signals;
+    sigemptyset(&signals);
+    for (const int sig : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, sig);
+    sigprocmask(SIG_BLOCK, &signals, nullptr);
+    fd_.reset(signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC));
+  }
+  Cancel cancel() const { return Cancel(fd_.get()); }
+  /// The exit status of the signal that has come; 0: none has.
+  int status() const {
+    signalfd_siginfo info{};
+    return ::read(fd_.get(), &info, sizeof info) == sizeof info
+               ? 128 + static_cast<int>(info.ssi_signo)
+               : 0;
+  }
+
+ private:
+  Fd fd_;
+};
+
+void add(Findings& out, Findings more) { std::ranges::move(more, std::back_inserter(out)); }
+
+// `key`: of the lock that is tried; "": none is.
+Findings examine(const BackendEntry& entry, const Target& target, Millis ttl,
+                 const std::string& key, Cancel cancel) {
+  const Deadline start = Clock::now();
+  const Deadline deadline = after(start, kLooks);
+  Findings out;
+  auto examination = entry.examine(target, ttl);
+  if (!examination) {
+    out.push_back(cannot_look("setting", "", examination.error()));
+    return out;
+  }
+  Examination& its = **examination;
+  out = its.look(std::min(deadline, after(start, target.connect_timeout)), cancel);
+  if (key.empty() || !its.may_try() || cancel.requested()) return out;
+  const bool with_marks = entry.traits.remembers && its.may_try_marks();
+  std::vector<std::string> owners;
+  add(out, try_lock(entry, target, key, with_marks, its.rights(), deadline, cancel, owners));
+  const auto removed = its.remove_traces(key, owners, after(Clock::now(), kRemoves));
+  if (!removed) out.push_back(cannot_look("try-clean-up", "", removed.error()));
+  return out;
+}
+
+// How long a server may be silent.  A lease is renewed every third of its TTL.
+void add_outage(Patient& patient) {
+  const BackendEntry* entry = patient.selection.entry;
+  if (entry == nullptr || entry->traits.ends_on == Traits::EndsOn::process_exit) return;
+  const Millis survived = patient.ttl * 2 / 3 - default_kill_after(patient.ttl);
+  patient.diagnosis.findings.push_back(
+      {.name = "outage",
+       .seen = "TTL " + util::format_duration(patient.ttl) + ": a job survives an outage of " +
+               util::format_duration(survived) + "; a longer one can end it"});
+}
+
+std::vector<Patient> find_patients(const Invocation& invocation, const Settings& settings,
+                                   std::span<const BackendEntry> backends) {
+  std::vector<Patient> out;
+  if (!invocation.has("all")) {
+    out.push_back(find_patient(invocation, settings, backends));
+    return out;
+  }
+  if (invocation.has("backend")) refuse_usage("--all: cannot be combined with --backend");
+  const auto config = load_config(settings, *invocation.command);
+  for (const ConfigProfile& profile : config ? config->profiles : std::vector<ConfigProfile>()) {
+    Settings its = settings;
+    its.put("backend", {{profile.name}, Layer::flag, "--all"});
+    out.push_back(find_patient(invocation, its, backends));
+  }
+  if (out.empty()) refuse_config("--all: no config file names a backend; see man dlock-config");
+  return out;
+}
+
+// All at the same time, each with a key of its own: two may be on one server.  A thread that hangs,
+// in a file system that is silent, is not waited for.  Of what the backends print, the findings say
+// the same, and what to do.
+bool examine_all(std::vector<Patient>& patients, bool is_read_only, Cancel cancel) {
+  static std::vector<std::string> printed;
+  util::log_into(&printed);
+  const std::string key = "dlock-doctor-" + util::host_name() + '-' + std::to_string(getpid());
+  std::vector<std::pair<Findings*, std::future<Findings>>> pending;
+  for (Patient& patient : patients) {
+    if (patient.selection.entry == nullptr) continue;
+    const Target& target = patient.selection.target;
+    for (const Target& one : target.shards.empty() ? std::vector{target} : target.shards) {
+      const std::string its = key + (pending.empty() ? "" : '-' + std::to_string(pending.size()));
+      std::packaged_task<Findings()> task(
+          [&entry = *patient.selection.entry, one, ttl = patient.ttl, its = is_read_only ? "" : its,
+           cancel] { return examine(entry, one, ttl, its, cancel); });
+      pending.emplace_back(&patient.diagnosis.findings, task.get_future());
+      std::thread(std::move(task)).detach();
+    }
+  }
+  const Deadline until = after(Clock::now(), kLooks + kRemoves);
+  bool all_done = true;
+  for (auto& [out, findings] : pending) {
+    const bool is_done = findings.wait_until(until) == std::future_status::ready;
+    all_done = all_done && is_done;
+    add(*out, is_done
+                  ? findings.get()
+                  : Findings{cannot_look("outage", "", {Errc::unreachable, "no end after 14s"})});
+  }
+  if (all_done) util::log_into(nullptr);
+  for (Patient& patient : patients) add_outage(patient);
+  return all_done;
+}
+
+}  // namespace
+
+int cmd_doctor(const Invocation& invocation, std::span<const BackendEntry> backends) {
+  const Settings settings = given_settings(invocation);
+  set_log_from(settings);
+  const bool is_json = effective(settings, flag("json")) != nullptr;
+  const bool is_brief = effective(settings, flag("quiet")) != nullptr;
+  std::vector<Patient> patients = find_patients(invocation, settings, backends);
+  const Interrupt interrupt;
+  const bool all_done = examine_all(patients, invocation.has("read-only"), interrupt.cancel());
+
+  const std::size_t width = terminal_width(STDOUT_FILENO);
+  std::string text = is_json || is_brief ? "" : this_system(backend_names(backends, true)) + "\n\n";
+  std::vector<Object> objects;
+  int status = 0;
+  for (const Patient& patient : patients) {
+    const Diagnosis& diagnosis = patient.diagnosis;
+    if (&patient != &patients.front()) text += '\n';
+    if (is_brief && invocation.has("all")) text += diagnosis.backend + '\n';
+    text += diagnosis.text(width, is_brief);
+    objects.push_back(diagnosis.object());
+    const int its = diagnosis.exit_status(invocation.has("strict"));
+    if (status == 0 || its == exit_status::kNo) status = its;
+  }
+  if (is_json) text = invocation.has("all") ? print_json(objects) : print_json(objects.front());
+  const int wrote = write_stdout(text);
+  if (const int interrupted = interrupt.status()) status = interrupted;
+  if (wrote != 0) status = wrote;
+  if (!all_done) ::_exit(status);
+  return status;
+}
+
+}  // namespace dlock::cli

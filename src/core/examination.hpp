@@ -1,0 +1,149 @@
+// What a backend contributes to `dlock doctor`: what it finds out about its servers.
+#pragma once
+
+#include <functional>
+#include <future>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "core/cancel.hpp"
+#include "core/result.hpp"
+#include "util/clock.hpp"
+
+namespace dlock {
+
+/// fail: a lock can be lost, or two can hold it, or it cannot be used at all.
+enum class Severity { ok, note, warn, fail };
+
+struct Finding {
+  std::string_view name;  // "redis-eviction": a heading of dlock-doctor(1)
+  Severity level = Severity::ok;
+  std::string server;              // "redis 10.0.0.7:6379"; "" if it is about none of them
+  std::string seen;                // "maxmemory-policy is allkeys-lru"
+  std::string why = {};            // why it matters; "" where all is well
+  std::string fix = {};            // what to do: a line to paste, or a sentence
+  std::optional<Errc> error = {};  // what ended the examination of this server
+};
+using Findings = std::vector<Finding>;
+
+/// What a check has seen.
+struct Seen {
+  std::string text;
+  Severity level = Severity::ok;
+};
+
+/// A row of a backend's table of checks.  `Facts` is what is known of one server.
+template <class Facts>
+struct Check {
+  std::string_view name;
+  /// None: it cannot be told, or does not matter here.
+  std::optional<Seen> (*look)(const Facts& facts);
+  std::string_view why = {};  // this and `fix`: of a level that is not ok
+  std::string_view fix = {};  // a "{}" stands for what Facts::client() says: "redis-cli -p 6380"
+};
+
+/// `fix` with `client` in place of each "{}".
+std::string with_client(std::string_view fix, const std::string& client);
+
+/// A server that does not answer, or refuses us.
+Finding cannot_look(std::string_view name, const std::string& server, const Error& error);
+
+/// "0.31 ms"
+std::string in_ms(Clock::duration time);
+
+/// How long a server took to answer, several times.
+struct RoundTrips {
+  void add(Clock::duration time);
+  Seen seen(Millis ttl) const;
+
+  Clock::duration best{}, worst{};
+  unsigned count = 0;
+};
+
+/// A clock that is so far ahead of ours.  kWhyClock and the like are for the rows of the checks.
+Seen clock_seen(Millis ahead);
+inline constexpr std::string_view kWhyClock =
+    "Periods of dlock once, and the times that list and show print, differ between machines.";
+inline constexpr std::string_view kFixClock = "timedatectl set-ntp true    # on both machines";
+inline constexpr std::string_view kWhySlow =
+    "A renewal that takes so long can come too late, and the job is ended.";
+
+/// A certificate that ends in so many days.
+Seen certificate_seen(int days_left);
+
+/// Adds what the checks have seen on one server, in the order of the table.
+template <class Facts>
+void check_all(std::span<const Check<Facts>> checks, const Facts& facts, Findings& out) {
+  for (const Check<Facts>& check : checks) {
+    const std::optional<Seen> seen = check.look(facts);
+    if (!seen) continue;
+    Finding finding{check.name, seen->level, facts.server, seen->text};
+    if (seen->level != Severity::ok) {
+      finding.why = check.why;
+      finding.fix = with_client(check.fix, facts.client());
+    }
+    out.push_back(std::move(finding));
+  }
+}
+
+/// What `look` finds out about each of `servers`, all of which it looks at at the same time.
+template <class Servers, class Look>
+auto look_at_each(const Servers& servers, Look look) {
+  using Facts = std::invoke_result_t<Look, decltype(*servers.begin())>;
+  std::vector<std::future<Facts>> pending;
+  for (const auto& server : servers) {
+    pending.push_back(std::async(std::launch::async, look, std::cref(server)));
+  }
+  std::vector<Facts> out;
+  for (auto& one : pending) out.push_back(one.get());
+  return out;
+}
+
+/// check_all() for each server; of one with an error, only that, as the finding `name`.  It is not
+/// a failure where the others are enough for locks.
+template <class Facts>
+void check_each(std::span<const Check<Facts>> checks, const std::vector<Facts>& servers,
+                std::string_view name, std::string_view fix, bool others_are_enough,
+                Findings& out) {
+  for (const Facts& facts : servers) {
+    if (!facts.error) {
+      check_all(checks, facts, out);
+      continue;
+    }
+    Finding& finding = out.emplace_back(cannot_look(name, facts.server, *facts.error));
+    finding.fix = fix;
+    if (others_are_enough) finding.level = Severity::warn;
+  }
+}
+
+/// Used by one thread at a time.
+class Examination {
+ public:
+  virtual ~Examination() = default;
+
+  /// Looks at each server that the target names, all of them at the same time, and changes nothing.
+  /// A server that does not answer is a finding with an `error`.
+  virtual Findings look(Deadline deadline, Cancel cancel) = 0;
+
+  /// Whether locks can be tried without a lasting change of the service, as the creation of tables;
+  /// after look().
+  virtual bool may_try() const { return true; }
+
+  /// Whether done-marks can be tried so, too.
+  virtual bool may_try_marks() const { return true; }
+
+  /// A line for an administrator that grants all rights that dlock needs; "": see the manual page.
+  virtual std::string rights() const { return ""; }
+
+  /// Removes what locks and done-marks of `key` have left behind, and what look() has not found and
+  /// was made for them.  For a key that nobody else uses, and that is free; `owners` are the ids of
+  /// those who held or wanted it.
+  virtual Result<void> remove_traces(std::string_view key, std::span<const std::string> owners,
+                                     Deadline deadline) = 0;
+};
+
+}  // namespace dlock
