@@ -12,11 +12,11 @@
 #include "cli/layers.hpp"
 #include "cli/print_json.hpp"
 #include "cli/print_text.hpp"
-#include "cli/refusal.hpp"
 #include "cli/settings_in_force.hpp"
 #include "cli/source.hpp"
 #include "cli/try_lock.hpp"
 #include "cli/values.hpp"
+#include "engine/exit_status.hpp"
 #include "engine/run.hpp"
 #include "util/duration.hpp"
 #include "util/fd.hpp"
@@ -88,24 +88,6 @@ void add_outage(Patient& patient) {
                util::format_duration(survived) + "; a longer one can end it"});
 }
 
-std::vector<Patient> find_patients(const Invocation& invocation, const Settings& settings,
-                                   std::span<const BackendEntry> backends) {
-  std::vector<Patient> out;
-  if (!invocation.has("all")) {
-    out.push_back(find_patient(invocation, settings, backends));
-    return out;
-  }
-  if (invocation.has("backend")) refuse_usage("--all: cannot be combined with --backend");
-  const auto config = load_config(settings, *invocation.command);
-  for (const ConfigProfile& profile : config ? config->profiles : std::vector<ConfigProfile>()) {
-    Settings its = settings;
-    its.put("backend", {{profile.name}, Layer::flag, "--all"});
-    out.push_back(find_patient(invocation, its, backends));
-  }
-  if (out.empty()) refuse_config("--all: no config file names a backend; see man dlock-config");
-  return out;
-}
-
 // All at the same time, each with a key of its own: two may be on one server.  A thread that hangs,
 // in a file system that is silent, is not waited for.  Of what the backends print, the findings say
 // the same, and what to do.
@@ -147,7 +129,10 @@ int cmd_doctor(const Invocation& invocation, std::span<const BackendEntry> backe
   set_log_from(settings);
   const bool is_json = effective(settings, flag("json")) != nullptr;
   const bool is_brief = effective(settings, flag("quiet")) != nullptr;
-  std::vector<Patient> patients = find_patients(invocation, settings, backends);
+  std::vector<Patient> patients;
+  for (const Settings& its : each_backend(invocation, settings)) {
+    patients.push_back(find_patient(invocation, its, backends));
+  }
   const Interrupt interrupt;
   const bool all_done = examine_all(patients, invocation.has("read-only"), interrupt.cancel());
 

@@ -60,44 +60,6 @@ int print_as_text(const LockService& service, const Backend& backend, const List
   return status;
 }
 
-// The key prefixes of the command line.  Without any, all keys are wanted.
-class Wanted {
- public:
-  // 'night*' means the keys that begin with night.
-  explicit Wanted(std::vector<std::string> words) : prefixes_(std::move(words)) {
-    for (std::string& prefix : prefixes_) {
-      if (prefix.ends_with('*')) prefix.pop_back();
-    }
-    if (prefixes_.empty()) prefixes_.emplace_back();
-  }
-
-  /// The longest common beginning of all prefixes, so that one request is enough.
-  std::string common() const {
-    std::string out = prefixes_.front();
-    for (const std::string& prefix : prefixes_) {
-      const auto [end, other] = std::ranges::mismatch(out, prefix);
-      out.erase(end, out.end());
-    }
-    return out;
-  }
-  bool has(const std::string& key) const {
-    return std::ranges::any_of(prefixes_,
-                               [&](const auto& prefix) { return key.starts_with(prefix); });
-  }
-  /// " that begin with "a" or "b""
-  std::string in_words() const {
-    std::string out;
-    for (const std::string& prefix : prefixes_) {
-      if (prefix.empty()) return "";
-      out += (out.empty() ? " that begin with " : " or ") + util::in_quotes(prefix);
-    }
-    return out;
-  }
-
- private:
-  std::vector<std::string> prefixes_;
-};
-
 // Where root, who does not see them in its own list, can look for more.
 std::string of_other_users(const LockService& service) {
   const OtherUsers others =
@@ -107,18 +69,18 @@ std::string of_other_users(const LockService& service) {
          others.user + " -- dlock list";
 }
 
-int print(const LockService& service, const Backend& backend, const Listing& found,
-          const Wanted& wanted) {
+int print(const LockService& service, const Backend& backend, const Listing& found) {
   if (service.json()) return print_as_json(service, backend, found);
   if (!found.locks.empty()) return print_as_text(service, backend, found);
   if (!found.missing.empty()) return 0;
-  util::log(util::Level::note, "no locks" + wanted.in_words() +
+  util::log(util::Level::note, "no locks" + service.wanted().in_words() +
                                    (service.older_than() ? " as old as that" : "") + " in " +
                                    service.place(backend.location()) + of_other_users(service));
   return 0;
 }
 
-int list_done(const LockService& service, Backend& backend, const Wanted& wanted) {
+int list_done(const LockService& service, Backend& backend) {
+  const KeyPrefixes& wanted = service.wanted();
   auto found = backend.list_marks(wanted.common(), kNever);
   if (!found) return service.report(found.error());
   std::vector<Mark>& marks = found.value();
@@ -144,20 +106,14 @@ int list_done(const LockService& service, Backend& backend, const Wanted& wanted
 int cmd_list(const Invocation& invocation, std::span<const BackendEntry> backends) {
   const LockService service(invocation, backends);
   const Setting* done = effective(service.settings(), flag("done"));
-  const Wanted wanted(invocation.operands);
   if (done != nullptr) refuse_if_forgetful(service.entry(), kForgetsJobs, backends);
   const auto backend = service.open();
   if (!backend) return service.report(backend.error());
-  if (done != nullptr) return list_done(service, *backend.value(), wanted);
-  auto found = backend.value()->list_reachable(wanted.common(), kNever);
+  if (done != nullptr) return list_done(service, *backend.value());
+  const auto found = service.list(*backend.value());
   if (!found) return service.report(found.error());
-  std::erase_if(found->locks, [&](const LockInfo& lock) { return !wanted.has(lock.key); });
-  if (const auto age = service.older_than()) {
-    for (LockInfo& lock : found->locks) lock = with_older_holders(lock, *age);
-    std::erase_if(found->locks, [](const LockInfo& lock) { return lock.holders.empty(); });
-  }
-  int status = print(service, *backend.value(), *found, wanted);
-  for (const Error& error : found->missing) status = service.report(error);
+  int status = print(service, *backend.value(), found.value());
+  for (const Error& error : found.value().missing) status = service.report(error);
   return status;
 }
 

@@ -121,6 +121,18 @@ std::optional<ConfigFile> load_config(const Settings& settings, const Command& c
   return std::move(*file);
 }
 
+std::vector<Settings> each_backend(const Invocation& invocation, const Settings& settings) {
+  if (!invocation.has("all")) return {settings};
+  if (invocation.has("backend")) refuse_usage("--all: cannot be combined with --backend");
+  const auto config = load_config(settings, *invocation.command);
+  std::vector<Settings> out;
+  for (const ConfigProfile& profile : config ? config->profiles : std::vector<ConfigProfile>()) {
+    out.emplace_back(settings).put("backend", {{profile.name}, Layer::flag, "--all"});
+  }
+  if (out.empty()) refuse_config("--all: no config file names a backend; see man dlock-config");
+  return out;
+}
+
 void add_config(Settings& settings, const ConfigFile& config, std::string_view profile) {
   for (const ConfigEntry& entry : config.entries) {
     const Flag* flag = find_config_key(entry.key);

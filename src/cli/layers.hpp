@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cli/parse.hpp"
 #include "core/config_file.hpp"
@@ -34,6 +35,9 @@ Result<std::optional<ConfigFile>> find_config(const Settings& settings);
 /// As find_config(), but refuses an error.  Removes the entries that are options of other commands
 /// only.
 std::optional<ConfigFile> load_config(const Settings& settings, const Command& command);
+
+/// These settings; with --all, once for each profile of the config, which they then name.
+std::vector<Settings> each_backend(const Invocation& invocation, const Settings& settings);
 
 /// Adds the entries of `profile`; of the top level if `profile` is empty.
 void add_config(Settings& settings, const ConfigFile& config, std::string_view profile);

@@ -307,21 +307,21 @@ Columns<LockRow> list_columns(std::span<const LockRow> rows, std::size_t width) 
 }
 
 Object lock_object(const LockInfo& lock, const Columns<LockRow>& chosen) {
-  const auto list = [&](Part part, const std::vector<LockRow>& rows) {
+  const auto list = [&](const std::vector<LockRow>& rows) {
     std::vector<Object> out;
     for (const LockRow& row : rows) {
-      if (owner_of(row) != nullptr) out.push_back(object_of(columns_of(part, chosen), row));
+      if (owner_of(row) != nullptr) out.push_back(party_object(row, chosen));
     }
     return out;
   };
   Object out;
   const auto add_lists = [&] {
     if (wants_list(kOfHolder, chosen)) {
-      out.fields.push_back({"holders", {}, list(kOfHolder, holder_rows(lock))});
+      out.fields.push_back({"holders", {}, list(holder_rows(lock))});
     }
     if (wants_list(kOfWaiter, chosen)) {
       out.fields.push_back({"waiters", {}, {}});
-      if (lock.waiters) out.fields.back().list = list(kOfWaiter, waiter_rows(lock));
+      if (lock.waiters) out.fields.back().list = list(waiter_rows(lock));
     }
   };
   bool added = false;
@@ -334,6 +334,10 @@ Object lock_object(const LockInfo& lock, const Columns<LockRow>& chosen) {
   }
   if (!added) add_lists();
   return out;
+}
+
+Object party_object(const LockRow& row, const Columns<LockRow>& chosen) {
+  return object_of(columns_of(row.waiter != nullptr ? kOfWaiter : kOfHolder, chosen), row);
 }
 
 std::string short_id(const Owner& owner) { return owner.id.substr(0, kShortId); }

@@ -39,6 +39,9 @@ Columns<LockRow> list_columns(std::span<const LockRow> rows, std::size_t width);
 /// One element of "locks" in the JSON. If `chosen` is not empty, it has only these fields.
 Object lock_object(const LockInfo& lock, const Columns<LockRow>& chosen);
 
+/// The holder or waiter of the row, as an element of "holders" or "waiters".
+Object party_object(const LockRow& row, const Columns<LockRow>& chosen);
+
 /// The beginning of the lock id, for output.  The whole lock id is enough to release the lock, so
 /// it is never shown.
 std::string short_id(const Owner& owner);

@@ -17,7 +17,11 @@
 namespace dlock::cli {
 
 LockService::LockService(const Invocation& invocation, std::span<const BackendEntry> backends)
-    : settings_(given_settings(invocation)) {
+    : LockService(invocation, given_settings(invocation), backends) {}
+
+LockService::LockService(const Invocation& invocation, Settings settings,
+                         std::span<const BackendEntry> backends)
+    : settings_(std::move(settings)), wanted_(invocation.operands) {
   set_log_from(settings_);
   const auto config = load_config(settings_, *invocation.command);
   selection_ = select_backend(settings_, config, backends);
@@ -43,6 +47,16 @@ Deadline LockService::patience() const {
 
 Result<std::unique_ptr<Backend>> LockService::open() const {
   return open_backend(*selection_.entry, selection_.target, patience(), Cancel());
+}
+
+Result<Listing> LockService::list(Backend& backend) const {
+  auto found = backend.list_reachable(wanted_.common(), kNever);
+  if (!found) return found;
+  std::erase_if(found->locks, [&](const LockInfo& lock) { return !wanted_.has(lock.key); });
+  if (!older_than_) return found;
+  for (LockInfo& lock : found->locks) lock = with_older_holders(lock, *older_than_);
+  std::erase_if(found->locks, [](const LockInfo& lock) { return lock.holders.empty(); });
+  return found;
 }
 
 const std::string& key_operand(const Invocation& invocation) {

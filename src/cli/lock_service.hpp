@@ -1,10 +1,12 @@
 // The lock service for the commands that show, break, renew or release locks.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/columns.hpp"
@@ -14,13 +16,54 @@
 #include "core/backend.hpp"
 #include "core/settings.hpp"
 #include "engine/exit_status.hpp"
+#include "util/text.hpp"
 
 namespace dlock::cli {
+
+/// The beginnings of keys that the command line names.  Without any, all keys are wanted.
+class KeyPrefixes {
+ public:
+  /// 'night*' means the keys that begin with night.
+  explicit KeyPrefixes(std::vector<std::string> words) : prefixes_(std::move(words)) {
+    for (std::string& prefix : prefixes_) {
+      if (prefix.ends_with('*')) prefix.pop_back();
+    }
+    if (prefixes_.empty()) prefixes_.emplace_back();
+  }
+
+  /// The longest common beginning of all prefixes, so that one request is enough.
+  std::string common() const {
+    std::string out = prefixes_.front();
+    for (const std::string& prefix : prefixes_) {
+      const auto [end, other] = std::ranges::mismatch(out, prefix);
+      out.erase(end, out.end());
+    }
+    return out;
+  }
+  bool has(const std::string& key) const {
+    return std::ranges::any_of(prefixes_,
+                               [&](const auto& prefix) { return key.starts_with(prefix); });
+  }
+  /// " that begin with "a" or "b""
+  std::string in_words() const {
+    std::string out;
+    for (const std::string& prefix : prefixes_) {
+      if (prefix.empty()) return "";
+      out += (out.empty() ? " that begin with " : " or ") + util::in_quotes(prefix);
+    }
+    return out;
+  }
+
+ private:
+  std::vector<std::string> prefixes_;
+};
 
 /// The backend that the command line selects, and the output options.
 class LockService {
  public:
   /// Throws Refusal for settings that are invalid.
+  LockService(const Invocation& invocation, Settings settings,
+              std::span<const BackendEntry> backends);
   LockService(const Invocation& invocation, std::span<const BackendEntry> backends);
 
   const Settings& settings() const { return settings_; }
@@ -36,11 +79,14 @@ class LockService {
   std::string same_backend() const { return options_of(settings_, selection_.target, Layer::flag); }
   /// The columns of --output; empty without that option.
   const Columns<LockRow>& columns() const { return columns_; }
+  const KeyPrefixes& wanted() const { return wanted_; }
   /// The duration of --older-than.
   std::optional<Millis> older_than() const { return older_than_; }
 
   /// Opens a connection.  Open a new one after a pause: the old one may be closed.
   Result<std::unique_ptr<Backend>> open() const;
+  /// The locks that are wanted, with the holders that are older than that.
+  Result<Listing> list(Backend& backend) const;
   /// The deadline for one reply.
   Deadline patience() const;
   /// Prints the error and returns its exit status, which is `busy` for Errc::busy.
@@ -48,6 +94,7 @@ class LockService {
 
  private:
   Settings settings_;
+  KeyPrefixes wanted_;
   Selection selection_;
   bool json_ = false;
   Columns<LockRow> columns_;
