@@ -18,7 +18,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-constexpr unsigned kKeys = 20'000;
+constexpr unsigned kManyKeys = 20'000;
 
 std::string key(unsigned i) { return "key-" + std::to_string(i); }
 
@@ -67,8 +67,9 @@ TEST(Shards, EachGetsItsShareOfTheKeys) {
   for (const unsigned count : {1U, 2U, 3U, 5U, 8U}) {
     const Names shards = servers(count);
     std::vector<unsigned> found(count);
-    for (unsigned i = 0; i < kKeys; ++i) ++found[shard_of(key(i), shards)];
-    for (const unsigned keys : found) EXPECT_NEAR(keys, kKeys / count, kKeys / count / 10) << count;
+    for (unsigned i = 0; i < kManyKeys; ++i) ++found[shard_of(key(i), shards)];
+    for (const unsigned keys : found)
+      EXPECT_NEAR(keys, kManyKeys / count, kManyKeys / count / 10) << count;
   }
 }
 
@@ -86,13 +87,13 @@ TEST(Shards, OneMoreTakesItsShareAndMovesNothingElse) {
     const Names before = servers(count);
     const Names after = servers(count + 1);
     unsigned moved = 0;
-    for (unsigned i = 0; i < kKeys; ++i) {
+    for (unsigned i = 0; i < kManyKeys; ++i) {
       const std::size_t now = shard_of(key(i), after);
       if (now == shard_of(key(i), before)) continue;
       ++moved;
       ASSERT_EQ(now, count) << "moved, and not to the new one";
     }
-    EXPECT_NEAR(moved, kKeys / (count + 1), kKeys / (count + 1) / 10) << count;
+    EXPECT_NEAR(moved, kManyKeys / (count + 1), kManyKeys / (count + 1) / 10) << count;
   }
 }
 
