@@ -119,7 +119,7 @@ def pages_of(option):
         return {"dlock-backends.7"}
     if name == "help" or {"run", "force-release"} <= users:
         return {"dlock.1"}
-    pages = {{"renew": "acquire", "release": "acquire", "show": "list"}.get(user, user) for user in users}
+    pages = {{"renew": "acquire", "release": "acquire", "show": "list", "watch": "list"}.get(user, user) for user in users}
     if "run" in pages:  # The pages of these two refer to that of run, but have more to say of some.
         pages -= {"once"} if name in ("key", "ttl") else {"once", "acquire"}
     return {f"dlock-{page}.1" for page in pages}

@@ -22,6 +22,7 @@ int cmd_renew(const Invocation& invocation, std::span<const BackendEntry> backen
 int cmd_run(const Invocation& invocation, std::span<const BackendEntry> backends);
 int cmd_show(const Invocation& invocation, std::span<const BackendEntry> backends);
 int cmd_version(const Invocation& invocation, std::span<const BackendEntry> backends);
+int cmd_watch(const Invocation& invocation, std::span<const BackendEntry> backends);
 
 /// dlock complete -- WORD...
 ///

@@ -54,6 +54,7 @@ struct Object {
     std::string_view name;
     Cell cell;
     std::optional<std::vector<Object>> list = {};  // instead of the cell
+    bool is_one = false;                           // the list is of one object, and not printed
   };
   std::vector<Field> fields;
 };

@@ -101,6 +101,20 @@ Exit status
             .operands = "KEY",
             .fewest_operands = 1,
             .execute = cmd_show},
+    Command{.id = kWatch,
+            .name = "watch",
+            .synopsis = "[OPTION]... [KEY-PREFIX]...",
+            .brief = "keep the list current on the screen",
+            .text = "Looks at the locks again and again, and shows the table of dlock list, until "
+                    "you press q. Not on a terminal: prints a line for each change.",
+            .examples = R"(
+  dlock watch -b prod nightly/
+  dlock watch --all                             each profile of the config file
+  dlock watch -b prod --json | ./alert          an object for each change
+  timeout 60 dlock watch --exit-when free job   wait, but do not acquire
+)",
+            .operands = "KEY-PREFIX...",
+            .execute = cmd_watch},
     Command{.id = kForceRelease,
             .name = "force-release",
             .synopsis = "[OPTION]... KEY",

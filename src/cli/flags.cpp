@@ -12,7 +12,7 @@ namespace {
 constexpr unsigned kWithCommand = kRun | kOnce;
 constexpr unsigned kWithLock = kWithCommand | kAcquire;
 constexpr unsigned kWithToken = kRenew | kRelease;
-constexpr unsigned kLooking = kList | kShow;
+constexpr unsigned kLooking = kList | kShow | kWatch;
 constexpr unsigned kWithBackend = kWithLock | kWithToken | kLooking | kForceRelease | kId | kDoctor;
 
 constexpr std::int64_t kHoursMs = 3'600'000;
@@ -187,9 +187,26 @@ constexpr std::array kFlags{
          .kind = ValueKind::duration,
          .value = "DURATION",
          .group = Group::look,
-         .commands = kList | kForceRelease,
+         .commands = kList | kForceRelease | kWatch,
          .said = Said::on_command_line,
          .brief = "only locks that have been held for longer than this"},
+    Flag{.name = "interval",
+         .kind = ValueKind::duration,
+         .value = "DURATION",
+         .group = Group::look,
+         .commands = kWatch,
+         .said = Said::on_command_line,
+         .range = {1'000, 24 * kHoursMs, "from 1s to 24h"},
+         .fallback = "2s",
+         .brief = "look again after this time"},
+    Flag{.name = "exit-when",
+         .value = "STATE",
+         .group = Group::look,
+         .commands = kWatch,
+         .said = Said::on_command_line,
+         .rival = "all",
+         .choices = {"free"},
+         .brief = "exit with 0 when the one lock KEY is in this state"},
     Flag{.name = "id",
          .value = "PREFIX",
          .group = Group::look,
@@ -237,8 +254,9 @@ constexpr std::array kFlags{
     Flag{.name = "all",
          .kind = ValueKind::boolean,
          .group = Group::look,
-         .commands = kDoctor,
+         .commands = kDoctor | kWatch,
          .said = Said::on_command_line,
+         .rival = "exit-when",
          .brief = "each backend that the config file names"},
     Flag{.name = "read-only",
          .kind = ValueKind::boolean,

@@ -19,7 +19,9 @@ struct ToJson {
     auto out = ordered_json::object();
     for (const Object::Field& field : object.fields) {
       if (std::holds_alternative<Absent>(field.cell)) continue;
-      out[std::string(field.name)] = field.list ? (*this)(*field.list) : (*this)(field.cell);
+      out[std::string(field.name)] = field.is_one ? (*this)(field.list->front())
+                                     : field.list ? (*this)(*field.list)
+                                                  : (*this)(field.cell);
     }
     return out;
   }

@@ -29,7 +29,7 @@ expect_text() { # the whole answer, then the words
 
 # Commands and options.
 expect_text $'run\thold a lock while a command runs' ru
-expect 'run once list show force-release doctor acquire renew release backends id help version' ''
+expect 'run once list show watch force-release doctor acquire renew release backends id help version' ''
 expect '--help --version' -
 expect 'version' help ver
 expect '' help run ''
@@ -80,6 +80,8 @@ assert_equal "$(printf 'nightly/a\theld by %s on %s' "$(id -un)" "$(hostname)")"
 expect '$(touch ran) nightly/a nightly/b two words' show ''
 expect '' show nightly/a ''
 expect 'nightly/b' list nightly/a nightly/b
+expect 'nightly/a nightly/b' watch ni
+expect 'free' watch --exit-when ''
 expect '--x' force-release -- -
 expect '--x' release -k --
 expect '--key=nightly/a --key=nightly/b' renew --key=ni

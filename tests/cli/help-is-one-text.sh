@@ -5,7 +5,7 @@ cd "$tmp"
 
 "$DLOCK" help >overview
 mapfile -t commands < <(sed -n 's/^  \([a-z-]*\)  *[a-z].*/\1/p' overview | grep -vx dlock)
-((${#commands[@]} == 13)) || fail "the overview names ${#commands[@]} commands: ${commands[*]}"
+((${#commands[@]} == 14)) || fail "the overview names ${#commands[@]} commands: ${commands[*]}"
 for command in "${commands[@]}"; do
   "$DLOCK" help "$command" >full
   "$DLOCK" "$command" -h >short
