@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <cstring>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <utility>
 
 #include "util/accounts.hpp"
@@ -28,17 +27,6 @@ Error refused(const std::string& path, const std::string& why) {
 }
 
 std::string complaint() { return std::strerror(errno); }
-
-// The descriptor that /dev/fd/3 stands for, whatever is behind it: to open a redirected one anew
-// would write over what the command wrote.
-std::optional<int> descriptor_named_by(std::string_view path) {
-  for (const std::string_view folder : {"/dev/fd/", "/proc/self/fd/"}) {
-    if (!path.starts_with(folder)) continue;
-    const auto fd = util::parse_int(path.substr(folder.size()), 0, 1 << 30);
-    if (fd) return static_cast<int>(*fd);
-  }
-  return std::nullopt;
-}
 
 // A pipe, a terminal or /dev/null.  Which device it is must be known before it is opened: to open a
 // tape rewinds it.
@@ -74,7 +62,8 @@ std::string why_not(const struct stat& st) {
 Result<Fd> open_special(const std::string& path) {
   std::string at = path;
   for (int links = 0; links < 40; ++links) {
-    if (const auto fd = descriptor_named_by(at)) {
+    // To open a redirected descriptor anew would write over what the command wrote.
+    if (const auto fd = util::descriptor_named_by(at)) {
       Fd copy(fcntl(*fd, F_DUPFD_CLOEXEC, 3));
       if (!copy) return refused(path, complaint());
       return copy;

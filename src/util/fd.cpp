@@ -6,6 +6,8 @@
 
 #include <cerrno>
 
+#include "util/text.hpp"
+
 namespace dlock::util {
 
 void occupy_standard_descriptors() {
@@ -22,6 +24,17 @@ bool write_all(int fd, std::string_view text) {
     text.remove_prefix(static_cast<std::size_t>(wrote));
   }
   return true;
+}
+
+std::optional<int> descriptor_named_by(std::string_view path) {
+  if (path == "/dev/stdout") return STDOUT_FILENO;
+  if (path == "/dev/stderr") return STDERR_FILENO;
+  for (const std::string_view folder : {"/dev/fd/", "/proc/self/fd/"}) {
+    if (!path.starts_with(folder)) continue;
+    const auto fd = parse_int(path.substr(folder.size()), 0, 1 << 30);
+    if (fd) return static_cast<int>(*fd);
+  }
+  return std::nullopt;
 }
 
 bool is_in_proc(int fd) {

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -40,6 +41,9 @@ void occupy_standard_descriptors();
 
 /// Writes the whole of `text`; false, with errno set, if that fails in the middle.
 bool write_all(int fd, std::string_view text);
+
+/// The descriptor that /dev/fd/3, /proc/self/fd/3, /dev/stdout or /dev/stderr stands for.
+std::optional<int> descriptor_named_by(std::string_view path);
 
 /// Whether both are of one file, of those that there are at present.
 inline bool is_same_file(const struct stat& one, const struct stat& other) {
