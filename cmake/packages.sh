@@ -30,6 +30,7 @@ test_packages=(
   default-jdk-headless
   fish
   galera-4
+  jq
   libcurator-recipes-java
   libgtest-dev
   man-db

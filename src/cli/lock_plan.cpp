@@ -109,6 +109,13 @@ RunPlan plan_locks(const Invocation& invocation, std::span<const BackendEntry> b
   if (const Setting* label = settings.find("label"); label != nullptr && !label->text().empty()) {
     plan.spec.label = to_note(*label);
   }
+  const Setting* event_log = settings.find("event-log");
+  if (event_log != nullptr && !event_log->text().empty()) {
+    plan.spec.event_log = event_log->text();
+    if (event_log->layer != Layer::flag && !event_log->text().starts_with('/')) {
+      refuse(*event_log, "is not an absolute path");
+    }
+  }
   return plan;
 }
 

@@ -23,6 +23,7 @@
 #include "core/sharded_backend.hpp"
 #include "engine/borrow.hpp"
 #include "engine/describe.hpp"
+#include "engine/run_events.hpp"
 #include "util/duration.hpp"
 #include "util/host.hpp"
 #include "util/jitter.hpp"
@@ -93,8 +94,12 @@ Request Acquisition::request_for(const std::string& key) const {
 
 void Acquisition::tell_blocked(std::size_t key, const LockInfo& info) {
   reached_[key] = true;
+  // Many services tell the holder first, and then our place.
+  const bool is_news = !blocker_ || (blocker_->place < 0 && info.place);
   blocker_ = Blocked::by(key, info);
   blocker_seen_ = Clock::now();
+  if (!info.holders.empty()) other_ = info.holders.front().owner;
+  if (is_news && !time_is_up()) log_waiting(context_, info, other_);
   // The front may be stopped, and what it has to hear of the grant needs room.
   if (!time_is_up() && link_.has_room() && link_.send({ToFront::Kind::blocked, *blocker_})) {
     if (!std::exchange(has_told_, true)) util::log_beside_status_line(true);
@@ -120,6 +125,7 @@ void Acquisition::see_blocker_again() {
   const auto now = backends_[wanted_]->inspect(spec_.keys[wanted_], after(Clock::now(), kPatience));
   if (!now || now.value().holders.empty()) return;
   blocker_ = Blocked::by(wanted_, now.value());
+  other_ = now.value().holders.front().owner;
   blocker_seen_ = Clock::now();
 }
 
@@ -190,7 +196,8 @@ Result<std::unique_ptr<HeldLock>> Acquisition::take(std::size_t key, std::unique
       .network_timeout = context_.target.connect_timeout,
       // The lender has it as long as anybody needs it.
       .ends_on = borrowed ? Traits::EndsOn::process_exit : context_.entry.traits.ends_on,
-      .borrowed = borrowed};
+      .borrowed = borrowed,
+      .event_log = &context_.event_log};
   const auto fence = lease->fence();
   util::log(Level::detail,
             (borrowed ? "borrowed from the outer run: " : "acquired ") + in_quotes(name) +
@@ -216,6 +223,7 @@ Result<std::unique_ptr<HeldLock>> Acquisition::get(std::size_t key, Cancel cance
   wait.holds = key != order_.front();
   wait.once = !util::log_shows(Level::note);
   blocker_.reset();
+  other_.reset();
   if (spec_.once) {
     if (auto ok = look_if_done(backend, wait); !ok) return ok.error();
     if (done_) return std::unique_ptr<HeldLock>();
@@ -249,6 +257,7 @@ MarkName Acquisition::mark_name() const {
 Result<void> Acquisition::note(Result<std::optional<Mark>> found) {
   if (!found) return found.error();
   done_ = std::move(*found);
+  if (done_) other_ = done_->owner;
   return {};
 }
 
@@ -294,6 +303,7 @@ Result<void> Acquisition::get_all(HeldLocks& held, const Fd& stop) {
   kill_after_.reset();
   for (const std::size_t key : order_) {
     wanted_ = key;
+    context_.page.wanted = key;
     auto lock = get(key, Cancel(stop ? stop.get() : link_.fd()));
     if (!lock) return lock.error();
     if (done_) return {};

@@ -30,6 +30,9 @@ class Acquisition {
   /// Where the lock of this key is; as a URL without secrets.
   std::string location_of(const std::string& key) const;
 
+  /// The holder of the lock that was not acquired, or whoever has done the job.
+  const std::optional<Owner>& other() const { return other_; }
+
   /// Whether the front was told of a holder.
   bool has_told() const { return has_told_; }
 
@@ -69,6 +72,7 @@ class Acquisition {
 
   std::optional<Blocked> blocker_;  // the last message about who holds the key
   Deadline blocker_seen_ = kNever;
+  std::optional<Owner> other_;
   bool has_told_ = false;
 };
 

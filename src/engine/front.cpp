@@ -20,6 +20,7 @@
 #include "engine/margins.hpp"
 #include "engine/proc.hpp"
 #include "engine/process_tree.hpp"
+#include "engine/run_events.hpp"
 #include "util/duration.hpp"
 #include "util/log.hpp"
 #include "util/poll.hpp"
@@ -302,8 +303,13 @@ int Front::report_take_over(std::string reason) {
         cancelled_by_ != 0 ? exit_status::kSignalBase + cancelled_by_ : exit_status::kInternal;
   }
   out.reason = reason;
+  out.killed = WIFSIGNALED(supervisor_status_);
   util::log(Level::error, reason);
+  if (had_lock) {
+    for (const std::string& key : context_.spec.keys) note_loss(context_, key);
+  }
   context_.status_file.write(context_.spec.keys.front(), out);
+  log_end(context_, out);
   util::log_flush();
   return out.exit_status;
 }

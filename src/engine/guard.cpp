@@ -12,6 +12,7 @@
 #include "engine/describe.hpp"
 #include "engine/margins.hpp"
 #include "engine/proc.hpp"
+#include "engine/run_events.hpp"
 #include "util/log.hpp"
 #include "util/poll.hpp"
 #include "util/process_title.hpp"
@@ -85,6 +86,8 @@ void Guard::end_script(const std::string& what_keeper_did) {
   const Deadline now = Clock::now();
   const Deadline kill_at = margins().kill_at(context_.page.lease_end());
   script_.end(std::min(after(now, margins().kill_after), kill_at), now);
+  log_ending(context_, SIGTERM, "killed");
+  for (const std::string& key : context_.spec.keys) note_loss(context_, key);
   util::log(Level::error, "lost " + keys_in_words(context_.spec.keys) +
                               ": the process that kept it (pid " + std::to_string(keeper_) + ") " +
                               what_keeper_did + "; ending " + script_.in_words());
@@ -106,6 +109,9 @@ void guard(const RunContext& context, FrontEnd link, Script script, pid_t keeper
   prctl(PR_SET_PDEATHSIG, SIGCONT);  // a stopped guard wakes up when the keeper is killed
   raise_descriptor_limit();
   Guard(context, std::move(link), std::move(script), keeper).run();
+  // What the keeper was to write, and has not.
+  const bool was_handed_out = context.page.kept || context.page.left_behind;
+  if (was_handed_out) log_end(context, {.killed = true, .is_returned = false});
   util::log_flush();
   _exit(0);
 }

@@ -41,7 +41,8 @@ HeldLock::~HeldLock() {
 // Where the system has no thread to give now, the lease runs on, and it is tried again.
 void HeldLock::start_keeper(Deadline starts) {
   auto keeper = std::make_unique<LeaseKeeper>(
-      std::move(lease_), LeaseKeeper::Spec{spec_.key, spec_.ttl, spec_.margins, spec_.look, starts},
+      std::move(lease_),
+      LeaseKeeper::Spec{spec_.key, spec_.ttl, spec_.margins, spec_.look, starts, spec_.event_log},
       end_);
   const bool was_refused = refused_.has_value();
   refused_ = keeper->refused();

@@ -25,6 +25,7 @@ class HeldLock {
     Traits::EndsOn ends_on;
     bool borrowed = false;  // from a run above this one, which lends it
     Millis look = LeaseSchedule::kLook;
+    const EventLog* event_log = nullptr;
   };
   /// `end` is where the end of the lease stands while it is held; kNever after that.
   HeldLock(std::unique_ptr<Lease> lease, Spec spec, LeaseEnd& end);

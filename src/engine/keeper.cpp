@@ -25,6 +25,7 @@
 #include "engine/proc.hpp"
 #include "engine/process_tree.hpp"
 #include "engine/release_door.hpp"
+#include "engine/run_events.hpp"
 #include "util/duration.hpp"
 #include "util/fd.hpp"
 #include "util/log.hpp"
@@ -102,6 +103,7 @@ class Keeper {
   Fd fronts_life_ = proc::pidfd_of(context_.front);  // until it has ended
   SupervisorEnd guard_link_{Fd()};
   std::vector<ReleaseDoor> doors_;
+  Outcome end_;                                // for the event log
   std::vector<HeldLocks::Loss> early_losses_;  // before the script counted on the locks
   bool stuck_said_ = false;
 };
@@ -141,6 +143,7 @@ void Keeper::put_on_page() {
   context_.page.kill_after = margins_.kill_after.count();
   context_.page.granted_at = locks_.granted_at().time_since_epoch().count();
   context_.page.granted = true;
+  log_acquired(context_, locks_);
 }
 
 // Of a lock that was not acquired, or not handed out: says why, and returns the exit status.
@@ -155,6 +158,7 @@ int Keeper::acquire() {
   if (held.error().code != Errc::cancelled) {
     const Outcome outcome = not_acquired(held.error(), spec_.conflict_status);
     util::log(outcome.name == "busy" ? Level::warning : Level::error, outcome.reason);
+    end_ = outcome;
     return outcome.exit_status;
   }
   const auto message = link_.receive();
@@ -167,6 +171,7 @@ int Keeper::give_back(int status, const std::string& why) {
   if (!why.empty()) {
     util::log(Level::error, with_origin(std::move(error), context_.target).message);
   }
+  end_.reason = why;
   (void)locks_.release(Cancel(link_.fd()));
   return status;
 }
@@ -179,7 +184,10 @@ std::optional<std::pair<int, std::string>> Keeper::objection(Deadline until) {
     if (guard_link_.closed()) return {{exit_status::kInternal, "a process of dlock was killed"}};
     if (script_->has_ended()) return {{exit_status::kInternal, script_->in_words() + " has ended"}};
   }
-  for (auto& loss : locks_.look(now)) early_losses_.push_back(std::move(loss));
+  for (auto& loss : locks_.look(now)) {
+    note_loss(context_, loss.key);
+    early_losses_.push_back(std::move(loss));
+  }
   if (!early_losses_.empty()) {
     const HeldLocks::Loss& first = early_losses_.front();
     return {{exit_status::kUnreachable,
@@ -209,7 +217,9 @@ int Keeper::hand_out() {
     }
     if (const auto message = link_.receive()) {
       if (message->kind != ToSupervisor::Kind::go) {
-        return give_back(exit_status::kSignalBase + message->signal, "");
+        const bool is_begun = context_.page.hand_out == HandOut::begun;  // stdout takes nothing
+        return give_back(is_begun ? exit_status::kNo : exit_status::kSignalBase + message->signal,
+                         "");
       }
       // The front has not returned yet.  If the script is to be ended, stay() does that.
       const bool goes_on = !script_ || spec_.on_lost == OnLost::ignore;
@@ -227,8 +237,16 @@ int Keeper::hand_out() {
   }
 }
 
-// What the front waits for.
+// What the front waits for.  A lock that was handed out ends later.
 void Keeper::finish(int status) {
+  const bool is_signal = status > exit_status::kSignalBase;
+  if (end_.name.empty()) end_.name = status == 0 ? "completed" : is_signal ? "signalled" : "error";
+  end_.exit_status = status;
+  end_.killed = link_.closed() || (script_ && guard_link_.closed());
+  end_.is_returned = status != 0 && !link_.closed();
+  end_.waited = since(context_.started);
+  end_.other = acquisition_.other();
+  if (status != 0) log_end(context_, end_);
   context_.page.exit_status = status;
   context_.page.left_behind = context_.page.kept.load();
   context_.page.ended = true;
@@ -242,7 +260,9 @@ void Keeper::finish(int status) {
 Result<void> Keeper::release_one(const std::string& key) {
   std::erase_if(doors_, [&](const ReleaseDoor& door) { return door.key() == key; });
   if (locks_.all().size() == 1) count_on_no_lock();
-  return locks_.release_one(key, after(Clock::now(), kReleasing));
+  auto released = locks_.release_one(key, after(Clock::now(), kReleasing));
+  log_end(context_, key, end_);
+  return released;
 }
 
 void Keeper::count_on_no_lock() { context_.page.guarded = context_.page.kept = false; }
@@ -253,6 +273,9 @@ void Keeper::lose(const HeldLocks::Loss& loss, Deadline now) {
     (void)release_one(loss.key);  // where only we can let go, somebody waits for that
     return;
   }
+  note_loss(context_, loss.key);
+  end_.name = "lost";
+  end_.reason = loss.error.message;
   const std::string message = "lost " + in_quotes(loss.key) + ": " + loss.error.message;
   if (spec_.on_lost == OnLost::ignore) {
     const auto& all = locks_.all();
@@ -265,6 +288,7 @@ void Keeper::lose(const HeldLocks::Loss& loss, Deadline now) {
   const bool is_first = !script_->is_ending();
   const Millis patience = spec_.on_lost == OnLost::kill ? Millis{0} : margins_.kill_after;
   script_->end(std::min(after(now, patience), margins_.kill_at(context_.page.lease_end())), now);
+  if (is_first) log_ending(context_, patience == Millis{0} ? SIGKILL : SIGTERM, "lost");
   util::log(Level::error, is_first ? message + "; ending " + script_->in_words() : message);
 }
 
@@ -278,6 +302,8 @@ void Keeper::look_at_guard(Deadline now) {
   (void)guard_link_.receive();
   if (!guard_link_.closed() || script_->is_ending() || !context_.page.kept) return;
   script_->end(after(now, margins_.kill_after), now);
+  end_.killed = true;
+  log_ending(context_, SIGTERM, "killed");
   util::log(Level::error, "the 2nd process that kept " + keys() + " (pid " +
                               std::to_string(guard_) + ") was killed; ending " +
                               script_->in_words());
@@ -302,6 +328,7 @@ void Keeper::look_at_front() {
   fronts_life_.reset();
   if (context_.page.hand_out == HandOut::done) return;
   count_on_no_lock();
+  end_.killed = true;
   (void)give_back(
       0, "dlock (pid " + std::to_string(context_.front) + ") was killed before it returned");
 }
@@ -315,6 +342,9 @@ void Keeper::say_stuck(Deadline now) {
 void Keeper::release_all() {
   for (const auto& [key, error] : locks_.release(Cancel())) {
     if (error.code != Errc::lost || error.in_order) continue;
+    note_loss(context_, key);
+    end_.name = "lost";
+    end_.reason = error.message;
     util::log(Level::error, "lost " + in_quotes(key) + " before " + script_->in_words() +
                                 " had ended: " + error.message);
   }
@@ -340,6 +370,7 @@ void Keeper::stay() {
   }
   count_on_no_lock();
   release_all();
+  log_end(context_, end_);
 }
 
 void Keeper::run() {

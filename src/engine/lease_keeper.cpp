@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -21,6 +22,8 @@
 
 namespace dlock {
 namespace {
+
+using nlohmann::ordered_json;
 
 constexpr Millis kBetweenNews{20};     // at least
 constexpr Millis kWithoutNews{1'000};  // between two renewals, if the service cannot tell of a loss
@@ -57,6 +60,9 @@ struct LeaseKeeper::State {
   void keep();
   bool renew();  // false: lost
   void move_end();
+  void log_event(std::string_view event, const ordered_json& more) const {
+    if (spec.event_log != nullptr) spec.event_log->write(event, spec.key, more);
+  }
   void set_loss(Error error);
   void set_trouble(std::optional<Error> error);
 
@@ -64,6 +70,7 @@ struct LeaseKeeper::State {
   std::unique_ptr<Lease> lease;
   const Spec spec;
   LeaseSchedule schedule;
+  Deadline failing_since = kNever;
 
   const Fd stop = make_event();
   const Fd done = make_event();
@@ -108,8 +115,10 @@ bool LeaseKeeper::State::renew() {
     }
     set_trouble(std::nullopt);
     move_end();
-    if (was_failing)
+    if (was_failing) {
       util::log(util::Level::note, "renewed " + util::in_quotes(spec.key) + " again");
+      log_event("renewed", {{"after_ms", since(failing_since).count()}});
+    }
     return true;
   }
   if (result.error().code == Errc::cancelled) return true;
@@ -127,13 +136,17 @@ bool LeaseKeeper::State::renew() {
   }
   set_trouble(result.error());
   if (schedule.failed(answered)) {
+    failing_since = answered;
     std::string message =
         "cannot renew " + util::in_quotes(spec.key) + ": " + result.error().message;
+    ordered_json left_ms;
     if (schedule.valid_until() != kNever) {
-      message += "; without a renewal, the lock is lost in at most " +
-                 util::format_duration(remaining(schedule.valid_until(), answered));
+      const Millis left = remaining(schedule.valid_until(), answered);
+      left_ms = left.count();
+      message += "; without a renewal, the lock is lost in at most " + util::format_duration(left);
     }
     util::log(util::Level::warning, message);
+    log_event("renew-failed", {{"error", result.error().message}, {"left_ms", left_ms}});
   }
   return true;
 }

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "core/backend.hpp"
+#include "engine/event_log.hpp"
 #include "engine/link.hpp"
 #include "engine/margins.hpp"
 
@@ -22,6 +23,7 @@ class LeaseKeeper {
     Margins margins;
     Millis look;        // LeaseSchedule
     Deadline starts{};  // sleeps until then, unless the service has news
+    const EventLog* event_log = nullptr;
   };
   /// `end` is moved by each success, until stop() has returned.
   LeaseKeeper(std::unique_ptr<Lease> lease, Spec spec, LeaseEnd& end);

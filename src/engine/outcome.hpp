@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/owner.hpp"
 #include "core/result.hpp"
 #include "util/clock.hpp"
 
@@ -20,6 +21,11 @@ struct Outcome {
   std::optional<std::uint64_t> fence;
   Millis waited{0};
   Millis held{0};
+
+  // For the event log.
+  bool killed = false;         // one of the two processes was
+  bool is_returned = true;     // the exit status, by dlock
+  std::optional<Owner> other;  // Acquisition::other()
 };
 
 /// The outcome and the exit status of a lock that was not acquired.

@@ -9,6 +9,7 @@
 
 #include "engine/front.hpp"
 #include "engine/process_tree.hpp"
+#include "engine/run_events.hpp"
 #include "util/log.hpp"
 
 namespace dlock {
@@ -22,6 +23,11 @@ int cannot_start(const char* what) {
 }  // namespace
 
 int run_pair(const PairSpec& pair) {
+  const auto event_log = open_event_log(pair);
+  if (!event_log) {
+    util::log(util::Level::error, event_log.error().message);
+    return exit_status::kUsage;
+  }
   become_subreaper();
   ProcessTree tree;
   if (!tree.ready()) return cannot_start("cannot reserve file descriptors");
@@ -32,9 +38,14 @@ int run_pair(const PairSpec& pair) {
   if (pipe2(pipe_ends.data(), O_CLOEXEC) != 0) return cannot_start("pipe");
   Fd life_of_supervisor(pipe_ends[0]);
   Fd held_by_supervisor(pipe_ends[1]);
-  const RunContext context{pair, *link->page, tree, getpid(), held_by_supervisor};
+  const RunContext context{pair,     *link->page,        tree,
+                           getpid(), held_by_supervisor, event_log.value()};
   const pid_t supervisor = fork();
-  if (supervisor < 0) return cannot_start("fork");
+  if (supervisor < 0) {
+    const int status = cannot_start("fork");
+    log_end(context, {.name = "error", .exit_status = status, .reason = "cannot start a process"});
+    return status;
+  }
   if (supervisor == 0) {
     util::log_forget();
     link->front.reset();

@@ -45,6 +45,7 @@ struct RunSpec {
   Millis min_hold{0};
   std::optional<OnceSpec> once;  // then there is one key, in exclusive mode, and no min_hold
   std::string status_file;       // empty: none
+  std::string event_log;         // empty: none
 };
 
 /// Runs the command under the locks and returns dlock's exit status.  To be called from a process

@@ -5,6 +5,7 @@
 
 #include <functional>
 
+#include "engine/event_log.hpp"
 #include "engine/inherited.hpp"
 #include "engine/link.hpp"
 #include "engine/process_tree.hpp"
@@ -37,6 +38,7 @@ struct RunContext : PairSpec {
   ProcessTree& tree;       // of the process that uses it
   pid_t front;             // the process that the user started
   Fd& held_by_supervisor;  // what else has it keeps the front from seeing the supervisor's end
+  const EventLog& event_log;
 };
 
 }  // namespace dlock

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <exception>
 #include <new>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "engine/acquisition.hpp"
@@ -22,6 +23,7 @@
 #include "engine/job.hpp"
 #include "engine/lender.hpp"
 #include "engine/reentry.hpp"
+#include "engine/run_events.hpp"
 #include "util/duration.hpp"
 #include "util/log.hpp"
 #include "util/poll.hpp"
@@ -158,6 +160,7 @@ std::optional<Error> Supervisor::acquire() {
   context_.page.guarded = spec_.on_lost != OnLost::ignore;
   if (!locks_.pass_witnesses(link_) || !link_.send({ToFront::Kind::granted}))
     fail("cannot pass a descriptor to the other process of dlock");
+  log_acquired(context_, locks_);
   return std::nullopt;
 }
 
@@ -168,6 +171,7 @@ void Supervisor::fail(const char* what) {
 
 void Supervisor::lose(const HeldLocks::Loss& loss, Deadline now) {
   lender_.recall_all_but(loans());
+  note_loss(context_, loss.key);
   const std::string message = "lost " + in_quotes(loss.key) + ": " + loss.error.message;
   if (spec_.on_lost == OnLost::ignore) {
     if (!loss_) loss_ = loss;
@@ -180,6 +184,7 @@ void Supervisor::lose(const HeldLocks::Loss& loss, Deadline now) {
   if (staying_) return;  // runs that borrowed end by themselves; the rest is the user's affair
   const Millis patience = spec_.on_lost == OnLost::kill ? Millis{0} : margins_.kill_after;
   job_.end(std::min(after(now, patience), margins_.kill_at(context_.page.lease_end())), now);
+  if (job_.started()) log_ending(context_, patience == Millis{0} ? SIGKILL : SIGTERM, "lost");
   util::log(Level::error, message + "; ending " + spec_.argv.front() + " (pid " +
                               std::to_string(job_.pid()) + ')');
 }
@@ -191,6 +196,7 @@ void Supervisor::look_at_clock(Deadline now) {
     lender_.recall_all_but({});
     if (staying_) return;
     job_.end(after(now, margins_.kill_after), now);
+    if (job_.started()) log_ending(context_, SIGTERM, "max-hold");
     util::log(Level::warning, "--max-hold " + util::format_duration(*spec_.max_hold) +
                                   " is over; ending " + spec_.argv.front());
   }
@@ -242,7 +248,10 @@ void Supervisor::read_link() {
     const bool is_signal = message->kind == ToSupervisor::Kind::signal;
     if (is_signal && message->signal == SIGTERM) term_is_passed_on = 0;
     if (is_signal && job_.started()) {
-      job_.signal(message->signal, message->from_terminal);
+      const int sig = message->signal;
+      const bool is_first = asks_to_end(sig) && job_.asked_to_end_by() == 0;
+      job_.signal(sig, message->from_terminal);
+      if (is_first) log_ending(context_, sig, "signal " + std::to_string(sig));
     } else if (is_signal) {
       if (refused_by_ == 0) refused_by_ = message->signal;
     } else if (!job_.started() && refused_by_ == 0 && !loss_ && !max_hold_over_) {
@@ -253,6 +262,7 @@ void Supervisor::read_link() {
     front_gone_ = true;
     const Deadline now = Clock::now();
     job_.end(now, now);
+    if (job_.started()) log_ending(context_, SIGKILL, "killed");
   }
 }
 
@@ -433,6 +443,7 @@ void Supervisor::release(Outcome& outcome) {
 void Supervisor::note_losses(const std::vector<HeldLocks::Loss>& losses, Outcome& outcome) const {
   for (const auto& [key, error] : losses) {
     if (error.code != Errc::lost) continue;
+    note_loss(context_, key);
     util::log(Level::error, "lost " + in_quotes(key) + " before " + spec_.argv.front() +
                                 " had ended: " + error.message);
     outcome.name = "lost";
@@ -454,8 +465,9 @@ void Supervisor::complete(Outcome& outcome) {
     }
     if (!impatient) done = locks_.complete(spec_.once->completion, Cancel(link_.fd()));
   }
-  if (done) return;
+  if (done) return context_.event_log.write("done", spec_.keys.front(), {});
   const bool was_lost = done.error().code == Errc::lost;
+  if (was_lost) note_loss(context_, spec_.keys.front());
   outcome.name = was_lost ? "lost" : "unreachable";
   outcome.exit_status = was_lost ? exit_status::kLost : exit_status::kUnreachable;
   const Error error{was_lost ? Errc::lost : Errc::unreachable,
@@ -544,7 +556,11 @@ void Supervisor::run() {
 
   result.backend = acquisition_.location_of(spec_.keys.front());
   result.waited = waited;
+  result.other = acquisition_.other();
+  result.killed = front_gone_;
+  result.is_returned = !front_gone_;
   context_.status_file.write(spec_.keys.front(), result);
+  log_end(context_, result);
   context_.page.exit_status = result.exit_status;
   context_.page.left_behind = stays;
   context_.page.ended = true;
