@@ -121,7 +121,8 @@ bool Keeper::start_guard() {
     link_.close();
     link->supervisor.reset();
     context_.held_by_supervisor.reset();
-    if (getppid() != self) _exit(0);
+    // If this process is late, the script may count on the locks already.
+    if (getppid() != self && !context_.page.kept) _exit(0);
     guard(context_, FrontEnd(std::move(link->front)), std::move(*script_), self);
   }
   script_->spare(guard_);
