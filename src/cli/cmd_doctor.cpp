@@ -55,6 +55,15 @@ class Interrupt {
 
 void add(Findings& out, Findings more) { std::ranges::move(more, std::back_inserter(out)); }
 
+// How long a server may be silent.  A lease is renewed every third of its TTL.
+void add_outage(const Traits& traits, Millis ttl, Findings& out) {
+  if (traits.ends_on == Traits::EndsOn::process_exit) return;
+  const Millis survived = ttl * 2 / 3 - default_kill_after(ttl);
+  out.push_back({.name = "outage",
+                 .seen = "TTL " + util::format_duration(ttl) + ": a job survives an outage of " +
+                         util::format_duration(survived) + "; a longer one can end it"});
+}
+
 // `key`: of the lock that is tried; "": none is.
 Findings examine(const BackendEntry& entry, const Target& target, Millis ttl,
                  const std::string& key, Cancel cancel) {
@@ -68,24 +77,17 @@ Findings examine(const BackendEntry& entry, const Target& target, Millis ttl,
   }
   Examination& its = **examination;
   out = its.look(std::min(deadline, after(start, target.connect_timeout)), cancel);
+  if (its.may_try()) add_outage(entry.traits, its.granted_ttl().value_or(ttl), out);
   if (key.empty() || !its.may_try() || cancel.requested()) return out;
   const bool with_marks = entry.traits.remembers && its.may_try_marks();
   std::vector<std::string> owners;
-  add(out, try_lock(entry, target, key, with_marks, its.rights(), deadline, cancel, owners));
+  Findings tried = try_lock(entry, target, key, with_marks, its.rights(), deadline, cancel, owners);
+  const bool is_well =
+      std::ranges::none_of(tried, [](const Finding& one) { return one.error.has_value(); });
+  add(out, std::move(tried));
   const auto removed = its.remove_traces(key, owners, after(Clock::now(), kRemoves));
-  if (!removed) out.push_back(cannot_look("try-clean-up", "", removed.error()));
+  if (!removed && is_well) out.push_back(cannot_look("try-clean-up", "", removed.error()));
   return out;
-}
-
-// How long a server may be silent.  A lease is renewed every third of its TTL.
-void add_outage(Patient& patient) {
-  const BackendEntry* entry = patient.selection.entry;
-  if (entry == nullptr || entry->traits.ends_on == Traits::EndsOn::process_exit) return;
-  const Millis survived = patient.ttl * 2 / 3 - default_kill_after(patient.ttl);
-  patient.diagnosis.findings.push_back(
-      {.name = "outage",
-       .seen = "TTL " + util::format_duration(patient.ttl) + ": a job survives an outage of " +
-               util::format_duration(survived) + "; a longer one can end it"});
 }
 
 // All at the same time, each with a key of its own: two may be on one server.  A thread that hangs,
@@ -118,7 +120,6 @@ bool examine_all(std::vector<Patient>& patients, bool is_read_only, Cancel cance
                   : Findings{cannot_look("outage", "", {Errc::unreachable, "no end after 14s"})});
   }
   if (all_done) util::log_into(nullptr);
-  for (Patient& patient : patients) add_outage(patient);
   return all_done;
 }
 

@@ -18,8 +18,9 @@ namespace dlock::cli {
 namespace {
 
 constexpr std::array<std::string_view, 4> kLevels{"ok", "note", "warn", "FAIL"};
-constexpr std::size_t kSeen = 26;  // the column of what was seen
+constexpr std::size_t kSeen = 30;  // the column of what was seen
 constexpr std::size_t kWhy = 6;
+constexpr std::size_t kSettings = 20;
 
 std::string level_name(Severity level) {
   return std::string(kLevels[static_cast<std::size_t>(level)]);
@@ -87,7 +88,7 @@ std::string Diagnosis::text(std::size_t width, bool is_brief) const {
   if (!is_brief) {
     for (const InForce& setting : settings) {
       out += hanging(setting.name, util::printable(setting.value) + "  (" + setting.source + ')', 0,
-                     kSeen - kWhy, width);
+                     kSettings, width);
     }
     out += '\n';
   }

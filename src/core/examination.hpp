@@ -34,6 +34,7 @@ using Findings = std::vector<Finding>;
 struct Seen {
   std::string text;
   Severity level = Severity::ok;
+  std::string fix = {};  // instead of that of the row, if that does not fit
 };
 
 /// A row of a backend's table of checks.  `Facts` is what is known of one server.
@@ -68,7 +69,8 @@ struct RoundTrips {
 Seen clock_seen(Millis ahead);
 inline constexpr std::string_view kWhyClock =
     "Periods of dlock once, and the times that list and show print, differ between machines.";
-inline constexpr std::string_view kFixClock = "timedatectl set-ntp true    # on both machines";
+inline constexpr std::string_view kFixClock =
+    "timedatectl set-ntp true    # on the machine whose `date` is wrong";
 inline constexpr std::string_view kWhySlow =
     "A renewal that takes so long can come too late, and the job is ended.";
 
@@ -84,7 +86,7 @@ void check_all(std::span<const Check<Facts>> checks, const Facts& facts, Finding
     Finding finding{check.name, seen->level, facts.server, seen->text};
     if (seen->level != Severity::ok) {
       finding.why = check.why;
-      finding.fix = with_client(check.fix, facts.client());
+      finding.fix = with_client(seen->fix.empty() ? check.fix : seen->fix, facts.client());
     }
     out.push_back(std::move(finding));
   }
@@ -135,6 +137,9 @@ class Examination {
 
   /// Whether done-marks can be tried so, too.
   virtual bool may_try_marks() const { return true; }
+
+  /// The TTL that the service grants instead of that of the jobs; after look().
+  virtual std::optional<Millis> granted_ttl() const { return std::nullopt; }
 
   /// A line for an administrator that grants all rights that dlock needs; "": see the manual page.
   virtual std::string rights() const { return ""; }

@@ -14,7 +14,7 @@ export DLOCK_PASSWORD_FILE=$mysql_password_file
 # mend NAME SERVER: runs the line that is printed under the finding NAME, without its remark, as root of the server.
 mend() {
   local line root="mariadb --no-defaults -u root -S '${mysql_dir[$2]}/socket'"
-  line=$(grep -EA2 "^[a-zA-Z]+ +$1 " out | sed -n "s!^.*: \(mariadb .*\)!\1!; s/    #.*//; /\(^\|[ |]\)mariadb -h .* -u root -p /s!mariadb -h [^ ]* -P [0-9]* -u root -p!$root!p")
+  line=$(grep -EA2 "^[a-zA-Z]+ +$1 " out | sed -n "s!^.*: \(mariadb .*\)!\1!; s/    #.*//; /\(^\|[ |]\)mariadb -h .* -u root -p /s!mariadb -h [^ ]* -P [0-9]* -u root -p!$root!gp")
   [[ -n $line ]] || fail "nothing to paste under $1 in $(<out)"
   PATH=${DLOCK%/*}:$PATH bash -c "${line#      }" || fail "cannot be pasted: $line"
 }
@@ -80,8 +80,10 @@ finds FAIL mysql-read-only read-only
 finds_no try-acquire
 mend mysql-read-only b
 doctor 1 -b "$both"
-finds FAIL mysql-primaries "${mysql_port[a]}: takes writes, and so does mysql 127.0.0.1:${mysql_port[b]}"
-mend mysql-primaries a
+finds FAIL mysql-primaries "${mysql_port[a]}: one of 2 servers that take writes"
+finds FAIL mysql-primaries "${mysql_port[b]}: one of 2 servers that take writes"
+advises "if this one is the standby: mariadb -h 127.0.0.1 -P ${mysql_port[a]} -u root -p test -e 'SET GLOBAL read_only = 1'    # and in its my.cnf"
+sql a 'SET GLOBAL read_only = 1'
 doctor 0 -b "$both"
 finds_no mysql-primaries
 sql a 'SET GLOBAL read_only = 0'
@@ -111,8 +113,10 @@ finds FAIL mysql-connect 'the database "nowhere"'
 sql a "CREATE DATABASE few; CREATE USER few@'%' IDENTIFIED BY 'sesame'; GRANT SELECT ON few.* TO few@'%'"
 few=mysql://few@127.0.0.1:${mysql_port[a]}/few
 doctor 1 -b "$few"
-finds FAIL mysql-tables 'this user may not create tables'
+finds FAIL mysql-tables 'missing, or not open to this user: dlock_keys, dlock_locks, dlock_done'
 mend mysql-tables a
+doctor 0 -b "$few" --strict
+sql a "REVOKE INSERT ON few.dlock_locks FROM few@'%'"
 doctor 77 -b "$few"
 finds ok mysql-tables
 finds FAIL try-acquire 'the user "few" may not do that'
@@ -130,7 +134,19 @@ doctor 0 -b "${few/mysql/mysql-row}" --strict
 finds ok try-done-mark
 sql a 'DROP TABLE few.dlock_done'
 doctor 0 -b "$few"
-finds warn mysql-tables 'missing: dlock_done; this user may not create tables'
+finds warn mysql-tables 'missing, or not open to this user: dlock_done'
+mend mysql-tables a
+sql a "GRANT SELECT, INSERT, UPDATE, DELETE ON few.dlock_done TO few@'%'"
+doctor 0 -b "$few"
+finds ok try-done-mark
+sql a "REVOKE ALL ON few.dlock_done FROM few@'%'; REVOKE SELECT ON few.* FROM few@'%'"
+doctor 0 -b "$few"
+finds warn mysql-tables 'missing, or not open to this user: dlock_done'
+mend mysql-tables a
+doctor 0 -b "$few" --strict
+sql a "GRANT SELECT ON few.* TO few@'%'"
+sql a 'DROP TABLE few.dlock_done'
+doctor 0 -b "$few"
 finds ok try-force-release
 finds_no try-done-mark
 

@@ -20,7 +20,7 @@ finds ok redis-uptime
 
 # One server by two names; two servers.
 doctor 1 -b "redlock://127.0.0.1:${redis_port[a]},localhost:${redis_port[a]}"
-finds FAIL redlock-same-machine 'the same server as'
+finds FAIL redlock-same-server 'the same server as'
 doctor 1 -b "redlock://127.0.0.1:${redis_port[a]},127.0.0.1:${redis_port[b]}"
 finds warn redlock-number '2 servers survive the failure of none'
 

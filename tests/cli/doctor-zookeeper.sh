@@ -14,6 +14,7 @@ finds ok zookeeper-round-trip
 finds warn zookeeper-timeout 'asked for 30s, got 4s'
 finds warn zookeeper-connections 'maxClientCnxns 20'
 finds note zookeeper-user none
+finds ok outage 'TTL 4s: a job survives an outage of 1.6s'
 finds warn zookeeper-ensemble '1 server'
 finds ok try-force-release
 finds ok try-done-mark

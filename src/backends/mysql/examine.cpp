@@ -40,7 +40,7 @@ struct Facts {
   Millis ahead{0};
   std::map<std::string, std::string> values = {};  // of variables and status, and of what follows
   std::vector<std::string> tables = {};            // those that are there
-  std::string missing = {};
+  std::string missing = {};                        // the others
   std::optional<Error> unfit = {};
   bool may_create = false, may_delete = true;
 
@@ -67,6 +67,21 @@ struct Facts {
   }
   bool is_alone() const { return *place->cluster == Cluster::no; }
   bool is_refused() const { return !is_alone() && method != Method::version; }
+  std::string schema() const {
+    return "dlock backends --schema mysql --prefix " + util::in_shell(place->prefix) + " | {}";
+  }
+  // The tables that each run and dlock once need, also those that are missing.
+  std::string grants() const {
+    const Tables names(place->prefix);
+    std::string user = told("@user");
+    user.replace(std::min(user.rfind('@'), user.size()), 1, "`@`");
+    std::string text;
+    for (const std::string& table : {names.keys, names.locks, names.done, names.rows}) {
+      if (table == names.rows && method != Method::row) continue;
+      text += "GRANT SELECT, INSERT, UPDATE, DELETE ON " + table + " TO `" + user + "`; ";
+    }
+    return client() + " -e " + util::in_shell_quotes(text);
+  }
   bool has_locks() const { return missing.empty() || missing == Tables(place->prefix).done; }
 };
 
@@ -155,11 +170,13 @@ Look tables(const Facts& facts) {
   if (!facts.takes_writes()) return std::nullopt;
   if (facts.unfit) return Seen{cannot_look("", facts.server, *facts.unfit).seen, Severity::fail};
   if (!facts.missing.empty() && facts.may_create) {
-    return Seen{"missing: " + facts.missing, Severity::note};
+    return Seen{"missing: " + facts.missing, Severity::note, facts.schema()};
   }
+  // The server does not tell a table that is missing from one to which the user has no right.
   if (!facts.missing.empty()) {
-    return Seen{"missing: " + facts.missing + "; this user may not create tables",
-                facts.has_locks() ? Severity::warn : Severity::fail};
+    return Seen{"missing, or not open to this user: " + facts.missing,
+                facts.has_locks() ? Severity::warn : Severity::fail,
+                facts.schema() + "; " + facts.grants()};
   }
   if (facts.may_delete) return Seen{"as dlock makes them"};
   return Seen{"may not DELETE from " + facts.tables.back(), Severity::note};
@@ -199,7 +216,7 @@ constexpr std::array kChecks{
         "mysql-tables", tables,
         "A run creates the tables that it needs, if the user may; until then, doctor tries no "
         "lock, or no done-mark.",
-        "dlock backends --schema mysql | {}    # --prefix and rights: man dlock-mysql"},
+        "GRANT, ALTER or DROP as man dlock-mysql says, SET-UP"},
 };
 
 // PREPARE and an empty DELETE check the rights of a statement, and do nothing.
@@ -278,7 +295,7 @@ class MysqlExamination final : public Examination {
            !primary_->is_refused();
   }
   bool may_try_marks() const override { return primary_->missing.empty(); }
-  std::string rights() const override;
+  std::string rights() const override { return primary_->grants(); }
   Result<void> remove_traces(std::string_view key, std::span<const std::string> owners,
                              Deadline deadline) override;
 
@@ -299,36 +316,27 @@ Findings MysqlExamination::look(Deadline deadline, Cancel cancel) {
     if (auto ok = ask_all(facts, deadline, cancel); !ok) facts.error = ok.error();
     return facts;
   });
-  const auto is_primary = [&](const Facts& facts) {
-    return !facts.error && facts.takes_writes() &&
-           (!primary_ || facts.identity() != primary_->identity());
-  };
-  const auto first = std::ranges::find_if(servers, is_primary);
-  if (first != servers.end()) primary_ = *first;
+  std::map<std::string, const Facts*> primaries;  // each once, also if it has several names
+  for (const Facts& facts : servers) {
+    if (facts.error || !facts.takes_writes()) continue;
+    primaries.emplace(facts.identity(), &facts);
+    if (!primary_) primary_ = facts;
+  }
   for (Facts& facts : servers) facts.has_primary = primary_.has_value();
   Findings out;
   check_each<Facts>(
       kChecks, servers, "mysql-connect",
       "systemctl status mariadb    # on that machine; user and rights: man dlock-mysql",
       primary_.has_value(), out);
-  const auto other = std::ranges::find_if(servers, is_primary);
-  if (primary_ && other != servers.end()) {
-    out.push_back({"mysql-primaries", Severity::fail, other->server,
-                   "takes writes, and so does " + primary_->server,
+  for (const auto& [identity, facts] : primaries) {
+    if (primaries.size() == 1) break;
+    out.push_back({"mysql-primaries", Severity::fail, facts->server,
+                   "one of " + std::to_string(primaries.size()) + " servers that take writes",
                    "Each of them grants the same lock, and two jobs run at once.",
-                   "if it is the standby: " + other->client() + " -e 'SET GLOBAL read_only = 1'"});
+                   "if this one is the standby: " + facts->client() +
+                       " -e 'SET GLOBAL read_only = 1'    # and in its my.cnf"});
   }
   return out;
-}
-
-std::string MysqlExamination::rights() const {
-  std::string user = primary_->told("@user");
-  user.replace(std::min(user.rfind('@'), user.size()), 1, "`@`");
-  std::string text;
-  for (const std::string& table : primary_->tables) {
-    text += "GRANT SELECT, INSERT, UPDATE, DELETE ON " + table + " TO `" + user + "`; ";
-  }
-  return primary_->client() + " -e " + util::in_shell_quotes(text);
 }
 
 Result<void> MysqlExamination::remove_traces(std::string_view key, std::span<const std::string>,

@@ -30,7 +30,8 @@ struct Facts {
   std::optional<Error> error;
 
   std::string client() const {
-    const std::string user = address->user.empty() ? "" : " --user default";
+    const std::string user = std::string(address->user.empty() ? "" : " --user default") +
+                             (address->password.empty() ? "" : " --askpass");
     if (!address->socket.empty()) return "redis-cli -s " + util::in_shell(address->socket) + user;
     return "redis-cli -h " + util::in_shell(address->host.host) + " -p " +
            std::to_string(address->host.port) + user + tls_options();
@@ -108,7 +109,8 @@ Look persistence(const Facts& facts) {
 Look role(const Facts& facts) {
   if (facts.info.empty()) return std::nullopt;
   if (facts.told("role") == "master") return Seen{"master"};
-  return Seen{"a replica of " + facts.told("master_host"), Severity::fail};
+  return Seen{"a replica of " + facts.told("master_host") + ':' + facts.told("master_port"),
+              Severity::fail};
 }
 
 Look replicas(const Facts& facts) {
@@ -141,7 +143,7 @@ constexpr std::array kChecks{
                  "create a user with a password: man dlock-redis, SET-UP"},
     Check<Facts>{"redis-role", role,
                  "Locks on a replica exclude nobody; and a replica takes no writes.",
-                 "name the master in the URL"},
+                 "name its master in the URL"},
     Check<Facts>{"redis-eviction", eviction,
                  "A server that is out of memory deletes locks, and two jobs run at once.",
                  "{} CONFIG SET maxmemory-policy noeviction    # and in redis.conf"},
@@ -241,7 +243,8 @@ std::string RedisExamination::rights() const {
          " '&__redis__:invalidate' +eval +evalsha +get +set +del +incr +incrby +exists +type +time "
          "+pttl +pexpire +pexpireat +getrange +zadd +zcard +zrange +zrangebyscore +zrank +zrem "
          "+zremrangebyscore +zscore +hget +hset +hdel +hexists +hscan +publish +subscribe "
-         "'+pubsub|numsub' '+client|id' '+client|tracking' +scan +select '+config|get' +info";
+         "'+pubsub|numsub' '+client|id' '+client|tracking' +scan +select '+config|get' +info    # "
+         "then CONFIG REWRITE or ACL SAVE";
 }
 
 Findings RedisExamination::look(Deadline deadline, Cancel cancel) {
@@ -276,10 +279,12 @@ void RedisExamination::compare(std::span<const Facts> servers, Findings& out) co
       if (is_new) continue;
       const bool is_same = id.starts_with("run ");
       out.push_back(
-          {"redlock-same-machine", Severity::fail, facts.server,
+          {is_same ? "redlock-same-server" : "redlock-same-machine", Severity::fail, facts.server,
            (is_same ? "the same server as " : "on the same machine as ") + earlier->second,
-           "If that machine fails, more than one server fails with it.",
-           "name servers on machines that fail independently"});
+           is_same ? "It counts twice, so fewer servers than a majority grant a lock."
+                   : "If that machine fails, more than one server fails with it.",
+           is_same ? "name each server once, in servers or the URL"
+                   : "name servers on machines that fail independently"});
       break;
     }
   }

@@ -236,6 +236,7 @@ class ZookeeperExamination final : public Examination {
 
   Findings look(Deadline deadline, Cancel cancel) override;
   bool may_try() const override { return may_try_; }
+  std::optional<Millis> granted_ttl() const override { return granted_; }
   std::string rights() const override {
     return "the user needs the rights crdw on the nodes: setAcl in zkCli.sh, man dlock-zookeeper";
   }
@@ -247,6 +248,7 @@ class ZookeeperExamination final : public Examination {
   const std::shared_ptr<const Place> place_;
   const Millis ttl_;
   bool may_try_ = false;
+  std::optional<Millis> granted_;
   std::vector<std::string> missing_;
 };
 
@@ -263,6 +265,7 @@ Findings ZookeeperExamination::look(Deadline deadline, Cancel cancel) {
   if (first != servers.end()) {
     first->named = servers.size();
     missing_ = first->missing;
+    granted_ = first->granted;
     may_try_ = first->has_chroot();
   }
   Findings out;
