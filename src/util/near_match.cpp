@@ -1,6 +1,7 @@
 #include "util/near_match.hpp"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 namespace dlock::util {

@@ -11,6 +11,7 @@
 #include <cerrno>
 
 #include "backends/file/flock_wait.hpp"
+#include "backends/file/name.hpp"
 #include "backends/file/roster.hpp"
 #include "util/text.hpp"
 

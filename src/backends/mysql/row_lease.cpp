@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "backends/mysql/clauses.hpp"
 #include "backends/mysql/connection.hpp"
 #include "backends/mysql/errors.hpp"
 #include "backends/mysql/extra_table.hpp"

@@ -1,5 +1,6 @@
 #include "backends/redis/examine.hpp"
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <set>
