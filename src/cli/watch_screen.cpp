@@ -49,12 +49,17 @@ void end_or_stop(int sig) {
 
 // Is repeated, because a shell changes the settings while this process is stopped.
 void take_screen() {
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  sigprocmask(SIG_BLOCK, &all, &before);
   if (is_drawn == 0) tcgetattr(STDIN_FILENO, &settings_before);
   is_drawn = 1;
   heed(SIGTSTP);
   termios silent = settings_before;
   silent.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
   tcsetattr(STDIN_FILENO, TCSANOW, &silent);
+  sigprocmask(SIG_SETMASK, &before, nullptr);
 }
 
 std::string clock_time(Deadline instant) { return util::local_in(-since(instant)).substr(15, 8); }

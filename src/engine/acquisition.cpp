@@ -99,7 +99,7 @@ void Acquisition::tell_blocked(std::size_t key, const LockInfo& info) {
   blocker_ = Blocked::by(key, info);
   blocker_seen_ = Clock::now();
   if (!info.holders.empty()) other_ = info.holders.front().owner;
-  if (is_news && !time_is_up()) log_waiting(context_, info, other_);
+  if (is_news && !time_is_up()) log_waiting(context_, spec_.keys[key], info, other_);
   // The front may be stopped, and what it has to hear of the grant needs room.
   if (!time_is_up() && link_.has_room() && link_.send({ToFront::Kind::blocked, *blocker_})) {
     if (!std::exchange(has_told_, true)) util::log_beside_status_line(true);
@@ -299,14 +299,28 @@ void Acquisition::tell_doubt(const Error& why) {
 }
 
 // One after the other.  `stop`: readable when the link is, or when one that is held is lost.
+// For the event log: which key is waited for from now on.
+void Acquisition::note_asked(std::optional<std::size_t> wanted) {
+  const Deadline now = Clock::now();
+  for (std::size_t i = 0; i < spec_.keys.size(); ++i) {
+    KeyOnPage& key = context_.page.keys.at(i);
+    if (const Deadline::rep since = key.asked_at.exchange(0)) {
+      key.waited +=
+          std::chrono::duration_cast<Millis>(now - Deadline(Deadline::duration(since))).count();
+    }
+  }
+  if (wanted) context_.page.keys.at(*wanted).asked_at = now.time_since_epoch().count();
+}
+
 Result<void> Acquisition::get_all(HeldLocks& held, const Fd& stop) {
   kill_after_.reset();
   for (const std::size_t key : order_) {
     wanted_ = key;
-    context_.page.wanted = key;
+    note_asked(key);
     auto lock = get(key, Cancel(stop ? stop.get() : link_.fd()));
     if (!lock) return lock.error();
     if (done_) return {};
+    note_asked(std::nullopt);
     held.add(std::move(*lock));
     if (key == order_.back()) return {};
     if (auto why = held.all().back()->keep()) return *why;

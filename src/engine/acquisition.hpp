@@ -42,6 +42,7 @@ class Acquisition {
                                          bool borrowed);
   Request request_for(const std::string& key) const;
   std::optional<Error> adapt_to(std::size_t key, Millis ttl, bool borrowed);
+  void note_asked(std::optional<std::size_t> wanted);
   Result<void> get_all(HeldLocks& held, const Fd& stop);
   MarkName mark_name() const;
   Result<void> note(Result<std::optional<Mark>> found);

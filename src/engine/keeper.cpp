@@ -243,7 +243,7 @@ void Keeper::finish(int status) {
   const bool is_signal = status > exit_status::kSignalBase;
   if (end_.name.empty()) end_.name = status == 0 ? "completed" : is_signal ? "signalled" : "error";
   end_.exit_status = status;
-  end_.killed = link_.closed() || (script_ && guard_link_.closed());
+  end_.killed = link_.closed() || (guard_ > 0 && guard_link_.closed());
   end_.is_returned = status != 0 && !link_.closed();
   end_.waited = since(context_.started);
   end_.other = acquisition_.other();

@@ -41,6 +41,8 @@ enum class HandOut : int { open, begun, withdrawn, done };
 
 /// What the last event of a key is made of, by either process.
 struct KeyOnPage {
+  std::atomic<Deadline::rep> asked_at{0};    // since when it is waited for; 0: it is not
+  std::atomic<Millis::rep> waited{0};        // before that
   std::atomic<Deadline::rep> granted_at{0};  // 0: no event has said so
   std::atomic<bool> borrowed{false};
   std::atomic<bool> lost{false};
@@ -51,7 +53,6 @@ struct KeyOnPage {
 struct SharedPage {
   std::array<LeaseEnd, kMostKeys> leases;
   std::array<KeyOnPage, kMostKeys> keys;
-  std::atomic<std::size_t> wanted{0};         // the key that is being waited for
   std::array<GrantOnPage, kMostKeys> grants;  // before ToFront::Kind::granted
   /// From the grant until the tree is dead: the front watches lease_end().
   std::atomic<bool> guarded{false};

@@ -72,10 +72,10 @@ Result<EventLog> open_event_log(const PairSpec& pair) {
                          {"label", or_null(pair.spec.label)}});
 }
 
-void log_waiting(const RunContext& context, const LockInfo& info,
+void log_waiting(const RunContext& context, const std::string& key, const LockInfo& info,
                  const std::optional<Owner>& holder) {
   if (!context.event_log) return;
-  context.event_log.write("waiting", context.spec.keys[context.page.wanted],
+  context.event_log.write("waiting", key,
                           {{"holder", party(holder)},
                            {"place", or_null(info.place)},
                            {"waiters", or_null(count_waiters(info))}});
@@ -83,23 +83,22 @@ void log_waiting(const RunContext& context, const LockInfo& info,
 
 void log_acquired(const RunContext& context, const HeldLocks& locks) {
   if (!context.event_log) return;
-  Deadline started = context.started;  // to wait for this one
   for (const auto& lock : locks.all()) {
     KeyOnPage& key = on_page(context, lock->key());
     key.borrowed = lock->borrowed();
     key.granted_at = lock->granted_at().time_since_epoch().count();
-    ordered_json more{{"waited_ms", ms_from(started, lock->granted_at())},
+    ordered_json more{{"waited_ms", key.waited.load()},
                       {"fence", or_null(lock->fence())},
                       {"slot", or_null(lock->slot())}};
     if (context.owner.lease) more["lease_ms"] = context.owner.lease->count();
     context.event_log.write(lock->borrowed() ? "borrowed" : "acquired", lock->key(), more);
-    started = lock->granted_at();
   }
 }
 
 void log_ending(const RunContext& context, int signal, const std::string& why) {
   if (!context.event_log) return;
   for (const std::string& key : context.spec.keys) {
+    if (on_page(context, key).ended) continue;
     context.event_log.write("ending", key, {{"signal", signal}, {"why", why}});
   }
 }
@@ -122,8 +121,9 @@ void log_end(const RunContext& context, const std::string& name, const Outcome& 
     more["held_ms"] = ms_from(granted_at, Clock::now());
     more["borrowed"] = key.borrowed.load();
   } else {
-    const bool is_wanted = context.spec.keys[context.page.wanted] == name;
-    more["waited_ms"] = is_wanted ? outcome.waited.count() : 0;
+    const Deadline asked_at{Deadline::duration(key.asked_at.load())};
+    const bool is_wanted = asked_at != Deadline{};
+    more["waited_ms"] = key.waited + (is_wanted ? ms_from(asked_at, Clock::now()) : 0);
     if (event == "unreachable") more["error"] = outcome.reason;
     if (event == "gave-up") more["holder"] = is_wanted ? party(outcome.other) : ordered_json();
     if (event == "skipped") more["done_by"] = party(outcome.other);

@@ -12,7 +12,7 @@ namespace dlock {
 /// Errc::invalid: it cannot be written.
 Result<EventLog> open_event_log(const PairSpec& pair);
 
-void log_waiting(const RunContext& context, const LockInfo& info,
+void log_waiting(const RunContext& context, const std::string& key, const LockInfo& info,
                  const std::optional<Owner>& holder);
 void log_acquired(const RunContext& context, const HeldLocks& locks);
 /// The command or the script is being ended: "lost", "max-hold", "killed", "signal 15".

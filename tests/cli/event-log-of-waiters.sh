@@ -21,9 +21,23 @@ waits second
 [[ ${trait[order]} != fifo || $backend == redlock ]] || wait_until 30 has_place second 2
 expect_status 75 "$DLOCK" run -q -k job -w 0.2 --label third -- true
 assert_equal "gave-up $holder holder" "$(events '.event, .holder.pid, .holder.label' | tail -n 1)"
+
+# Of two locks, each has the time that was spent on it.
+DLOCK_EVENT_LOG='' holder a -q -k a
+DLOCK_EVENT_LOG='' holder b -q -k b
+"$DLOCK" run -q -k a -k b -w 6 --label both -- true &
+pid[both]=$!
+wait_until 30 grep -q '"event":"waiting","key":"a"' log
+sleep 2
+finish a
+wait_until 30 grep -q '"event":"waiting","key":"b"' log
+ends 75 both
+finish b
+waited() { jq ".|select(.event==\"gave-up\" and .label==\"both\" and .key==\"$1\").waited_ms" log; }
+(($(waited a) >= 1900 && $(waited b) <= 5200)) || fail "waited $(waited a) ms for a, $(waited b) ms for b"
 release
 wait "${pid[first]}" "${pid[second]}"
 check_log log
 assert_equal 2 "$(grep -c '"event":"acquired"' log)" "runs that have acquired"
-(($(grep -c '"event":"waiting"' log) <= 6)) || fail "more lines than two for each that waits"
+(($(grep -c '"event":"waiting"' log) <= 10)) || fail "more lines than two for each that waits"
 [[ $(jq -r .backend log | sort -u) == *127.0.0.1* || $backend == file ]] || fail "no server in: $(head -n 1 log)"
