@@ -3,8 +3,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <exception>
 #include <future>
 #include <memory>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -26,9 +28,10 @@
 namespace dlock::cli {
 namespace {
 
-// All is looked at and tried in this time, and what was tried is removed in that much.
-constexpr Millis kLooks{10'000};
-constexpr Millis kRemoves{4'000};
+// All is looked at and tried in this time.  Then the lock is released, and its traces are removed,
+// each in that much.
+constexpr Millis kLooks{7'000};
+constexpr Millis kRemoves{3'500};
 
 // SIGINT, SIGTERM and SIGHUP end the tries; nothing is left behind then, either.
 class Interrupt {
@@ -36,7 +39,11 @@ class Interrupt {
   Interrupt() {
     sigset_t signals;
     sigemptyset(&signals);
-    for (const int sig : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, sig);
+    for (const int sig : {SIGINT, SIGTERM, SIGHUP}) {
+      struct sigaction action {};
+      sigaction(sig, nullptr, &action);
+      if (action.sa_handler != SIG_IGN) sigaddset(&signals, sig);  // by nohup
+    }
     sigprocmask(SIG_BLOCK, &signals, nullptr);
     fd_.reset(signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC));
   }
@@ -81,12 +88,20 @@ Findings examine(const BackendEntry& entry, const Target& target, Millis ttl,
   if (key.empty() || !its.may_try() || cancel.requested()) return out;
   const bool with_marks = entry.traits.remembers && its.may_try_marks();
   std::vector<std::string> owners;
-  Findings tried = try_lock(entry, target, key, with_marks, its.rights(), deadline, cancel, owners);
+  Findings tried;
+  try {
+    tried = try_lock(entry, target, key, with_marks, its.rights(), deadline, cancel, owners);
+  } catch (const std::exception& error) {  // no thread, no memory: what was made is to be removed
+    tried.push_back(cannot_look("try-acquire", "", {Errc::unreachable, error.what()}));
+  }
   const bool is_well =
       std::ranges::none_of(tried, [](const Finding& one) { return one.error.has_value(); });
   add(out, std::move(tried));
   const auto removed = its.remove_traces(key, owners, after(Clock::now(), kRemoves));
-  if (!removed && is_well) out.push_back(cannot_look("try-clean-up", "", removed.error()));
+  if (!removed && is_well) {
+    out.push_back(cannot_look("try-clean-up", "", removed.error()));
+    out.back().why = "The lock " + key + " ends within 10 s; what else is stored of it, in a week.";
+  }
   return out;
 }
 
@@ -103,23 +118,31 @@ bool examine_all(std::vector<Patient>& patients, bool is_read_only, Cancel cance
     const Target& target = patient.selection.target;
     for (const Target& one : target.shards.empty() ? std::vector{target} : target.shards) {
       const std::string its = key + (pending.empty() ? "" : '-' + std::to_string(pending.size()));
-      std::packaged_task<Findings()> task(
+      const auto task = std::make_shared<std::packaged_task<Findings()>>(
           [&entry = *patient.selection.entry, one, ttl = patient.ttl, its = is_read_only ? "" : its,
            cancel] { return examine(entry, one, ttl, its, cancel); });
-      pending.emplace_back(&patient.diagnosis.findings, task.get_future());
-      std::thread(std::move(task)).detach();
+      pending.emplace_back(&patient.diagnosis.findings, task->get_future());
+      try {
+        std::thread([task] { (*task)(); }).detach();
+      } catch (const std::system_error&) {  // there is no thread
+        (*task)();
+      }
     }
   }
-  const Deadline until = after(Clock::now(), kLooks + kRemoves);
+  const Deadline until = after(Clock::now(), kLooks + 2 * kRemoves);
   bool all_done = true;
   for (auto& [out, findings] : pending) {
     const bool is_done = findings.wait_until(until) == std::future_status::ready;
     all_done = all_done && is_done;
-    add(*out, is_done
-                  ? findings.get()
-                  : Findings{cannot_look("outage", "", {Errc::unreachable, "no end after 14s"})});
+    try {
+      add(*out, is_done
+                    ? findings.get()
+                    : Findings{cannot_look("outage", "", {Errc::unreachable, "no end after 14s"})});
+    } catch (const std::exception& error) {
+      out->push_back(cannot_look("outage", "", {Errc::unreachable, error.what()}));
+    }
   }
-  if (all_done) util::log_into(nullptr);
+  util::log_into(nullptr);
   return all_done;
 }
 

@@ -15,6 +15,7 @@ namespace {
 
 constexpr Millis kTtl{10'000};  // so long the lock stays if this process is killed
 constexpr Millis kPause{1};
+constexpr Millis kReleases{3'500};
 constexpr Millis kQueues{50};   // so long a waiter that was told who is in the way has to sit down
 constexpr Millis kCalled{250};  // a waiter that takes longer was not called, and asked again
 
@@ -46,7 +47,8 @@ class Trial {
   }
   Held acquire(Backend& backend, std::function<void(const LockInfo&)> on_blocked = {});
   Result<void> release(Lease& lease) const {
-    return lease.release(after(Clock::now(), target_.connect_timeout), Cancel());
+    return lease.release(after(Clock::now(), std::min(target_.connect_timeout, kReleases)),
+                         Cancel());
   }
 
   // Takes the time of `step`, and notes what came of it.
@@ -57,6 +59,7 @@ class Trial {
     Finding finding{.name = name, .seen = in_ms(Clock::now() - start)};
     if (!result) {
       finding = cannot_look(name, "", result.error());
+      finding.why += " The tries after this one are left out.";
       if (result.error().code == Errc::denied) finding.fix = rights_;
       if (result.error().code == Errc::lost) finding.error.reset();
     }

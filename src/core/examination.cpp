@@ -53,7 +53,7 @@ Finding cannot_look(std::string_view name, const std::string& server, const Erro
           .level = Severity::fail,
           .server = server,
           .seen = error.message.substr(is_named ? server.size() + 2 : 0),
-          .why = "Jobs that need this end with status " + std::string(is_denied ? "77." : "69."),
+          .why = "dlock run ends with status " + std::string(is_denied ? "77." : "69."),
           .error = error.code};
 }
 

@@ -58,6 +58,17 @@ std::string in_ms(Clock::duration time);
 
 /// How long a server took to answer, several times.
 struct RoundTrips {
+  /// Calls ask() ten times; fewer if that takes half of the time that is left.
+  template <class Ask>
+  Result<void> measure(Deadline deadline, Ask ask) {
+    const Deadline start = Clock::now();
+    while (count < 10 && (count == 0 || Clock::now() - start < (deadline - start) / 2)) {
+      const Deadline before = Clock::now();
+      if (Result<void> ok = ask(); !ok) return ok;
+      add(Clock::now() - before);
+    }
+    return {};
+  }
   void add(Clock::duration time);
   Seen seen(Millis ttl) const;
 
@@ -68,7 +79,7 @@ struct RoundTrips {
 /// A clock that is so far ahead of ours.  kWhyClock and the like are for the rows of the checks.
 Seen clock_seen(Millis ahead);
 inline constexpr std::string_view kWhyClock =
-    "Periods of dlock once, and the times that list and show print, differ between machines.";
+    "Near the end of a period, dlock once takes the wrong one; list and show print wrong times.";
 inline constexpr std::string_view kFixClock =
     "timedatectl set-ntp true    # on the machine whose `date` is wrong";
 inline constexpr std::string_view kWhySlow =
@@ -98,7 +109,7 @@ auto look_at_each(const Servers& servers, Look look) {
   using Facts = std::invoke_result_t<Look, decltype(*servers.begin())>;
   std::vector<std::future<Facts>> pending;
   for (const auto& server : servers) {
-    pending.push_back(std::async(std::launch::async, look, std::cref(server)));
+    pending.push_back(std::async(look, std::cref(server)));
   }
   std::vector<Facts> out;
   for (auto& one : pending) out.push_back(one.get());

@@ -49,6 +49,12 @@ unshare --mount bash -c 'mount -t tmpfs none /tmp && mkdir -m 700 /tmp/dlock-612
   exec ./dlock doctor' >out
 finds note file-other-users '/tmp/dlock-61234 (61234)'
 
+# The usual directory is not made for this.
+unshare --mount bash -c 'mount -t tmpfs none /tmp && cp dlock /tmp && chmod 1777 /tmp && unset DLOCK_BACKEND &&
+  setpriv --reuid 61235 --regid 61235 --clear-groups /tmp/dlock doctor && ls -d /tmp/*' >out
+finds note file-directory '/tmp/dlock-61235: is not there yet'
+assert_equal /tmp/dlock "$(tail -n 1 out)" "what is in /tmp"
+
 # A service with a /tmp of its own.
 mkdir -p private/systemd-private-x/tmp mounted
 unshare --mount bash -c 'mount --bind private/systemd-private-x/tmp mounted && mkdir -m 700 mounted/locks &&

@@ -68,6 +68,8 @@ rcli server acl setuser poor on '>sesame' "${rights[@]}" >/dev/null
 poor=redis://poor@127.0.0.1:${redis_port[server]}
 doctor 0 -b "$poor" --password-file password
 finds note redis-rights 'may not ask INFO'
+advises "redis-cli -h 127.0.0.1 -p ${redis_port[server]} --user default --askpass ACL SETUSER poor +info '+config|get'    # or run dlock doctor as an admin"
+finds note redis-password 'no password is needed'  # of others
 finds ok try-done-mark
 rcli server acl setuser poor -publish >/dev/null
 "$DLOCK" doctor -b "$poor" --password-file password >out 2>err
@@ -99,3 +101,12 @@ finds FAIL redis-connect 'connection refused'
 pause_redis wrong
 doctor 69 -b "${redis_url[wrong]}" --connect-timeout 300ms
 finds FAIL redis-connect 'no answer'
+# A signal that is ignored, as nohup does, ends nothing.
+(
+  trap '' HUP
+  exec "$DLOCK" doctor -b "${redis_url[wrong]}" --connect-timeout 1s >out
+) &
+doctor=$!
+sleep 0.3  # at any instant
+kill -s HUP "$doctor"
+expect_status 69 wait "$doctor"

@@ -12,7 +12,7 @@ finds ok redlock-number '3 servers'
 finds FAIL redlock-same-machine "redis 127.0.0.1:${redis_port[b]}: on the same machine as redis 127.0.0.1:${redis_port[a]}"
 finds ok try-force-release
 finds_no try-done-mark
-finds warn redis-uptime 'up for '
+finds warn redis-uptime
 
 # A TTL that is shorter than the time that the servers are up.
 wait_until 20 eval 'doctor 1 -b "redlock://$servers" --ttl 1s; ! grep -q "^warn *redis-uptime" out'
@@ -23,6 +23,14 @@ doctor 1 -b "redlock://127.0.0.1:${redis_port[a]},localhost:${redis_port[a]}"
 finds FAIL redlock-same-server 'the same server as'
 doctor 1 -b "redlock://127.0.0.1:${redis_port[a]},127.0.0.1:${redis_port[b]}"
 finds warn redlock-number '2 servers survive the failure of none'
+
+# One that is silent does not keep the traces on the others.
+pause_redis a
+doctor 1 -b "redlock://$servers" --connect-timeout 500ms
+finds warn redis-connect "redis 127.0.0.1:${redis_port[a]}: no answer"
+finds_no try-clean-up
+for name in b c; do assert_equal '' "$(rcli "$name" keys '*')" "keys on $name"; done
+resume_redis a
 
 # Of a minority that is down the other servers are tried; a majority that is down is an error.
 stop_redis c

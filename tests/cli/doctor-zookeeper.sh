@@ -49,6 +49,11 @@ doctor 0 -b "${zk_url[a]}"
 finds warn zookeeper-ensemble '2 servers'
 finds warn zookeeper-machines 'two servers are on 127.0.0.1'
 finds note zookeeper-url 'names 1 of 2 servers'
+sed -i 's/^server.1=127.0.0.1/server.1=0.0.0.0/' "${zk_dir[a]}/zoo.cfg"  # as in containers
+restart_zk a
+wait_until 60 zk_serves b
+doctor 0 -b "${zk_url[a]},127.0.0.1:${zk_port[b]}"
+finds_no zookeeper-ensembles
 doctor 0 -b "${zk_url[a]},127.0.0.1:1"
 finds warn zookeeper-connect 'zookeeper 127.0.0.1:1: '
 finds ok try-release

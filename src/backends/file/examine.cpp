@@ -85,8 +85,7 @@ class FileExamination final : public Examination {
   explicit FileExamination(const Url& url)
       : by_default_(url.path.empty()),
         trusts_all_(url.query.contains("trust")),
-        path_(by_default_ ? default_path() : url.path),
-        was_missing_(::access(path_.c_str(), F_OK) != 0) {}
+        path_(by_default_ ? default_path() : url.path) {}
 
   Findings look(Deadline deadline, Cancel cancel) override;
   bool may_try() const override { return dir_ != nullptr; }
@@ -101,12 +100,16 @@ class FileExamination final : public Examination {
   const bool by_default_;
   const bool trusts_all_;
   const std::string path_;
-  const bool was_missing_;
   std::shared_ptr<const LockDir> dir_;
 };
 
 Findings FileExamination::look(Deadline, Cancel) {
   Findings out;
+  if (by_default_ && ::access(path_.c_str(), F_OK) != 0) {
+    out.push_back({"file-directory", Severity::note, path_, "is not there yet, so no lock is tried",
+                   "The first run makes it.", "dlock run -k x -- true"});
+    return out;
+  }
   auto dir = LockDir::open(by_default_ ? "" : path_, trusts_all_ ? Trust::all : Trust::named);
   if (!dir) {
     out.push_back(cannot_look("file-directory", path_, dir.error()));
@@ -135,7 +138,6 @@ Result<void> FileExamination::remove_traces(std::string_view key, std::span<cons
   if (marks && marks.value() != nullptr) {
     ::unlinkat(marks.value()->fd(), place.value()->leaf.c_str(), AT_REMOVEDIR);
   }
-  if (was_missing_ && by_default_) ::rmdir(path_.c_str());
   return {};
 }
 

@@ -17,7 +17,6 @@ namespace {
 using Cluster = Place::Cluster;
 using Look = std::optional<Seen>;
 
-constexpr int kRoundTrips = 10;
 constexpr long long kFewConnections = 20;
 
 // The rows of each answer are names and values.
@@ -42,7 +41,8 @@ struct Facts {
   std::vector<std::string> tables = {};            // those that are there
   std::string missing = {};                        // the others
   std::optional<Error> unfit = {};
-  bool may_create = false, may_delete = true;
+  bool may_create = false;
+  std::string kept = {};  // a table from which this user may not delete
 
   std::string client() const {
     const HostPort& host = place->hosts[0];
@@ -63,7 +63,9 @@ struct Facts {
   bool logs() const { return told("log_bin") == "ON"; }
   // The same for the servers of a cluster, and for a server by each of its names.
   std::string identity() const {
-    return is_alone() ? told("hostname") + ':' + told("port") + told("datadir") : "cluster";
+    return is_alone() ? told("hostname") + ':' + told("port") + told("datadir") +
+                            told("server_id") + told("server_uuid") + told("server_uid")
+                      : "cluster";
   }
   bool is_alone() const { return *place->cluster == Cluster::no; }
   bool is_refused() const { return !is_alone() && method != Method::version; }
@@ -178,8 +180,10 @@ Look tables(const Facts& facts) {
                 facts.has_locks() ? Severity::warn : Severity::fail,
                 facts.schema() + "; " + facts.grants()};
   }
-  if (facts.may_delete) return Seen{"as dlock makes them"};
-  return Seen{"may not DELETE from " + facts.tables.back(), Severity::note};
+  if (facts.kept.empty()) return Seen{"as dlock makes them"};
+  return Seen{"may not DELETE from " + facts.kept,
+              facts.kept == Tables(facts.place->prefix).rows ? Severity::warn : Severity::fail,
+              facts.grants()};
 }
 
 constexpr std::array kChecks{
@@ -194,8 +198,10 @@ constexpr std::array kChecks{
     Check<Facts>{"mysql-proxy", proxy,
                  "A proxy shares connections between clients, and two jobs can hold one lock.",
                  "name the database server in the URL"},
-    Check<Facts>{"mysql-read-only", read_only, "No job acquires a lock here.",
-                 "name the primary in the URL; or: {} -e 'SET GLOBAL read_only = 0'"},
+    Check<Facts>{
+        "mysql-read-only", read_only, "No job acquires a lock here.",
+        "name the primary in the URL. Only if this is it, and replicates from no other: {} -e "
+        "'SET GLOBAL read_only = 0'"},
     Check<Facts>{"mysql-cluster", cluster,
                  "Each of these servers knows its own locks only, so dlock refuses them.",
                  "use mysql-version:// in the URL of all jobs: man dlock-mysql, VARIANTS"},
@@ -232,6 +238,7 @@ void look_at_tables(const Say& say, Facts& facts) {
       return;
     }
     facts.tables.push_back(name);
+    if (!say("DELETE FROM " + name + " WHERE FALSE")) facts.kept = name;
     const auto fits = say(fit);
     if (!fits) facts.unfit = fits.error();
     if (fits && fits.value().ok() && number_in(fits.value().answers.back()) == 0) {
@@ -243,7 +250,6 @@ void look_at_tables(const Say& say, Facts& facts) {
   check(names.done, "SELECT " + fit(done), unfit(place, done));
   if (facts.method == Method::row) {
     check(names.rows, "SELECT " + fit(rows), unfit(place, rows));
-    facts.may_delete = say("DELETE FROM " + names.rows + " WHERE FALSE").has_value();
   }
   const auto created = say("PREPARE dlock_create FROM '" + done.create + '\'');
   facts.may_create = created && created.value().ok();
@@ -255,15 +261,15 @@ Result<void> ask_all(Facts& facts, Deadline deadline, Cancel cancel) {
   Connection& connection = *opened.value();
   facts.connection = std::to_string(connection.id());
   facts.ends = util::ends_of(connection.fd());
-  for (int i = 0; i < kRoundTrips; ++i) {
+  auto measured = facts.round_trips.measure(deadline, [&]() -> Result<void> {
     const Deadline start = Clock::now();
     const Reply now = connection.ask("SELECT " + std::string(kNowMs), deadline, cancel);
     if (!now.ok()) return *now.error;
-    const auto took = Clock::now() - start;
-    facts.round_trips.add(took);
     const auto ahead = static_cast<std::int64_t>(number_in(now.answers[0]) - util::utc_now_ms());
-    facts.ahead = Millis{ahead} + std::chrono::duration_cast<Millis>(took / 2);
-  }
+    facts.ahead = Millis{ahead} + std::chrono::duration_cast<Millis>((Clock::now() - start) / 2);
+    return {};
+  });
+  if (!measured) return measured;
   const Reply told = connection.ask(kAsked, deadline, cancel);
   if (!told.ok()) return *told.error;
   for (const Answer& answer : told.answers) {
@@ -291,7 +297,7 @@ class MysqlExamination final : public Examination {
 
   Findings look(Deadline deadline, Cancel cancel) override;
   bool may_try() const override {
-    return primary_ && primary_->has_locks() && primary_->may_delete && !primary_->unfit &&
+    return primary_ && primary_->has_locks() && primary_->kept.empty() && !primary_->unfit &&
            !primary_->is_refused();
   }
   bool may_try_marks() const override { return primary_->missing.empty(); }

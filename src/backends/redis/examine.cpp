@@ -15,8 +15,6 @@
 namespace dlock::redis {
 namespace {
 
-constexpr unsigned kRoundTrips = 10;
-
 // What is known of one server.
 struct Facts {
   std::string server;
@@ -28,6 +26,7 @@ struct Facts {
   RoundTrips round_trips;
   Millis ahead{0};
   std::optional<int> certificate_days;
+  bool is_open = false;  // also to a client without user and password
   std::optional<Error> error;
 
   std::string client() const {
@@ -36,6 +35,9 @@ struct Facts {
     if (!address->socket.empty()) return "redis-cli -s " + util::in_shell(address->socket) + user;
     return "redis-cli -h " + util::in_shell(address->host.host) + " -p " +
            std::to_string(address->host.port) + user + tls_options();
+  }
+  std::string user() const {
+    return util::in_shell(address->user.empty() ? "default" : address->user);
   }
   std::string tls_options() const {
     if (!address->tls) return "";
@@ -51,7 +53,6 @@ struct Facts {
   std::string told(const std::string& name) const { return of(info, name); }
   std::string set(const std::string& name) const { return of(config, name); }
   bool is_local() const { return host.empty() || host.starts_with("127.") || host == "::1"; }
-  bool saves() const { return set("appendonly") == "yes" || !set("save").empty(); }
 };
 
 using Look = std::optional<Seen>;
@@ -70,7 +71,9 @@ Look rights(const Facts& facts) {
   if (!facts.info.empty() && !facts.config.empty()) return std::nullopt;
   return Seen{std::string("may not ask ") + (facts.info.empty() ? "INFO" : "CONFIG GET") +
                   ", so not all of what follows is looked at",
-              Severity::note};
+              Severity::note,
+              "{} ACL SETUSER " + facts.user() +
+                  " +info '+config|get'    # or run dlock doctor as an admin"};
 }
 
 Look round_trip(const Facts& facts) { return facts.round_trips.seen(facts.ttl); }
@@ -84,14 +87,14 @@ Look tls(const Facts& facts) {
 }
 
 Look password(const Facts& facts) {
-  if (!facts.address->password.empty() || !facts.address->socket.empty()) return std::nullopt;
+  if (!facts.is_open || !facts.address->socket.empty()) return std::nullopt;
   return Seen{"no password is needed", facts.is_local() ? Severity::note : Severity::warn};
 }
 
 Look eviction(const Facts& facts) {
-  const std::string policy = facts.set("maxmemory-policy");
+  const std::string policy = facts.told("maxmemory_policy");
   if (policy.empty()) return std::nullopt;
-  const bool is_limited = facts.set("maxmemory") != "0";
+  const bool is_limited = facts.told("maxmemory") != "0";
   return Seen{"maxmemory-policy " + policy + (is_limited ? "" : ", and no maxmemory"),
               policy == "noeviction" ? Severity::ok
               : is_limited           ? Severity::fail
@@ -99,12 +102,14 @@ Look eviction(const Facts& facts) {
 }
 
 Look persistence(const Facts& facts) {
+  if (facts.told("aof_enabled") == "1") {
+    const std::string fsync = facts.set("appendfsync");
+    return Seen{"appendonly yes, appendfsync " + (fsync.empty() ? "not known" : fsync),
+                fsync == "always" ? Severity::ok : Severity::note};
+  }
   if (facts.config.empty()) return std::nullopt;
-  if (!facts.saves()) return Seen{"nothing is saved to disk", Severity::warn};
-  if (facts.set("appendonly") != "yes") return Seen{"snapshots only (save)", Severity::warn};
-  const std::string fsync = facts.set("appendfsync");
-  return Seen{"appendonly yes, appendfsync " + fsync,
-              fsync == "always" ? Severity::ok : Severity::note};
+  return Seen{facts.set("save").empty() ? "nothing is saved to disk" : "snapshots only (save)",
+              Severity::warn};
 }
 
 Look role(const Facts& facts) {
@@ -125,7 +130,7 @@ Look uptime(const Facts& facts) {
   if (!seconds || !facts.is_one_of_several) return std::nullopt;
   const Millis up{*seconds * 1'000};
   const bool may_have_forgotten = up < facts.ttl && facts.set("appendfsync") != "always";
-  return Seen{"up for " + util::format_duration(up),
+  return Seen{*seconds == 0 ? "started just now" : "up for " + util::format_duration(up),
               may_have_forgotten ? Severity::warn : Severity::ok};
 }
 
@@ -135,7 +140,7 @@ constexpr std::array kChecks{
     Check<Facts>{"redis-rights", rights,
                  "What can lose a lock on this server stays unknown: eviction, persistence, "
                  "replicas.",
-                 "{} ACL SETUSER USER +info '+config|get'    # or run dlock doctor as an admin"},
+                 ""},
     Check<Facts>{"redis-round-trip", round_trip, kWhySlow, "{} --latency"},
     Check<Facts>{"redis-clock", clock, kWhyClock, kFixClock},
     Check<Facts>{"redis-tls", tls, "The password and the locks can be read on their way.",
@@ -150,12 +155,15 @@ constexpr std::array kChecks{
                  "{} CONFIG SET maxmemory-policy noeviction    # and in redis.conf"},
     Check<Facts>{
         "redis-persistence", persistence,
-        "A restart of the server forgets locks, and another job can acquire them.",
+        "A restart of the server forgets locks, which others then acquire, and done-marks, so "
+        "dlock "
+        "once runs a job again.",
         "{} CONFIG SET appendonly yes; {} CONFIG SET appendfsync always    # and in redis.conf"},
     Check<Facts>{"redis-replicas", replicas,
                  "Replicas lag: in a failover the new master may not have the latest locks, and "
                  "two jobs run at once.",
-                 "use redlock with 3 servers that have no replicas, or pass DLOCK_FENCE on"},
+                 "use redlock with 3 servers that have no replicas, or have DLOCK_FENCE checked by "
+                 "what the job writes to"},
     Check<Facts>{"redis-uptime", uptime,
                  "A server that has forgotten its locks counts as one that has none.",
                  "keep a server of redlock down for a TTL, or set appendfsync always"},
@@ -192,16 +200,17 @@ Result<void> ask_all(Connection& connection, Facts& facts, Deadline deadline, Ca
   if (auto ok = connection.connect(deadline, cancel); !ok) return ok;
   facts.host = util::ends_of(connection.fd()).there;
   facts.certificate_days = connection.certificate_days();
-  for (unsigned i = 0; i < kRoundTrips; ++i) {
+  auto measured = facts.round_trips.measure(deadline, [&]() -> Result<void> {
     const Deadline start = Clock::now();
     const auto time = connection.ask(Command{"TIME"}, deadline, cancel);
     if (!time) return time.error();
     if (time.value().is_error()) return server_error(*facts.address, time.value().text);
-    facts.round_trips.add(Clock::now() - start);
     facts.ahead = ahead(time.value(), Clock::now() - start).value_or(Millis{0});
-  }
+    return {};
+  });
+  if (!measured) return measured;
   std::vector<Command> commands{{"INFO"}};
-  for (const char* name : {"save", "appendonly", "appendfsync", "maxmemory", "maxmemory-policy"}) {
+  for (const char* name : {"save", "appendfsync"}) {
     commands.push_back({"CONFIG", "GET", name});
   }
   const auto replies = connection.ask(commands, deadline, cancel);
@@ -209,6 +218,11 @@ Result<void> ask_all(Connection& connection, Facts& facts, Deadline deadline, Ca
   for (std::size_t i = 0; i < commands.size(); ++i) {
     read_pairs(replies.value()[i], i == 0 ? facts.info : facts.config);
   }
+  Address nobodys = *facts.address;
+  nobodys.user.clear();
+  nobodys.password.clear();
+  const auto answer = Connection(nobodys).ask(Command{"TIME"}, deadline, cancel);
+  facts.is_open = answer && !answer.value().is_error();
   return {};
 }
 
@@ -218,7 +232,7 @@ class RedisExamination final : public Examination {
       : addresses_(std::move(addresses)), prefix_(std::move(prefix)), ttl_(ttl) {}
 
   Findings look(Deadline deadline, Cancel cancel) override;
-  bool may_try() const override { return answered_ >= quorum(size()); }
+  bool may_try() const override { return answered_.size() >= quorum(size()); }
   std::string rights() const override;
   Result<void> remove_traces(std::string_view key, std::span<const std::string> owners,
                              Deadline deadline) override;
@@ -230,15 +244,14 @@ class RedisExamination final : public Examination {
   const std::vector<Address> addresses_;
   const std::string prefix_;
   const Millis ttl_;
-  unsigned answered_ = 0;
+  std::vector<Address> answered_;
 };
 
 // As man dlock-redis has them.
 std::string RedisExamination::rights() const {
   const Address& first = addresses_.front();
   const auto pattern = [](const std::string& text) { return ' ' + util::in_shell_quotes(text); };
-  return Facts{.address = &first}.client() + " ACL SETUSER " +
-         util::in_shell(first.user.empty() ? "default" : first.user) +
+  return Facts{.address = &first}.client() + " ACL SETUSER " + Facts{.address = &first}.user() +
          pattern('~' + prefix_ + '*') + pattern("~{" + prefix_ + '*') +
          pattern("&{" + prefix_ + '*') +
          " '&__redis__:invalidate' +eval +evalsha +get +set +del +incr +incrby +exists +type +time "
@@ -256,8 +269,9 @@ Findings RedisExamination::look(Deadline deadline, Cancel cancel) {
     if (auto ok = ask_all(connection, facts, deadline, cancel); !ok) facts.error = ok.error();
     return facts;
   });
-  answered_ = static_cast<unsigned>(
-      std::ranges::count_if(servers, [](const Facts& facts) { return !facts.error; }));
+  for (const Facts& facts : servers) {
+    if (!facts.error && facts.told("role") != "slave") answered_.push_back(*facts.address);
+  }
   Findings out;
   check_each<Facts>(kChecks, servers, "redis-connect", "", may_try(), out);
   if (size() > 1) compare(servers, out);
@@ -298,14 +312,14 @@ Result<void> RedisExamination::remove_traces(std::string_view key,
   Command command{"DEL",       names.lock,  names.counter,
                   names.owner, names.queue, entry_of(prefix_, {std::string(key), ""})};
   for (const std::string& owner : owners) command.push_back(names.revoked + owner);
-  Result<void> out;
-  for (const Address& address : addresses_) {
-    Connection connection(address);
-    const auto reply = connection.ask(command, deadline, Cancel());
-    if (!reply) out = reply.error();
-    if (reply && reply.value().is_error()) out = server_error(address, reply.value().text);
-  }
-  return out;
+  const auto removed = look_at_each(answered_, [&](const Address& address) -> Result<void> {
+    const auto reply = Connection(address).ask(command, deadline, Cancel());
+    if (!reply) return reply.error();
+    if (reply.value().is_error()) return server_error(address, reply.value().text);
+    return {};
+  });
+  const auto failed = std::ranges::find_if(removed, [](const auto& one) { return !one; });
+  return failed == removed.end() ? Result<void>() : *failed;
 }
 
 }  // namespace

@@ -19,7 +19,6 @@ namespace {
 
 using Look = std::optional<Seen>;
 
-constexpr int kRoundTrips = 10;
 constexpr long long kUsualConnections = 60;
 constexpr timeval kPatience{.tv_sec = 1, .tv_usec = 0};
 
@@ -75,10 +74,13 @@ Look chroot(const Facts& facts) {
 Look round_trip(const Facts& facts) { return facts.round_trips.seen(facts.ttl); }
 
 Look timeout(const Facts& facts) {
-  if (facts.granted == facts.ttl) return Seen{"a TTL of " + util::format_duration(facts.ttl)};
-  return Seen{"asked for " + util::format_duration(facts.ttl) + ", got " +
-                  util::format_duration(facts.granted),
-              Severity::warn};
+  const std::string ttl = util::format_duration(facts.ttl);
+  if (facts.granted == facts.ttl) return Seen{"a TTL of " + ttl};
+  const std::string granted = util::format_duration(facts.granted);
+  return Seen{"asked for " + ttl + ", got " + granted, Severity::warn,
+              (facts.granted < facts.ttl ? "maxSessionTimeout=" : "minSessionTimeout=") +
+                  std::to_string(facts.ttl.count()) +
+                  "    # in zoo.cfg of each server, then restart it; or accept --ttl " + granted};
 }
 
 Look connections(const Facts& facts) {
@@ -133,10 +135,8 @@ constexpr std::array kChecks{
     Check<Facts>{"zookeeper-round-trip", round_trip, kWhySlow, "use a longer --ttl"},
     Check<Facts>{
         "zookeeper-timeout", timeout,
-        "The servers limit the TTL: a job ends after a shorter outage, or its lock "
-        "outlives it for longer.",
-        "minSessionTimeout=1000, maxSessionTimeout=120000 (ms) in zoo.cfg of each server; or "
-        "another --ttl"},
+        "A job ends after a shorter outage than you asked for, or its lock outlives it for "
+        "longer."},
     Check<Facts>{"zookeeper-connections", connections,
                  "Each holder and each waiter of a machine needs a connection.",
                  "maxClientCnxns=500    # in zoo.cfg of each server"},
@@ -154,6 +154,17 @@ constexpr std::array kChecks{
     Check<Facts>{"zookeeper-url", url, "If these servers fail, jobs do not find the others.",
                  "name all servers in the URL"},
 };
+
+// By the names of their servers.  A server may have 0.0.0.0 for itself.
+bool is_same_ensemble(const std::vector<std::string>& one, const std::vector<std::string>& other) {
+  const auto is_any = [](const std::string& voter) {
+    return voter.starts_with("0.0.0.0:") || voter.starts_with("[::]:");
+  };
+  return one.empty() || other.empty() ||
+         std::ranges::equal(one, other, [&](const std::string& a, const std::string& b) {
+           return a == b || is_any(a) || is_any(b);
+         });
+}
 
 // Lines such as "Mode: leader" and "maxClientCnxns=60".
 void read_lines(std::string_view text, Facts& facts) {
@@ -200,13 +211,12 @@ Result<void> ask_all(Facts& facts, Deadline deadline, Cancel cancel) {
   facts.granted = session.timeout();
   facts.ends = util::ends_of(session.fd());
   const std::string chroot = place.chroot.empty() ? "/" : place.chroot;
-  for (int i = 0; i < kRoundTrips; ++i) {
-    const Deadline start = Clock::now();
+  auto measured = facts.round_trips.measure(deadline, [&]() -> Result<void> {
     const auto proved = session.persist([&] { return std::array{prove(session.handle(), chroot)}; },
                                         deadline, cancel);
-    if (!proved) return proved.error();
-    facts.round_trips.add(Clock::now() - start);
-  }
+    return proved ? Result<void>() : proved.error();
+  });
+  if (!measured) return measured;
   std::vector<std::string> nodes = nodes_of(place);
   nodes.push_back(chroot);
   const auto answers = session.persist(
@@ -274,8 +284,7 @@ Findings ZookeeperExamination::look(Deadline deadline, Cancel cancel) {
                     first != servers.end(), out);
   for (const Facts& facts : servers) {
     if (facts.error) continue;
-    const auto known = std::array{facts.voters(), first->voters()};
-    if (known[0] == known[1] || known[0].empty() || known[1].empty()) continue;
+    if (is_same_ensemble(facts.voters(), first->voters())) continue;
     out.push_back({"zookeeper-ensembles", Severity::fail, facts.server,
                    "belongs to another ensemble than " + first->server,
                    "Each ensemble grants the same lock, and two jobs run at once.",
