@@ -24,39 +24,40 @@
 #include "util/fd.hpp"
 #include "util/host.hpp"
 #include "util/log.hpp"
+#include "util/random_id.hpp"
 
 namespace dlock::cli {
 namespace {
 
-// All is looked at and tried in this time.  Then the lock is released, and its traces are removed,
-// each in that much.
-constexpr Millis kLooks{7'000};
-constexpr Millis kRemoves{3'500};
+// The servers are looked at, a lock is tried, then released, and its traces are removed: so long
+// each.
+constexpr Millis kPhase{3'500};
 
-// SIGINT, SIGTERM and SIGHUP end the tries; nothing is left behind then, either.
+// SIGINT, SIGTERM, SIGHUP and SIGQUIT end the tries; nothing is left behind then, either.
 class Interrupt {
  public:
   Interrupt() {
-    sigset_t signals;
-    sigemptyset(&signals);
-    for (const int sig : {SIGINT, SIGTERM, SIGHUP}) {
+    sigemptyset(&signals_);
+    for (const int sig : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
       struct sigaction action {};
       sigaction(sig, nullptr, &action);
-      if (action.sa_handler != SIG_IGN) sigaddset(&signals, sig);  // by nohup
+      if (action.sa_handler != SIG_IGN) sigaddset(&signals_, sig);  // by nohup
     }
-    sigprocmask(SIG_BLOCK, &signals, nullptr);
-    fd_.reset(signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC));
+    sigprocmask(SIG_BLOCK, &signals_, nullptr);
+    fd_.reset(signalfd(-1, &signals_, SFD_NONBLOCK | SFD_CLOEXEC));
   }
   Cancel cancel() const { return Cancel(fd_.get()); }
-  /// The exit status of the signal that has come; 0: none has.
-  int status() const {
+  /// From now on, signals end this process.  Returns the exit status of the one that has come; 0:
+  /// none has.
+  int end() const {
     signalfd_siginfo info{};
-    return ::read(fd_.get(), &info, sizeof info) == sizeof info
-               ? 128 + static_cast<int>(info.ssi_signo)
-               : 0;
+    const bool has_come = ::read(fd_.get(), &info, sizeof info) == sizeof info;
+    sigprocmask(SIG_UNBLOCK, &signals_, nullptr);
+    return has_come ? 128 + static_cast<int>(info.ssi_signo) : 0;
   }
 
  private:
+  sigset_t signals_{};
   Fd fd_;
 };
 
@@ -74,8 +75,6 @@ void add_outage(const Traits& traits, Millis ttl, Findings& out) {
 // `key`: of the lock that is tried; "": none is.
 Findings examine(const BackendEntry& entry, const Target& target, Millis ttl,
                  const std::string& key, Cancel cancel) {
-  const Deadline start = Clock::now();
-  const Deadline deadline = after(start, kLooks);
   Findings out;
   auto examination = entry.examine(target, ttl);
   if (!examination) {
@@ -83,21 +82,22 @@ Findings examine(const BackendEntry& entry, const Target& target, Millis ttl,
     return out;
   }
   Examination& its = **examination;
-  out = its.look(std::min(deadline, after(start, target.connect_timeout)), cancel);
+  out = its.look(after(Clock::now(), std::min(kPhase, target.connect_timeout)), cancel);
   if (its.may_try()) add_outage(entry.traits, its.granted_ttl().value_or(ttl), out);
   if (key.empty() || !its.may_try() || cancel.requested()) return out;
   const bool with_marks = entry.traits.remembers && its.may_try_marks();
   std::vector<std::string> owners;
   Findings tried;
   try {
-    tried = try_lock(entry, target, key, with_marks, its.rights(), deadline, cancel, owners);
+    tried = try_lock(entry, target, key, with_marks, its.rights(), after(Clock::now(), kPhase),
+                     cancel, owners);
   } catch (const std::exception& error) {  // no thread, no memory: what was made is to be removed
     tried.push_back(cannot_look("try-acquire", "", {Errc::unreachable, error.what()}));
   }
   const bool is_well =
       std::ranges::none_of(tried, [](const Finding& one) { return one.error.has_value(); });
   add(out, std::move(tried));
-  const auto removed = its.remove_traces(key, owners, after(Clock::now(), kRemoves));
+  const auto removed = its.remove_traces(key, owners, after(Clock::now(), kPhase));
   if (!removed && is_well) {
     out.push_back(cannot_look("try-clean-up", "", removed.error()));
     out.back().why = "The lock " + key + " ends within 10 s; what else is stored of it, in a week.";
@@ -110,8 +110,9 @@ Findings examine(const BackendEntry& entry, const Target& target, Millis ttl,
 // the same, and what to do.
 bool examine_all(std::vector<Patient>& patients, bool is_read_only, Cancel cancel) {
   static std::vector<std::string> printed;
-  util::log_into(&printed);
-  const std::string key = "dlock-doctor-" + util::host_name() + '-' + std::to_string(getpid());
+  const util::LogInto kept(printed);
+  const std::string key = "dlock-doctor-" + util::host_name() + '-' + std::to_string(getpid()) +
+                          '-' + util::random_id().substr(0, 4);
   std::vector<std::pair<Findings*, std::future<Findings>>> pending;
   for (Patient& patient : patients) {
     if (patient.selection.entry == nullptr) continue;
@@ -129,7 +130,7 @@ bool examine_all(std::vector<Patient>& patients, bool is_read_only, Cancel cance
       }
     }
   }
-  const Deadline until = after(Clock::now(), kLooks + 2 * kRemoves);
+  const Deadline until = after(Clock::now(), 4 * kPhase);
   bool all_done = true;
   for (auto& [out, findings] : pending) {
     const bool is_done = findings.wait_until(until) == std::future_status::ready;
@@ -142,7 +143,6 @@ bool examine_all(std::vector<Patient>& patients, bool is_read_only, Cancel cance
       out->push_back(cannot_look("outage", "", {Errc::unreachable, error.what()}));
     }
   }
-  util::log_into(nullptr);
   return all_done;
 }
 
@@ -159,6 +159,7 @@ int cmd_doctor(const Invocation& invocation, std::span<const BackendEntry> backe
   }
   const Interrupt interrupt;
   const bool all_done = examine_all(patients, invocation.has("read-only"), interrupt.cancel());
+  const int interrupted = interrupt.end();
 
   const std::size_t width = terminal_width(STDOUT_FILENO);
   std::string text = is_json || is_brief ? "" : this_system(backend_names(backends, true)) + "\n\n";
@@ -175,7 +176,7 @@ int cmd_doctor(const Invocation& invocation, std::span<const BackendEntry> backe
   }
   if (is_json) text = invocation.has("all") ? print_json(objects) : print_json(objects.front());
   const int wrote = write_stdout(text);
-  if (const int interrupted = interrupt.status()) status = interrupted;
+  if (interrupted != 0) status = interrupted;
   if (wrote != 0) status = wrote;
   if (!all_done) ::_exit(status);
   return status;

@@ -89,7 +89,8 @@ Watch::Watch(const Invocation& invocation, std::span<const BackendEntry> backend
   }
   std::vector<std::string> repeated;
   for (const Settings& its : each_backend(invocation, settings)) {
-    if (!places_.empty()) util::log_into(&repeated);  // which variables are not read
+    std::optional<util::LogInto> kept;
+    if (!places_.empty()) kept.emplace(repeated);  // which variables are not read
     WatchedPlace& place = places_.emplace_back();
     if (all_) place.profile = its.find("backend")->text();
     try {
@@ -98,13 +99,12 @@ Watch::Watch(const Invocation& invocation, std::span<const BackendEntry> backend
       columns_ = place.service->columns();
     } catch (const Refusal& refusal) {
       if (!all_) throw;
-      util::log_into(nullptr);
+      kept.reset();
       util::log(util::Level::error, refusal.what());
       place.why = refusal.what();
       place.due = kNever;
     }
   }
-  util::log_into(nullptr);
   const auto is_usable = [](const WatchedPlace& it) { return it.service != nullptr; };
   if (std::ranges::none_of(places_, is_usable)) refuse_config("--all: no profile can be used");
   const char* terminal = std::getenv("TERM");

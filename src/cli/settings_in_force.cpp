@@ -94,8 +94,8 @@ Patient find_patient(const Invocation& invocation, Settings settings,
   Patient out;
   Diagnosis& diagnosis = out.diagnosis;
   std::vector<std::string> messages;
-  util::log_into(&messages);
   try {
+    const util::LogInto kept(messages);
     const auto config = load_config(settings, *invocation.command);
     out.selection = select_backend(settings, config, backends);
     if (const Setting* ttl = settings.find("ttl")) out.ttl = to_duration(*ttl, flag("ttl"));
@@ -108,7 +108,6 @@ Patient find_patient(const Invocation& invocation, Settings settings,
     diagnosis.findings.push_back({"setting", Severity::fail, "", refusal.what(),
                                   "No job starts with these settings.", "man dlock-config"});
   }
-  util::log_into(nullptr);
   add_config_files(settings, diagnosis);
   for (const std::string& message : messages) {
     diagnosis.findings.push_back({"setting", Severity::warn, "", message,

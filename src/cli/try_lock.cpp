@@ -16,8 +16,9 @@ namespace {
 constexpr Millis kTtl{10'000};  // so long the lock stays if this process is killed
 constexpr Millis kPause{1};
 constexpr Millis kReleases{3'500};
+constexpr Millis kLists{1'000};
 constexpr Millis kQueues{50};   // so long a waiter that was told who is in the way has to sit down
-constexpr Millis kCalled{250};  // a waiter that takes longer was not called, and asked again
+constexpr Millis kCalled{250};  // a waiter that takes longer was not called, but asked again
 
 using Held = Result<std::unique_ptr<Lease>>;
 
@@ -40,7 +41,7 @@ class Trial {
   Result<void> use(Backend& backend, Lease& lease);
   Result<void> wake(Backend& backend, Lease& lease, Held& next);
   Result<void> break_lock(Backend& backend, Lease& lease);
-  Result<void> mark(Backend& backend, Lease& lease);
+  Result<void> mark(Backend& backend);
 
   Result<std::unique_ptr<Backend>> open() const {
     return open_backend(entry_, target_, deadline_, cancel_);
@@ -56,16 +57,11 @@ class Trial {
   auto note(std::string_view name, Step step) {
     const Deadline start = Clock::now();
     auto result = step();
-    Finding finding{.name = name, .seen = in_ms(Clock::now() - start)};
-    if (!result) {
-      finding = cannot_look(name, "", result.error());
-      finding.why += " The tries after this one are left out.";
-      if (result.error().code == Errc::denied) finding.fix = rights_;
-      if (result.error().code == Errc::lost) finding.error.reset();
-    }
-    findings_.push_back(std::move(finding));
+    findings_.push_back(result ? Finding{.name = name, .seen = in_ms(Clock::now() - start)}
+                               : failed(name, result.error()));
     return result;
   }
+  Finding failed(std::string_view name, const Error& error) const;
 
   const BackendEntry& entry_;
   const Target& target_;
@@ -91,6 +87,21 @@ Held Trial::acquire(Backend& backend, std::function<void(const LockInfo&)> on_bl
   return backend.acquire(request, wait);
 }
 
+Finding Trial::failed(std::string_view name, const Error& error) const {
+  Finding out = cannot_look(name, "", error);
+  if (error.code == Errc::denied) out.fix = rights_;
+  if (error.code == Errc::lost) {
+    out.why = "Several servers answer to this name, or it forgets locks: two jobs can run at once.";
+    out.fix = "name one server in the URL";
+    out.error.reset();
+  } else if (Clock::now() >= deadline_) {
+    out.level = Severity::warn;
+    out.why = "dlock doctor had no more time; a run waits for as long as --connect-timeout says.";
+  }
+  out.why += " The tries after this one are left out.";
+  return out;
+}
+
 Result<void> not_seen(const std::string& what) {
   return Error{Errc::lost, what + " does not show the lock that is held"};
 }
@@ -108,11 +119,19 @@ Result<void> Trial::use(Backend& backend, Lease& lease) {
     return is_ours(*lock) ? Result<void>() : not_seen("dlock show");
   });
   if (!shown) return shown;
-  return note("try-list", [&]() -> Result<void> {
-    auto locks = backend.list(key_, deadline_);
+  const Deadline until = std::min(deadline_, after(Clock::now(), kLists));
+  auto listed = note("try-list", [&]() -> Result<void> {
+    auto locks = backend.list(key_, until);
     if (!locks) return locks.error();
     return std::ranges::any_of(*locks, is_ours) ? Result<void>() : not_seen("dlock list");
   });
+  if (listed || Clock::now() < until) return listed;
+  findings_.back() = {.name = "try-list",
+                      .level = Severity::note,
+                      .seen = "not done in 1s",
+                      .why = "dlock list looks at all that is stored there, also by others.",
+                      .fix = "give locks a server, or a database, of their own"};
+  return {};
 }
 
 // Releases the lock while somebody waits for it, who then has it.
@@ -125,13 +144,16 @@ Result<void> Trial::wake(Backend& backend, Lease& lease, Held& next) {
   });
   blocked.get_future().wait_until(std::min(deadline_, after(Clock::now(), Millis{1'000})));
   std::this_thread::sleep_for(kQueues);
+  const bool is_early = waiting.wait_for(Millis{0}) == std::future_status::ready;
   const Deadline start = Clock::now();
   const auto released = note("try-release", [&] { return release(lease); });
+  const Deadline free = Clock::now();
   const auto woken = note("try-wake-a-waiter", [&]() -> Result<void> {
     next = waiting.get();
+    if (next && is_early) return Error{Errc::lost, "two holders at once"};
     return next ? Result<void>() : next.error();
   });
-  if (woken && Clock::now() - start > kCalled) {
+  if (woken && Clock::now() - free > kCalled + 3 * (free - start)) {
     findings_.back().level = Severity::warn;
     findings_.back().why = "Waiters are not called when the lock is free: they ask again.";
     findings_.back().fix = rights_;
@@ -156,9 +178,14 @@ Result<void> Trial::break_lock(Backend& backend, Lease& lease) {
   });
 }
 
-Result<void> Trial::mark(Backend& backend, Lease& lease) {
+Result<void> Trial::mark(Backend& backend) {
   return note("try-done-mark", [&]() -> Result<void> {
-    if (auto ok = lease.complete({"", kTtl}, deadline_, cancel_); !ok) return ok;
+    Held held = acquire(backend);
+    if (!held) return held.error();
+    if (auto ok = (*held)->complete({"", kTtl}, deadline_, cancel_); !ok) {
+      (void)release(**held);
+      return ok;
+    }
     auto found = backend.find_mark({key_, ""}, deadline_);
     if (!found) return found.error();
     auto gone = backend.forget_mark({key_, ""}, deadline_);
@@ -179,13 +206,12 @@ Result<void> Trial::run_all(bool with_marks) {
   }
   Held next = Error{Errc::cancelled, ""};
   auto woken = wake(**others, **held, next);
-  if (!next) return woken;
+  if (!woken) {
+    if (next) (void)release(**next);
+    return woken;
+  }
   if (auto ok = break_lock(**ours, **next); !ok || !with_marks) return ok;
-  Held last = acquire(**ours);
-  if (!last) return last.error();
-  auto marked = mark(**ours, **last);
-  if (!marked) (void)release(**last);
-  return marked;
+  return mark(**ours);
 }
 
 Findings Trial::run(bool with_marks) {

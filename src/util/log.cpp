@@ -186,9 +186,14 @@ void log(Level level, std::string_view message) noexcept try {
   (void)state().output.write("dlock: out of memory\n");
 }
 
-void log_into(std::vector<std::string>* kept) {
+LogInto::LogInto(std::vector<std::string>& kept) {
   const std::lock_guard lock(state().mutex);
-  state().into = kept;
+  state().into = &kept;
+}
+
+LogInto::~LogInto() {
+  const std::lock_guard lock(state().mutex);
+  state().into = nullptr;
 }
 
 bool log_has_terminal() {

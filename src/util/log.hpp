@@ -23,8 +23,14 @@ bool log_shows(Level level);
 /// blocked.  Without memory for the line, writes "out of memory".
 void log(Level level, std::string_view message) noexcept;
 
-/// Until the next call, errors and warnings are added to `kept` and not written; null ends that.
-void log_into(std::vector<std::string>* kept);
+/// While it lives, errors and warnings are added to `kept` and not written.
+class LogInto {
+ public:
+  explicit LogInto(std::vector<std::string>& kept);
+  ~LogInto();
+  LogInto(const LogInto&) = delete;
+  LogInto& operator=(const LogInto&) = delete;
+};
 
 /// Whether stderr is a terminal, so that a line can be redrawn.
 bool log_has_terminal();

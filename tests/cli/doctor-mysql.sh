@@ -51,6 +51,8 @@ sql a 'SET GLOBAL max_connections = 15; SET GLOBAL wait_timeout = 3'
 doctor 0 -b "$url"
 finds warn mysql-connections '1 of 15 in use'
 finds ok mysql-wait-timeout '3 s; dlock sets its own'
+doctor 0 -b "$url" --ttl 24h
+finds ok mysql-wait-timeout
 mend mysql-connections a
 sql a 'SET GLOBAL innodb_flush_log_at_trx_commit = 2'
 doctor 1 -b "$url" --strict
@@ -68,6 +70,9 @@ doctor 0 -b "$url" --strict
 sql a "CREATE USER one@'%' IDENTIFIED BY 'sesame' WITH MAX_USER_CONNECTIONS 4; GRANT ALL ON test.* TO one@'%'"
 doctor 0 -b "mysql://one@127.0.0.1:${mysql_port[a]}/test" --read-only
 finds warn mysql-connections 'this user may have 4'
+mend mysql-connections a
+doctor 0 -b "mysql://one@127.0.0.1:${mysql_port[a]}/test" --read-only
+finds ok mysql-connections
 
 # Two servers in the URL.
 start_mysql b read_only=1

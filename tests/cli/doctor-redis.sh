@@ -3,6 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/redis.sh"
 . "$(dirname "$0")/doctor.sh"
+need python3
 cd "$tmp"
 unset DLOCK_BACKEND
 
@@ -110,3 +111,30 @@ doctor=$!
 sleep 0.3  # at any instant
 kill -s HUP "$doctor"
 expect_status 69 wait "$doctor"
+
+# A name behind which are two servers: each grants the lock.  One whose SCAN takes long: only that is left out.
+cat >between.py <<'PY'
+import itertools, socket, sys, threading, time
+here = socket.create_server(("127.0.0.1", 0))
+print(here.getsockname()[1], flush=True)
+def pass_on(source, target):
+    while data := source.recv(65536):
+        if b"$4\r\nSCAN\r\n" in data:
+            time.sleep(2)
+        target.sendall(data)
+    target.close()
+for port in itertools.cycle(sys.argv[1:]):
+    client, _ = here.accept()
+    server = socket.create_connection(("127.0.0.1", int(port)))
+    threading.Thread(target=pass_on, args=(server, client), daemon=True).start()
+    threading.Thread(target=pass_on, args=(client, server), daemon=True).start()
+PY
+start_redis other
+python3 between.py "${redis_port[server]}" "${redis_port[other]}" >two &
+python3 between.py "${redis_port[server]}" >slow &
+wait_until 20 test -s two -a -s slow
+doctor 1 -b "redis://127.0.0.1:$(<two)"
+finds FAIL try-wake-a-waiter 'two holders at once'
+doctor 0 -b "redis://127.0.0.1:$(<slow)"
+finds note try-list 'not done in 1s'
+finds ok try-done-mark

@@ -30,6 +30,9 @@ doctor 1 -b "redlock://$servers" --connect-timeout 500ms
 finds warn redis-connect "redis 127.0.0.1:${redis_port[a]}: no answer"
 finds_no try-clean-up
 for name in b c; do assert_equal '' "$(rcli "$name" keys '*')" "keys on $name"; done
+# Nor does it take the time of what is tried, however long jobs would wait for it.
+doctor 1 -b "redlock://$servers" --connect-timeout 20s
+finds ok try-force-release
 resume_redis a
 
 # Of a minority that is down the other servers are tried; a majority that is down is an error.

@@ -23,6 +23,9 @@ doctor 0 -b "${zk_url[one]}" --ttl 4s
 finds ok zookeeper-timeout 'a TTL of 4s'
 doctor 1 -b "${zk_url[one]}/app"
 finds FAIL zookeeper-chroot 'no node /app'
+doctor 1 -b "${zk_url[one]}/app/jobs"
+at="zkCli.sh -server 127.0.0.1:${zk_port[one]}"
+advises "$at create /app; $at create /app/jobs"
 finds_no try-acquire
 zk one create /app
 doctor 0 -b "${zk_url[one]}/app"
@@ -49,7 +52,7 @@ doctor 0 -b "${zk_url[a]}"
 finds warn zookeeper-ensemble '2 servers'
 finds warn zookeeper-machines 'two servers are on 127.0.0.1'
 finds note zookeeper-url 'names 1 of 2 servers'
-sed -i 's/^server.1=127.0.0.1/server.1=0.0.0.0/' "${zk_dir[a]}/zoo.cfg"  # as in containers
+sed -i 's/^server.1=127.0.0.1/server.1=localhost/' "${zk_dir[a]}/zoo.cfg"  # another name for itself
 restart_zk a
 wait_until 60 zk_serves b
 doctor 0 -b "${zk_url[a]},127.0.0.1:${zk_port[b]}"

@@ -118,6 +118,7 @@ own="&cert=$tmp/client.pem&key=$tmp/client.key"
 rcli s config set tls-auth-clients yes >/dev/null
 refused 77 "${at}the server wants a certificate of ours (?cert=FILE&key=FILE)" "$url$trusted"
 try 0 --backend "$url$trusted$own" --key k -- true
+assert_lacks "$("$DLOCK" doctor --backend "$url$trusted$own")" 'no password is needed' "what doctor says"
 (umask 077 && cat client.pem client.key >both.pem)
 try 0 --backend "$url$trusted&cert=$tmp/both.pem" --key k -- true
 # Nobody else may read the key or own its file.

@@ -14,6 +14,7 @@
 #include "backends/file/lock_dir.hpp"
 #include "backends/file/name.hpp"
 #include "backends/file/state_dir.hpp"
+#include "core/checks.hpp"
 #include "util/host.hpp"
 #include "util/text.hpp"
 

@@ -7,8 +7,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "backends/file/access_list.hpp"
 #include "backends/file/name.hpp"
@@ -151,12 +153,21 @@ Error flock_error(std::string_view path, int error) {
 const char* network_of(int fd) {
   struct statfs fs {};
   if (::fstatfs(fd, &fs) != 0) return nullptr;
-  constexpr long kCifs = 0xFF534D42;
-  constexpr long kSmb2 = 0xFE534D42;
-  constexpr long kFuse = 0x65735546;
-  if (fs.f_type == NFS_SUPER_MAGIC) return "NFS";
-  if (fs.f_type == kCifs || fs.f_type == kSmb2 || fs.f_type == SMB_SUPER_MAGIC) return "SMB";
-  return fs.f_type == kFuse ? "FUSE" : nullptr;
+  // Of statfs(2), and of the kernel's sources where linux/magic.h lacks them.
+  constexpr std::array<std::pair<long, const char*>, 10> kNetwork{{{NFS_SUPER_MAGIC, "NFS"},
+                                                                   {0xFF534D42, "SMB"},
+                                                                   {0xFE534D42, "SMB"},
+                                                                   {SMB_SUPER_MAGIC, "SMB"},
+                                                                   {0x65735546, "FUSE"},
+                                                                   {0x00C36400, "CephFS"},
+                                                                   {V9FS_MAGIC, "9p"},
+                                                                   {0x0BD00BD0, "Lustre"},
+                                                                   {0x47504653, "GPFS"},
+                                                                   {AFS_SUPER_MAGIC, "AFS"}}};
+  for (const auto& [type, name] : kNetwork) {
+    if (fs.f_type == type) return name;
+  }
+  return nullptr;
 }
 
 Result<std::shared_ptr<LockDir>> LockDir::open_checked(const std::string& path, Trust trust) {

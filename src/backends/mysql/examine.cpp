@@ -8,6 +8,7 @@
 #include "backends/mysql/clauses.hpp"
 #include "backends/mysql/extra_table.hpp"
 #include "backends/mysql/sql.hpp"
+#include "core/checks.hpp"
 #include "util/host.hpp"
 #include "util/text.hpp"
 
@@ -65,22 +66,24 @@ struct Facts {
   std::string identity() const {
     return is_alone() ? told("hostname") + ':' + told("port") + told("datadir") +
                             told("server_id") + told("server_uuid") + told("server_uid")
-                      : "cluster";
+                      : told("wsrep_cluster_state_uuid") + told("group_replication_group_name");
   }
   bool is_alone() const { return *place->cluster == Cluster::no; }
   bool is_refused() const { return !is_alone() && method != Method::version; }
   std::string schema() const {
     return "dlock backends --schema mysql --prefix " + util::in_shell(place->prefix) + " | {}";
   }
+  std::string user() const {  // `app`@`%`
+    std::string out = told("@user");
+    return '`' + out.replace(std::min(out.rfind('@'), out.size()), 1, "`@`") + '`';
+  }
   // The tables that each run and dlock once need, also those that are missing.
   std::string grants() const {
     const Tables names(place->prefix);
-    std::string user = told("@user");
-    user.replace(std::min(user.rfind('@'), user.size()), 1, "`@`");
     std::string text;
     for (const std::string& table : {names.keys, names.locks, names.done, names.rows}) {
       if (table == names.rows && method != Method::row) continue;
-      text += "GRANT SELECT, INSERT, UPDATE, DELETE ON " + table + " TO `" + user + "`; ";
+      text += "GRANT SELECT, INSERT, UPDATE, DELETE ON " + table + " TO " + user() + "; ";
     }
     return client() + " -e " + util::in_shell_quotes(text);
   }
@@ -137,15 +140,21 @@ Look connections(const Facts& facts) {
   const long long peak = facts.number("Max_used_connections");
   const long long limit = facts.number("@limit");  // of this user; 0: none
   const bool are_few = most - peak < kFewConnections || (limit > 0 && limit < kFewConnections);
-  return Seen{facts.told("Threads_connected") + " of " + std::to_string(most) +
-                  " in use, at most " + std::to_string(peak) + " so far" +
-                  (limit == 0 ? "" : "; this user may have " + std::to_string(limit)),
-              are_few ? Severity::warn : Severity::ok};
+  const std::string more = limit > 0 && limit < kFewConnections
+                               ? "ALTER USER " + facts.user() + " WITH MAX_USER_CONNECTIONS 500"
+                               : "SET GLOBAL max_connections = " + std::to_string(most + 500);
+  return Seen{
+      facts.told("Threads_connected") + " of " + std::to_string(most) + " in use, at most " +
+          std::to_string(peak) + " so far" +
+          (limit == 0 ? "" : "; this user may have " + std::to_string(limit)),
+      are_few ? Severity::warn : Severity::ok,
+      "{} -e " + util::in_shell_quotes(more) + "    # a limit of the server also in my.cnf"};
 }
 
-// Each session of dlock asks for hours, and that of a holder for the TTL.
+// Each session of dlock asks for 8 hours, and that of a holder for the TTL.
 Look wait_timeout(const Facts& facts) {
-  if (Millis{facts.number("@wait") * 1'000} >= facts.ttl) {
+  constexpr Millis kAskedFor{8 * 3'600'000};
+  if (Millis{facts.number("@wait") * 1'000} >= std::min(facts.ttl, kAskedFor)) {
     return Seen{facts.told("wait_timeout") + " s; dlock sets its own"};
   }
   return Seen{facts.told("@wait") + " s, although dlock asked for more", Severity::warn};
@@ -165,7 +174,8 @@ Look durability(const Facts& facts) {
   const std::string sync = facts.logs() ? facts.told("sync_binlog") : "";
   return Seen{
       "innodb_flush_log_at_trx_commit " + flush + (sync.empty() ? "" : ", sync_binlog " + sync),
-      flush == "1" && (sync.empty() || sync == "1") ? Severity::ok : Severity::warn};
+      (flush == "1" || flush == "3") && (sync.empty() || sync == "1") ? Severity::ok
+                                                                      : Severity::warn};
 }
 
 Look tables(const Facts& facts) {
@@ -206,8 +216,7 @@ constexpr std::array kChecks{
                  "Each of these servers knows its own locks only, so dlock refuses them.",
                  "use mysql-version:// in the URL of all jobs: man dlock-mysql, VARIANTS"},
     Check<Facts>{"mysql-connections", connections,
-                 "Each holder and each waiter needs a connection, and two with mysql-row.",
-                 "{} -e 'SET GLOBAL max_connections = 500'    # and in the server's my.cnf"},
+                 "Each holder and each waiter needs a connection, and two with mysql-row."},
     Check<Facts>{"mysql-wait-timeout", wait_timeout,
                  "The connection of a job ends while the job is well.",
                  "{} -e 'SET GLOBAL wait_timeout = 28800'    # and in the server's my.cnf"},
@@ -238,7 +247,8 @@ void look_at_tables(const Say& say, Facts& facts) {
       return;
     }
     facts.tables.push_back(name);
-    if (!say("DELETE FROM " + name + " WHERE FALSE")) facts.kept = name;
+    const auto kept = say("DELETE FROM " + name + " WHERE FALSE");
+    if (!kept && kept.error().code == Errc::denied) facts.kept = name;
     const auto fits = say(fit);
     if (!fits) facts.unfit = fits.error();
     if (fits && fits.value().ok() && number_in(fits.value().answers.back()) == 0) {

@@ -8,6 +8,7 @@
 #include "backends/redis/connection.hpp"
 #include "backends/redis/names.hpp"
 #include "backends/redis/quorum.hpp"
+#include "core/checks.hpp"
 #include "util/duration.hpp"
 #include "util/host.hpp"
 #include "util/text.hpp"
@@ -221,6 +222,7 @@ Result<void> ask_all(Connection& connection, Facts& facts, Deadline deadline, Ca
   Address nobodys = *facts.address;
   nobodys.user.clear();
   nobodys.password.clear();
+  if (nobodys.tls) nobodys.tls->cert = nobodys.tls->key = "";
   const auto answer = Connection(nobodys).ask(Command{"TIME"}, deadline, cancel);
   facts.is_open = answer && !answer.value().is_error();
   return {};

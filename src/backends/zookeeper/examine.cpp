@@ -10,6 +10,7 @@
 #include <set>
 
 #include "backends/zookeeper/once.hpp"
+#include "core/checks.hpp"
 #include "util/duration.hpp"
 #include "util/host.hpp"
 #include "util/text.hpp"
@@ -33,7 +34,8 @@ struct Facts {
   Millis granted{0};
   std::map<std::string, std::string> values = {};  // of srvr, conf and /zookeeper/config
   std::vector<std::string> missing = {};           // nodes; what is above another one comes later
-  std::size_t named = 0;  // servers in the URL; 0: another one tells of the ensemble
+  std::string origin = {};  // which transaction made our nodes; no other ensemble has the same
+  std::size_t named = 0;    // servers in the URL; 0: another one tells of the ensemble
 
   std::string client() const {
     return "zkCli.sh -server " + util::in_shell(shown(place->hosts[0]));
@@ -68,7 +70,13 @@ Look server(const Facts& facts) {
 
 Look chroot(const Facts& facts) {
   if (facts.has_chroot()) return std::nullopt;
-  return Seen{"no node " + util::printable(facts.place->chroot), Severity::fail};
+  const std::string& path = facts.place->chroot;
+  std::string creates;
+  for (std::size_t end = 0; end < path.size();) {  // each part of the path, those above it first
+    end = std::min(path.find('/', end + 1), path.size());
+    creates += (creates.empty() ? "" : "; ") + ("{} create " + util::in_shell(path.substr(0, end)));
+  }
+  return Seen{"no node " + util::printable(path), Severity::fail, creates};
 }
 
 Look round_trip(const Facts& facts) { return facts.round_trips.seen(facts.ttl); }
@@ -130,8 +138,7 @@ Look url(const Facts& facts) {
 constexpr std::array kChecks{
     Check<Facts>{"zookeeper-server", server, "Some of what follows cannot be told without it.",
                  "4lw.commands.whitelist=srvr,conf    # in zoo.cfg of each server"},
-    Check<Facts>{"zookeeper-chroot", chroot, "dlock does not create the path of the URL.",
-                 "{} create /PATH    # of the URL, what is above first"},
+    Check<Facts>{"zookeeper-chroot", chroot, "dlock does not create the path of the URL."},
     Check<Facts>{"zookeeper-round-trip", round_trip, kWhySlow, "use a longer --ttl"},
     Check<Facts>{
         "zookeeper-timeout", timeout,
@@ -154,17 +161,6 @@ constexpr std::array kChecks{
     Check<Facts>{"zookeeper-url", url, "If these servers fail, jobs do not find the others.",
                  "name all servers in the URL"},
 };
-
-// By the names of their servers.  A server may have 0.0.0.0 for itself.
-bool is_same_ensemble(const std::vector<std::string>& one, const std::vector<std::string>& other) {
-  const auto is_any = [](const std::string& voter) {
-    return voter.starts_with("0.0.0.0:") || voter.starts_with("[::]:");
-  };
-  return one.empty() || other.empty() ||
-         std::ranges::equal(one, other, [&](const std::string& a, const std::string& b) {
-           return a == b || is_any(a) || is_any(b);
-         });
-}
 
 // Lines such as "Mode: leader" and "maxClientCnxns=60".
 void read_lines(std::string_view text, Facts& facts) {
@@ -204,6 +200,12 @@ std::vector<std::string> nodes_of(const Place& place) {
   return out;
 }
 
+// The root is made by none; what is below it has changed by one.
+std::string origin_of(const Stat& node) {
+  return node.czxid == 0 ? "below " + std::to_string(node.pzxid)
+                         : std::to_string(node.czxid) + " at " + std::to_string(node.ctime);
+}
+
 Result<void> ask_all(Facts& facts, Deadline deadline, Cancel cancel) {
   const Place& place = *facts.place;
   Session session(facts.place, facts.ttl);
@@ -230,7 +232,10 @@ Result<void> ask_all(Facts& facts, Deadline deadline, Cancel cancel) {
   if (!answers) return answers.error();
   const auto& calls = answers.value();
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    if (calls[i + 1]->code == ZNONODE) facts.missing.push_back(nodes[i]);
+    const Reply& node = *calls[i + 1];
+    if (node.code == ZNONODE) facts.missing.push_back(nodes[i]);
+    const bool is_ours = chroot.starts_with(nodes[i]) || place.base().starts_with(nodes[i]);
+    if (facts.origin.empty() && node.ok() && is_ours) facts.origin = origin_of(node.stat);
   }
   for (const char* word : {"conf", "srvr"}) read_lines(ask_word(session.fd(), word), facts);
   read_lines(calls[0]->text, facts);
@@ -284,7 +289,7 @@ Findings ZookeeperExamination::look(Deadline deadline, Cancel cancel) {
                     first != servers.end(), out);
   for (const Facts& facts : servers) {
     if (facts.error) continue;
-    if (is_same_ensemble(facts.voters(), first->voters())) continue;
+    if (facts.origin == first->origin) continue;
     out.push_back({"zookeeper-ensembles", Severity::fail, facts.server,
                    "belongs to another ensemble than " + first->server,
                    "Each ensemble grants the same lock, and two jobs run at once.",
