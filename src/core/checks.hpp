@@ -48,6 +48,8 @@ struct RoundTrips {
     return {};
   }
   void add(Clock::duration time);
+  /// What an answer says of the server's clock is the more exact the faster it came.
+  bool is_fastest(Clock::duration time) const { return count == 0 || time < best; }
   Seen seen(Millis ttl) const;
 
   Clock::duration best{}, worst{};

@@ -275,8 +275,10 @@ Result<void> ask_all(Facts& facts, Deadline deadline, Cancel cancel) {
     const Deadline start = Clock::now();
     const Reply now = connection.ask("SELECT " + std::string(kNowMs), deadline, cancel);
     if (!now.ok()) return *now.error;
+    const Clock::duration took = Clock::now() - start;
+    if (!facts.round_trips.is_fastest(took)) return {};
     const auto ahead = static_cast<std::int64_t>(number_in(now.answers[0]) - util::utc_now_ms());
-    facts.ahead = Millis{ahead} + std::chrono::duration_cast<Millis>((Clock::now() - start) / 2);
+    facts.ahead = Millis{ahead} + std::chrono::duration_cast<Millis>(took / 2);
     return {};
   });
   if (!measured) return measured;

@@ -206,7 +206,10 @@ Result<void> ask_all(Connection& connection, Facts& facts, Deadline deadline, Ca
     const auto time = connection.ask(Command{"TIME"}, deadline, cancel);
     if (!time) return time.error();
     if (time.value().is_error()) return server_error(*facts.address, time.value().text);
-    facts.ahead = ahead(time.value(), Clock::now() - start).value_or(Millis{0});
+    const Clock::duration took = Clock::now() - start;
+    if (facts.round_trips.is_fastest(took)) {
+      facts.ahead = ahead(time.value(), took).value_or(Millis{0});
+    }
     return {};
   });
   if (!measured) return measured;
@@ -275,7 +278,10 @@ Findings RedisExamination::look(Deadline deadline, Cancel cancel) {
     if (!facts.error && facts.told("role") != "slave") answered_.push_back(*facts.address);
   }
   Findings out;
-  check_each<Facts>(kChecks, servers, "redis-connect", "", may_try(), out);
+  check_each<Facts>(
+      kChecks, servers, "redis-connect",
+      "systemctl status redis-server    # on that machine; user and password: man dlock-redis",
+      may_try(), out);
   if (size() > 1) compare(servers, out);
   return out;
 }
