@@ -109,7 +109,7 @@ Findings examine(const BackendEntry& entry, const Target& target, Millis ttl,
 // in a file system that is silent, is not waited for.  Of what the backends print, the findings say
 // the same, and what to do.
 bool examine_all(std::vector<Patient>& patients, bool is_read_only, Cancel cancel) {
-  static std::vector<std::string> printed;
+  std::vector<std::string> printed;
   const util::LogInto kept(printed);
   const std::string key = "dlock-doctor-" + util::host_name() + '-' + std::to_string(getpid()) +
                           '-' + util::random_id().substr(0, 4);

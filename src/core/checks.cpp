@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "util/duration.hpp"
+#include "util/text.hpp"
 
 namespace dlock {
 namespace {
@@ -13,8 +14,25 @@ constexpr int kFewDays = 14;
 
 }  // namespace
 
+void Told::add_lines(std::string_view text, std::string_view separators) {
+  while (!text.empty()) {
+    std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    const auto end = std::min(line.find_first_of(separators), line.size());
+    const auto value = line.find_first_not_of(std::string(separators) + ' ', end);
+    if (value < line.size()) add(std::string(line.substr(0, end)), std::string(line.substr(value)));
+  }
+}
+
+std::string Told::operator()(const std::string& name) const {
+  constexpr std::size_t kMost = 100;
+  const auto found = values_.find(name);
+  return found == values_.end() ? "" : util::clipped(found->second, kMost);
+}
+
 void RoundTrips::add(Clock::duration time) {
-  best = count == 0 ? time : std::min(best, time);
+  if (is_fastest(time)) best = time;
   worst = std::max(worst, time);
   ++count;
 }

@@ -3,11 +3,13 @@
 
 #include <functional>
 #include <future>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "core/examination.hpp"
@@ -33,6 +35,23 @@ struct Check {
 
 /// `fix` with `client` in place of each "{}".
 std::string with_client(std::string_view fix, const std::string& client);
+
+/// What a server says of itself: values by their names.
+class Told {
+ public:
+  void add(const std::string& name, std::string value) { values_[name] = std::move(value); }
+  /// Of lines such as "Mode: leader" and "maxClientCnxns=60": one of the `separators` ends the
+  /// name.
+  void add_lines(std::string_view text, std::string_view separators);
+
+  /// The beginning of the value; "" if there is none.
+  std::string operator()(const std::string& name) const;
+  bool empty() const { return values_.empty(); }
+  const std::map<std::string, std::string>& values() const { return values_; }
+
+ private:
+  std::map<std::string, std::string> values_;
+};
 
 /// How long a server took to answer, several times.
 struct RoundTrips {

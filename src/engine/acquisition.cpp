@@ -298,7 +298,6 @@ void Acquisition::tell_doubt(const Error& why) {
   }
 }
 
-// One after the other.  `stop`: readable when the link is, or when one that is held is lost.
 // For the event log: which key is waited for from now on.
 void Acquisition::note_asked(std::optional<std::size_t> wanted) {
   const Deadline now = Clock::now();
@@ -312,6 +311,7 @@ void Acquisition::note_asked(std::optional<std::size_t> wanted) {
   if (wanted) context_.page.keys.at(*wanted).asked_at = now.time_since_epoch().count();
 }
 
+// One after the other.  `stop`: readable when the link is, or when one that is held is lost.
 Result<void> Acquisition::get_all(HeldLocks& held, const Fd& stop) {
   kill_after_.reset();
   for (const std::size_t key : order_) {

@@ -30,7 +30,7 @@ class Acquisition {
   /// Where the lock of this key is; as a URL without secrets.
   std::string location_of(const std::string& key) const;
 
-  /// The holder of the lock that was not acquired, or whoever has done the job.
+  /// The holder of the lock that was not acquired, or of the mark that says that its job is done.
   const std::optional<Owner>& other() const { return other_; }
 
   /// Whether the front was told of a holder.

@@ -24,7 +24,6 @@ namespace {
 // What is known of the directory.
 struct Facts {
   std::string server;  // its path
-  bool by_default = false;
   std::shared_ptr<const LockDir> dir;
 
   std::string client() const { return server; }
@@ -117,7 +116,7 @@ Findings FileExamination::look(Deadline, Cancel) {
     return out;
   }
   dir_ = std::move(*dir);
-  check_all<Facts>(kChecks, {path_, by_default_, dir_}, out);
+  check_all<Facts>(kChecks, {path_, dir_}, out);
   return out;
 }
 

@@ -38,9 +38,9 @@ struct Facts {
   util::Ends ends = {};
   RoundTrips round_trips = {};
   Millis ahead{0};
-  std::map<std::string, std::string> values = {};  // of variables and status, and of what follows
-  std::vector<std::string> tables = {};            // those that are there
-  std::string missing = {};                        // the others
+  Told told = {};                        // of variables and status, and by kAsked
+  std::vector<std::string> tables = {};  // those that are there
+  std::string missing = {};              // the others
   std::optional<Error> unfit = {};
   bool may_create = false;
   std::string kept = {};  // a table from which this user may not delete
@@ -52,10 +52,6 @@ struct Facts {
                 ? " -h " + util::in_shell(host.host) + " -P " + std::to_string(host.port)
                 : " -S " + util::in_shell(place->socket)) +
            " -u root -p " + util::in_shell(place->database);
-  }
-  std::string told(const std::string& name) const {
-    const auto found = values.find(name);
-    return found == values.end() ? "" : util::clipped(found->second, 100);
   }
   long long number(const std::string& name) const {
     return util::parse_int(told(name), 0, INT64_MAX).value_or(0);
@@ -286,7 +282,7 @@ Result<void> ask_all(Facts& facts, Deadline deadline, Cancel cancel) {
   if (!told.ok()) return *told.error;
   for (const Answer& answer : told.answers) {
     for (const Row& row : answer.rows) {
-      if (row.size() == 2) facts.values[row[0].value_or("")] = row[1].value_or("");
+      if (row.size() == 2) facts.told.add(row[0].value_or(""), row[1].value_or(""));
     }
   }
   const Say say = [&](const std::string& text) -> Result<Reply> {

@@ -23,7 +23,7 @@ struct Facts {
   const Address* address = nullptr;
   bool is_one_of_several = false;
   Millis ttl{};
-  std::map<std::string, std::string> info, config;  // INFO and CONFIG GET, as far as allowed
+  Told told, set;  // by INFO and CONFIG GET, as far as allowed
   RoundTrips round_trips;
   Millis ahead{0};
   std::optional<int> certificate_days;
@@ -47,19 +47,13 @@ struct Facts {
            (cert.empty() ? ""
                          : " --cert " + util::in_shell(cert) + " --key " + util::in_shell(key));
   }
-  std::string of(const std::map<std::string, std::string>& where, const std::string& name) const {
-    const auto found = where.find(name);
-    return found == where.end() ? "" : util::clipped(found->second, 100);
-  }
-  std::string told(const std::string& name) const { return of(info, name); }
-  std::string set(const std::string& name) const { return of(config, name); }
   bool is_local() const { return host.empty() || host.starts_with("127.") || host == "::1"; }
 };
 
 using Look = std::optional<Seen>;
 
 Look version(const Facts& facts) {
-  if (facts.info.empty()) return std::nullopt;
+  if (facts.told.empty()) return std::nullopt;
   const std::string version = facts.told("redis_version");
   const std::string user = facts.address->user.empty() ? "default" : facts.address->user;
   const bool is_old = util::parse_int(version.substr(0, version.find('.')), 0, 4).has_value();
@@ -69,8 +63,8 @@ Look version(const Facts& facts) {
 }
 
 Look rights(const Facts& facts) {
-  if (!facts.info.empty() && !facts.config.empty()) return std::nullopt;
-  return Seen{std::string("may not ask ") + (facts.info.empty() ? "INFO" : "CONFIG GET") +
+  if (!facts.told.empty() && !facts.set.empty()) return std::nullopt;
+  return Seen{std::string("may not ask ") + (facts.told.empty() ? "INFO" : "CONFIG GET") +
                   ", so not all of what follows is looked at",
               Severity::note,
               "{} ACL SETUSER " + facts.user() +
@@ -108,13 +102,13 @@ Look persistence(const Facts& facts) {
     return Seen{"appendonly yes, appendfsync " + (fsync.empty() ? "not known" : fsync),
                 fsync == "always" ? Severity::ok : Severity::note};
   }
-  if (facts.config.empty()) return std::nullopt;
+  if (facts.set.empty()) return std::nullopt;
   return Seen{facts.set("save").empty() ? "nothing is saved to disk" : "snapshots only (save)",
               Severity::warn};
 }
 
 Look role(const Facts& facts) {
-  if (facts.info.empty()) return std::nullopt;
+  if (facts.told.empty()) return std::nullopt;
   if (facts.told("role") == "master") return Seen{"master"};
   return Seen{"a replica of " + facts.told("master_host") + ':' + facts.told("master_port"),
               Severity::fail};
@@ -146,7 +140,7 @@ constexpr std::array kChecks{
     Check<Facts>{"redis-clock", clock, kWhyClock, kFixClock},
     Check<Facts>{"redis-tls", tls, "The password and the locks can be read on their way.",
                  "use rediss://, with a certificate that lasts: man dlock-redis"},
-    Check<Facts>{"redis-password", password, "Whoever reaches the port can break all locks.",
+    Check<Facts>{"redis-password", password, "Everybody who reaches the port can break all locks.",
                  "create a user with a password: man dlock-redis, SET-UP"},
     Check<Facts>{"redis-role", role,
                  "Locks on a replica exclude nobody; and a replica takes no writes.",
@@ -169,23 +163,6 @@ constexpr std::array kChecks{
                  "A server that has forgotten its locks counts as one that has none.",
                  "keep a server of redlock down for a TTL, or set appendfsync always"},
 };
-
-// The pairs of an answer to CONFIG GET, or the lines of one to INFO.
-void read_pairs(const Reply& reply, std::map<std::string, std::string>& out) {
-  for (std::size_t i = 0; i + 1 < reply.items.size(); i += 2) {
-    out[reply.items[i].text] = reply.items[i + 1].text;
-  }
-  std::string_view rest = reply.is_error() ? "" : std::string_view(reply.text);
-  while (!rest.empty()) {
-    const std::string_view line = rest.substr(0, rest.find('\n'));
-    const auto colon = line.find(':');
-    if (colon != std::string_view::npos) {
-      const std::string_view value = line.substr(colon + 1);
-      out[std::string(line.substr(0, colon))] = value.substr(0, value.find('\r'));
-    }
-    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
-  }
-}
 
 // How far the server's TIME is ahead of ours, which was asked for `took`.
 std::optional<Millis> ahead(const Reply& time, Clock::duration took) {
@@ -213,14 +190,13 @@ Result<void> ask_all(Connection& connection, Facts& facts, Deadline deadline, Ca
     return {};
   });
   if (!measured) return measured;
-  std::vector<Command> commands{{"INFO"}};
-  for (const char* name : {"save", "appendfsync"}) {
-    commands.push_back({"CONFIG", "GET", name});
-  }
-  const auto replies = connection.ask(commands, deadline, cancel);
+  const auto replies = connection.ask(
+      std::vector<Command>{{"INFO"}, {"CONFIG", "GET", "save"}, {"CONFIG", "GET", "appendfsync"}},
+      deadline, cancel);
   if (!replies) return replies.error();
-  for (std::size_t i = 0; i < commands.size(); ++i) {
-    read_pairs(replies.value()[i], i == 0 ? facts.info : facts.config);
+  for (const Reply& reply : replies.value()) {
+    if (!reply.is_error()) facts.told.add_lines(reply.text, ":");
+    if (reply.items.size() == 2) facts.set.add(reply.items[0].text, reply.items[1].text);
   }
   Address nobodys = *facts.address;
   nobodys.user.clear();
@@ -254,11 +230,10 @@ class RedisExamination final : public Examination {
 
 // As man dlock-redis has them.
 std::string RedisExamination::rights() const {
-  const Address& first = addresses_.front();
+  const Facts first{.address = &addresses_.front()};
   const auto pattern = [](const std::string& text) { return ' ' + util::in_shell_quotes(text); };
-  return Facts{.address = &first}.client() + " ACL SETUSER " + Facts{.address = &first}.user() +
-         pattern('~' + prefix_ + '*') + pattern("~{" + prefix_ + '*') +
-         pattern("&{" + prefix_ + '*') +
+  return first.client() + " ACL SETUSER " + first.user() + pattern('~' + prefix_ + '*') +
+         pattern("~{" + prefix_ + '*') + pattern("&{" + prefix_ + '*') +
          " '&__redis__:invalidate' +eval +evalsha +get +set +del +incr +incrby +exists +type +time "
          "+pttl +pexpire +pexpireat +getrange +zadd +zcard +zrange +zrangebyscore +zrank +zrem "
          "+zremrangebyscore +zscore +hget +hset +hdel +hexists +hscan +publish +subscribe "

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <set>
 
 #include "backends/zookeeper/once.hpp"
@@ -32,17 +31,13 @@ struct Facts {
   util::Ends ends = {};
   RoundTrips round_trips = {};
   Millis granted{0};
-  std::map<std::string, std::string> values = {};  // of srvr, conf and /zookeeper/config
-  std::vector<std::string> missing = {};           // nodes; what is above another one comes later
+  Told told = {};                         // by srvr, conf and /zookeeper/config
+  std::vector<std::string> missing = {};  // nodes; what is above another one comes later
   std::string origin = {};  // which transaction made our nodes; no other ensemble has the same
   std::size_t named = 0;    // servers in the URL; 0: another one tells of the ensemble
 
   std::string client() const {
     return "zkCli.sh -server " + util::in_shell(shown(place->hosts[0]));
-  }
-  std::string told(const std::string& name) const {
-    const auto found = values.find(name);
-    return found == values.end() ? "" : util::clipped(found->second, 100);
   }
   bool has_chroot() const {
     return place->chroot.empty() || std::ranges::count(missing, place->chroot) == 0;
@@ -50,7 +45,7 @@ struct Facts {
   // The servers of the ensemble that vote, as "host:2888:3888"; one that is alone, as "host:2181".
   std::vector<std::string> voters() const {
     std::vector<std::string> out;
-    for (const auto& [name, value] : values) {
+    for (const auto& [name, value] : told.values()) {
       if (!name.starts_with("server.") || value.find(":observer") != std::string::npos) continue;
       out.push_back(util::clipped(value, 100));
     }
@@ -162,17 +157,6 @@ constexpr std::array kChecks{
                  "name all servers in the URL"},
 };
 
-// Lines such as "Mode: leader" and "maxClientCnxns=60".
-void read_lines(std::string_view text, Facts& facts) {
-  while (!text.empty()) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(line.size() + 1, text.size()));
-    const auto end = std::min(line.find_first_of(":="), line.size());
-    const auto value = line.find_first_not_of(":= ", end);
-    if (value < line.size()) facts.values[std::string(line.substr(0, end))] = line.substr(value);
-  }
-}
-
 // What the server at the other end of `session` says to a four-letter word; "" if nothing.
 std::string ask_word(int session, std::string_view word) {
   sockaddr_storage peer{};
@@ -212,15 +196,14 @@ Result<void> ask_all(Facts& facts, Deadline deadline, Cancel cancel) {
   if (auto ok = session.open(deadline, cancel); !ok) return ok;
   facts.granted = session.timeout();
   facts.ends = util::ends_of(session.fd());
-  const std::string chroot = place.chroot.empty() ? "/" : place.chroot;
   auto measured = facts.round_trips.measure(deadline, [&]() -> Result<void> {
-    const auto proved = session.persist([&] { return std::array{prove(session.handle(), chroot)}; },
-                                        deadline, cancel);
+    const auto proved = session.persist(
+        [&] { return std::array{prove(session.handle(), place.chroot_node())}; }, deadline, cancel);
     return proved ? Result<void>() : proved.error();
   });
   if (!measured) return measured;
   std::vector<std::string> nodes = nodes_of(place);
-  nodes.push_back(chroot);
+  nodes.push_back(place.chroot_node());
   const auto answers = session.persist(
       [&] {
         std::vector<Call> calls{get(session.handle(), "/zookeeper/config", Watch::no)};
@@ -234,12 +217,14 @@ Result<void> ask_all(Facts& facts, Deadline deadline, Cancel cancel) {
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const Reply& node = *calls[i + 1];
     if (node.code == ZNONODE) facts.missing.push_back(nodes[i]);
-    const bool is_ours = chroot.starts_with(nodes[i]) || place.base().starts_with(nodes[i]);
+    const bool is_ours = place.base().starts_with(nodes[i]);
     if (facts.origin.empty() && node.ok() && is_ours) facts.origin = origin_of(node.stat);
   }
-  for (const char* word : {"conf", "srvr"}) read_lines(ask_word(session.fd(), word), facts);
-  read_lines(calls[0]->text, facts);
-  if (calls[0]->ok() && calls[0]->text.empty()) facts.values.emplace("Mode", "standalone");
+  for (const char* word : {"conf", "srvr"})
+    facts.told.add_lines(ask_word(session.fd(), word), ":=");
+  facts.told.add_lines(calls[0]->text, ":=");
+  const bool is_alone = calls[0]->ok() && calls[0]->text.empty() && facts.told("Mode").empty();
+  if (is_alone) facts.told.add("Mode", "standalone");
   session.close();
   return {};
 }

@@ -72,12 +72,11 @@ struct Looked {
 template <class Ask>
 Result<Looked> look(Session& session, const Place& place, Deadline deadline, Ask ask) {
   const std::string folder = marks_folder(place);
-  const std::string chroot = place.chroot.empty() ? "/" : place.chroot;
   const auto answers = session.persist(
       [&] {
         return std::array{sync(session.handle(), folder),
                           set(session.handle(), marks_clock(place), ""),
-                          exists(session.handle(), chroot, Watch::no),
+                          exists(session.handle(), place.chroot_node(), Watch::no),
                           exists(session.handle(), folder, Watch::no), ask()};
       },
       place.answer_by(deadline), Cancel());

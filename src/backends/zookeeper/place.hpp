@@ -26,6 +26,7 @@ struct Place {
   Deadline answer_by(Deadline deadline) const {
     return std::min(deadline, after(Clock::now(), patience));
   }
+  std::string chroot_node() const { return chroot.empty() ? "/" : chroot; }
   std::string base() const { return chroot + root; }
   std::string path_of(std::string_view key) const { return base() + '/' + node_of(key); }
 };
