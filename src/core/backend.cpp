@@ -1,40 +1,8 @@
 #include "core/backend.hpp"
 
-#include <array>
-
 #include "util/text.hpp"
 
 namespace dlock {
-namespace {
-
-constexpr std::array<std::string_view, 3> kModeNames{"exclusive", "shared", "slots"};
-
-// The option, or "" for none.
-std::string option_of(Mode mode, unsigned slots) {
-  if (mode == Mode::slots) return "--slots " + std::to_string(slots);
-  return mode == Mode::shared ? "--shared" : "";
-}
-
-std::string or_exclusive(const std::string& option) {
-  return option.empty() ? "an exclusive lock" : option;
-}
-
-}  // namespace
-
-bool modes_mix(Mode a, unsigned a_slots, Mode b, unsigned b_slots) {
-  if (a != Mode::slots && b != Mode::slots) return true;
-  return a == b && a_slots == b_slots;
-}
-
-Error mode_conflict(const Request& request, Mode held, unsigned held_slots) {
-  const std::string theirs = option_of(held, held_slots);
-  const std::string ours = option_of(request.mode, request.slots);
-  return {Errc::conflict, util::in_quotes(request.key) + " is in use " +
-                              (theirs.empty() ? "as an exclusive lock" : "with " + theirs) +
-                              ", and you asked for " + or_exclusive(ours) + "; " +
-                              (theirs.empty() ? "leave " + ours + " out" : "use " + theirs) +
-                              ", or another key"};
-}
 
 Error with_origin(Error error, const Target& target) {
   const bool is_denied = error.code == Errc::denied;
@@ -45,15 +13,6 @@ Error with_origin(Error error, const Target& target) {
   }
   error.message += "; see: dlock doctor" + target.options;
   return error;
-}
-
-std::string_view mode_name(Mode mode) { return kModeNames[static_cast<std::size_t>(mode)]; }
-
-std::optional<Mode> parse_mode(std::string_view name) {
-  for (std::size_t i = 0; i < kModeNames.size(); ++i) {
-    if (kModeNames[i] == name) return static_cast<Mode>(i);
-  }
-  return std::nullopt;
 }
 
 Error taken_away(std::string_view where, std::string_view key, std::string_view why) {

@@ -17,6 +17,7 @@
 #include "core/cancel.hpp"
 #include "core/examination.hpp"
 #include "core/mark.hpp"
+#include "core/mode.hpp"
 #include "core/numbers.hpp"
 #include "core/owner.hpp"
 #include "core/result.hpp"
@@ -26,26 +27,15 @@
 
 namespace dlock {
 
-enum class Mode { exclusive, shared, slots };
-
-/// "exclusive", "shared", "slots": as written in records, JSON and messages.
-std::string_view mode_name(Mode mode);
-std::optional<Mode> parse_mode(std::string_view name);
-
 struct Request {
   std::string key;  // passed check_key(); a backend maps it into its namespace
   Mode mode = Mode::exclusive;
   unsigned slots = 1;  // how many may hold at once; 1 in the other modes
   Millis ttl{30'000};  // how long the lock outlives a holder that has fallen silent
   Owner owner;
+
+  Claim claim() const { return {mode, slots}; }
 };
-
-/// Whether a request in one of these modes may wait for a holder in the other: slots go with slots
-/// of the same number only, exclusive and shared with each other, whatever their numbers.
-bool modes_mix(Mode a, unsigned a_slots, Mode b, unsigned b_slots);
-
-/// Errc::conflict: the key is held in a mode that cannot be mixed with the request; names both.
-Error mode_conflict(const Request& request, Mode held, unsigned held_slots);
 
 /// How `why` of force_release() begins where a lock is not broken: somebody who has its token, and
 /// does not reach whoever keeps it, gives it back.

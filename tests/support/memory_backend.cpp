@@ -21,6 +21,7 @@
 
 #include "core/numbers.hpp"
 #include "core/owner_json.hpp"
+#include "core/queue.hpp"
 #include "core/spelling.hpp"
 #include "util/fd.hpp"
 #include "util/host.hpp"
@@ -64,17 +65,11 @@ Millis millis_since(std::int64_t ns) {
   return std::chrono::duration_cast<Millis>(std::chrono::nanoseconds(now_ns() - ns));
 }
 
-// The state, locked while this lives.  What was changed is written by save().
-// The lowest number that no holder has.
-unsigned free_slot(const json& holders) {
-  unsigned slot = 1;
-  while (std::any_of(holders.begin(), holders.end(),
-                     [&](const json& holder) { return holder["slot"] == slot; })) {
-    ++slot;
-  }
-  return slot;
+Claim claim_of(const json& entry) {
+  return {parse_mode(std::string(entry["mode"])).value_or(Mode::exclusive), entry["slots"]};
 }
 
+// The state, locked while this lives.  What was changed is written by save().
 class Transaction {
  public:
   explicit Transaction(const std::string& path)
@@ -425,8 +420,11 @@ class MemoryBackend final : public Backend {
           Transaction transaction(path);
           if (!transaction.ok()) return unreachable(path);
           json& lock = transaction.lock(request.key);
-          if (auto ok = check_mode(lock); !ok) return ok.error();
-          if (may_have(lock)) return grant(transaction, lock, before);
+          const Turn turn = turn_in(lock);
+          if (turn.kind == Turn::Kind::granted) return grant(transaction, lock, before);
+          if (turn.kind == Turn::Kind::refused) {
+            return mode_conflict(request.key, request.claim(), claim_of(lock["holders"][0]));
+          }
           if (wait.until <= Clock::now()) {
             seen = info_of(request.key, lock);
           } else {
@@ -466,34 +464,16 @@ class MemoryBackend final : public Backend {
       }
     }
 
-    Result<void> check_mode(const json& lock) const {
-      if (lock["holders"].empty()) return {};
-      const json& holder = lock["holders"][0];
-      const bool same =
-          holder["mode"] == mode_name(request.mode) && holder["slots"] == request.slots;
-      if (same || (holder["mode"] != "slots" && request.mode != Mode::slots)) return {};
-      return mode_conflict(request, *parse_mode(std::string(holder["mode"])), holder["slots"]);
-    }
-
-    // In turn: those that stand ahead in the queue have it first, unless all can have it.
-    bool may_have(const json& lock) const {
-      std::size_t ahead = 0;
-      bool sharers_ahead = true;
+    // Behind the holders and those that came before.
+    Turn turn_in(const json& lock) const {
+      std::vector<Queued> queue;
+      for (const json& holder : lock["holders"]) queue.push_back({claim_of(holder)});
       for (const json& waiter : lock["queue"]) {
         if (waiter["id"] == request.owner.id) break;
-        ++ahead;
-        sharers_ahead = sharers_ahead && waiter["mode"] == "shared";
+        queue.push_back({claim_of(waiter)});
       }
-      const json& holders = lock["holders"];
-      switch (request.mode) {
-        case Mode::exclusive:
-          return holders.empty() && ahead == 0;
-        case Mode::shared:
-          return sharers_ahead && (holders.empty() || holders[0]["mode"] == "shared");
-        case Mode::slots:
-          return holders.size() + ahead < request.slots;
-      }
-      return false;
+      queue.push_back({request.claim()});
+      return turn_of(queue, queue.size() - 1);
     }
 
     Result<std::unique_ptr<Lease>> grant(Transaction& transaction, json& lock, Deadline before) {
@@ -504,7 +484,9 @@ class MemoryBackend final : public Backend {
       holder["mode"] = mode_name(request.mode);
       holder["slots"] = request.slots;
       holder["fence"] = fence;
-      const unsigned slot = request.mode == Mode::slots ? free_slot(lock["holders"]) : 0;
+      std::vector<unsigned> taken;
+      for (const json& other : lock["holders"]) taken.push_back(other["slot"]);
+      const unsigned slot = request.mode == Mode::slots ? free_slot(taken, request.slots) : 0;
       holder["slot"] = slot;
       holder["acquired_at"] = util::utc_now();
       holder["acquired"] = now_ns();
@@ -519,6 +501,7 @@ class MemoryBackend final : public Backend {
     void enqueue(Transaction& transaction, json& lock) {
       json waiter = owner_json(request.owner);
       waiter["mode"] = mode_name(request.mode);
+      waiter["slots"] = request.slots;
       waiter["process"] = getpid();
       waiter["since"] = now_ns();
       lock["queue"].push_back(std::move(waiter));

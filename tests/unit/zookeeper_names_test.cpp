@@ -37,8 +37,8 @@ TEST(ZookeeperNames, EverybodysNodesAreKnown) {
     const auto node = parse_node(with_uuid(known.name));
     ASSERT_TRUE(node) << known.name;
     EXPECT_EQ(node->name, with_uuid(known.name));
-    EXPECT_EQ(node->mode, known.mode) << known.name;
-    EXPECT_EQ(node->slots, known.slots) << known.name;
+    EXPECT_EQ(node->claim.mode, known.mode) << known.name;
+    EXPECT_EQ(node->claim.slots, known.slots) << known.name;
     EXPECT_EQ(node->sequence, known.sequence) << known.name;
     EXPECT_EQ(node->maker, known.maker) << known.name;
     EXPECT_EQ(node->uuid, kUuid) << known.name;
@@ -50,7 +50,7 @@ TEST(ZookeeperNames, AnyPrefixIsInTheQueue) {
                            "\xC3\xA4-0000000007", "_c_short-0000000007"}) {
     const auto node = parse_node(name);
     ASSERT_TRUE(node) << name;
-    EXPECT_EQ(node->mode, Mode::exclusive);
+    EXPECT_EQ(node->claim.mode, Mode::exclusive);
     EXPECT_EQ(node->sequence, 7);
     EXPECT_EQ(node->uuid, "");
   }
@@ -84,10 +84,10 @@ TEST(ZookeeperNames, WhatWeMakeIsWhatWeRead) {
     for (const Mode mode : {Mode::exclusive, Mode::shared, Mode::slots}) {
       const unsigned slots = mode == Mode::slots ? 17 : 1;
       for (const char* sequence : {"0000000000", "2147483647", "-2147483648", "-000000001"}) {
-        const auto node = parse_node(node_prefix(style, mode, slots, kUuid) + sequence);
+        const auto node = parse_node(node_prefix(style, {mode, slots}, kUuid) + sequence);
         ASSERT_TRUE(node);
-        EXPECT_EQ(node->mode, mode);
-        EXPECT_EQ(node->slots, slots);
+        EXPECT_EQ(node->claim.mode, mode);
+        EXPECT_EQ(node->claim.slots, slots);
         EXPECT_EQ(node->uuid, kUuid);
         EXPECT_EQ(node->sequence, std::stol(sequence));
       }
@@ -96,7 +96,7 @@ TEST(ZookeeperNames, WhatWeMakeIsWhatWeRead) {
 }
 
 TEST(ZookeeperNames, EachStyleIsThatOfItsLibrary) {
-  const auto name = [](Style style, Mode mode) { return node_prefix(style, mode, 3, kUuid); };
+  const auto name = [](Style style, Mode mode) { return node_prefix(style, {mode, 3}, kUuid); };
   EXPECT_EQ(name(Style::curator, Mode::exclusive), with_uuid("_c_UUID-lock-"));
   EXPECT_EQ(name(Style::curator, Mode::shared), with_uuid("_c_UUID-__READ__"));
   EXPECT_EQ(name(Style::curator, Mode::slots), with_uuid("_c_UUID-slots-3-lock-"));
@@ -104,6 +104,32 @@ TEST(ZookeeperNames, EachStyleIsThatOfItsLibrary) {
   EXPECT_EQ(name(Style::kazoo, Mode::exclusive), with_uuid("HEX__lock__"));
   EXPECT_EQ(name(Style::kazoo, Mode::shared), with_uuid("HEX__rlock__"));
   EXPECT_EQ(name(Style::kazoo, Mode::slots), with_uuid("HEX__slots-3__lock__"));
+}
+
+TEST(ZookeeperNames, ASlotHasANodeThatIsNotInTheQueue) {
+  for (const unsigned slot : {1U, 9U, 10U, 1'024U, 99'999U}) {
+    EXPECT_EQ(slot_of(slot_node(slot)), slot);
+    EXPECT_FALSE(parse_node(slot_node(slot)));
+  }
+  EXPECT_EQ(slot_node(3), "slot-3");
+  for (const char* other :
+       {"", "slot-", "slot-0", "slot-03", "slot-3 ", "slot--3", "slot-+3", "slot-x", "Slot-3",
+        "slot-3000000000", "slot-0000000003", "_c_slot-3", "lock-3"}) {
+    EXPECT_FALSE(slot_of(other)) << other;
+  }
+}
+
+// Curator compares what follows the last "lock-", or else the whole name; the recipe in C what
+// follows the last "-".
+TEST(ZookeeperNames, OtherLibrariesSortItBehindTheQueue) {
+  for (const unsigned slot : {1U, 3U, 1'024U}) {
+    const std::string name = slot_node(slot);
+    EXPECT_EQ(name.find("lock-"), std::string::npos);
+    for (const char* sequence : {"0000000000", "0999999999", "-000000001"}) {
+      EXPECT_GT(name, sequence);
+      EXPECT_GT(name.substr(name.rfind('-') + 1), sequence);
+    }
+  }
 }
 
 TEST(ZookeeperNames, AnOwnersIdIsTheUuid) {

@@ -23,11 +23,6 @@ constexpr Millis kLatchPatience{2'000};
 constexpr int kLooks = 100;
 
 // What job~mode holds: `slots      0000000003`.
-struct ModeLine {
-  Mode mode = Mode::shared;
-  unsigned slots = 1;
-};
-
 std::string format_mode(Mode mode, unsigned slots) {
   std::array<char, 32> line{};
   std::snprintf(line.data(), line.size(), "%-9.9s %010u\n", std::string(mode_name(mode)).c_str(),
@@ -35,12 +30,12 @@ std::string format_mode(Mode mode, unsigned slots) {
   return line.data();
 }
 
-ModeLine parse_mode_line(std::string_view text) {
+Claim parse_mode_line(std::string_view text) {
   const auto space = text.find(' ');
   const auto mode = parse_mode(text.substr(0, space));
   const auto slots =
       text.size() < 20 ? std::nullopt : util::parse_int(text.substr(10, 10), 1, UINT32_MAX);
-  if (!mode || !slots) return {};
+  if (!mode || !slots) return {Mode::shared};
   return {*mode, static_cast<unsigned>(*slots)};
 }
 
@@ -86,8 +81,7 @@ Result<LockFile> take_mode(const Place& place, const Request& request) {
       auto is_free = try_flock(*file, place, LOCK_EX);
       if (!is_free) return is_free.error();
       if (!*is_free) {
-        const ModeLine held = parse_mode_line(written);
-        return mode_conflict(request, held.mode, held.slots);
+        return mode_conflict(request.key, request.claim(), parse_mode_line(written));
       }
       if (::ftruncate(file->fd.get(), 0) != 0) {
         return errno_error(path_of(place, file->name), "cannot write", errno);

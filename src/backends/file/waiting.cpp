@@ -46,10 +46,10 @@ Result<void> Acquisition::tell_of_holders() {
   told_fence_ = newest_fence(*place_);
   auto seen = who_is_in_the_way(*place_, request_.key);
   if (!seen) return seen.error();
+  const Claim held{seen->mode, seen->slots};
   for (const LockInfo::Holder& holder : seen->holders) {
-    if (holder.foreign || modes_mix(request_.mode, request_.slots, seen->mode, seen->slots))
-      continue;
-    return mode_conflict(request_, seen->mode, seen->slots);
+    if (holder.foreign || modes_mix(request_.claim(), held)) continue;
+    return mode_conflict(request_.key, request_.claim(), held);
   }
   if (seen->holders.empty()) return {};
   if (wait_.on_blocked) wait_.on_blocked(*seen);

@@ -170,7 +170,8 @@ Result<std::unique_ptr<Lease>> Acquisition::get() {
     const State& state = tried->state;
     const Decision decision = state.decide(request_, own_);
     if (decision.kind == Decision::Kind::conflict) {
-      return mode_conflict(request_, decision.party->mode, decision.party->slots);
+      return mode_conflict(request_.key, request_.claim(),
+                           {decision.party->mode, decision.party->slots});
     }
     tell(state);
     // What looks free is somebody's for a moment only: who does not wait asks again.

@@ -110,7 +110,7 @@ LockInfo State::info(const std::string& key) const {
 State::Decision State::decide(const Request& request, std::uint64_t own) const {
   using Is = Decision::Kind;
   for (const Party& holder : holders_) {
-    if (!modes_mix(holder.mode, holder.slots, request.mode, request.slots)) {
+    if (!modes_mix({holder.mode, holder.slots}, request.claim())) {
       return {Is::conflict, &holder, 0};
     }
   }

@@ -227,8 +227,7 @@ Result<std::unique_ptr<Lease>> Acquisition::get() {
     }
     const Vote& vote = round.vote;
     if (vote.kind == Vote::Kind::other_mode) {
-      const ModeAndSlots held = parse_mode_text(vote.held_mode);
-      return mode_conflict(request_, held.mode, held.slots);
+      return mode_conflict(request_.key, request_.claim(), parse_mode_text(vote.held_mode));
     }
     splits_ = 0;
     numberless_ = 0;

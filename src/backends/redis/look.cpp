@@ -91,7 +91,7 @@ LockInfo lock_info(std::string_view key, const Reply& answer) {
   } else if (type == "zset" && mode.empty()) {
     add_members(info, found);
   } else {
-    const ModeAndSlots held = parse_mode_text(mode);
+    const Claim held = parse_mode_text(mode);
     info.mode = held.mode;
     info.slots = held.slots;
     for (const Reply& holder : found) info.holders.push_back(holder_of(holder, type));

@@ -55,7 +55,7 @@ std::string mode_text(Mode mode, unsigned slots) {
   return mode == Mode::shared ? "s" : "x";
 }
 
-ModeAndSlots parse_mode_text(std::string_view text) {
+Claim parse_mode_text(std::string_view text) {
   if (text.starts_with('s')) return {Mode::shared, 1};
   if (!text.starts_with('n')) return {};
   const auto slots = util::parse_int(text.substr(1), 1, UINT32_MAX);

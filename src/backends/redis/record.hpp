@@ -27,10 +27,6 @@ std::optional<Record> parse_record(std::string_view text);
 
 /// "x", "s", "n3": what the scripts know.
 std::string mode_text(Mode mode, unsigned slots);
-struct ModeAndSlots {
-  Mode mode = Mode::exclusive;
-  unsigned slots = 1;
-};
-ModeAndSlots parse_mode_text(std::string_view text);
+Claim parse_mode_text(std::string_view text);
 
 }  // namespace dlock::redis

@@ -7,7 +7,7 @@
 //          session has moved (ZSESSIONMOVED).
 // Slots.   A client that is among the first N of the queue needs a number, too, before it holds the
 //          lock: a second node, one for each number, of which it creates the lowest that is free
-//          (slots.cpp).  Usually one is.  If not, it waits for the children to change, as the first
+//          (queue.cpp).  Usually one is.  If not, it waits for the children to change, as the first
 //          of those behind it does.  So each number that becomes free wakes it, and nobody who
 //          waits has one.  A place in the queue comes and goes together with its number, in one
 //          request: the next holder is woken once.
@@ -42,7 +42,6 @@
 #include "backends/zookeeper/queue.hpp"
 #include "backends/zookeeper/session.hpp"
 #include "backends/zookeeper/slot_number.hpp"
-#include "backends/zookeeper/slots.hpp"
 #include "backends/zookeeper/zookeeper_lease.hpp"
 #include "core/lock_record.hpp"
 #include "core/patience.hpp"
@@ -80,7 +79,9 @@ class Acquisition {
   Result<void> join();
   Result<void> remove_node(const std::string& child, Deadline deadline, Cancel cancel);
   Result<void> queue_anew();
-  Decision decide_by(const std::vector<std::string>& children) const;
+  Decision decide_by(const std::vector<std::string>& children) const {
+    return decide(children, own_, request_.mode != Mode::slots || slot_.number() != 0);
+  }
   Result<bool> find_own();
   Result<Decision> decide_now();
   Result<void> tell(const std::vector<std::string>& children);
@@ -109,7 +110,6 @@ class Acquisition {
   std::string own_;        // the name of our node; "" if there is none
   std::uint64_t fence_ = 0;
   SlotNumber slot_;
-  bool raced_ = false;  // the last number that was tried had been taken
   std::optional<std::vector<std::string>> children_;  // as they came with the create
   // Since then there have been connections, but waiting has not worked over any of them.
   std::optional<Deadline> useless_since_;
@@ -190,8 +190,7 @@ Result<bool> Acquisition::find_own() {
 
 // Makes our node.
 Result<void> Acquisition::join() {
-  const std::string prefix =
-      path_of(node_prefix(place_->style, request_.mode, request_.slots, uuid_));
+  const std::string prefix = path_of(node_prefix(place_->style, request_.claim(), uuid_));
   for (unsigned creates = 0; creates < kMostCreates; ++creates) {
     if (in_doubt_) {
       const auto found = find_own();
@@ -221,11 +220,6 @@ Result<void> Acquisition::join() {
                                       util::printable(lock_) + "; it is deleted again and again"};
 }
 
-Decision Acquisition::decide_by(const std::vector<std::string>& children) const {
-  if (request_.mode != Mode::slots || slot_.number() != 0) return decide(queue_of(children), own_);
-  return decide_number(children, own_, raced_);
-}
-
 Result<Decision> Acquisition::decide_now() {
   if (!children_) {
     const auto answers = session_->persist(
@@ -239,8 +233,8 @@ Result<Decision> Acquisition::decide_now() {
   }
   const auto queue = queue_of(*children_);
   Decision decision = decide_by(*children_);
-  if (decision.kind == Decision::Kind::conflict) {
-    return mode_conflict(request_, queue.front().mode, queue.front().slots);
+  if (decision.kind == Decision::Kind::refused) {
+    return mode_conflict(request_.key, request_.claim(), decision.held);
   }
   if (decision.kind == Decision::Kind::watch_node ||
       decision.kind == Decision::Kind::watch_children) {
@@ -389,12 +383,11 @@ Result<std::unique_ptr<Lease>> Acquisition::get() {
     if (!decision) return decision.error();
     patience_.answered();
     using Kind = Decision::Kind;
-    if (decision.value().kind == Kind::held) {
-      if (const unsigned number = decision.value().number; number != 0) {
-        const auto taken = slot_.take(*session_, number, patience(), wait_.cancel);
+    if (decision.value().kind == Kind::granted) {
+      if (const unsigned slot = decision.value().slot; slot != 0) {
+        const auto taken = slot_.take(*session_, slot, patience(), wait_.cancel);
         if (!taken) return taken.error();
-        raced_ = !taken.value();
-        if (raced_) continue;
+        if (!taken.value()) continue;
       }
       if (!session_->clock().is_fresh(Clock::now())) {
         if (auto ok = prove(++proofs); !ok) return ok.error();
@@ -416,7 +409,6 @@ Result<std::unique_ptr<Lease>> Acquisition::get() {
     }
     if (patience_.tries_once() || time_is_up()) return busy();
     waited_ = true;
-    raced_ = false;
     const auto watched = watch(decision.value());
     if (!watched) return watched.error();
     if (!watched.value()) continue;

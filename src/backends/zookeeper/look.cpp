@@ -6,7 +6,7 @@
 #include <iterator>
 #include <map>
 
-#include "backends/zookeeper/slots.hpp"
+#include "backends/zookeeper/queue.hpp"
 #include "core/lock_record.hpp"
 #include "util/host.hpp"
 #include "util/text.hpp"
@@ -33,7 +33,7 @@ std::string hex(std::int64_t number) {
 
 LockInfo::Waiter waiter_of(const NodeName& node, const Reply* data) {
   LockInfo::Waiter waiter;
-  waiter.mode = node.mode;
+  waiter.mode = node.claim.mode;
   if (data == nullptr || !data->ok()) return waiter;
   if (auto record = parse_lock_record(data->text)) waiter.owner = std::move(record->owner);
   waiter.waiting = since(data->stat.ctime);
@@ -99,15 +99,15 @@ Result<LockInfo> look_at(Session& session, const std::string& path, std::string_
   const std::vector<NodeName> queue = queue_of(children);
   std::vector<std::string> numbered;
   std::copy_if(children.begin(), children.end(), std::back_inserter(numbered),
-               [](const std::string& child) { return number_of(child).has_value(); });
+               [](const std::string& child) { return slot_of(child).has_value(); });
   if (const auto others = children.size() - queue.size() - numbered.size(); others > 0) {
     info.remarks.push_back(std::to_string(others) + " under " + util::printable(path) +
                            " that are no locks, for want of a number");
   }
   const std::size_t holders = count_holders(queue);
   if (holders > 0) {
-    info.mode = queue.front().mode;
-    info.slots = queue.front().slots;
+    info.mode = queue.front().claim.mode;
+    info.slots = queue.front().claim.slots;
   }
   const std::size_t asked_of = waiters_too ? queue.size() : std::min(holders, kMostShown);
   if (info.mode != Mode::slots) numbered.clear();
@@ -117,7 +117,7 @@ Result<LockInfo> look_at(Session& session, const std::string& path, std::string_
   std::map<std::string, unsigned> numbers;  // by the uuid of the holder
   const auto take = [&](std::size_t index, const Reply& answer) {
     if (index < numbered.size()) {
-      if (answer.ok()) numbers[answer.text] = *number_of(numbered[index]);
+      if (answer.ok()) numbers[answer.text] = *slot_of(numbered[index]);
       return;
     }
     const std::size_t place = index - numbered.size();

@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::size_t kDigits = 10;
 constexpr std::size_t kUuid = 36;
+constexpr std::string_view kSlot = "slot-";
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f'); }
@@ -58,8 +59,7 @@ std::optional<unsigned> slots_at_end(std::string_view text) {
 
 void set_slots(NodeName& node, std::string_view before) {
   if (const auto slots = slots_at_end(before)) {
-    node.mode = Mode::slots;
-    node.slots = *slots;
+    node.claim = {Mode::slots, *slots};
   }
 }
 
@@ -99,12 +99,12 @@ std::optional<NodeName> parse_node(std::string_view name) {
   NodeName node{.name = std::string(name), .sequence = *sequence, .maker = "unknown"};
   node.uuid = uuid_in(name);
   if (take_end(rest, "__READ__")) {
-    node.mode = Mode::shared;
+    node.claim = {Mode::shared};
     node.maker = "curator";
   } else if (take_end(rest, "__WRIT__")) {
     node.maker = "curator";
   } else if (take_end(rest, "__rlock__")) {
-    node.mode = Mode::shared;
+    node.claim = {Mode::shared};
     node.maker = "kazoo";
   } else if (take_end(rest, "__lock__")) {
     node.maker = "kazoo";
@@ -116,8 +116,9 @@ std::optional<NodeName> parse_node(std::string_view name) {
   return node;
 }
 
-std::string node_prefix(Style style, Mode mode, unsigned slots, std::string_view uuid) {
-  const std::string count = "slots-" + std::to_string(slots);
+std::string node_prefix(Style style, Claim claim, std::string_view uuid) {
+  const Mode mode = claim.mode;
+  const std::string count = "slots-" + std::to_string(claim.slots);
   if (style == Style::kazoo) {
     const std::string out(uuid);
     if (mode == Mode::shared) return out + "__rlock__";
@@ -127,6 +128,15 @@ std::string node_prefix(Style style, Mode mode, unsigned slots, std::string_view
   if (mode == Mode::shared) return out + "__READ__";
   if (mode == Mode::slots) return out + count + "-lock-";
   return out + (style == Style::curator_rw ? "__WRIT__" : "lock-");
+}
+
+std::string slot_node(unsigned number) { return std::string(kSlot) + std::to_string(number); }
+
+std::optional<unsigned> slot_of(std::string_view child) {
+  if (!child.starts_with(kSlot) || parse_node(child)) return std::nullopt;
+  const auto number = util::parse_int(child.substr(kSlot.size()), 1, INT32_MAX);
+  if (!number || slot_node(static_cast<unsigned>(*number)) != child) return std::nullopt;
+  return static_cast<unsigned>(*number);
 }
 
 std::string uuid_for(std::string_view owner_id) {

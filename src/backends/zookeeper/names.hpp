@@ -15,21 +15,25 @@ enum class Style { curator, curator_rw, kazoo };
 /// Of ?style= in the URL.
 std::optional<Style> parse_style(std::string_view text);
 
-/// A child of a lock: somebody who holds it or waits for it.
+/// The child of a lock that stands for a holder or a waiter.
 struct NodeName {
   std::string name;
   std::int32_t sequence = 0;  // signed, as the server counts
-  Mode mode = Mode::exclusive;
-  unsigned slots = 1;
+  Claim claim;
   std::string uuid;        // 32 hex digits, of the client; "" if there is none in the name
   std::string_view maker;  // whose names are like that: "curator", "kazoo", "unknown"
 };
 
-/// None for what does not end in a sequence number: it has no place in a queue.
+/// None for a name that does not end in a sequence number: that child is not in the queue.
 std::optional<NodeName> parse_node(std::string_view name);
 
 /// The name without the sequence, which the server adds.
-std::string node_prefix(Style style, Mode mode, unsigned slots, std::string_view uuid);
+std::string node_prefix(Style style, Claim claim, std::string_view uuid);
+
+/// The node, beside the queue, of the holder that has slot `number`: "slot-3".
+std::string slot_node(unsigned number);
+/// None for a child of a lock that is no such node.
+std::optional<unsigned> slot_of(std::string_view child);
 
 /// 32 hex digits for an owner: its id, if that is what it consists of.
 std::string uuid_for(std::string_view owner_id);

@@ -1,4 +1,4 @@
-// Who of a lock's children holds it, and what one that does not has to wait for: no network.
+// The children of a lock as a queue: pure.  Whose turn it is says core/queue.
 #pragma once
 
 #include <string>
@@ -6,29 +6,31 @@
 #include <vector>
 
 #include "backends/zookeeper/names.hpp"
+#include "core/queue.hpp"
 
 namespace dlock::zookeeper {
 
 /// The children that are in the queue, in its order.
 std::vector<NodeName> queue_of(const std::vector<std::string>& children);
 
-/// So many from its beginning hold the lock.
+/// How many at the beginning of the queue hold the lock.
 std::size_t count_holders(const std::vector<NodeName>& queue);
 
 struct Decision {
   enum class Kind {
-    held,
-    watch_node,      // `node` is in the way: nothing can change for us before it does
-    watch_children,  // any of the holders may make room
-    conflict,        // the holders' mode cannot be mixed with ours
-    gone,            // our node is not there
+    granted,         // it holds the lock; in slots mode, once it has created the node of `slot`
+    watch_node,      // until `node` goes or, in slots mode, its record changes
+    watch_children,  // until one of the nodes goes
+    refused,         // `held` cannot be mixed with its claim
+    gone,            // it is not among the children
   };
   Kind kind = Kind::gone;
-  std::string node;
-  unsigned number = 0;  // held: of the slot, where it is to be taken first (decide_number)
+  std::string node = {};
+  unsigned slot = 0;  // 0: none is needed, or the client has one
+  Claim held = {};
 };
 
-/// For the child `own`, which asks for `mode` and `slots`.
-Decision decide(const std::vector<NodeName>& queue, std::string_view own);
+/// For the child `own`.  `has_slot`: the client has created the node of a slot already.
+Decision decide(const std::vector<std::string>& children, std::string_view own, bool has_slot);
 
 }  // namespace dlock::zookeeper

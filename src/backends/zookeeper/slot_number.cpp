@@ -8,7 +8,7 @@
 #include <array>
 #include <utility>
 
-#include "backends/zookeeper/slots.hpp"
+#include "backends/zookeeper/names.hpp"
 
 namespace dlock::zookeeper {
 

@@ -1,20 +1,13 @@
-#include "core/backend.hpp"
+#include "core/mode.hpp"
 
 #include <gtest/gtest.h>
-
-#include <tuple>
 
 namespace dlock {
 namespace {
 
-using Asked = std::tuple<Mode, unsigned>;
-
-bool mix(const Asked& a, const Asked& b) {
-  const auto [a_mode, a_slots] = a;
-  const auto [b_mode, b_slots] = b;
-  EXPECT_EQ(modes_mix(a_mode, a_slots, b_mode, b_slots),
-            modes_mix(b_mode, b_slots, a_mode, a_slots));
-  return modes_mix(a_mode, a_slots, b_mode, b_slots);
+bool mix(Claim a, Claim b) {
+  EXPECT_EQ(modes_mix(a, b), modes_mix(b, a));
+  return modes_mix(a, b);
 }
 
 TEST(Modes, ExclusiveAndSharedMayWaitForEachOther) {
@@ -34,12 +27,12 @@ TEST(Modes, SlotsGoWithSlotsOfTheSameNumberOnly) {
 }
 
 TEST(Modes, AConflictNamesBothSides) {
-  const Request request{.key = "job", .mode = Mode::slots, .slots = 3};
-  EXPECT_EQ(mode_conflict(request, Mode::shared, 1).code, Errc::conflict);
+  const Claim asked{Mode::slots, 3};
+  EXPECT_EQ(mode_conflict("job", asked, {Mode::shared}).code, Errc::conflict);
   EXPECT_EQ(
-      mode_conflict(request, Mode::shared, 1).message,
+      mode_conflict("job", asked, {Mode::shared}).message,
       "\"job\" is in use with --shared, and you asked for --slots 3; use --shared, or another key");
-  EXPECT_EQ(mode_conflict(request, Mode::slots, 2).message,
+  EXPECT_EQ(mode_conflict("job", asked, {Mode::slots, 2}).message,
             "\"job\" is in use with --slots 2, and you asked for --slots 3; use --slots 2, or "
             "another key");
 }
