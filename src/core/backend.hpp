@@ -121,8 +121,9 @@ class Lease {
   /// The child gets it as DLOCK_FENCE, to hand to whatever it writes to.
   virtual std::optional<std::uint64_t> fence() const = 0;
 
-  /// Of a slots lock: a number of 1..N that no other holder has meanwhile, the lowest that was free
-  /// at the grant; none in the other modes.  The child gets it as DLOCK_SLOT.
+  /// Of a slots lock: a number of 1..N that no other holder has meanwhile; none in the other modes.
+  /// It is the lowest free number, unless several requests are granted at the same moment.  The
+  /// child has it as DLOCK_SLOT.
   virtual std::optional<unsigned> slot() const { return std::nullopt; }
 
   /// Until when the holder may trust the lock if nothing more is heard.  Counted from before the

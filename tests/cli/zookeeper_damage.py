@@ -4,15 +4,13 @@
     zookeeper_damage.py PORT FILE   prints its own port, and serves until it is ended
 
 FILE has the number of a request (OpCode in ZooDefs.java) and what is done to the next answer to such a one, which is a
-name of DAMAGES.  The file is removed when that is done; without it nothing is changed.  "late" is printed when a second
-answer was sent.
+name of DAMAGES.  The file is removed when that is done; without it nothing is changed.
 """
 import os
 import socket
 import struct
 import sys
 import threading
-import time
 
 HEADER = 16  # xid, zxid, error
 STAT = 68
@@ -23,15 +21,11 @@ def text(value):
 
 
 DAMAGES = {
-    "truncate": lambda answer: [answer[:-3]],
+    # Of a list of children.
+    "empty-list": lambda answer: answer[:HEADER] + struct.pack(">i", 0),
     # Of a create.
-    "short-path": lambda answer: [answer[:HEADER] + text(b"/x") + answer[-STAT:]],
-    "no-name": lambda answer: [answer[:HEADER] + text(path_of(answer).rpartition(b"/")[0] + b"/") + answer[-STAT:]],
-    # Of any request.
-    "twice": lambda answer: [answer, answer],
-    # Of a multi: a check, type 13, is answered by these 9 bytes.
-    "more-parts": lambda answer: [answer[:HEADER] + struct.pack(">ibi", 13, 0, 0) * 9 + answer[HEADER:]],
-    "fewer-parts": lambda answer: [answer[:HEADER] + struct.pack(">ibi", -1, 1, -1)],
+    "short-path": lambda answer: answer[:HEADER] + text(b"/x") + answer[-STAT:],
+    "no-name": lambda answer: answer[:HEADER] + text(path_of(answer).rpartition(b"/")[0] + b"/") + answer[-STAT:],
 }
 
 
@@ -48,9 +42,9 @@ def damaged(answer, kind):
         with open(control, encoding="ascii") as file:
             wanted, damage = file.read().split()
     except (OSError, ValueError):
-        return [answer]
+        return answer
     if kind != int(wanted):
-        return [answer]
+        return answer
     os.unlink(control)
     return DAMAGES[damage](answer)
 
@@ -89,12 +83,7 @@ class Pair:
         while True:
             data = frame_from(file)
             kind = self.kinds.get(struct.unpack_from(">i", data)[0])
-            answers = damaged(data, kind)
-            self.client.sendall(text(answers[0]))
-            for answer in answers[1:]:
-                time.sleep(0.1)  # the client has nothing to ask now
-                self.client.sendall(text(answer))
-                print("late", flush=True)
+            self.client.sendall(text(damaged(data, kind)))
 
 
 upstream, control = int(sys.argv[1]), sys.argv[2]

@@ -55,7 +55,7 @@ namespace {
 
 using util::in_quotes;
 
-constexpr unsigned kMostCreates = 20;  // until something else is wrong
+constexpr unsigned kMostCreates = 20;  // until something else must be wrong
 constexpr unsigned kMostProofs = 3;
 
 class Acquisition {
@@ -95,6 +95,10 @@ class Acquisition {
   std::string path_of(std::string_view child) const { return lock_ + '/' + std::string(child); }
   Deadline patience() const { return patience_.call_until(); }
   bool time_is_up() const { return wait_.until <= Clock::now(); }
+  Error vanishes() const {
+    return {Errc::unreachable, place_->shown + ": cannot create a node in " +
+                                   util::printable(lock_) + "; it is deleted again and again"};
+  }
   Error busy() const { return {Errc::busy, in_quotes(request_.key) + " is busy"}; }
 
   const std::shared_ptr<const Place> place_;
@@ -216,8 +220,7 @@ Result<void> Acquisition::join() {
     if (made->code != ZNONODE) return session_->refused(made, "create a node in " + lock_);
     if (auto ok = make_parents(*session_, *place_, lock_, patience(), wait_.cancel); !ok) return ok;
   }
-  return Error{Errc::unreachable, place_->shown + ": cannot create a node in " +
-                                      util::printable(lock_) + "; it is deleted again and again"};
+  return vanishes();
 }
 
 Result<Decision> Acquisition::decide_now() {
@@ -371,7 +374,8 @@ std::unique_ptr<Lease> Acquisition::lease() {
 
 Result<std::unique_ptr<Lease>> Acquisition::get() {
   if (auto ok = open_session(); !ok) return ok.error();
-  unsigned proofs = 0;  // since it is our turn
+  unsigned proofs = 0;    // since it is our turn
+  unsigned vanished = 0;  // how often our node was not in the list
   for (;;) {
     if (own_.empty()) {
       if (auto ok = join(); !ok) return ok.error();
@@ -381,8 +385,12 @@ Result<std::unique_ptr<Lease>> Acquisition::get() {
     }
     const auto decision = decide_now();
     if (!decision) return decision.error();
-    patience_.answered();
     using Kind = Decision::Kind;
+    // A list without our own node is no answer: somebody has deleted the node, or the server does
+    // not tell what there is.
+    const bool is_gone = decision.value().kind == Kind::gone;
+    if (is_gone && ++vanished > kMostCreates) return vanishes();
+    if (!is_gone) patience_.answered();
     if (decision.value().kind == Kind::granted) {
       if (const unsigned slot = decision.value().slot; slot != 0) {
         const auto taken = slot_.take(*session_, slot, patience(), wait_.cancel);
@@ -398,12 +406,12 @@ Result<std::unique_ptr<Lease>> Acquisition::get() {
       return lease();
     }
     proofs = 0;
-    if (decision.value().kind == Kind::gone && slot_.number() != 0) {
+    if (is_gone && slot_.number() != 0) {
       if (auto ok = queue_anew(); !ok) return ok.error();
       continue;
     }
-    if (decision.value().kind == Kind::gone) {
-      own_.clear();  // somebody has deleted it, or this server lags behind
+    if (is_gone) {
+      own_.clear();
       in_doubt_ = true;
       continue;
     }

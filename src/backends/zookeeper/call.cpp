@@ -1,11 +1,8 @@
 #include "backends/zookeeper/call.hpp"
 
 #include <array>
-#include <cassert>
 #include <string_view>
 
-#include "backends/zookeeper/session.hpp"
-#include "backends/zookeeper/unpack.hpp"
 #include "util/exchange.hpp"
 
 namespace dlock::zookeeper {
@@ -19,18 +16,12 @@ void finish(Reply& reply, int code) {
   }
 }
 
-struct Boxed {
-  Call call;
-  Pending* pending = nullptr;  // of the session; set when the library has taken the request
-};
-
 // The library calls back exactly once for each request that it has taken, if only to say that the
-// session was closed; the box is a reference of its own until then.
+// session was closed.  The box is a reference of its own until then.
 class Box {
  public:
   Box(zhandle_t* handle, const char* doing, const std::string& path)
-      : handle_(handle), call_(std::make_shared<Reply>()), box_(std::make_unique<Boxed>()) {
-    box_->call = call_;
+      : call_(std::make_shared<Reply>()), box_(std::make_unique<Call>(call_)) {
     call_->sent = Clock::now();
     if (!util::exchanges_shown()) return;
     call_->server = current_server(handle);
@@ -45,8 +36,6 @@ class Box {
   }
   Call taken(int code) {
     if (code == ZOK) {
-      box_->pending = &Session::of(handle_).pending();
-      box_->pending->push_back(call_->parts.size());
       (void)box_.release();
     } else {
       finish(*call_, code);
@@ -55,17 +44,14 @@ class Box {
   }
 
  private:
-  zhandle_t* const handle_;
   Call call_;
-  std::unique_ptr<Boxed> box_;
+  std::unique_ptr<Call> box_;
 };
 
 Call open_box(int code, const void* data) {
-  const std::unique_ptr<Boxed> box(static_cast<Boxed*>(const_cast<void*>(data)));
-  assert(!box->pending->empty());
-  box->pending->pop_front();
-  finish(*box->call, code == ZOK && answer_is_damaged() ? ZMARSHALLINGERROR : code);
-  return box->call;
+  const std::unique_ptr<Call> box(static_cast<Call*>(const_cast<void*>(data)));
+  finish(**box, code);
+  return *box;
 }
 
 void done_void(int code, const void* data) { open_box(code, data); }
@@ -77,13 +63,11 @@ void done_stat(int code, const Stat* stat, const void* data) {
   if (call->ok() && stat != nullptr) call->stat = *stat;
 }
 
-// The server appends to the path at most.
+// The server appends a number to the path of a sequential node, and nothing to others.
 void done_create(int code, const char* path, const Stat* stat, const void* data) {
-  const std::string& asked = static_cast<const Boxed*>(data)->call->text;
-  if (code == ZOK && (path == nullptr || !std::string_view(path).starts_with(asked))) {
-    report_damage();
-  }
-  const Call call = open_box(code, data);
+  const std::string& asked = (*static_cast<const Call*>(data))->text;
+  const bool fits = path != nullptr && std::string_view(path).starts_with(asked);
+  const Call call = open_box(code == ZOK && !fits ? ZMARSHALLINGERROR : code, data);
   if (!call->ok()) return;
   call->text = path;
   if (stat != nullptr) call->stat = *stat;

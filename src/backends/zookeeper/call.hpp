@@ -4,7 +4,6 @@
 #include <zookeeper/zookeeper.h>
 
 #include <cstddef>
-#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -28,20 +27,16 @@ struct Reply {
   bool failed_at(std::size_t step, int error) const {
     return code == error && step < parts.size() && parts[step].err == error;
   }
-  /// Whether it was done nobody knows.
+  /// It is not known whether the request was carried out.
   bool in_doubt() const {
-    // ZRUNTIMEINCONSISTENCY is what the library says of an answer that it does not expect any more,
-    // after a connection was lost between two requests; ZMARSHALLINGERROR, of a damaged answer;
-    // ZCLOSING, of a request that was under way when the connection was given up after one.
+    // The library gives ZRUNTIMEINCONSISTENCY to a request whose answer it does not expect any
+    // more, after a connection was lost between two requests; ZMARSHALLINGERROR to one whose answer
+    // it cannot read; and ZCLOSING to one that was under way when its handle was closed.
     return code == ZCONNECTIONLOSS || code == ZOPERATIONTIMEOUT || code == ZRUNTIMEINCONSISTENCY ||
            code == ZMARSHALLINGERROR || code == ZCLOSING;
   }
 };
 using Call = std::shared_ptr<Reply>;
-
-/// The requests of a session that have no answer yet, the oldest first: the number of parts of
-/// each, 0 if it is no all_or_none().
-using Pending = std::deque<std::size_t>;
 
 /// "zookeeper 10.0.0.7:2181", for -vv: the server that `handle` is connected to now.
 std::string current_server(zhandle_t* handle);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "backends/zookeeper/call.hpp"
+#include "backends/zookeeper/connect_attempts.hpp"
 #include "backends/zookeeper/loss_clock.hpp"
 #include "backends/zookeeper/place.hpp"
 #include "core/cancel.hpp"
@@ -36,17 +37,12 @@ class Session {
   /// gives up and would leave something behind.
   Result<void> open_until(Deadline deadline, Cancel cancel);
 
-  /// To be called before a request, if wait() may have failed before.  A connection with a damaged
-  /// answer is given up; the next one continues the same session.  Does not wait for it.  open()
+  /// Resolves the servers' names and makes handle(), if there is none.  Does not connect.  open()
   /// and persist() call this.
   Result<void> prepare(Deadline deadline, Cancel cancel);
 
   /// What the functions of call.hpp take; after open().
   zhandle_t* handle() const { return handle_.get(); }
-
-  /// For call.cpp.
-  static Session& of(zhandle_t* handle);
-  Pending& pending() { return pending_; }
 
   /// Waits until each call is done.  What came of it stands in the call: connections are made anew
   /// as long as there is time, and what was under way on one that was lost is in doubt.
@@ -84,7 +80,8 @@ class Session {
   Millis timeout() const { return timeout_; }
   LossClock& clock() { return clock_; }
 
-  /// Gives the connection up, because the server does not answer; the next one is tried.
+  /// Closes the connection.  The next one is with another server, if there is one, and continues
+  /// the session.
   void hang_up();
 
   /// Ends it on the servers, and with it its nodes, without waiting: nobody answers that.
@@ -112,39 +109,30 @@ class Session {
 
   bool stopped() const;
   bool has_socket() const;
-  int process(int events);
   Result<void> turn(Deadline until, Cancel cancel);
+  struct Interest;
+  Interest interest();
+  void process(int events);
+  template <class Ask>
+  int observe(Ask ask, bool reset = false);
+  void accepted();
+  void failed(int code, int cause, bool was_connected);
   void look_up_again(Deadline until, Cancel cancel);
-  void note(int state_before, Deadline asked, int code, int cause);
-  void count_failure(bool reset);
-  Millis patience_with_dial() const;
-  void check_answers();
   Error give_up();
-  void forget_connection();
-  void cut(int fd);
 
   const std::shared_ptr<const Place> place_;
   const Millis asked_timeout_;
   Millis timeout_{0};
-  Pending pending_;  // until the handle is closed
   std::unique_ptr<zhandle_t, Close> handle_;
   std::optional<clientid_t> former_;  // the session of a handle that was closed
+  std::string addresses_;             // of the servers, as the library has them
+  ConnectAttempts attempts_;
   LossClock clock_;
-  std::string addresses_;  // of the servers, as the library has them
-  unsigned servers_ = 0;
-  unsigned failures_ = 0;   // of attempts to connect, in a row
-  unsigned resets_ = 0;     // of these, how many more were a reset than not
-  unsigned dials_ = 0;      // since there was an answer
-  unsigned silences_ = 0;   // of those, hung up because nothing was heard
-  unsigned looked_up_ = 0;  // at that many dials the names were looked up again
-  bool ended_ = false;
-  bool no_server_ = false;  // but something else, on the present connection
+  int fd_ = -1;           // the library's socket
+  Deadline handshake_{};  // when the request for a session was sent, or a little earlier
+  bool ended_ = false;    // the servers have ended the session
   bool news_ = false;
-  int fd_ = -1;                    // the library's
-  std::uint64_t whole_bytes_ = 0;  // received on that connection up to the last whole answer
-  Deadline dialled_{};             // when that connection was begun
-  Deadline handshake_{};           // when the request for a session was sent, or a little earlier
-  std::string trouble_;
+  std::string trouble_;  // of the connection
 };
 
 }  // namespace dlock::zookeeper
