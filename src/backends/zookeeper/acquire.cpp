@@ -234,7 +234,6 @@ Result<Decision> Acquisition::decide_now() {
     if (!listed->ok()) return session_->refused(listed, "list " + lock_);
     children_ = listed->names;
   }
-  const auto queue = queue_of(*children_);
   Decision decision = decide_by(*children_);
   if (decision.kind == Decision::Kind::refused) {
     return mode_conflict(request_.key, request_.claim(), decision.held);
@@ -243,7 +242,10 @@ Result<Decision> Acquisition::decide_now() {
       decision.kind == Decision::Kind::watch_children) {
     if (auto ok = tell(*children_); !ok) return ok.error();
   }
-  followed_ = request_.mode == Mode::slots && !queue.empty() && queue.back().name != own_;
+  if (request_.mode == Mode::slots) {
+    const auto queue = queue_of(*children_);
+    followed_ = !queue.empty() && queue.back().name != own_;
+  }
   children_.reset();
   return decision;
 }
