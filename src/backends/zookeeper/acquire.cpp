@@ -1,21 +1,12 @@
-// One node, made once.  create and getChildren go out together: two requests, one round trip.  When
-//          the answer to a create is lost, nobody knows whether there is a node; a second one would
-//          wait for the first for ever.  So the next thing that is asked, on whichever server, is
-//          sync and then the children, among which a node of ours is known by its uuid.  It counts
-//          only if it lives with our session: one of an earlier session will vanish at any moment,
-//          and is deleted.  A create that was sent to the server before cannot come late: the
-//          session has moved (ZSESSIONMOVED).
-// Slots.   A client that is among the first N of the queue needs a number, too, before it holds the
-//          lock: a second node, one for each number, of which it creates the lowest that is free
-//          (queue.cpp).  Usually one is.  If not, it waits for the children to change, as the first
-//          of those behind it does.  So each number that becomes free wakes it, and nobody who
-//          waits has one.  A place in the queue comes and goes together with its number, in one
-//          request: the next holder is woken once.
-// Waiting. On one event (queue.cpp).  Meanwhile a sync is sent as often as a holder sends a proof,
+// Queue.   Our node is in the queue of the lock (queue_node.cpp), and queue.cpp says whether it is
+//          our turn.  A client of a slots lock that is among the first N needs a second node before
+//          it holds the lock: that of a number, of which it creates the lowest that is free.  It
+//          takes both away in one request, so that the next holder is woken once.
+// Waiting. For one event, by a watch.  Meanwhile a sync is sent as often as a holder sends a proof,
 //          in place of the library's pings: see Proof.
-// Outages. When the connection is lost, all is asked again over the next one.  The session, and our
-//          node, may have outlived the outage.  When the session has ended, so has its node, and
-//          the place in the queue is lost.
+// Outages. When the connection is lost, everything is asked again over the next one.  The session,
+//          and our node, may have outlived the outage.  If the session has ended, so have its
+//          nodes, and our place in the queue is lost.
 // Slow     servers.  Each new connection keeps the session alive, and with it our node.  If that is
 //          the first in the queue and each answer arrives too late, no client can acquire the lock.
 //          So the place is given up when connections have been useless for as long as the servers
@@ -25,8 +16,6 @@
 //          waiter sends all the time.  A new connection would do for the syncs, but is made only if
 //          the server is too slow: it may have no other for this address (maxClientCnxns), and the
 //          one that is given up may go to another waiter, which keeps it.
-// Limits.  A server whose maxClientCnxns is reached is there and well, so a waiter waits for a
-//          connection as it waits for the lock.
 // Leaving. Whatever the reason, our nodes are deleted.  If it is in doubt whether a create made
 //          one, the session is ended instead.  Either is repeated until the servers confirm it; if
 //          none can be connected to for a while, or none answers within the connect timeout, the
@@ -38,97 +27,85 @@
 #include <utility>
 
 #include "backends/zookeeper/look.hpp"
-#include "backends/zookeeper/parents.hpp"
 #include "backends/zookeeper/queue.hpp"
-#include "backends/zookeeper/session.hpp"
+#include "backends/zookeeper/queue_node.hpp"
 #include "backends/zookeeper/slot_number.hpp"
 #include "backends/zookeeper/zookeeper_lease.hpp"
+#include "core/acquire_loop.hpp"
 #include "core/lock_record.hpp"
-#include "core/patience.hpp"
 #include "util/duration.hpp"
 #include "util/log.hpp"
 #include "util/poll.hpp"
-#include "util/text.hpp"
 
 namespace dlock::zookeeper {
 namespace {
 
-using util::in_quotes;
-
-constexpr unsigned kMostCreates = 20;  // until something else must be wrong
+constexpr unsigned kMostVanished = 20;  // until something else must be wrong
 constexpr unsigned kMostProofs = 3;
 
-class Acquisition {
+class Acquisition final : public AcquireSteps {
  public:
-  Acquisition(std::shared_ptr<const Place> place, const Request& request, const Wait& wait)
+  Acquisition(std::shared_ptr<const Place> place, const Request& request, const Wait& wait,
+              const Patience& patience)
       : place_(std::move(place)),
         request_(request),
         wait_(wait),
-        patience_(wait_, place_->patience, request.key),
-        lock_(place_->path_of(request.key)),
-        uuid_(uuid_for(request.owner.id)),
-        record_(format_lock_record(request)),
-        slot_(lock_, uuid_, !place_->auth.empty()) {}
+        patience_(patience),
+        node_(*place_, request),
+        slot_(node_.lock(), node_.uuid(), !place_->auth.empty()) {}
 
-  Result<std::unique_ptr<Lease>> run();
+  Result<Attempt> attempt() override;
+  Result<LockInfo> describe() override;
+  Result<bool> wait(Deadline until) override;
+  void recover(const Error& why) override;
+  Result<void> leave() override;
 
  private:
-  Result<std::unique_ptr<Lease>> get();
   Result<void> open_session();
   void forget_session(const Error& why);
-  Result<void> join();
-  Result<void> remove_node(const std::string& child, Deadline deadline, Cancel cancel);
+  Result<void> look();
   Result<void> queue_anew();
   Decision decide_by(const std::vector<std::string>& children) const {
-    return decide(children, own_, request_.mode != Mode::slots || slot_.number() != 0);
+    return decide(children, node_.name(), request_.mode != Mode::slots || slot_.number() != 0);
   }
-  Result<bool> find_own();
-  Result<Decision> decide_now();
-  Result<void> tell(const std::vector<std::string>& children);
-  Result<bool> watch(const Decision& decision);
-  Result<void> sleep();
-  Result<void> hear(const Call& call);
+  Result<bool> take(unsigned slot, unsigned& proofs);
   Result<void> prove(unsigned number);
+  Result<bool> watch();
+  Result<void> hear(const Call& call);
   std::unique_ptr<Lease> lease();
-  bool leave();
+  std::string seen() const;
+  struct Position {
+    std::vector<NodeName> queue;
+    std::size_t holders = 0;
+    std::optional<std::size_t> ahead;  // waiters before us; none: a slot is all that we lack
+  };
+  Position position() const;
 
-  std::string path_of(std::string_view child) const { return lock_ + '/' + std::string(child); }
-  Deadline patience() const { return patience_.call_until(); }
-  bool time_is_up() const { return wait_.until <= Clock::now(); }
-  Error vanishes() const {
-    return {Errc::unreachable, place_->shown + ": cannot create a node in " +
-                                   util::printable(lock_) + "; it is deleted again and again"};
+  template <class Ask>
+  auto ask(Ask ask) {
+    return session_->persist(ask, patience_.call_until(), wait_.cancel);
   }
-  Error busy() const { return {Errc::busy, in_quotes(request_.key) + " is busy"}; }
 
   const std::shared_ptr<const Place> place_;
   const Request& request_;
   const Wait& wait_;
-  Patience patience_;
-  const std::string lock_;  // its path
-  const std::string uuid_;
-  const std::string record_;
+  const Patience& patience_;
 
   std::unique_ptr<Session> session_;
-  bool in_doubt_ = false;  // there may be a node
-  std::string own_;        // the name of our node; "" if there is none
-  std::uint64_t fence_ = 0;
+  QueueNode node_;
   SlotNumber slot_;
-  std::optional<std::vector<std::string>> children_;  // as they came with the create
+  std::vector<std::string> children_;  // of the lock, as they were last listed
+  Decision decision_;                  // by them
+  bool waited_ = false;
   // Since then there have been connections, but waiting has not worked over any of them.
   std::optional<Deadline> useless_since_;
-  bool waited_ = false;
-  bool followed_ = false;  // a waiter for a slot is behind us, and may have listed us as waiting
   bool told_of_timeout_ = false;
-  std::string told_;  // our place and the holders that on_blocked was last called with
 };
 
 Result<void> Acquisition::open_session() {
   if (!session_) session_ = std::make_unique<Session>(place_, request_.ttl);
-  children_.reset();
-  if (auto ok = session_->open(patience(), wait_.cancel); !ok) return ok;
-  if (session_->timeout() != request_.ttl && !told_of_timeout_) {
-    told_of_timeout_ = true;
+  if (auto ok = session_->open(patience_.call_until(), wait_.cancel); !ok) return ok;
+  if (session_->timeout() != request_.ttl && !std::exchange(told_of_timeout_, true)) {
     util::log(util::Level::warning, place_->shown + ": grants a TTL of " +
                                         util::format_duration(session_->timeout()) +
                                         " instead of " + util::format_duration(request_.ttl) +
@@ -138,199 +115,92 @@ Result<void> Acquisition::open_session() {
   return {};
 }
 
-// It has expired, while we waited or while the servers were gone, or its place was given up: from
-// the beginning, at the end of the queue.
+// The session has ended, or is given up: the next attempt begins at the end of the queue.
 void Acquisition::forget_session(const Error& why) {
   util::log(util::Level::detail, why.message + "; queueing again, at the end");
   session_.reset();
-  in_doubt_ = false;
-  own_.clear();
+  node_.forget();
   slot_.forget();
   useless_since_.reset();
 }
 
-// Ok once the servers have answered: the node is gone, or they refuse to delete it.
-Result<void> Acquisition::remove_node(const std::string& child, Deadline deadline, Cancel cancel) {
-  const auto gone = session_->persist(
-      [&] { return std::array{remove(session_->handle(), path_of(child), -1)}; }, deadline, cancel);
-  return gone ? Result<void>() : gone.error();
-}
-
-// Looks for a node that a create may have made before its answer was lost.
-Result<bool> Acquisition::find_own() {
-  const Deadline deadline = patience();
-  const auto answers = session_->persist(
-      [&] {
-        return std::array{sync(session_->handle(), lock_),
-                          get_children(session_->handle(), lock_, Watch::no)};
-      },
-      deadline, wait_.cancel);
-  if (!answers) return answers.error();
-  const Call& listed = answers.value()[1];
-  if (listed->code == ZNONODE) {
-    in_doubt_ = false;
-    return false;
-  }
-  if (!listed->ok()) return session_->refused(listed, "list " + lock_);
-  for (const NodeName& node : queue_of(listed->names)) {
-    if (node.uuid != uuid_) continue;
-    const auto seen = session_->persist(
-        [&] { return std::array{exists(session_->handle(), path_of(node.name), Watch::no)}; },
-        deadline, wait_.cancel);
-    if (!seen) return seen.error();
-    const Call& found = seen.value()[0];
-    if (found->code == ZNONODE) continue;
-    if (!found->ok()) return session_->refused(found, "look at " + path_of(node.name));
-    if (found->stat.ephemeralOwner == session_->id() && own_.empty()) {
-      own_ = node.name;
-      fence_ = static_cast<std::uint64_t>(found->stat.czxid);
-      continue;
+Result<Acquisition::Attempt> Acquisition::attempt() {
+  using Kind = Decision::Kind;
+  if (auto ok = open_session(); !ok) return ok.error();
+  unsigned proofs = 0;  // since it is our turn
+  unsigned vanished = 0;
+  for (;;) {
+    if (auto ok = look(); !ok) return ok.error();
+    switch (decision_.kind) {
+      case Kind::gone:
+        if (++vanished > kMostVanished) return node_.vanishes();
+        if (auto ok = queue_anew(); !ok) return ok.error();
+        continue;
+      case Kind::refused:
+        return mode_conflict(request_.key, request_.claim(), decision_.held);
+      case Kind::granted: {
+        auto taken = take(decision_.slot, proofs);
+        if (!taken) return taken.error();
+        if (*taken) return Attempt{lease(), {}};
+        continue;
+      }
+      case Kind::watch_node:
+      case Kind::watch_children:
+        return Attempt{nullptr, seen()};
     }
-    if (auto ok = remove_node(node.name, deadline, wait_.cancel); !ok) return ok.error();
   }
-  in_doubt_ = false;
-  return !own_.empty();
 }
 
-// Makes our node.
-Result<void> Acquisition::join() {
-  const std::string prefix = path_of(node_prefix(place_->style, request_.claim(), uuid_));
-  for (unsigned creates = 0; creates < kMostCreates; ++creates) {
-    if (in_doubt_) {
-      const auto found = find_own();
-      if (!found) return found.error();
-      if (found.value()) return {};
+// Makes sure that our node is in the queue, and lists the queue.
+Result<void> Acquisition::look() {
+  std::optional<std::vector<std::string>> listed;
+  if (node_.name().empty()) {
+    auto joined = node_.join(*session_, patience_.call_until(), wait_.cancel);
+    if (!joined) return joined.error();
+    listed = std::move(*joined);
+  }
+  if (slot_.in_doubt()) {
+    if (auto ok = slot_.settle(*session_, patience_.call_until(), wait_.cancel); !ok) {
+      return ok.error();
     }
-    in_doubt_ = true;
-    const Call made = create(session_->handle(), prefix, record_, NodeKind::ephemeral_sequential,
-                             !place_->auth.empty());
-    const Call listed = get_children(session_->handle(), lock_, Watch::no);
-    if (auto ok = session_->wait({made, listed}, patience(), wait_.cancel); !ok) return ok;
-    if (made->ok()) {
-      in_doubt_ = false;
-      own_ = made->text.substr(lock_.size() + 1);
-      fence_ = static_cast<std::uint64_t>(made->stat.czxid);
-      session_->clock().proved(made->sent, Clock::now());
-      if (listed->ok()) children_ = listed->names;
-      return {};
-    }
-    if (session_->expired()) return session_->silent();
-    if (made->in_doubt() || made->code == ZSESSIONMOVED) continue;
-    in_doubt_ = false;
-    if (made->code != ZNONODE) return session_->refused(made, "create a node in " + lock_);
-    if (auto ok = make_parents(*session_, *place_, lock_, patience(), wait_.cancel); !ok) return ok;
   }
-  return vanishes();
-}
-
-Result<Decision> Acquisition::decide_now() {
-  if (!children_) {
-    const auto answers = session_->persist(
-        [&] { return std::array{get_children(session_->handle(), lock_, Watch::no)}; }, patience(),
-        wait_.cancel);
-    if (!answers) return answers.error();
-    const Call& listed = answers.value()[0];
-    if (listed->code == ZNONODE) return Decision{};
-    if (!listed->ok()) return session_->refused(listed, "list " + lock_);
-    children_ = listed->names;
-  }
-  Decision decision = decide_by(*children_);
-  if (decision.kind == Decision::Kind::refused) {
-    return mode_conflict(request_.key, request_.claim(), decision.held);
-  }
-  if (decision.kind == Decision::Kind::watch_node ||
-      decision.kind == Decision::Kind::watch_children) {
-    if (auto ok = tell(*children_); !ok) return ok.error();
-  }
-  if (request_.mode == Mode::slots) {
-    const auto queue = queue_of(*children_);
-    followed_ = !queue.empty() && queue.back().name != own_;
-  }
-  children_.reset();
-  return decision;
-}
-
-Result<void> Acquisition::tell(const std::vector<std::string>& children) {
-  if (!wait_.on_blocked) return {};
-  auto others = children;
-  std::erase(others, own_);
-  const auto queue = queue_of(others);
-  const auto all = queue_of(children);
-  const auto holding = static_cast<std::ptrdiff_t>(count_holders(all));
-  const auto ours = std::find_if(all.begin(), all.end(),
-                                 [&](const NodeName& node) { return node.name == own_; }) -
-                    all.begin();
-  std::string seen = std::to_string(ours - holding) + ' ';
-  for (std::size_t i = 0; i < count_holders(queue); ++i) seen += queue[i].name + '/';
-  if (seen == told_) return {};
-  auto info = look_at(*session_, lock_, request_.key, others, false, patience(), wait_.cancel);
-  if (!info) return info.error();
-  if (info->holders.empty()) return {};
-  told_ = seen;
-  const auto count = static_cast<std::ptrdiff_t>(all.size());
-  if (ours >= holding && ours < count) {
-    info->place = static_cast<unsigned>(ours - holding) + 1;
-    info->waiter_count = static_cast<unsigned>(count - holding);
-  }
-  wait_.on_blocked(info.value());
-  return {};
-}
-
-// Sets the watch that `decision` asks for.  False if the queue has changed since the decision.
-Result<bool> Acquisition::watch(const Decision& decision) {
-  session_->take_news();
-  Watch list = Watch::yes;
-  // Not exists(), which would leave a watch behind on a node that is gone, and tells nothing of one
-  // that we may not read (CVE-2024-23944).
-  if (decision.kind == Decision::Kind::watch_node) {
-    const std::string path = path_of(decision.node);
-    const auto answers = session_->persist(
-        [&] { return std::array{zookeeper::get(session_->handle(), path, Watch::yes)}; },
-        patience(), wait_.cancel);
+  if (!listed) {
+    const auto answers =
+        ask([&] { return std::array{get_children(session_->handle(), node_.lock(), Watch::no)}; });
     if (!answers) return answers.error();
     const Call& answer = answers.value()[0];
-    if (answer->code == ZNONODE) return false;
-    if (!answer->ok() && answer->code != ZNOAUTH) return session_->refused(answer, "watch " + path);
-    if (answer->ok()) {
-      if (request_.mode != Mode::slots) return true;
-      // The waiter before us may have acquired its slot, and written its record, before the watch
-      // was set: the watch would never report it.
-      list = Watch::no;
+    if (!answer->ok() && answer->code != ZNONODE) {
+      return session_->refused(answer, "list " + node_.lock());
     }
+    listed = answer->names;
   }
-  const auto answers =
-      session_->persist([&] { return std::array{get_children(session_->handle(), lock_, list)}; },
-                        patience(), wait_.cancel);
-  if (!answers) return answers.error();
-  const Call& answer = answers.value()[0];
-  if (answer->code == ZNONODE) return false;
-  if (!answer->ok()) return session_->refused(answer, "watch " + lock_);
-  const Decision now = decide_by(answer->names);
-  return now.kind == decision.kind && now.node == decision.node;
-}
-
-// Until there is news.
-Result<void> Acquisition::sleep() {
-  while (!session_->take_news()) {
-    if (time_is_up()) return busy();
-    const Deadline due = session_->clock().next_sync();
-    if (auto ok = session_->wait_for_news(std::min(wait_.until, due), wait_.cancel); !ok) return ok;
-    if (!session_->connected()) return session_->silent();
-    if (Clock::now() < due) continue;
-    const Call synced = sync(session_->handle(), lock_);
-    if (auto ok = hear(synced); !ok) return ok;
-    session_->clock().synced(synced->sent, Clock::now());
-  }
+  children_ = std::move(*listed);
+  decision_ = decide_by(children_);
   return {};
 }
 
-// A server that is silent is not given up earlier than the library would do it.
-Result<void> Acquisition::hear(const Call& call) {
-  const Deadline silent_at = std::min(after(Clock::now(), session_->timeout()), wait_.until);
-  if (auto ok = session_->wait({call}, std::max(patience(), silent_at), wait_.cancel); !ok) {
-    return ok;
+// After a list that lacks our node, which is no answer: somebody has deleted the node, or the
+// server does not tell what there is.  A client that waits must not have a number, since a holder
+// before it could wait for that.
+Result<void> Acquisition::queue_anew() {
+  node_.doubt();
+  if (slot_.number() == 0) return {};
+  (void)session_->end(patience_.call_until());
+  forget_session({Errc::lost, place_->shown + ": the node was deleted by somebody else"});
+  return open_session();
+}
+
+// It is our turn: takes the slot, if one is needed, and proves that the session lives.  False: look
+// again.
+Result<bool> Acquisition::take(unsigned slot, unsigned& proofs) {
+  if (slot != 0) {
+    auto taken = slot_.take(*session_, slot, patience_.call_until(), wait_.cancel);
+    if (!taken || !*taken) return taken;
   }
-  return call->ok() ? Result<void>() : session_->refused(call, "look at " + lock_);
+  if (session_->clock().is_fresh(Clock::now())) return true;
+  if (auto ok = prove(++proofs); !ok) return ok.error();
+  // If that took long, our node may have been deleted meanwhile.
+  return proofs == 1 && session_->clock().is_fresh(Clock::now());
 }
 
 // For the `number`-th time since it is our turn.  One proof is enough behind the syncs that were
@@ -346,9 +216,9 @@ Result<void> Acquisition::prove(unsigned number) {
   }
   if (number == 3) {
     session_->hang_up();
-    if (auto ok = session_->open(patience(), wait_.cancel); !ok) return ok;
+    if (auto ok = session_->open(patience_.call_until(), wait_.cancel); !ok) return ok;
   }
-  const Call proven = zookeeper::prove(session_->handle(), path_of(own_));
+  const Call proven = zookeeper::prove(session_->handle(), node_.path());
   auto heard = hear(proven);
   if (proven->code == ZNONODE) return {};  // as the next list will tell
   if (!heard) return heard;
@@ -356,128 +226,154 @@ Result<void> Acquisition::prove(unsigned number) {
   return {};
 }
 
-// A client that waits must not have a number, or a holder before it could wait for that.
-Result<void> Acquisition::queue_anew() {
-  (void)session_->end(patience());
-  forget_session({Errc::lost, place_->shown + ": the node was deleted by somebody else"});
-  return open_session();
+// A server that is silent is not given up earlier than the library would do it.
+Result<void> Acquisition::hear(const Call& call) {
+  const Deadline silent_at = std::min(after(Clock::now(), session_->timeout()), wait_.until);
+  const Deadline deadline = std::max(patience_.call_until(), silent_at);
+  if (auto ok = session_->wait({call}, deadline, wait_.cancel); !ok) return ok;
+  return call->ok() ? Result<void>() : session_->refused(call, "look at " + node_.lock());
 }
 
+// The client behind us may have listed us as waiting: our record, written anew, tells it.
 std::unique_ptr<Lease> Acquisition::lease() {
+  const bool followed =
+      request_.mode == Mode::slots && queue_of(children_).back().name != node_.name();
   Grant grant{.request = request_,
-              .path = path_of(own_),
+              .path = node_.path(),
               .slot = slot_.number(),
               .slot_path = slot_.path(),
-              .fence = fence_,
+              .fence = node_.fence(),
               .announced = nullptr};
-  if (waited_ || followed_) grant.announced = set(session_->handle(), grant.path, record_);
+  if (waited_ || followed) {
+    grant.announced = set(session_->handle(), grant.path, format_lock_record(request_));
+  }
   return make_lease(place_, std::move(session_), std::move(grant));
 }
 
-Result<std::unique_ptr<Lease>> Acquisition::get() {
-  if (auto ok = open_session(); !ok) return ok.error();
-  unsigned proofs = 0;    // since it is our turn
-  unsigned vanished = 0;  // how often our node was not in the list
-  for (;;) {
-    if (own_.empty()) {
-      if (auto ok = join(); !ok) return ok.error();
+// Sets the watch for what we wait for.  False if the queue has changed since it was listed.
+Result<bool> Acquisition::watch() {
+  session_->take_news();
+  Watch list = Watch::yes;
+  // Not exists(), which would leave a watch behind on a node that is gone, and tells nothing of one
+  // that we may not read (CVE-2024-23944).
+  if (decision_.kind == Decision::Kind::watch_node) {
+    const std::string path = node_.path_of(decision_.node);
+    const auto answers =
+        ask([&] { return std::array{zookeeper::get(session_->handle(), path, Watch::yes)}; });
+    if (!answers) return answers.error();
+    const Call& answer = answers.value()[0];
+    if (answer->code == ZNONODE) return false;
+    if (!answer->ok() && answer->code != ZNOAUTH) return session_->refused(answer, "watch " + path);
+    if (answer->ok()) {
+      if (request_.mode != Mode::slots) return true;
+      // The waiter before us may have acquired its slot, and written its record, before the watch
+      // was set: the watch would never report it.
+      list = Watch::no;
     }
-    if (slot_.in_doubt()) {
-      if (auto ok = slot_.settle(*session_, patience(), wait_.cancel); !ok) return ok.error();
-    }
-    const auto decision = decide_now();
-    if (!decision) return decision.error();
-    using Kind = Decision::Kind;
-    // A list without our own node is no answer: somebody has deleted the node, or the server does
-    // not tell what there is.
-    const bool is_gone = decision.value().kind == Kind::gone;
-    if (is_gone && ++vanished > kMostCreates) return vanishes();
-    if (!is_gone) patience_.answered();
-    if (decision.value().kind == Kind::granted) {
-      if (const unsigned slot = decision.value().slot; slot != 0) {
-        const auto taken = slot_.take(*session_, slot, patience(), wait_.cancel);
-        if (!taken) return taken.error();
-        if (!taken.value()) continue;
-      }
-      if (!session_->clock().is_fresh(Clock::now())) {
-        if (auto ok = prove(++proofs); !ok) return ok.error();
-        // If that took long, our node may have been deleted meanwhile.
-        if (proofs > 1 || !session_->clock().is_fresh(Clock::now())) continue;
-      }
-      patience_.recovered();
-      return lease();
-    }
-    proofs = 0;
-    if (is_gone && slot_.number() != 0) {
-      if (auto ok = queue_anew(); !ok) return ok.error();
-      continue;
-    }
-    if (is_gone) {
-      own_.clear();
-      in_doubt_ = true;
-      continue;
-    }
-    if (patience_.tries_once() || time_is_up()) return busy();
-    waited_ = true;
-    const auto watched = watch(decision.value());
-    if (!watched) return watched.error();
-    if (!watched.value()) continue;
-    patience_.recovered();
-    useless_since_.reset();
-    if (auto ok = sleep(); !ok) return ok.error();
   }
+  const auto answers =
+      ask([&] { return std::array{get_children(session_->handle(), node_.lock(), list)}; });
+  if (!answers) return answers.error();
+  const Call& answer = answers.value()[0];
+  if (answer->code == ZNONODE) return false;
+  if (!answer->ok()) return session_->refused(answer, "watch " + node_.lock());
+  const Decision now = decide_by(answer->names);
+  return now.kind == decision_.kind && now.node == decision_.node;
+}
+
+Result<bool> Acquisition::wait(Deadline until) {
+  waited_ = true;
+  auto watched = watch();
+  if (!watched) return watched.error();
+  if (!*watched) return true;
+  useless_since_.reset();
+  while (!session_->take_news()) {
+    if (until <= Clock::now()) return false;
+    const Deadline due = session_->clock().next_sync();
+    if (auto ok = session_->wait_for_news(std::min(until, due), wait_.cancel); !ok) {
+      return ok.error();
+    }
+    if (!session_->connected()) return session_->silent();
+    if (Clock::now() < due) continue;
+    const Call synced = sync(session_->handle(), node_.lock());
+    if (auto ok = hear(synced); !ok) return ok.error();
+    session_->clock().synced(synced->sent, Clock::now());
+  }
+  return true;
+}
+
+// Our place among the waiters, and the names of the holders.
+std::string Acquisition::seen() const {
+  const Position position = this->position();
+  std::string out = std::to_string(position.ahead.value_or(0));
+  for (std::size_t i = 0; i < position.holders; ++i) out += ' ' + position.queue[i].name;
+  return out;
+}
+
+Result<LockInfo> Acquisition::describe() {
+  auto others = children_;
+  std::erase(others, node_.name());
+  auto info = look_at(*session_, node_.lock(), request_.key, others, false, patience_.call_until(),
+                      wait_.cancel);
+  if (!info) return info;
+  const Position position = this->position();
+  if (position.ahead) {
+    info->place = static_cast<unsigned>(*position.ahead) + 1;
+    info->waiter_count = static_cast<unsigned>(position.queue.size() - position.holders);
+  }
+  return info;
+}
+
+Acquisition::Position Acquisition::position() const {
+  Position out{.queue = queue_of(children_)};
+  out.holders = count_holders(out.queue);
+  const auto ours = std::find_if(out.queue.begin(), out.queue.end(),
+                                 [&](const NodeName& node) { return node.name == node_.name(); });
+  const auto place = static_cast<std::size_t>(ours - out.queue.begin());
+  if (place >= out.holders) out.ahead = place - out.holders;
+  return out;
+}
+
+void Acquisition::recover(const Error& why) {
+  const bool is_useless = why.code == Errc::unreachable && useless_since_ &&
+                          Clock::now() > after(*useless_since_, session_->timeout());
+  if (is_useless) (void)leave();
+  if (is_useless || why.code == Errc::lost) forget_session(why);
 }
 
 // Waits until the servers confirm that nothing of ours is left.  A create in doubt is not looked
 // for: a server that delays its reply delays the answer to a question, too.  The end of the session
-// needs no answer to be carried out behind the create.  False: nobody has confirmed it.
-bool Acquisition::leave() {
-  if (!session_ || !session_->handle()) return true;
+// needs no answer to be carried out behind the create.
+Result<void> Acquisition::leave() {
+  if (!session_ || !session_->handle()) return {};
   const Deadline deadline = after(Clock::now(), place_->patience);
-  if (in_doubt_ || slot_.in_doubt()) return session_->end(deadline);
+  const auto confirmed = [&](bool is) { return is ? Result<void>() : session_->silent(); };
+  if (node_.in_doubt() || slot_.in_doubt()) return confirmed(session_->end(deadline));
   if (slot_.number() != 0) {
     // Not one by one: a second request to delete the number could hit that of the next holder.
-    if (!session_->open_until(deadline, Cancel())) return session_->expired();
+    if (!session_->open_until(deadline, Cancel())) return confirmed(session_->expired());
     const auto gone = session_->persist(
-        [&] { return std::array{remove_both(session_->handle(), path_of(own_), slot_.path())}; },
+        [&] { return std::array{remove_both(session_->handle(), node_.path(), slot_.path())}; },
         deadline, Cancel());
-    if (!gone || !gone.value()[0]->ok()) return session_->end(deadline);
+    if (!gone || !gone.value()[0]->ok()) return confirmed(session_->end(deadline));
     session_->close();
-    return true;
+    return {};
   }
-  bool left = own_.empty() ||
-              (session_->open_until(deadline, Cancel()) && remove_node(own_, deadline, Cancel()));
+  bool left = node_.name().empty() || (session_->open_until(deadline, Cancel()) &&
+                                       node_.remove(*session_, deadline, Cancel()));
   left = left || session_->expired();
+  const auto result = confirmed(left);
   session_->close();
-  return left;
-}
-
-Result<std::unique_ptr<Lease>> Acquisition::run() {
-  for (;;) {
-    auto lease = get();
-    if (lease) return lease;
-    Error why = lease.error();
-    if (why.code == Errc::lost) {
-      why.code = Errc::unreachable;
-      forget_session(why);
-    } else if (why.code == Errc::unreachable && useless_since_ &&
-               Clock::now() > after(*useless_since_, session_->timeout())) {
-      (void)leave();
-      forget_session(why);
-    }
-    if (const auto again = patience_.pause(why); !again) {
-      const bool left = leave();
-      if (again.error().code == Errc::busy && !left) return session_->silent();
-      return again.error();
-    }
-  }
+  return result;
 }
 
 }  // namespace
 
 Result<std::unique_ptr<Lease>> acquire(const std::shared_ptr<const Place>& place,
                                        const Request& request, const Wait& wait) {
-  return Acquisition(place, request, wait).run();
+  Patience patience(wait, place->patience, request.key);
+  Acquisition acquisition(place, request, wait, patience);
+  return acquire_loop(acquisition, request, wait, patience);
 }
 
 }  // namespace dlock::zookeeper
