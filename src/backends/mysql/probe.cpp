@@ -2,24 +2,23 @@
 // of it.  One more attempt costs nothing that matters then.
 #include "backends/mysql/probe.hpp"
 
-#include <netdb.h>
 #include <poll.h>
 #include <sys/socket.h>
 
 #include <cerrno>
-#include <memory>
-#include <string>
 
 #include "util/fd.hpp"
 #include "util/poll.hpp"
+#include "util/resolve.hpp"
 
 namespace dlock::mysql {
 namespace {
 
-int attempt(const addrinfo& address, Deadline deadline) {
-  const Fd fd(::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+int attempt(const util::SocketAddress& address, Deadline deadline) {
+  const Fd fd(::socket(address.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) return errno;
-  if (::connect(fd.get(), address.ai_addr, address.ai_addrlen) == 0) return 0;
+  const auto* name = reinterpret_cast<const sockaddr*>(&address.storage);
+  if (::connect(fd.get(), name, address.length) == 0) return 0;
   if (errno != EINPROGRESS) return errno;
   pollfd item{fd.get(), POLLOUT, 0};
   if (util::poll({&item, 1}, deadline) == 0) return ETIMEDOUT;
@@ -31,15 +30,9 @@ int attempt(const addrinfo& address, Deadline deadline) {
 }  // namespace
 
 int probe(const HostPort& host, Deadline deadline) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* list = nullptr;
-  const std::string port = std::to_string(host.port);
-  if (getaddrinfo(host.host.c_str(), port.c_str(), &hints, &list) != 0) return ETIMEDOUT;
-  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(list, freeaddrinfo);
   int error = ETIMEDOUT;
-  for (const addrinfo* item = list; item != nullptr; item = item->ai_next) {
-    error = attempt(*item, deadline);
+  for (const auto& address : util::resolve(host.host, host.port, deadline, -1).addresses) {
+    error = attempt(address, deadline);
     if (error == 0 || error == ECONNREFUSED) return error;
   }
   return error;

@@ -7,7 +7,7 @@
 namespace dlock::mysql {
 
 /// The errno of an attempt to connect, ETIMEDOUT if nothing is heard until `deadline`; 0 if it
-/// succeeds.  Takes as long as the resolver, too.
+/// succeeds.
 int probe(const HostPort& host, Deadline deadline);
 
 }  // namespace dlock::mysql

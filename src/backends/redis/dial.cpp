@@ -1,26 +1,15 @@
-// Names.      getaddrinfo(3) takes as long as it likes and cannot be interrupted, so it runs on a
-//             thread that is left behind when nobody waits for it any longer.  That thread owns a
-//             share of all it touches, and inherits the signal mask, so that it takes no signal.
-// Addresses.  A name may have several, some of them dead: an IPv6 that leads nowhere, a server that
-//             is down.  They are tried as in RFC 8305, each a moment after the one before it.
+// A name may have several addresses, some of them dead: an IPv6 that leads nowhere, a server that
+// is down.  They are tried as in RFC 8305, each a moment after the one before it.
 #include "backends/redis/dial.hpp"
 
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <strings.h>
-#include <sys/eventfd.h>
 #include <sys/un.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <memory>
-#include <mutex>
-#include <optional>
-#include <system_error>
-#include <thread>
 #include <vector>
 
 #include "util/duration.hpp"
@@ -35,8 +24,6 @@ constexpr Millis kHeadStart{250};
 // How soon a unix socket whose queue is full is tried again: a server empties it many times a
 // second.
 constexpr Millis kUnixRetry{20};
-
-using Addresses = std::vector<SocketAddress>;
 
 Error unreachable(std::string message) { return {Errc::unreachable, std::move(message)}; }
 
@@ -57,104 +44,20 @@ Error timed_out(const std::string& what, Deadline start, Deadline deadline) {
   return unreachable(what + " within " + util::format_duration(rounded));
 }
 
-int look_up(const HostPort& address, int flags, Addresses& out) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = flags | AI_NUMERICSERV;
-  addrinfo* list = nullptr;
-  const int status =
-      getaddrinfo(address.host.c_str(), std::to_string(address.port).c_str(), &hints, &list);
-  if (status != 0) return status;
-  for (const addrinfo* item = list; item != nullptr; item = item->ai_next) {
-    SocketAddress& added = out.emplace_back();
-    std::memcpy(&added.storage, item->ai_addr, item->ai_addrlen);
-    added.length = item->ai_addrlen;
+Result<std::vector<SocketAddress>> resolve(const HostPort& address, Deadline start,
+                                           Deadline deadline, Cancel cancel) {
+  auto found = util::resolve(address.host, address.port, deadline, cancel.fd());
+  switch (found.end) {
+    case util::Resolution::End::found:
+      return std::move(found.addresses);
+    case util::Resolution::End::timed_out:
+      return timed_out("no answer from the name server", start, deadline);
+    case util::Resolution::End::cancelled:
+      return cancelled();
+    case util::Resolution::End::failed:
+      break;
   }
-  freeaddrinfo(list);
-  return 0;
-}
-
-bool is_unknown(int status) {
-  return status == EAI_NONAME || status == EAI_NODATA || status == EAI_ADDRFAMILY;
-}
-
-// The families by turns, as RFC 8305 (4) has it: a dead IPv6 with many addresses costs one turn.
-Addresses by_turns(Addresses sorted) {
-  const auto family = sorted.front().storage.ss_family;
-  auto b = std::stable_partition(sorted.begin(), sorted.end(),
-                                 [&](const auto& it) { return it.storage.ss_family == family; });
-  const auto end_of_a = b;
-  Addresses out;
-  for (auto a = sorted.begin(); a != end_of_a || b != sorted.end();) {
-    if (a != end_of_a) out.push_back(*a++);
-    if (b != sorted.end()) out.push_back(*b++);
-  }
-  return out;
-}
-
-// Blocks for as long as the resolver does.
-Result<Addresses> ask_resolver(const HostPort& address) {
-  Addresses found;
-  // AI_ADDRCONFIG does not ask for what this host has no address to reach from.  It does not count
-  // loopback: in a container that has nothing else, /etc/hosts would seem empty.  Hence twice.
-  int status = look_up(address, AI_ADDRCONFIG, found);
-  if (is_unknown(status) && look_up(address, 0, found) == 0) status = 0;
-  if (status == 0) return by_turns(std::move(found));
-  if (is_unknown(status)) return unreachable("no such host");
-  if (status == EAI_AGAIN) return unreachable("the name server does not answer");
-  if (status == EAI_SYSTEM) return failed(errno);
-  return unreachable(std::string("the name cannot be resolved: ") + gai_strerror(status));
-}
-
-struct Lookup {
-  HostPort address;
-  Fd done{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
-  std::mutex mutex;
-  std::optional<Result<Addresses>> answer;
-
-  void run() {
-    auto result = ask_resolver(address);
-    {
-      const std::lock_guard lock(mutex);
-      answer = std::move(result);
-    }
-    eventfd_write(done.get(), 1);
-  }
-};
-
-Result<Addresses> ask_on_thread(const HostPort& address, Deadline start, Deadline deadline,
-                                Cancel cancel) {
-  const auto lookup = std::make_shared<Lookup>();
-  lookup->address = address;
-  if (!lookup->done) return failed(errno);
-  try {
-    std::thread([lookup] { lookup->run(); }).detach();
-  } catch (const std::system_error& error) {
-    return failed(error.code().value());
-  }
-  pollfd fds[] = {{cancel.fd(), POLLIN, 0}, {lookup->done.get(), POLLIN, 0}};
-  util::poll(fds, deadline);
-  if (fds[0].revents != 0) return cancelled();
-  const std::lock_guard lock(lookup->mutex);
-  if (!lookup->answer) return timed_out("no answer from the name server", start, deadline);
-  return std::move(*lookup->answer);
-}
-
-Result<Addresses> resolve(const HostPort& address, Deadline start, Deadline deadline,
-                          Cancel cancel) {
-  Addresses found;
-  if (look_up(address, AI_NUMERICHOST, found) == 0) return found;
-  // RFC 6761 (6.3): always loopback, and no business of a name server.
-  const char* host = address.host.c_str();
-  if (strcasecmp(host, "localhost") == 0 || strcasecmp(host, "localhost.") == 0) {
-    for (const char* loopback : {"127.0.0.1", "::1"}) {
-      look_up({loopback, address.port}, AI_NUMERICHOST, found);
-    }
-    return found;
-  }
-  // An IPv6 address of an interface that is not there, and no name.
-  if (address.host.find(':') != std::string::npos) return unreachable("no such address");
-  return ask_on_thread(address, start, deadline, cancel);
+  return unreachable(std::move(found.why));
 }
 
 void set_options(int fd) {

@@ -1,8 +1,6 @@
 // Connections to a server, made within a deadline and given up at once when told so.
 #pragma once
 
-#include <sys/socket.h>
-
 #include <span>
 #include <string>
 
@@ -11,6 +9,7 @@
 #include "core/url.hpp"
 #include "util/clock.hpp"
 #include "util/fd.hpp"
+#include "util/resolve.hpp"
 
 namespace dlock::redis {
 
@@ -23,10 +22,7 @@ Result<Fd> dial(const HostPort& address, Deadline deadline, Cancel cancel);
 /// The same to a unix socket.  Errc::invalid for a path that is too long to be one.
 Result<Fd> dial_unix(const std::string& path, Deadline deadline, Cancel cancel);
 
-struct SocketAddress {
-  sockaddr_storage storage{};
-  socklen_t length = 0;
-};
+using util::SocketAddress;
 
 /// What dial() does once the name is resolved: the first of `addresses` that answers.  `start` is
 /// since when the caller has been waiting, for the message of a deadline that has passed.
