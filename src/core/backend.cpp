@@ -1,5 +1,6 @@
 #include "core/backend.hpp"
 
+#include "core/marks.hpp"
 #include "util/text.hpp"
 
 namespace dlock {
@@ -40,12 +41,15 @@ Result<std::unique_ptr<Lease>> Backend::resume(const LockInfo&, const LockInfo::
                location() + ": a lock of this backend ends with the process that acquired it"};
 }
 
-Result<std::uint64_t> Backend::take_numbers(std::string_view, std::uint64_t, Deadline) {
-  return Error{Errc::unsupported, location() + ": this backend has no counters"};
+Result<std::uint64_t> Backend::take_numbers(std::string_view name, std::uint64_t count,
+                                            Deadline deadline) {
+  if (!records()) return has_no("counters");
+  return dlock::take_numbers(*records(), name, count, deadline);
 }
 
-Result<IdWindow> Backend::lease_window(Millis, Deadline) {
-  return Error{Errc::unsupported, location() + ": this backend has no snowflake ids"};
+Result<IdWindow> Backend::lease_window(Millis length, Deadline deadline) {
+  if (!records()) return has_no("snowflake ids");
+  return dlock::lease_window(*records(), location(), length, deadline);
 }
 
 Result<void> Lease::complete(const Completion&, Deadline, Cancel) {
@@ -57,16 +61,28 @@ Result<std::optional<Mark>> Lease::find_mark(Backend& backend, const MarkName& n
   return backend.find_mark(name, deadline);
 }
 
-Result<std::optional<Mark>> Backend::find_mark(const MarkName&, Deadline) { return no_marks(); }
+Result<std::optional<Mark>> Backend::find_mark(const MarkName& name, Deadline deadline) {
+  if (!records()) return has_no("marks of jobs");
+  return dlock::find_mark(*records(), name, deadline);
+}
 
-Result<void> Backend::prepare_marks(std::string_view, Deadline) { return no_marks(); }
+Result<void> Backend::prepare_marks(std::string_view key, Deadline deadline) {
+  if (!records()) return has_no("marks of jobs");
+  return dlock::prepare_marks(*records(), key, deadline);
+}
 
-Result<std::vector<Mark>> Backend::list_marks(std::string_view, Deadline) { return no_marks(); }
+Result<std::vector<Mark>> Backend::list_marks(std::string_view prefix, Deadline deadline) {
+  if (!records()) return has_no("marks of jobs");
+  return dlock::list_marks(*records(), prefix, deadline);
+}
 
-Result<bool> Backend::forget_mark(const MarkName&, Deadline) { return no_marks(); }
+Result<bool> Backend::forget_mark(const MarkName& name, Deadline deadline) {
+  if (!records()) return has_no("marks of jobs");
+  return dlock::forget_mark(*records(), name, deadline);
+}
 
-Error Backend::no_marks() const {
-  return {Errc::unsupported, location() + ": this backend remembers no jobs"};
+Error Backend::has_no(std::string_view what) const {
+  return {Errc::unsupported, location() + ": this backend has no " + std::string(what)};
 }
 
 }  // namespace dlock

@@ -20,6 +20,7 @@
 #include "core/mode.hpp"
 #include "core/numbers.hpp"
 #include "core/owner.hpp"
+#include "core/records.hpp"
 #include "core/result.hpp"
 #include "core/url.hpp"
 #include "core/url_form.hpp"
@@ -176,8 +177,9 @@ class Lease {
   /// hears of the success.  An earlier mark of that name is replaced.  It is remembered either
   /// under the lock or not at all: after Errc::lost there is no mark by this lease.
   /// Errc::unreachable if that cannot be told: may be called again, until valid_until(), and
-  /// succeeds if an earlier call has done it.  Other errors say why the service does not remember
-  /// it: the lock is still ours, and to be released.  Not for a lease that resume() has made.
+  /// succeeds if an earlier call has done it, unless the mark was forgotten since.  Other errors
+  /// say why the service does not remember it: the lock is still ours, and to be released.  Not for
+  /// a lease that resume() has made.
   virtual Result<void> complete(const Completion& completion, Deadline deadline, Cancel cancel);
 
   /// As Backend::find_mark(), of `backend`, which has acquired it: asked where the lock is held, so
@@ -260,6 +262,9 @@ class Backend {
                                                 const LockInfo::Holder& holder, Millis ttl,
                                                 Deadline deadline);
 
+  /// What the functions below keep; only with Traits::remembers.  Null: there are none.
+  virtual Records* records() { return nullptr; }
+
   /// Takes `count` numbers (1 or more) of the counter `name`, which passed check_key(), in one
   /// step; returns the first, the others follow it.  Numbers begin with 1, and nobody ever gets one
   /// of them again: the step is durable before this returns, whatever is killed or restarted.  A
@@ -298,7 +303,7 @@ class Backend {
   virtual Result<bool> forget_mark(const MarkName& name, Deadline deadline);
 
  private:
-  Error no_marks() const;
+  Error has_no(std::string_view what) const;
 };
 
 /// Where a lock service is and how to get in, resolved from flags, environment and config file.

@@ -30,12 +30,18 @@ std::optional<MarkRecord> parse_mark(std::string_view text) {
   if (!object || text_of(*object, "dlock").empty()) return std::nullopt;
   MarkRecord record{.owner = owner_from_json(*object), .done_at = text_of(*object, "done_at")};
   record.remember = Millis{number_of(*object, "remember_ms")};
-  if (record.owner.id.empty() || record.remember <= Millis{0}) return std::nullopt;
+  const bool is_long = record.remember > kLongestRemembered;
+  if (record.owner.id.empty() || record.remember <= Millis{0} || is_long) return std::nullopt;
   const auto fence = object->find("fence");
   if (fence != object->end() && fence->is_number_unsigned()) {
     record.fence = fence->get<std::uint64_t>();
   }
   return record;
+}
+
+bool is_mark_by(std::string_view text, std::string_view owner_id) {
+  const auto record = parse_mark(text);
+  return record && record->owner.id == owner_id;
 }
 
 }  // namespace dlock

@@ -25,10 +25,13 @@ struct MarkName {
 
 inline constexpr std::size_t kMaxPeriodLength = 16;
 
+/// Nothing is remembered for longer: 100 years.
+inline constexpr Millis kLongestRemembered{36'525LL * 24 * 3'600'000};
+
 /// What Lease::complete() is to remember, and for how long.
 struct Completion {
   std::string period;  // of the MarkName; its key is that of the lock
-  Millis remember{0};  // 1 or more
+  Millis remember{0};  // 1 or more, and at most kLongestRemembered
 };
 
 struct Mark {
@@ -40,8 +43,8 @@ struct Mark {
   Millis left{0};                      // until it is forgotten
 };
 
-/// What a service keeps of a mark, where it is no more than that: one JSON object of at most
-/// kLongestMark bytes.  It does not say when the mark ends, unless `remember` is all that is known.
+/// The text of a record: one JSON object of at most kLongestMark bytes.  The mark ends `remember`
+/// after it was written.
 std::string format_mark(const Owner& owner, std::optional<std::uint64_t> fence, Millis remember);
 inline constexpr std::size_t kLongestMark = 8'000;
 
@@ -53,5 +56,8 @@ struct MarkRecord {
 };
 /// None for anything that format_mark() did not write.
 std::optional<MarkRecord> parse_mark(std::string_view text);
+
+/// Whether it is a mark of this owner, and so of this acquire(): an id is used once.
+bool is_mark_by(std::string_view text, std::string_view owner_id);
 
 }  // namespace dlock

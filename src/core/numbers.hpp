@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/result.hpp"
+#include "core/records.hpp"
 #include "util/clock.hpp"
 
 namespace dlock {
@@ -46,7 +46,7 @@ std::uint64_t snowflake_id(const IdWindow& window, std::uint64_t index);
 /// never used.
 using WorkerEnds = std::vector<std::int64_t>;
 
-/// As the backends store it: "" if none was ever used.  None if `text` is something else.
+/// Of the record of the workers: "" if none was ever used.  None if `text` is something else.
 std::string format_worker_ends(const WorkerEnds& ends);
 std::optional<WorkerEnds> parse_worker_ends(std::string_view text);
 
@@ -56,18 +56,10 @@ std::optional<WorkerEnds> parse_worker_ends(std::string_view text);
 Result<IdWindow> take_window(WorkerEnds& ends, std::int64_t now_ms, Millis length,
                              std::string_view service);
 
-/// Ok if a window may start there, and end there.
-Result<void> check_window(const IdWindow& window, std::int64_t now_ms, std::string_view service);
-
-/// Errc::invalid: the counter `name` has not so many numbers left.
-Error counter_is_full(std::string_view name);
-
-/// Errc::conflict: what stands at `where` ("redis h:6379: key \"{dlock:x}:number\"") is not a
-/// counter.
-Error not_a_counter(const std::string& where);
-
-/// Takes `count` numbers of a counter whose last one was `last`: the first of them.
-/// Errc::invalid if it has not so many left.
-Result<std::uint64_t> numbers_after(std::string_view name, std::uint64_t last, std::uint64_t count);
+// See Backend.  Two round trips each, and more if others take numbers at the same time.
+Result<std::uint64_t> take_numbers(Records& records, std::string_view name, std::uint64_t count,
+                                   Deadline deadline);
+Result<IdWindow> lease_window(Records& records, std::string_view service, Millis length,
+                              Deadline deadline);
 
 }  // namespace dlock

@@ -17,7 +17,7 @@ start_mysql node wsrep_on=ON wsrep_provider=$provider wsrep_cluster_address=gcom
   "wsrep_provider_options=base_host=127.0.0.1;base_port=$cluster;gmcast.listen_addr=tcp://127.0.0.1:$cluster;ist.recv_addr=127.0.0.1:$ist"
 url=${mysql_url[node]}
 "$DLOCK" once -q -b "${url/mysql/mysql-version}" -k other --remember 1h -- true
-tables() { for name in keys locks 'done'; do sql node "SELECT * FROM dlock_$name"; done; }
+tables() { for name in keys locks records; do sql node "SELECT * FROM dlock_$name"; done; }
 before=$(tables)
 for backend in mysql mysql-row; do
   doctor 1 -b "${url/mysql/$backend}"

@@ -23,7 +23,7 @@ mend() {
 start_mysql a log_bin=log binlog_format=ROW sync_binlog=1
 url=${mysql_url[a]}
 doctor 0 -b "$url" --strict
-finds note mysql-tables 'missing: dlock_keys, dlock_locks, dlock_done'
+finds note mysql-tables 'missing: dlock_keys, dlock_locks, dlock_records'
 finds_no try-acquire
 assert_equal '' "$(sql a 'SHOW TABLES')" "the tables"
 mend mysql-tables a
@@ -118,7 +118,7 @@ finds FAIL mysql-connect 'the database "nowhere"'
 sql a "CREATE DATABASE few; CREATE USER few@'%' IDENTIFIED BY 'sesame'; GRANT SELECT ON few.* TO few@'%'"
 few=mysql://few@127.0.0.1:${mysql_port[a]}/few
 doctor 1 -b "$few"
-finds FAIL mysql-tables 'missing, or not open to this user: dlock_keys, dlock_locks, dlock_done'
+finds FAIL mysql-tables 'missing, or not open to this user: dlock_keys, dlock_locks, dlock_records'
 mend mysql-tables a
 doctor 0 -b "$few" --strict
 sql a "REVOKE INSERT ON few.dlock_locks FROM few@'%'"
@@ -137,20 +137,20 @@ assert_equal 0 "$(sql a 'SELECT COUNT(*) FROM few.dlock_rows')" "rows"
 mend mysql-tables a
 doctor 0 -b "${few/mysql/mysql-row}" --strict
 finds ok try-done-mark
-sql a 'DROP TABLE few.dlock_done'
+sql a 'DROP TABLE few.dlock_records'
 doctor 0 -b "$few"
-finds warn mysql-tables 'missing, or not open to this user: dlock_done'
+finds warn mysql-tables 'missing, or not open to this user: dlock_records'
 mend mysql-tables a
-sql a "GRANT SELECT, INSERT, UPDATE, DELETE ON few.dlock_done TO few@'%'"
+sql a "GRANT SELECT, INSERT, UPDATE, DELETE ON few.dlock_records TO few@'%'"
 doctor 0 -b "$few"
 finds ok try-done-mark
-sql a "REVOKE ALL ON few.dlock_done FROM few@'%'; REVOKE SELECT ON few.* FROM few@'%'"
+sql a "REVOKE ALL ON few.dlock_records FROM few@'%'; REVOKE SELECT ON few.* FROM few@'%'"
 doctor 0 -b "$few"
-finds warn mysql-tables 'missing, or not open to this user: dlock_done'
+finds warn mysql-tables 'missing, or not open to this user: dlock_records'
 mend mysql-tables a
 doctor 0 -b "$few" --strict
 sql a "GRANT SELECT ON few.* TO few@'%'"
-sql a 'DROP TABLE few.dlock_done'
+sql a 'DROP TABLE few.dlock_records'
 doctor 0 -b "$few"
 finds ok try-force-release
 finds_no try-done-mark
@@ -160,12 +160,12 @@ sql a 'ALTER TABLE dlock_locks ENGINE=MyISAM'
 doctor 1 -b "$url"
 finds FAIL mysql-tables 'in the engine InnoDB'
 finds_no try-acquire
-sql a 'ALTER TABLE dlock_locks ENGINE=InnoDB; ALTER TABLE dlock_done MODIFY name VARCHAR(200) NOT NULL'
+sql a 'ALTER TABLE dlock_locks ENGINE=InnoDB; ALTER TABLE dlock_records MODIFY name VARCHAR(200) NOT NULL'
 doctor 1 -b "$url"
-finds FAIL mysql-tables 'the table dlock_done must be as dlock makes it'
-sql a 'DROP TABLE dlock_done'
+finds FAIL mysql-tables 'the table dlock_records must be as dlock makes it'
+sql a 'DROP TABLE dlock_records'
 doctor 0 -b "$url" --strict
-finds note mysql-tables 'missing: dlock_done'
+finds note mysql-tables 'missing: dlock_records'
 mend mysql-tables a
 
 # A proxy that has a connection of its own to the server, and sets wait_timeout there.

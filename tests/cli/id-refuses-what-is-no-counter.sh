@@ -26,7 +26,7 @@ for content in hello '' ' 1' 'dlock 00000000000000000007 00001 0000000000000000
 1'; do
   printf %s "$content" >"$locks/~ids/x"
   [[ -n $content ]] || continue
-  refuses 64 "$locks/~ids/x holds something else" --name x
+  refuses 64 "$locks/~ids/x was not written by dlock" --name x
 done
 rm "$locks/~ids/x"
 ln -s /etc/passwd "$locks/~ids/x"
@@ -35,14 +35,14 @@ rm "$locks/~ids/x"
 assert_equal 1 "$("$DLOCK" id --name x)"
 
 # A process that is stopped in the middle holds the others up, and they say so.
-python3 - "$locks/~ids/x~latch" <<'PY' &
+python3 - "$locks/~ids/x" <<'PY' &
 import fcntl, sys, time
-latch = open(sys.argv[1], 'r+')
-fcntl.flock(latch, fcntl.LOCK_EX)
-open('latched', 'w').close()
+record = open(sys.argv[1], 'r+')
+fcntl.flock(record, fcntl.LOCK_EX)
+open('locked', 'w').close()
 time.sleep(60)
 PY
-wait_until 20 test -e latched
+wait_until 20 test -e locked
 refuses 69 'is it stopped?' --name x --connect-timeout 0.5
 assert_equal 1 "$("$DLOCK" id --name y)"
 kill $!
@@ -51,13 +51,13 @@ kill $!
 start_redis a
 export DLOCK_BACKEND=${redis_url[a]}
 rcli a set '{dlock:x}:number' hello >/dev/null
-refuses 64 '"{dlock:x}:number" holds something else than a counter' --name x
-rcli a set '{dlock:x}:number' 9223372036854775806 >/dev/null
+refuses 64 '"{dlock:x}:number" was not written by dlock' --name x
+rcli a set '{dlock:x}:number' '1795000000000 9223372036854775806' >/dev/null
 refuses 64 'has not so many numbers left' --name x --count 2
 assert_equal 9223372036854775807 "$("$DLOCK" id --name x)"
 refuses 64 'has not so many numbers left' --name x
-rcli a acl setuser weak on '>pw' '~dlock:*' '~{dlock:*' '&*' +@all -incrby >/dev/null
-refuses 77 'incrby' --name y --backend "${redis_url[a]/:\/\//:\/\/weak:pw@}"
+rcli a acl setuser weak on '>pw' '~dlock:*' '~{dlock:*' '&*' +@all -eval >/dev/null
+refuses 77 'eval' --name y --backend "${redis_url[a]/:\/\//:\/\/weak:pw@}"
 rcli a replicaof 127.0.0.1 1 >/dev/null
 refuses 69 'is a replica' --name y
 refuses 69 'is a replica' --snowflake

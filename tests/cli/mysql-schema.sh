@@ -32,7 +32,7 @@ DLOCK_PREFIX=more_ "$DLOCK" backends --schema mysql >>schema
 for round in 'where there are none' 'where they are'; do
   sql a "USE few; $(<schema)" || fail "the server refuses the schema, $round"
 done
-assert_equal "$(echo {dlock,jobs,more}_{done,ids,keys,locks,rows})" \
+assert_equal "$(echo {dlock,jobs,more}_{keys,locks,records,rows})" \
   "$(sql a 'SHOW TABLES FROM few' | sort | xargs)" "the tables"
 
 for prefix in dlock_ jobs_ more_; do
@@ -68,16 +68,16 @@ assert_equal 9 "$(sort -n numbers | tail -n +10 | uniq | wc -l)" "snowflake ids"
 assert_equal 9 "$(wc -l <once)" "jobs of dlock once"
 
 # A table of somebody else, or in an engine that loses data.
-sql a "USE few; CREATE TABLE odd_ids (a INT); CREATE TABLE old_ids LIKE dlock_ids; ALTER TABLE old_ids ENGINE=MyISAM"
+sql a "USE few; CREATE TABLE odd_records (a INT); CREATE TABLE old_records LIKE dlock_records; ALTER TABLE old_records ENGINE=MyISAM"
 for prefix in odd_ old_; do
   for what in '--name order' --snowflake; do
     # shellcheck disable=SC2086  # words
     expect_status 64 "$DLOCK" id --prefix $prefix $what >out 2>err
     assert_equal "/1" "$(<out)/$(wc -l <err)" "stdout, and lines of stderr ($(<err))"
-    assert_contains "$(<err)" "${prefix}ids"
+    assert_contains "$(<err)" "${prefix}records"
   done
 done
-assert_equal 0 "$(sql a 'SELECT COUNT(*) FROM few.old_ids')" "rows in a table of another engine"
+assert_equal 0 "$(sql a 'SELECT COUNT(*) FROM few.old_records')" "rows in a table of another engine"
 unset DLOCK_BACKEND
 
 # Anything else has no tables, or does not exist.

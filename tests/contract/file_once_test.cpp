@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -47,12 +48,6 @@ class FileOnce : public testing::Test {
       names.insert(entry.path().filename().string());
     }
     return names;
-  }
-  // The name of a file that counts for a day.
-  static std::string name_of_mark(std::uint64_t fence = 1, const std::string& period = "",
-                                  Millis expires = kDay) {
-    const auto expiry = static_cast<std::int64_t>(util::utc_now_ms()) + expires.count();
-    return std::to_string(fence) + "~" + std::to_string(expiry) + "~" + period;
   }
   static void write(const std::string& file, const std::string& text) {
     const mode_t cleared = ::umask(022);  // by dlock, in this process
@@ -130,7 +125,7 @@ TEST_F(FileOnce, WithoutItsLockFileNothingIsRemembered) {
   ASSERT_TRUE(next);
   EXPECT_EQ(code_of(complete(*lease)), Errc::lost);
   EXPECT_FALSE(find(*b));
-  EXPECT_TRUE(names_in(marks("job")).empty());
+  EXPECT_FALSE(fs::exists(marks("job~")));
 }
 
 TEST_F(FileOnce, WithoutItsDirectoryNothingIsRemembered) {
@@ -146,22 +141,9 @@ TEST_F(FileOnce, WithoutItsDirectoryNothingIsRemembered) {
   fs::remove_all(moved);
 }
 
-TEST_F(FileOnce, WhatIsDoneIsDoneAlsoIfItIsSaidAgain) {
-  const auto lease = begin(*a);
-  ASSERT_TRUE(lease);
-  EXPECT_TRUE(complete(*lease));
-  const auto next = hold(*b, request("job"));
-  ASSERT_TRUE(next);
-  EXPECT_TRUE(complete(*lease));
-  EXPECT_EQ(names_in(marks("job")).size(), 1u);
-  EXPECT_EQ(code_of(try_once(*a, request("job"))), Errc::busy);
-  EXPECT_TRUE(renew(*next));
-}
-
 TEST_F(FileOnce, AnEarlierMarkThatWouldLastLongerIsReplaced) {
   ASSERT_TRUE(do_job(*a));
   ASSERT_TRUE(do_job(*b, "job", "", Millis{500}));
-  EXPECT_EQ(names_in(marks("job")).size(), 1u);
   EXPECT_TRUE(eventually([&] { return !find(*a); }));
 }
 
@@ -221,18 +203,29 @@ TEST_F(FileOnce, WhatAKilledProcessHasSaidIsDoneIsRemembered) {
 
 TEST_F(FileOnce, WhatAKilledProcessHasLeftCountsForNothingAndGoes) {
   ASSERT_TRUE(do_job(*a, "other"));
-  const std::string text = [&] {
-    std::ifstream file(marks("other/" + *names_in(marks("other")).begin()));
-    return std::string(std::istreambuf_iterator<char>(file), {});
-  }();
-  write(marks("job/~old"), text);
-  write(marks("job/~new"), text);
-  fs::last_write_time(marks("job/~old"), fs::file_time_type::clock::now() - std::chrono::hours(2));
+  write(marks("job~"), "");
   EXPECT_FALSE(find(*a));
   EXPECT_FALSE(forget(*a).value());
   EXPECT_EQ(a->list_marks("", soon()).value().size(), 1u);
   ASSERT_TRUE(a->prepare_marks("job", soon()));
-  EXPECT_EQ(names_in(marks("job")), std::set<std::string>{"~new"});  // its process may be alive
+  EXPECT_EQ(names_in(marks()), (std::set<std::string>{"other~"}));
+}
+
+// While it was writing.
+TEST_F(FileOnce, AProcessThatIsStoppedHidesOneMarkAndHoldsNobodyUp) {
+  ASSERT_TRUE(do_job(*a, "job"));
+  ASSERT_TRUE(do_job(*a, "other"));
+  const Fd file(::open(marks("job~").c_str(), O_RDWR | O_CLOEXEC));
+  ASSERT_EQ(::flock(file.get(), LOCK_EX), 0);
+  ASSERT_EQ(::pwrite(file.get(), "1", 1, 32 * 1024), 1);
+  testing::internal::CaptureStderr();
+  const auto listed = b->list_marks("", kNever);
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("is it stopped?"), std::string::npos);
+  ASSERT_TRUE(listed);
+  EXPECT_EQ(listed.value().size(), 1u);
+  EXPECT_EQ(b->find_mark({"job", ""}, in(50)).error().code, Errc::unreachable);
+  ASSERT_EQ(::flock(file.get(), LOCK_UN), 0);
+  EXPECT_TRUE(find(*b));
 }
 
 // --- disks
@@ -243,15 +236,15 @@ TEST_F(FileOnce, AFullDiskIsFoundBeforeTheJobRunsAndCanBeWaitedForAfterIt) {
   const auto on_disk = connect("/disk");
   const auto lease = begin(*on_disk);
   ASSERT_TRUE(lease);
+  ASSERT_TRUE(do_job(*on_disk, "other"));
   disk.fill();
   const auto ready = on_disk->prepare_marks("job", soon());
   EXPECT_EQ(code_of(ready), Errc::unreachable);
-  EXPECT_NE(ready.error().message.find("disk/~done/job"), std::string::npos);
+  EXPECT_NE(ready.error().message.find("disk/~done/"), std::string::npos);
   EXPECT_NE(ready.error().message.find("No space left"), std::string::npos);
   EXPECT_EQ(code_of(complete(*lease)), Errc::unreachable);
   EXPECT_FALSE(find(*on_disk));
   EXPECT_TRUE(renew(*lease));
-  EXPECT_TRUE(names_in(path("disk/~done/job")).empty());
   disk.make_room();
   EXPECT_TRUE(complete(*lease));
   EXPECT_TRUE(find(*on_disk));
@@ -291,52 +284,38 @@ TEST_F(FileOnce, AReadOnlyDiskStillTellsWhatIsDone) {
   EXPECT_TRUE(find(*on_disk));
 }
 
-// --- clocks
-
-TEST_F(FileOnce, AClockThatWasAheadIsSeenFromTheTimeThatIsLeft) {
-  ASSERT_TRUE(do_job(*a, "job", "", Millis{60'000}));
-  const std::string file = *names_in(marks("job")).begin();
-  ASSERT_EQ(::rename(marks("job/" + file).c_str(), marks("job/" + name_of_mark()).c_str()), 0);
-  const auto mark = find(*a);
-  ASSERT_TRUE(mark);
-  EXPECT_EQ(mark->age, Millis{0});
-  EXPECT_GT(mark->left, kDay - Millis{60'000});
-}
-
-TEST_F(FileOnce, TheLongestTimeIsNoOverflow) {
-  ASSERT_TRUE(do_job(*a, "job", "", Millis::max()));
+TEST_F(FileOnce, TheLongestTimeIsRemembered) {
+  ASSERT_TRUE(do_job(*a, "job", "", kLongestRemembered));
   const auto mark = find(*a);
   ASSERT_TRUE(mark);
   EXPECT_GE(mark->age, Millis{0});
-  EXPECT_GT(mark->left, kDay * 365 * 1'000);
+  EXPECT_GT(mark->left, kDay * 365 * 99);
 }
 
 // --- what stands in the place of a mark
 
 TEST_F(FileOnce, WhatIsNoMarkIsNamedAndHidesNothing) {
   ASSERT_TRUE(do_job(*a, "other"));
-  const std::string name = name_of_mark();
-  const std::string file = marks("job/" + name);
-  const auto bad = [&](const std::string& what) {
+  const std::string file = marks("job~");
+  const auto bad = [&](const std::string& what, Errc code = Errc::denied) {
     const auto found = look(*a);
     ASSERT_FALSE(found) << what;
-    EXPECT_EQ(found.error().code, Errc::conflict) << what;
-    EXPECT_NE(found.error().message.find(name), std::string::npos) << found.error().message;
+    EXPECT_EQ(found.error().code, code) << what;
+    EXPECT_NE(found.error().message.find(file), std::string::npos) << found.error().message;
     testing::internal::CaptureStderr();
     const auto listed = a->list_marks("", soon());
     const std::string said = testing::internal::GetCapturedStderr();
     ASSERT_TRUE(listed) << what;
     EXPECT_EQ(listed.value().size(), 1u) << what;
-    EXPECT_NE(said.find(name), std::string::npos) << said;
+    EXPECT_NE(said.find(file), std::string::npos) << said;
   };
-  for (const std::string& text :
-       {std::string(), std::string("{}"), std::string("null"), std::string(200, '\0'),
-        std::string(100'000, '['), std::string("{\"id\":5,\"dlock\":1,\"remember_ms\":-1}")}) {
+  for (const std::string& text : {std::string("{}"), std::string("null"), std::string(100'000, '['),
+                                  std::string("dlock 1 2 3\n")}) {
     write(file, text);
-    bad(text.substr(0, 50));
+    bad(text.substr(0, 50), Errc::conflict);
   }
   ::truncate(file.c_str(), off_t{1} << 30);
-  bad("huge");
+  bad("huge", Errc::conflict);
   ::unlink(file.c_str());
   ::symlink("/etc/passwd", file.c_str());
   bad("link");
@@ -347,40 +326,29 @@ TEST_F(FileOnce, WhatIsNoMarkIsNamedAndHidesNothing) {
   ::mkdir(file.c_str(), 0700);
   bad("directory");
   ::rmdir(file.c_str());
-  ::link(marks("other/" + *names_in(marks("other")).begin()).c_str(), file.c_str());
+  ::link(marks("other~").c_str(), file.c_str());
   EXPECT_FALSE(look(*a));
-  // Beside one that is good it does not matter, and it can be forgotten.
-  ASSERT_TRUE(do_job(*a));
-  write(marks("job/" + name_of_mark(std::uint64_t{1} << 60)), "x");
-  EXPECT_TRUE(find(*a));
-  EXPECT_TRUE(forget(*a).value());
-  EXPECT_FALSE(find(*a));
+}
+
+TEST_F(FileOnce, ADurableTextThatIsNoMarkIsNamed) {
+  EXPECT_TRUE(a->records()->write({RecordKind::mark, "job", ""}, "", "no mark", soon()).value());
+  const auto found = look(*a);
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().code, Errc::conflict);
+  EXPECT_NE(found.error().message.find(marks("job~")), std::string::npos) << found.error().message;
 }
 
 TEST_F(FileOnce, OtherNamesAreNoMarks) {
-  for (const std::string name :
-       {"x", "1~2", "1~", "~~", "-1~99999999999999~", "01~99999999999999~", "1~99999999999999~a/",
-        "1~99999999999999~..", "1~99999999999999~12345678901234567", "1~99999999999999999999~",
-        "1~99999999999999~a~b"}) {
-    if (std::string(name).find('/') == std::string::npos) write(marks("job/" + name), "x");
+  for (const std::string name : {"x", "~", "~trial", "~~", "job~a~b", "job~..",
+                                 "job~12345678901234567", "job~a_b", "%6a~", "job"}) {
+    write(marks(name), "x");
   }
-  write(marks("file"), "x");
-  write(marks("%6a/" + name_of_mark()), "x");
+  testing::internal::CaptureStderr();
   EXPECT_FALSE(find(*a));
   EXPECT_TRUE(a->list_marks("", soon()).value().empty());
   ASSERT_TRUE(do_job(*a));
   EXPECT_EQ(a->list_marks("", soon()).value().size(), 1u);
-}
-
-TEST_F(FileOnce, WhatStandsInThePlaceOfAFolderIsRefused) {
-  write(marks("file"), "x");
-  ::symlink("/tmp", marks("link").c_str());
-  for (const std::string key : {"file", "link"}) {
-    const auto ready = a->prepare_marks(key, soon());
-    EXPECT_EQ(code_of(ready), Errc::denied) << key;
-    EXPECT_NE(ready.error().message.find(marks(key)), std::string::npos) << ready.error().message;
-    EXPECT_FALSE(look(*a, key));
-  }
+  EXPECT_EQ(testing::internal::GetCapturedStderr().find("not listed"), std::string::npos);
 }
 
 TEST_F(FileOnce, WhatIsNoFolderOfLongNamesIsNamedAndHidesNothing) {
@@ -397,45 +365,31 @@ TEST_F(FileOnce, WhatIsNoFolderOfLongNamesIsNamedAndHidesNothing) {
 
 // --- sweeping
 
-TEST_F(FileOnce, KeysThatAreNotUsedAgainLeaveNoFolders) {
+TEST_F(FileOnce, KeysThatAreNotUsedAgainLeaveNoFiles) {
   for (int i = 0; i < 20; ++i) ASSERT_TRUE(do_job(*a, "live" + std::to_string(i)));
   const std::string padding(250, '%');
   for (int i = 0; i < 200; ++i) {
     ASSERT_TRUE(do_brief_job(*a, (i % 2 == 0 ? "" : padding) + std::to_string(i)));
   }
-  EXPECT_LT(names_in(marks()).size(), 50u);
-  EXPECT_EQ(a->list_marks("live", soon()).value().size(), 20u);
-  std::size_t folders = 0;
+  std::size_t files = 0;
   for (const auto& entry : fs::recursive_directory_iterator(marks())) {
-    folders += entry.is_directory() ? 1 : 0;
+    files += entry.is_regular_file() ? 1 : 0;
   }
-  EXPECT_LT(folders, 120u);
+  EXPECT_LT(files, 60u);
+  EXPECT_EQ(a->list_marks("live", soon()).value().size(), 20u);
 }
 
 TEST_F(FileOnce, PeriodsThatAreOverGo) {
   for (int i = 0; i < 30; ++i) ASSERT_TRUE(do_brief_job(*a, "job", std::to_string(i)));
   ASSERT_TRUE(do_job(*a, "job", "last"));
-  EXPECT_EQ(names_in(marks("job")).size(), 1u);
   EXPECT_TRUE(find(*a, "job", "last"));
+  EXPECT_TRUE(eventually([&] {
+    EXPECT_TRUE(a->prepare_marks("job", soon()));
+    return names_in(marks()) == std::set<std::string>{"job~last"};
+  }));
 }
 
-TEST_F(FileOnce, AFolderThatHasGoneIsMadeAgain) {
-  const std::string padding(201, 'k');
-  for (const std::string& key : {std::string("job"), padding + "job"}) {
-    const std::string folder = marks(key == "job" ? key : padding.substr(1) + "%/kjob");
-    const auto lease = begin(*a, key);
-    ASSERT_TRUE(lease);
-    ASSERT_TRUE(fs::exists(folder));
-    EXPECT_TRUE(eventually([&] {
-      EXPECT_TRUE(b->prepare_marks("other", soon()));
-      return !fs::exists(folder);
-    }));
-    EXPECT_TRUE(complete(*lease));
-    EXPECT_TRUE(find(*b, key));
-  }
-}
-
-TEST_F(FileOnce, FoldersComeAndGoWhileMarksAreMade) {
+TEST_F(FileOnce, MarksComeAndGoWhileOthersSweep) {
   std::atomic<bool> stop = false;
   std::thread sweeping([&] {
     while (!stop) EXPECT_TRUE(b->prepare_marks("other", soon()));
@@ -489,17 +443,15 @@ TEST_F(FileOnceUsers, AGroupSharesItsMarks) {
   for (const mode_t mode : {02770, 0770}) {
     share(mode);
     EXPECT_TRUE(as(kAlice, [&] { return do_job(*connect_shared()); }));
-    const std::string folder = path("shared/~done/job");
     struct stat st {};
-    ASSERT_EQ(::stat((folder + "/" + *names_in(folder).begin()).c_str(), &st), 0);
-    EXPECT_EQ(st.st_mode & 07777, 0440u);
+    ASSERT_EQ(::stat(path("shared/~done/job~").c_str(), &st), 0);
+    EXPECT_EQ(st.st_mode & 07777, 0660u);
     EXPECT_EQ(st.st_gid, kTeam);
     EXPECT_TRUE(as(kBob, [&] {
       const auto own = connect_shared();
       const auto seen = find(*own);
       return seen && do_job(*own) && find(*own)->owner.id != seen->owner.id;
     }));
-    EXPECT_EQ(names_in(folder).size(), 1u);
     EXPECT_TRUE(as(kAlice, [&] {
       const auto own = connect_shared();
       return forget(*own).value() && !find(*own);
@@ -507,50 +459,32 @@ TEST_F(FileOnceUsers, AGroupSharesItsMarks) {
     EXPECT_FALSE(find(*connect_shared()));
     EXPECT_TRUE(as(kBob, [&] { return do_brief_job(*connect_shared(), "bobs"); }));
     EXPECT_TRUE(as(kAlice, [&] { return do_job(*connect_shared(), "alices"); }));
-    EXPECT_EQ(names_in(path("shared/~done")), std::set<std::string>{"alices"});
+    EXPECT_EQ(names_in(path("shared/~done")), (std::set<std::string>{"alices~"}));
     fs::remove_all(path("shared"));
   }
 }
 
-TEST_F(FileOnceUsers, InAStickyDirectoryAMarkStaysUntilItsOwnerForgetsIt) {
+// Whose file cannot be deleted, but its text can.
+TEST_F(FileOnceUsers, InAStickyDirectoryOthersMayForgetAndReplaceAMark) {
   share(01777);
   EXPECT_TRUE(as(kAlice, [&] { return do_job(*connect_shared()); }));
-  const std::string folder = path("shared/~done/job");
-  const std::string file = folder + "/" + *names_in(folder).begin();
-  struct stat st {};
-  ASSERT_EQ(::stat(file.c_str(), &st), 0);
-  EXPECT_EQ(st.st_mode & 07777, 0444u);
+  const std::string file = path("shared/~done/job~");
   EXPECT_TRUE(as(kBob, [&] {
     const auto own = connect_shared();
-    const auto forgotten = forget(*own);
-    EXPECT_FALSE(forgotten);
-    EXPECT_EQ(forgotten.error().code, Errc::denied);
-    for (const std::string& part : {file, std::to_string(kAlice)}) {
-      EXPECT_NE(forgotten.error().message.find(part), std::string::npos)
-          << forgotten.error().message;
-    }
-    return find(*own).has_value();
+    return find(*own) && forget(*own).value() && !find(*own);
   }));
+  EXPECT_TRUE(fs::exists(file));
   EXPECT_TRUE(as(kAlice, [&] {
     const auto own = connect_shared();
-    return forget(*own).value() && !find(*own);
+    return !find(*own) && !forget(*own).value() && do_brief_job(*own);
   }));
-}
-
-TEST_F(FileOnceUsers, InAStickyDirectoryTheNextUserIsRememberedBesideAnExpiredMark) {
-  share(01777);
-  EXPECT_TRUE(as(kAlice, [&] { return do_brief_job(*connect_shared()); }));
   EXPECT_TRUE(as(kBob, [&] {
     const auto own = connect_shared();
-    return !find(*own) && do_job(*own) && find(*own);
+    return !find(*own) && do_job(*own) && find(*own) && forget(*own).value();
   }));
-  EXPECT_EQ(names_in(path("shared/~done/job")).size(), 2u);
-  EXPECT_TRUE(as(kBob, [&] { return forget(*connect_shared()).value(); }));
-  EXPECT_TRUE(as(kAlice, [&] {
-    const auto own = connect_shared();
-    return !find(*own) && !forget(*own).value() && do_job(*own, "other");
-  }));
-  EXPECT_EQ(names_in(path("shared/~done")), std::set<std::string>{"other"});
+  EXPECT_TRUE(
+      as(kAlice, [&] { return connect_shared()->prepare_marks("other", soon()).has_value(); }));
+  EXPECT_FALSE(fs::exists(file));
 }
 
 TEST_F(FileOnceUsers, AFolderThatOthersMayNotReadHidesNothing) {

@@ -195,7 +195,7 @@ TEST_P(MysqlStandby, WhatIsDoneIsLookedUpWhereTheLockIs) {
   auto client = connect();
   ASSERT_TRUE(client->prepare_marks("job", soon()));
   EXPECT_FALSE(find(*client));
-  ASSERT_TRUE(eventually([&] { return standby->ask("SHOW TABLES LIKE 'dlock\\_done'") != ""; }));
+  ASSERT_TRUE(eventually([&] { return standby->ask("SHOW TABLES LIKE 'dlock\\_records'") != ""; }));
   switch_over();
   auto other = connect();
   auto first = hold(*other, request("job"));

@@ -289,14 +289,17 @@ TEST_F(ZooKeeperOnce, AFolderThatGoesMeanwhileIsMadeAnew) {
   EXPECT_TRUE(nodes().exists(kClock));
 }
 
-TEST_F(ZooKeeperOnce, WhatIsNoMarkIsNoneAndIsReplaced) {
+TEST_F(ZooKeeperOnce, WhatIsNoMarkIsNamedAndLeftAlone) {
   do_job(*a, "other");
   nodes().create(kJob, "");
   for (const std::string& garbage :
        {std::string("hello"), std::string("{}"), std::string("{\"dlock\":1,\"id\":[]}"),
         std::string(200'000, '{'), std::string("\0\xff", 2)}) {
     nodes().set(kJob, garbage);
-    EXPECT_FALSE(find(*b));
+    const auto found = b->find_mark({"job", ""}, soon());
+    ASSERT_FALSE(found);
+    EXPECT_EQ(found.error().code, Errc::conflict);
+    EXPECT_NE(found.error().message.find(kJob), std::string::npos) << found.error().message;
     const auto forgotten = b->forget_mark({"job", ""}, soon());
     EXPECT_TRUE(forgotten && !forgotten.value());
     const auto listed = b->list_marks("", soon());
@@ -312,8 +315,6 @@ TEST_F(ZooKeeperOnce, WhatIsNoMarkIsNoneAndIsReplaced) {
   const auto listed = b->list_marks("", soon());
   ASSERT_TRUE(listed);
   EXPECT_EQ(listed.value().size(), 1u);
-  do_job(*a);
-  EXPECT_TRUE(find(*b));
 }
 
 // The path of a mark, and that of its end.
@@ -604,6 +605,16 @@ TEST_F(ZooKeeperOnce, ALateSweepOrForgettingLeavesANewMark) {
     EXPECT_TRUE(is_by(*lease));
     EXPECT_TRUE(b->forget_mark({"job", ""}, soon()).value());
   }
+}
+
+// What tells the time was deleted by hand.
+TEST_F(ZooKeeperOnce, WithoutItsClockAMarkIsForgottenAllTheSame) {
+  do_job(*a);
+  nodes().remove("/dlock/%done/%clock");
+  EXPECT_TRUE(find(*b));
+  const auto gone = b->forget_mark({"job", ""}, soon());
+  EXPECT_TRUE(gone && gone.value());
+  EXPECT_FALSE(find(*b));
 }
 
 TEST_F(ZooKeeperOnce, AForgettingWhoseReplyIsLostHasForgotten) {

@@ -5,7 +5,6 @@
 
 #include "backends/file/record.hpp"
 #include "backends/redis/foreign.hpp"
-#include "backends/redis/mark_entry.hpp"
 #include "backends/redis/names.hpp"
 #include "backends/redis/record.hpp"
 #include "core/lock_record.hpp"
@@ -27,11 +26,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!lock.empty() && redis::names_of("", lock).queue != text) std::abort();
   (void)redis::belongs_to_a_lock(text, "dlock:");
   for (const char* prefix : {"", "dlock:"}) {
-    const auto mark = redis::mark_of_entry(text, prefix);
-    if (mark && redis::entry_of(prefix, *mark) != text) std::abort();
-  }
-  if (const auto entry = redis::parse_entry(text, 1'795'000'000'000)) {
-    (void)redis::mark_in(*entry, {"job", ""});
+    const auto mark = redis::mark_of_key(text, prefix);
+    if (mark && redis::record_key(prefix, *mark) != text) std::abort();
   }
   (void)redis::parse_mode_text(text);
   return 0;

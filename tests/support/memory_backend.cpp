@@ -19,7 +19,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "core/numbers.hpp"
+#include "core/marks.hpp"
 #include "core/owner_json.hpp"
 #include "core/queue.hpp"
 #include "core/spelling.hpp"
@@ -155,15 +155,6 @@ LockInfo info_of(const std::string& key, const json& lock) {
   return info;
 }
 
-std::optional<Mark> mark_of(const MarkName& name, const json& entry) {
-  const Millis left = remaining(instant(entry["expires"]));
-  auto record = parse_mark(entry["record"].get<std::string>());
-  if (left <= Millis{0} || !record) return std::nullopt;
-  return Mark{
-      name, std::move(record->owner), record->fence, record->done_at, millis_since(entry["done"]),
-      left};
-}
-
 Error unreachable(const std::string& path) {
   return {Errc::unreachable, "memory " + path + ": " + std::strerror(errno)};
 }
@@ -179,6 +170,94 @@ void drain(int fd) {
   while (::read(fd, buffer.data(), buffer.size()) > 0) {
   }
 }
+
+std::string record_key(const RecordName& name) {
+  return (name.kind == RecordKind::mark ? "mark " : "number ") + name.key + ' ' + name.period;
+}
+
+std::int64_t now_ms() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<Millis>(now).count();
+}
+
+void write_record(Transaction& transaction, const RecordName& name, const std::string& text) {
+  transaction.state["records"][record_key(name)] = {{"kind", name.kind},
+                                                    {"key", name.key},
+                                                    {"period", name.period},
+                                                    {"text", text},
+                                                    {"version", util::random_id()},
+                                                    {"written", now_ms()}};
+}
+
+StoredRecord record_in(const json& entry) {
+  return {.name = {entry["kind"], entry["key"], entry["period"]},
+          .text = entry["text"],
+          .version = entry["version"],
+          .written = entry["written"]};
+}
+
+class MemoryRecords final : public Records {
+ public:
+  explicit MemoryRecords(std::string path) : path_(std::move(path)) {}
+
+  std::string shown(const RecordName& name) const override {
+    return path_ + ": " + record_key(name);
+  }
+  Result<RecordLook> read(const RecordName& name, Deadline) override {
+    return look(
+        [&](const json& entry) { return record_key(record_in(entry).name) == record_key(name); });
+  }
+  Result<RecordLook> list(std::string_view prefix, Deadline) override {
+    return look([&](const json& entry) {
+      const RecordName name = record_in(entry).name;
+      return name.kind == RecordKind::mark && name.key.starts_with(prefix);
+    });
+  }
+  Result<bool> write(const RecordName& name, const std::string& version, const std::string& text,
+                     Deadline) override {
+    Transaction transaction(path_);
+    if (!transaction.ok()) return unreachable(path_);
+    if (version_of(transaction, name) != version) return false;
+    write_record(transaction, name, text);
+    transaction.save();
+    return true;
+  }
+  Result<std::size_t> remove(std::span<const StoredRecord> seen, Deadline) override {
+    Transaction transaction(path_);
+    if (!transaction.ok()) return unreachable(path_);
+    std::size_t count = 0;
+    for (const StoredRecord& record : seen) {
+      if (version_of(transaction, record.name) != record.version) continue;
+      count += transaction.state["records"].erase(record_key(record.name));
+    }
+    transaction.save();
+    return count;
+  }
+  Result<void> prepare(std::string_view, Deadline) override { return {}; }
+  Result<RecordLook> sample(std::string_view, Deadline deadline) override {
+    return list("", deadline);
+  }
+
+ private:
+  template <class Is>
+  Result<RecordLook> look(Is is) const {
+    Transaction transaction(path_);
+    if (!transaction.ok()) return unreachable(path_);
+    RecordLook out{.records = {}, .now = now_ms()};
+    for (const auto& [key, entry] : transaction.state["records"].items()) {
+      if (is(entry)) out.records.push_back(record_in(entry));
+    }
+    return out;
+  }
+  static std::string version_of(Transaction& transaction, const RecordName& name) {
+    const json& entry = transaction.state["records"][record_key(name)];
+    if (!entry.is_null()) return entry["version"];
+    transaction.state["records"].erase(record_key(name));
+    return "";
+  }
+
+  const std::string path_;
+};
 
 class MemoryLease final : public Lease {
  public:
@@ -239,11 +318,8 @@ class MemoryLease final : public Lease {
     if (!Transaction::erase(holders, [&](const json& h) { return h["id"] == request_.owner.id; })) {
       return lost(transaction);
     }
-    const std::int64_t now = now_ns();
-    transaction.state["marks"][request_.key][completion.period] = {
-        {"record", format_mark(request_.owner, fence_, completion.remember)},
-        {"done", now},
-        {"expires", now + std::chrono::nanoseconds(completion.remember).count()}};
+    write_record(transaction, record_of({request_.key, completion.period}),
+                 format_mark(request_.owner, fence_, completion.remember));
     transaction.save();
     return {};
   }
@@ -283,7 +359,7 @@ class MemoryLease final : public Lease {
 
 class MemoryBackend final : public Backend {
  public:
-  explicit MemoryBackend(std::string path) : path_(std::move(path)) {}
+  explicit MemoryBackend(std::string path) : path_(std::move(path)), records_(path_) {}
 
   std::string location() const override { return "memory://" + path_; }
 
@@ -340,66 +416,7 @@ class MemoryBackend final : public Backend {
                                          holder.slot.value_or(0), Deadline{});
   }
 
-  Result<std::uint64_t> take_numbers(std::string_view name, std::uint64_t count,
-                                     Deadline) override {
-    Transaction transaction(path_);
-    if (!transaction.ok()) return unreachable(path_);
-    json& last = transaction.state["numbers"][std::string(name)];
-    const std::uint64_t before = last.is_null() ? 0 : last.get<std::uint64_t>();
-    const auto first = numbers_after(name, before, count);
-    if (!first) return first;
-    last = before + count;
-    transaction.save();
-    return first;
-  }
-
-  Result<IdWindow> lease_window(Millis length, Deadline) override {
-    Transaction transaction(path_);
-    if (!transaction.ok()) return unreachable(path_);
-    json& state = transaction.state["windows"];
-    WorkerEnds ends = state.is_null() ? WorkerEnds() : state.get<WorkerEnds>();
-    const auto now = std::chrono::system_clock::now().time_since_epoch();
-    const auto window =
-        take_window(ends, std::chrono::duration_cast<Millis>(now).count(), length, path_);
-    if (!window) return window;
-    state = ends;
-    transaction.save();
-    return window;
-  }
-
-  Result<std::optional<Mark>> find_mark(const MarkName& name, Deadline) override {
-    Transaction transaction(path_);
-    if (!transaction.ok()) return unreachable(path_);
-    json& marks = transaction.state["marks"][name.key];
-    if (!marks.contains(name.period)) return std::optional<Mark>();
-    return mark_of(name, marks[name.period]);
-  }
-
-  Result<void> prepare_marks(std::string_view, Deadline) override { return {}; }
-
-  Result<std::vector<Mark>> list_marks(std::string_view prefix, Deadline) override {
-    Transaction transaction(path_);
-    if (!transaction.ok()) return unreachable(path_);
-    std::vector<Mark> out;
-    for (const auto& [key, marks] : transaction.state["marks"].items()) {
-      if (!key.starts_with(prefix)) continue;
-      for (const auto& [period, entry] : marks.items()) {
-        if (auto mark = mark_of({key, period}, entry)) out.push_back(std::move(*mark));
-      }
-    }
-    return out;
-  }
-
-  Result<bool> forget_mark(const MarkName& name, Deadline) override {
-    Transaction transaction(path_);
-    if (!transaction.ok()) return unreachable(path_);
-    json& marks = transaction.state["marks"][name.key];
-    const bool was = marks.contains(name.period) && mark_of(name, marks[name.period]);
-    if (!was) return false;
-    marks.erase(name.period);
-    transaction.save();
-    return true;
-  }
+  Records* records() override { return &records_; }
 
  private:
   struct Attempt {
@@ -530,6 +547,7 @@ class MemoryBackend final : public Backend {
   };
 
   std::string path_;
+  MemoryRecords records_;
 };
 
 Result<std::string> place(const Target& target) {

@@ -12,23 +12,21 @@ constexpr std::size_t kSecondCopy = 16 * 1024;
 
 class DurableFileTest : public testing::Test {
  protected:
-  static DurableFile must_open(const test::TempDir& dir) {
+  DurableFile file() const {
     auto locks = LockDir::open(dir.path(), Trust::named);
     EXPECT_TRUE(locks) << locks.error().message;
-    Place place{.dir = *locks, .folder = {}, .leaf = "x", .shown = dir.path() + "/x"};
-    auto file = DurableFile::open(std::move(place), after(Clock::now(), Millis{20'000}));
-    EXPECT_TRUE(file) << file.error().message;
-    return std::move(*file);
+    return DurableFile({.dir = *locks, .folder = {}, .leaf = "x", .shown = dir.path() + "/x"}, "x");
   }
+  static Deadline soon() { return after(Clock::now(), Millis{20'000}); }
   std::string read() const {
-    auto text = must_open(dir).read();
+    auto text = file().read(soon());
     if (!text) return "error " + text.error().message;
-    return text->value_or("none");
+    return *text ? (*text)->text : "none";
   }
   void write(const std::string& text) const {
-    auto file = must_open(dir);
-    ASSERT_TRUE(file.read());
-    const auto ok = file.write(text);
+    DurableFile its = file();
+    ASSERT_TRUE(its.lock(Missing::create, soon()));
+    const auto ok = its.write(text);
     ASSERT_TRUE(ok) << ok.error().message;
   }
   std::string path() const { return dir.path() + "/x"; }
@@ -50,7 +48,7 @@ TEST_F(DurableFileTest, HoldsWhatWasWrittenLast) {
     EXPECT_EQ(read(), std::to_string(i));
   }
   write("");
-  EXPECT_EQ(read(), "");
+  EXPECT_EQ(read(), "none");
   const std::string longest(14 * 1024, 'x');
   write(longest);
   EXPECT_EQ(read(), longest);
@@ -63,7 +61,6 @@ TEST_F(DurableFileTest, ACopyThatIsTornDoesNotCount) {
   const std::string longest(14 * 1024, 'x');
   for (const bool second : {false, true}) {
     put("");
-    put("", "x~latch");
     if (second) write("older");
     write("before");
     const std::string old = bytes();
@@ -91,12 +88,37 @@ TEST_F(DurableFileTest, ACopyThatIsTornDoesNotCount) {
 TEST_F(DurableFileTest, AWriterThatWasKilledHarmsNobody) {
   write("one");
   write("two");
-  put("1", "x~latch");
+  std::string content = bytes();
+  EXPECT_EQ(content.back(), '0');
+  content.back() = '1';
+  put(content);
   EXPECT_EQ(read(), "two");
+  EXPECT_EQ(bytes().back(), '0');
+  put(content);
   write("three");
   EXPECT_EQ(read(), "three");
-  std::ifstream latch(dir.path() + "/x~latch");
-  EXPECT_EQ(latch.get(), '0');
+  EXPECT_EQ(bytes().back(), '0');
+}
+
+TEST_F(DurableFileTest, AnUnfinishedWriteIsWaitedForByThoseWhoRead) {
+  write("one");
+  std::string content = bytes();
+  content.back() = '1';
+  put(content);
+  DurableFile its = file();
+  ASSERT_TRUE(its.lock(Missing::leave, soon()));
+  const auto late = file().read(after(Clock::now(), Millis{50}));
+  EXPECT_EQ(late.error().code, Errc::unreachable);
+}
+
+TEST_F(DurableFileTest, WhatIsRemovedIsNotThere) {
+  write("one");
+  DurableFile its = file();
+  ASSERT_TRUE(its.lock(Missing::leave, soon()));
+  EXPECT_TRUE(its.remove());
+  EXPECT_FALSE(std::ifstream(path()).good());
+  EXPECT_EQ(read(), "none");
+  EXPECT_FALSE(file().lock(Missing::leave, soon()).value());
 }
 
 TEST_F(DurableFileTest, BeforeTheFirstWriteZerosAreNothing) {

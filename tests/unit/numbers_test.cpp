@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "support/fake_records.hpp"
+
 namespace dlock {
 namespace {
 
@@ -29,7 +31,18 @@ TEST(Numbers, AWindowHasRoomForItsIds) {
   EXPECT_EQ(window_length(1'000'000), Millis{245});
 }
 
-TEST(Numbers, NewWorkersComeFirstAndThenTheOneThatEndsFirst) {
+TEST(Numbers, AWorkerWhoseWindowIsOverComesBeforeANewOne) {
+  WorkerEnds ends;
+  for (int i = 0; i < 2'000; ++i) {
+    const auto window = take_window(ends, kNow + i, Millis{1}, "x");
+    ASSERT_TRUE(window);
+    EXPECT_EQ(window.value().worker, 0u);
+    EXPECT_EQ(window.value().start, 1'000'000 + i);
+  }
+  EXPECT_EQ(ends.size(), 1u);
+}
+
+TEST(Numbers, WithoutOneANewWorkerAndThenTheOneThatEndsFirst) {
   WorkerEnds ends;
   for (unsigned i = 0; i < kWorkers; ++i) {
     const auto window = take_window(ends, kNow, Millis{i == 77 ? 1 : 10}, "x");
@@ -79,12 +92,30 @@ TEST(Numbers, WorkersComeBackAsTheyWereStored) {
   EXPECT_EQ(parse_worker_ends(format_worker_ends(all) + " 1"), std::nullopt);
 }
 
+TEST(Numbers, ACounterBeginsWithOne) {
+  test::FakeRecords records;
+  EXPECT_EQ(take_numbers(records, "x", 3, kNever).value(), 1u);
+  EXPECT_EQ(take_numbers(records, "x", 1, kNever).value(), 4u);
+  EXPECT_EQ(take_numbers(records, "y", 1, kNever).value(), 1u);
+}
+
 TEST(Numbers, ACounterEndsWhereSignedNumbersDo) {
-  EXPECT_EQ(numbers_after("x", 0, kLastNumber).value(), 1u);
-  EXPECT_EQ(numbers_after("x", kLastNumber - 3, 3).value(), kLastNumber - 2);
-  EXPECT_FALSE(numbers_after("x", kLastNumber - 3, 4));
-  EXPECT_FALSE(numbers_after("x", kLastNumber, 1));
-  EXPECT_FALSE(numbers_after("x", UINT64_MAX, 1));
+  test::FakeRecords records;
+  EXPECT_EQ(take_numbers(records, "all", kLastNumber, kNever).value(), 1u);
+  EXPECT_EQ(take_numbers(records, "all", 1, kNever).error().code, Errc::invalid);
+  EXPECT_EQ(take_numbers(records, "x", kLastNumber - 3, kNever).value(), 1u);
+  EXPECT_EQ(take_numbers(records, "x", 4, kNever).error().code, Errc::invalid);
+  EXPECT_EQ(take_numbers(records, "x", 3, kNever).value(), kLastNumber - 2);
+}
+
+TEST(Numbers, WhatIsNoCounterIsLeftAlone) {
+  for (const char* text : {"", "-1", "x", "1.5", "9223372036854775808"}) {
+    test::FakeRecords records;
+    records.put({RecordKind::number, "x", ""}, text);
+    records.put({RecordKind::number, "", ""}, "x");
+    EXPECT_EQ(take_numbers(records, "x", 1, kNever).error().code, Errc::conflict) << text;
+    EXPECT_EQ(lease_window(records, "x", Millis{1}, kNever).error().code, Errc::conflict);
+  }
 }
 
 }  // namespace

@@ -81,32 +81,37 @@ TEST(RedisNames, WhatBelongsToALockIsKnownAndALockIsNotTakenForIt) {
   }
 }
 
+RecordName number(const std::string& name) { return {RecordKind::number, name, ""}; }
+RecordName mark(const std::string& key, const std::string& period) {
+  return {RecordKind::mark, key, period};
+}
+
 TEST(RedisNames, CountersAreNoLocksAndHaveNamesOfTheirOwn) {
-  EXPECT_EQ(counter_of("dlock:", "job"), "{dlock:job}:number");
-  EXPECT_EQ(counter_of("dlock:", "a{user1}b"), "{dlock:a%7Buser1%7Db}:number");
-  EXPECT_EQ(counter_of("dlock:", "a%7B"), "{dlock:a%257B}:number");
+  EXPECT_EQ(record_key("dlock:", number("job")), "{dlock:job}:number");
+  EXPECT_EQ(record_key("dlock:", number("a{user1}b")), "{dlock:a%7Buser1%7Db}:number");
+  EXPECT_EQ(record_key("dlock:", number("a%7B")), "{dlock:a%257B}:number");
   // Or it would be the fencing token of a lock.
-  EXPECT_NE(counter_of("dlock:", "x}:fence:dlock:{dlock:x"),
+  EXPECT_NE(record_key("dlock:", number("x}:fence:dlock:{dlock:x")),
             names_of("dlock:", "{dlock:x}:number").counter);
-  EXPECT_EQ(workers_of("dlock:"), "{dlock:}:workers");
+  EXPECT_EQ(record_key("dlock:", number("")), "{dlock:}:workers");
   std::set<std::string> seen;
-  for (const std::string key : {"job", "{job}", "a}b", "{}", "job}:number", "{dlock:job}:number"}) {
+  for (const std::string key :
+       {"", "job", "{job}", "a}b", "{}", "job}:number", "{dlock:job}:number"}) {
     const Names lock = names_of("dlock:", key);
-    EXPECT_TRUE(seen.insert(counter_of("dlock:", key)).second) << key;
+    EXPECT_TRUE(seen.insert(record_key("dlock:", number(key))).second) << key;
     EXPECT_TRUE(seen.insert(lock.lock).second) << key;
     for (const std::string& part : parts(lock)) EXPECT_TRUE(seen.insert(part).second) << part;
   }
-  EXPECT_TRUE(seen.insert(workers_of("dlock:")).second);
   for (const std::string prefix : {"", "dlock:", "{app}:"}) {
-    EXPECT_TRUE(belongs_to_a_lock(counter_of(prefix, "job"), prefix)) << prefix;
-    EXPECT_TRUE(belongs_to_a_lock(workers_of(prefix), prefix)) << prefix;
+    EXPECT_TRUE(belongs_to_a_lock(record_key(prefix, number("job")), prefix)) << prefix;
+    EXPECT_TRUE(belongs_to_a_lock(record_key(prefix, number("")), prefix)) << prefix;
   }
 }
 
-TEST(RedisNames, MarksAreNoLocksAndHaveEntriesOfTheirOwn) {
-  EXPECT_EQ(entry_of("dlock:", {"job", ""}), "{dlock:job}:done:");
-  EXPECT_EQ(entry_of("dlock:", {"job", "2026-11-22"}), "{dlock:job}:done:2026-11-22");
-  EXPECT_EQ(entry_of("dlock:", {"a{b}", "2026-W47"}), "{b}:done:dlock:a{b}:2026-W47");
+TEST(RedisNames, MarksAreNoLocksAndHaveNamesOfTheirOwn) {
+  EXPECT_EQ(record_key("dlock:", mark("job", "")), "{dlock:job}:done:");
+  EXPECT_EQ(record_key("dlock:", mark("job", "2026-11-22")), "{dlock:job}:done:2026-11-22");
+  EXPECT_EQ(record_key("dlock:", mark("a{b}", "2026-W47")), "{b}:done:dlock:a{b}:2026-W47");
   for (const std::string prefix : {"", "dlock:", "{app}:", "{app}"}) {
     std::set<std::string> seen;
     for (const std::string key :
@@ -114,12 +119,11 @@ TEST(RedisNames, MarksAreNoLocksAndHaveEntriesOfTheirOwn) {
           "a}b", "{}", "done", "x}:done:", "x}:done:y", "{x}:done:", "{x}:done:y", "{a}:done:a:"}) {
       EXPECT_TRUE(seen.insert(names_of(prefix, key).lock).second) << key;
       for (const std::string period : {"", "2026-11-22", "2026-W47", "a", "-"}) {
-        const MarkName mark{key, period};
-        const std::string entry = entry_of(prefix, mark);
-        EXPECT_TRUE(mark_of_entry(entry, prefix) == mark) << entry;
-        EXPECT_TRUE(belongs_to_a_lock(entry, prefix)) << entry;
+        const std::string name = record_key(prefix, mark(key, period));
+        EXPECT_TRUE(mark_of_key(name, prefix) == mark(key, period)) << name;
+        EXPECT_TRUE(belongs_to_a_lock(name, prefix)) << name;
         // Below a prefix of "" anything may be a key.
-        EXPECT_TRUE(seen.insert(entry).second || prefix.empty()) << entry;
+        EXPECT_TRUE(seen.insert(name).second || prefix.empty()) << name;
       }
     }
   }
@@ -127,7 +131,7 @@ TEST(RedisNames, MarksAreNoLocksAndHaveEntriesOfTheirOwn) {
        {"", "{", "{}:done:", "{dlock:}:done:", "{dlock:job}:done", "{dlock:job}:done:a_b",
         "{dlock:job}:done:12345678901234567", "{other:job}:done:", "{x}:done:dlock:job:",
         "{dlock:job}:done:dlock:job:", "x{dlock:job}:done:", "{dlock:job}:owner"}) {
-    EXPECT_FALSE(mark_of_entry(name, "dlock:")) << name;
+    EXPECT_FALSE(mark_of_key(name, "dlock:")) << name;
   }
 }
 

@@ -5,162 +5,223 @@
 // That needs the newer copy to be on the disk before the older one is touched.  A process that is
 // killed between write and fdatasync leaves a newer copy in memory only; and if a disk reports an
 // error, the kernel drops what it could not write, and the next fdatasync succeeds.  So each write
-// is marked, in the latch, from before it begins until it is durable.  Whoever finds the mark
-// writes the newest copy once more.  The mark need not be durable: after a power failure, memory
-// holds what the disk holds.
+// is marked, in a byte behind the copies, from before it begins until it is durable.  Whoever finds
+// the mark waits for the lock and writes the newest copy once more.  The mark need not be durable:
+// after a power failure, memory holds what the disk holds.  It is read after the copies: a writer
+// sets it before it touches them.
 //
 // The file is not replaced by rename(2): in a sticky directory that several users share, nobody may
-// replace the file of another.
+// replace the file of another, nor delete it.  There a text is deleted by one that is empty.
 #include "backends/file/durable_file.hpp"
 
+#include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 
-#include "backends/file/mode_file.hpp"
 #include "backends/file/state_dir.hpp"
-#include "core/numbers.hpp"
-#include "core/patience.hpp"
+#include "core/records.hpp"
 #include "util/exchange.hpp"
+#include "util/host.hpp"
+#include "util/jitter.hpp"
+#include "util/poll.hpp"
 #include "util/text.hpp"
 
 namespace dlock::file {
 namespace {
 
-// The text of all workers has 14 KiB.
 constexpr std::size_t kCopySize = 16 * 1024;
-constexpr std::size_t kHeadSize = 50;
+constexpr std::size_t kCopyHeadSize = 70;
+static_assert(kCopyHeadSize + kLongestRecord < kCopySize);
+constexpr std::size_t kUsualSize = 1'000;
+constexpr off_t kMarkAt = 2 * kCopySize;
+constexpr std::int64_t kLastSequence = INT64_MAX;  // dlock never comes so far
 constexpr char kUnderWay = '1';
 constexpr char kDone = '0';
+// The lock is held for as long as a disk needs.
+constexpr Millis kPause{20};
 
 // FNV-1a, 64 bits (http://www.isthe.com/chongo/tech/comp/fnv/): against a torn write, not malice.
-std::uint64_t checksum(std::uint64_t sequence, std::string_view text) {
-  std::uint64_t hash = 14'695'981'039'346'656'037U ^ sequence;
+std::uint64_t checksum(std::string_view text) {
+  std::uint64_t hash = 14'695'981'039'346'656'037U;
   for (const char byte : text) {
     hash = (hash ^ static_cast<unsigned char>(byte)) * 1'099'511'628'211U;
   }
   return hash;
 }
 
-// "dlock 00000000000000000007 00012 9ae16a3b2f90404f\n" and the text.
-std::string format_copy(std::uint64_t sequence, std::string_view text) {
-  std::array<char, kHeadSize + 1> head{};
-  std::snprintf(head.data(), head.size(), "dlock %020llu %05zu %016llx\n",
-                static_cast<unsigned long long>(sequence), text.size(),
-                static_cast<unsigned long long>(checksum(sequence, text)));
-  return head.data() + std::string(text) + '\n';
-}
-
-struct Copy {
-  std::uint64_t sequence = 0;
-  std::string text;
-};
-
-std::optional<Copy> parse_copy(std::string_view bytes) {
-  if (bytes.size() < kHeadSize) return std::nullopt;
-  const auto sequence = util::parse_int(bytes.substr(6, 20), 1, INT64_MAX);
-  const auto size = util::parse_int(bytes.substr(27, 5), 0, kCopySize);
-  if (!sequence || !size) return std::nullopt;
-  Copy out{static_cast<std::uint64_t>(*sequence),
-           std::string(bytes.substr(kHeadSize, static_cast<std::size_t>(*size)))};
-  const std::string same = format_copy(out.sequence, out.text);
-  if (bytes.substr(0, same.size()) != same) return std::nullopt;
-  return out;
+// "dlock 00000000000000000007 00000001732789000000 00012 9ae16a3b2f90404f\n" and the text.
+std::string format_copy(std::uint64_t sequence, const DurableText& content) {
+  std::array<char, kCopyHeadSize + 1> head{};
+  const int size = std::snprintf(head.data(), head.size(), "dlock %020llu %019lld %05zu ",
+                                 static_cast<unsigned long long>(sequence),
+                                 static_cast<long long>(content.written), content.text.size());
+  std::string out(head.data(), static_cast<std::size_t>(size));
+  std::snprintf(head.data(), head.size(), "%016llx\n",
+                static_cast<unsigned long long>(checksum(out + content.text)));
+  return out + head.data() + content.text + '\n';
 }
 
 bool is_blank(std::string_view bytes) {
   return bytes.find_first_not_of('\0') == std::string_view::npos;
 }
 
-// Against a process that was stopped in the middle, and whose latch somebody has removed since: it
-// has this one, too, and may go on at any moment.
-Result<void> lock_file(const LockFile& file, const Place& place, Deadline deadline) {
-  while (::flock(file.fd.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno == EINTR) continue;
-    const int error = errno;
-    if (error != EWOULDBLOCK) return flock_error(place.shown, error);
-    if (pause_briefly(deadline, Cancel())) continue;
-    return Error{Errc::unreachable, util::printable(place.shown) +
-                                        ": another process uses it and does not go on; is it "
-                                        "stopped?"};
-  }
-  return {};
-}
-
 }  // namespace
 
-Result<DurableFile> DurableFile::open(Place place, Deadline deadline) {
-  Request whose;
-  whose.owner.pid = getpid();
-  auto latch = take_latch(place, whose, Wait{.until = deadline});
-  if (!latch) return latch.error();
-  auto file = open_lock_file(place, place.leaf);
-  if (!file) return file.error();
-  if (auto ok = lock_file(*file, place, deadline); !ok) return ok.error();
-  return DurableFile(std::move(place), std::move(*latch), std::move(*file));
+DurableFile::~DurableFile() {
+  if (is_locked_) unlock(*file_);
 }
 
-Result<std::optional<std::string>> DurableFile::read() {
-  std::string bytes(2 * kCopySize, '\0');
-  const ssize_t got = ::pread(file_.fd.get(), bytes.data(), bytes.size(), 0);
+// False if there is no such file.  One that others may only read is opened for that.
+Result<bool> DurableFile::open() {
+  auto file = open_lock_file(place_, name_, Missing::leave);
+  if (file) {
+    file_ = std::move(*file);
+    return file_.has_value();
+  }
+  Fd fd(::openat(place_.fd(), name_.c_str(),
+                 O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  struct stat st {};
+  if (!fd || ::fstat(fd.get(), &st) != 0) return file.error();
+  if (auto ok = check_file(place_, name_, st, S_IFREG); !ok) return ok.error();
+  file_ = LockFile{.name = name_, .fd = std::move(fd)};
+  return true;
+}
+
+Result<DurableFile::Copy> DurableFile::newest() const {
+  std::string bytes(kMarkAt, '\0');
+  const ssize_t got = ::pread(file_->fd.get(), bytes.data(), bytes.size(), 0);
   if (got < 0) return errno_error(path(), "cannot read", errno);
-  std::optional<Copy> newest;
+  Copy newest;
   for (std::size_t i = 0; i < 2; ++i) {
-    auto copy = parse_copy(std::string_view(bytes).substr(i * kCopySize, kCopySize));
-    if (!copy || copy->sequence < sequence_) continue;
-    newest_ = i;
-    sequence_ = copy->sequence;
-    newest = std::move(copy);
+    const std::string_view copy = std::string_view(bytes).substr(i * kCopySize, kCopySize);
+    const auto sequence = util::parse_int(copy.substr(6, 20), 1, kLastSequence);
+    const auto written = util::parse_int(copy.substr(27, 19), 0, INT64_MAX);
+    const auto size = util::parse_int(copy.substr(47, 5), 0, kLongestRecord);
+    if (!sequence || !written || !size) continue;
+    DurableText content{std::string(copy.substr(kCopyHeadSize, static_cast<std::size_t>(*size))),
+                        *written};
+    const auto number = static_cast<std::uint64_t>(*sequence);
+    const std::string same = format_copy(number, content);
+    if (copy.substr(0, same.size()) != same || number < newest.sequence) continue;
+    newest = {number, std::move(content), i};
   }
-  if (newest) {
-    bytes_ = format_copy(sequence_, newest->text);
-    return std::optional(std::move(newest->text));
+  if (newest.sequence == 0 && !is_blank(bytes)) {
+    return no_record(util::printable(path()));
   }
-  if (is_blank(bytes)) return std::optional<std::string>();
-  return not_a_counter(util::printable(path()));
+  return newest;
 }
 
-Result<void> DurableFile::put(std::size_t copy, const std::string& bytes) {
-  if (auto ok = write_at(file_, place_, bytes, static_cast<off_t>(copy * kCopySize)); !ok) {
-    return ok;
+Result<std::optional<DurableText>> DurableFile::read(Deadline deadline) {
+  using Text = std::optional<DurableText>;
+  if (!is_locked_) {
+    const auto there = open();
+    if (!there) return there.error();
+    if (!there.value()) return Text();
   }
-  if (::fdatasync(file_.fd.get()) != 0) {
-    return errno_error(path(), "cannot make durable", errno);
+  auto copy = newest();
+  char state = kDone;
+  if (::pread(file_->fd.get(), &state, 1, kMarkAt) < 0) {
+    return errno_error(path(), "cannot read", errno);
   }
+  if (state != kDone) {
+    const bool was_locked = is_locked_;
+    if (!was_locked) {
+      const auto locked = lock(Missing::leave, deadline);
+      if (!locked) return locked.error();
+      if (!locked.value()) return Text();
+      copy = newest();
+    }
+    auto settled = copy ? settle(*copy) : Result<void>(copy.error());
+    if (!was_locked) {
+      ::flock(file_->fd.get(), LOCK_UN);
+      is_locked_ = false;
+    }
+    if (!settled) return settled.error();
+  }
+  if (!copy) return copy.error();
+  return copy->content.text.empty() ? Text() : Text(std::move(copy->content));
+}
+
+Result<bool> DurableFile::lock(Missing missing, Deadline deadline) {
+  for (;;) {
+    auto file = open_lock_file(place_, name_, missing);
+    if (!file) return file.error();
+    if (!*file) return false;
+    const auto got = try_flock(**file, place_, LOCK_EX);
+    if (!got) return got.error();
+    if (got.value() && identity_of(**file, place_) == Identity::same) {
+      file_ = std::move(*file);
+      is_locked_ = true;
+      return true;
+    }
+    if (Clock::now() >= deadline) {
+      return Error{Errc::unreachable, util::printable(path()) +
+                                          ": another process uses it and does not go on; is it "
+                                          "stopped?"};
+    }
+    if (!got.value()) util::poll({}, after(Clock::now(), util::jitter(kPause)));
+  }
+}
+
+Result<void> DurableFile::put(const Copy& copy) {
+  const std::string bytes = format_copy(copy.sequence, copy.content);
+  const auto at = static_cast<off_t>(copy.number * kCopySize);
+  if (auto ok = write_at(*file_, place_, bytes, at); !ok) return ok;
+  if (::fdatasync(file_->fd.get()) != 0) return errno_error(path(), "cannot make durable", errno);
   return {};
 }
 
 Result<void> DurableFile::mark(char state) {
-  return write_at(latch_, place_, std::string_view(&state, 1), 0);
+  return write_at(*file_, place_, std::string_view(&state, 1), kMarkAt);
+}
+
+// After a write that was not finished.
+Result<void> DurableFile::settle(const Copy& newest) {
+  if (newest.sequence == 0) return {};
+  if (auto ok = sync_with_parents(path().substr(0, path().rfind('/'))); !ok) return ok;
+  if (auto ok = put(newest); !ok) return ok;
+  return mark(kDone);
 }
 
 Result<void> DurableFile::write(std::string_view text) {
   const Deadline begun = Clock::now();
-  char state = kUnderWay;  // also in a latch that is new: that before it was removed
-  if (::pread(latch_.fd.get(), &state, 1, 0) < 0) return errno_error(path(), "cannot read", errno);
+  const auto before = read(kNever);
+  if (!before) return before.error();
+  auto copy = newest();
+  if (!copy) return copy.error();
+  if (copy->sequence == kLastSequence) return no_record(util::printable(path()));
+  const bool is_new = copy->sequence == 0;
   if (auto ok = mark(kUnderWay); !ok) return ok;
-  if (sequence_ > 0 && state != kDone) {
-    if (auto ok = put(newest_, bytes_); !ok) return ok;
-  }
-  if (sequence_ == 0) {
-    warn_of_loss(*place_.dir, "its counters begin again");
+  if (is_new) {
     if (auto ok = sync_with_parents(path().substr(0, path().rfind('/'))); !ok) return ok;
   }
-  std::string bytes = format_copy(sequence_ + 1, text);
-  auto written = put(1 - newest_, bytes);
+  const auto now = static_cast<std::int64_t>(util::utc_now_ms());
+  const auto written = put({copy->sequence + 1, {std::string(text), now}, 1 - copy->number});
   if (util::exchanges_shown()) {
     util::log_exchange("file " + path(), "write", written ? "durable" : written.error().message,
                        begun);
   }
-  if (!written) return written;
-  newest_ = 1 - newest_;
-  ++sequence_;
-  bytes_ = std::move(bytes);
-  return mark(kDone);
+  return written ? mark(kDone) : written;
+}
+
+Result<void> DurableFile::try_to_write(const LockFile& file, const Place& place) {
+  if (auto ok = write_at(file, place, std::string(kUsualSize, ' '), 0); !ok) {
+    return ok;
+  }
+  if (auto ok = write_at(file, place, " ", kMarkAt); !ok) return ok;
+  if (::fdatasync(file.fd.get()) == 0) return {};
+  return errno_error(place.shown, "cannot make durable", errno);
+}
+
+Result<void> DurableFile::remove() {
+  if (::unlinkat(place_.fd(), name_.c_str(), 0) != 0) return write("");
+  // Not all file systems can.
+  if (::fsync(place_.fd()) == 0 || errno == EINVAL) return {};
+  return errno_error(path(), "cannot make durable", errno);
 }
 
 }  // namespace dlock::file

@@ -2,6 +2,7 @@
 // is killed, nor when the power fails.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,33 +12,57 @@
 
 namespace dlock::file {
 
-/// Locked by this process while this lives.
+struct DurableText {
+  std::string text;          // not "": that is no text
+  std::int64_t written = 0;  // in ms since 1970
+};
+
 class DurableFile {
  public:
-  /// Creates it when missing.  Waits for the processes that have it now; Errc::unreachable if one
-  /// of them does not go on (stopped?) until the deadline.
-  static Result<DurableFile> open(Place place, Deadline deadline);
+  /// The file `name` in the folder of `place`, whose names begin with place.leaf.
+  DurableFile(Place place, std::string name) : place_(std::move(place)), name_(std::move(name)) {}
+  DurableFile(DurableFile&&) = default;
+  DurableFile& operator=(DurableFile&&) = delete;
+  /// Gives up the lock.
+  ~DurableFile();
 
-  /// None: it was never written.  Errc::conflict: something else is in the file.
-  Result<std::optional<std::string>> read();
+  /// Waits for the process that has the lock, if its text is not durable yet.  None: there is no
+  /// text.  Errc::conflict: something else is in the file.
+  Result<std::optional<DurableText>> read(Deadline deadline);
 
-  /// After read().  The text is on the disk when this returns; if it fails, it may be there or not.
+  /// Locks it for what follows, also against other objects of this process.  False if it is missing
+  /// and to be left so.  Errc::unreachable if whoever has the lock does not go on (stopped?) until
+  /// `deadline`.
+  Result<bool> lock(Missing missing, Deadline deadline);
+
+  /// The text is on the disk when this returns.  If it fails, it may be there or not.
   Result<void> write(std::string_view text);
 
-  const std::string& path() const { return place_.shown; }
+  /// There is no text when this returns, and no file if this user may delete it.
+  Result<void> remove();
+
+  /// Writes as much to `file` as a new one needs for a text of a usual length.
+  static Result<void> try_to_write(const LockFile& file, const Place& place);
+
+  std::string path() const { return path_of(place_, name_); }
 
  private:
-  DurableFile(Place place, LockFile latch, LockFile file)
-      : place_(std::move(place)), latch_(std::move(latch)), file_(std::move(file)) {}
-  Result<void> put(std::size_t copy, const std::string& bytes);
+  struct Copy {
+    std::uint64_t sequence = 0;  // 0: there is none
+    DurableText content;
+    std::size_t number = 1;  // of the two
+  };
+
+  Result<bool> open();
+  Result<Copy> newest() const;
+  Result<void> settle(const Copy& newest);
+  Result<void> put(const Copy& copy);
   Result<void> mark(char state);
 
   Place place_;
-  LockFile latch_;
-  LockFile file_;
-  std::size_t newest_ = 1;      // the copy that counts
-  std::uint64_t sequence_ = 0;  // its; 0: there is none
-  std::string bytes_;           // of it
+  const std::string name_;
+  std::optional<LockFile> file_;
+  bool is_locked_ = false;
 };
 
 }  // namespace dlock::file

@@ -134,10 +134,6 @@ Result<void> FileExamination::remove_traces(std::string_view key, std::span<cons
     if (::unlinkat(folder, name.c_str(), 0) != 0) ::unlinkat(folder, name.c_str(), AT_REMOVEDIR);
   }
   if (entries != nullptr) ::closedir(entries);
-  const auto marks = open_mark_dir(*dir_, Missing::leave);
-  if (marks && marks.value() != nullptr) {
-    ::unlinkat(marks.value()->fd(), place.value()->leaf.c_str(), AT_REMOVEDIR);
-  }
   return {};
 }
 

@@ -3,11 +3,10 @@
 #include <utility>
 
 #include "backends/file/acquire.hpp"
+#include "backends/file/file_records.hpp"
 #include "backends/file/force_release.hpp"
 #include "backends/file/inspect.hpp"
 #include "backends/file/lock_dir.hpp"
-#include "backends/file/numbers.hpp"
-#include "backends/file/once.hpp"
 #include "backends/file/url_forms.hpp"
 #include "core/spelling.hpp"
 #include "util/text.hpp"
@@ -39,7 +38,7 @@ bool trusts_all(const Url& url) {
 class FileBackend final : public Backend {
  public:
   FileBackend(std::shared_ptr<const LockDir> dir, const WaitIntervals& intervals)
-      : dir_(std::move(dir)), intervals_(intervals) {}
+      : dir_(std::move(dir)), intervals_(intervals), records_(make_records(dir_)) {}
 
   std::string location() const override { return "file://" + url_path(dir_->path()); }
 
@@ -58,35 +57,12 @@ class FileBackend final : public Backend {
     return file::force_release(dir_, key, owner_id, why, deadline);
   }
 
-  Result<std::uint64_t> take_numbers(std::string_view name, std::uint64_t count,
-                                     Deadline deadline) override {
-    return file::take_numbers(*dir_, name, count, deadline);
-  }
-
-  Result<IdWindow> lease_window(Millis length, Deadline deadline) override {
-    return file::lease_window(*dir_, length, deadline);
-  }
-
-  Result<std::optional<Mark>> find_mark(const MarkName& name, Deadline) override {
-    return file::find_mark(*dir_, name);
-  }
-
-  Result<void> prepare_marks(std::string_view key, Deadline) override {
-    return file::prepare_marks(*dir_, key, !std::exchange(warned_, true));
-  }
-
-  Result<std::vector<Mark>> list_marks(std::string_view prefix, Deadline) override {
-    return file::list_marks(*dir_, prefix);
-  }
-
-  Result<bool> forget_mark(const MarkName& name, Deadline) override {
-    return file::forget_mark(*dir_, name);
-  }
+  Records* records() override { return records_.get(); }
 
  private:
   std::shared_ptr<const LockDir> dir_;
   const WaitIntervals intervals_;
-  bool warned_ = false;  // of what may become of marks
+  const std::unique_ptr<Records> records_;
 };
 
 }  // namespace

@@ -10,9 +10,10 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "backends/file/file_records.hpp"
 #include "backends/file/name.hpp"
-#include "backends/file/once.hpp"
 #include "backends/file/slots.hpp"
+#include "core/marks.hpp"
 #include "util/text.hpp"
 
 namespace dlock::file {
@@ -76,18 +77,13 @@ class FileLease final : public Lease {
     return ours;
   }
 
+  // Between the check and the record the lock can be lost only if somebody deletes its file at that
+  // moment; then the mark is of a job that was done under the lock all the same.
   Result<void> complete(const Completion& completion, Deadline deadline, Cancel cancel) override {
-    if (!mark_) {
-      if (auto ours = check(); !ours) return ours;
-      auto mark =
-          NewMark::write(*held_.place->dir, held_.key, completion, held_.owner, held_.fence);
-      if (!mark) return mark.error();
-      if (auto ours = check(); !ours) return ours;
-      if (auto ok = (*mark)->publish(); !ok) return ok;
-      mark_ = std::move(*mark);
-    }
-    if (auto ok = mark_->settle(); !ok) return ok;
-    // It was ours when the mark began to count, and that was the moment of its release.
+    if (auto ours = check(); !ours) return ours;
+    auto written = put_record(*held_.place->dir, record_of({held_.key, completion.period}),
+                              format_mark(held_.owner, held_.fence, completion.remember), deadline);
+    if (!written) return written;
     (void)release(deadline, cancel);
     return {};
   }
@@ -138,8 +134,7 @@ class FileLease final : public Lease {
 
   Held held_;
   bool subscribed_ = false;
-  std::optional<Error> loss_;      // of a lock that was force-released
-  std::unique_ptr<NewMark> mark_;  // that counts, although complete() has not succeeded yet
+  std::optional<Error> loss_;  // of a lock that was force-released
 };
 
 }  // namespace

@@ -77,13 +77,13 @@ struct Facts {
   std::string grants() const {
     const Tables names(place->prefix);
     std::string text;
-    for (const std::string& table : {names.keys, names.locks, names.done, names.rows}) {
+    for (const std::string& table : {names.keys, names.locks, names.records, names.rows}) {
       if (table == names.rows && method != Method::row) continue;
       text += "GRANT SELECT, INSERT, UPDATE, DELETE ON " + table + " TO " + user() + "; ";
     }
     return client() + " -e " + util::in_shell_quotes(text);
   }
-  bool has_locks() const { return missing.empty() || missing == Tables(place->prefix).done; }
+  bool has_locks() const { return missing.empty() || missing == Tables(place->prefix).records; }
 };
 
 Look server(const Facts& facts) {
@@ -234,7 +234,7 @@ constexpr std::array kChecks{
 void look_at_tables(const Say& say, Facts& facts) {
   const Place& place = *facts.place;
   const Tables names(place.prefix);
-  const ExtraTable done = done_table(place.prefix);
+  const ExtraTable records = records_table(place.prefix);
   const ExtraTable rows = rows_table(place.prefix);
   const auto check = [&](const std::string& name, const std::string& fit, const Error& unfit) {
     const auto seen = sees(say, {name});
@@ -253,11 +253,11 @@ void look_at_tables(const Say& say, Facts& facts) {
   };
   check(names.keys, "SELECT 1", {});
   check(names.locks, probe(names), unfit(place));
-  check(names.done, "SELECT " + fit(done), unfit(place, done));
+  check(names.records, "SELECT " + fit(records), unfit(place, records));
   if (facts.method == Method::row) {
     check(names.rows, "SELECT " + fit(rows), unfit(place, rows));
   }
-  const auto created = say("PREPARE dlock_create FROM '" + done.create + '\'');
+  const auto created = say("PREPARE dlock_create FROM '" + records.create + '\'');
   facts.may_create = created && created.value().ok();
 }
 

@@ -6,7 +6,7 @@
 //           resumed lease takes no marks: the row alone keeps others out, and several processes can
 //           resume the same lease without ending the sessions of each other.  A renewal also writes
 //           the new ttl into the record: on a cluster, waiters go by it (see Pulse).
-// Done.     complete() is as release(), with a mark in the same transaction: see once.cpp.
+// Done.     complete() is as release(), with a mark in the same transaction: see complete.cpp.
 // News.     While nothing is asked the connection can only be closed: by somebody who breaks the
 //           lock, or by a server that stops.
 #include "backends/mysql/lease.hpp"
@@ -17,11 +17,12 @@
 
 #include "backends/mysql/errors.hpp"
 #include "backends/mysql/kill.hpp"
-#include "backends/mysql/once.hpp"
+#include "backends/mysql/mysql_records.hpp"
 #include "backends/mysql/pulse.hpp"
 #include "backends/mysql/statements.hpp"
 #include "core/lease_time.hpp"
 #include "core/lock_record.hpp"
+#include "core/marks.hpp"
 #include "util/fd.hpp"
 #include "util/log.hpp"
 #include "util/text.hpp"
@@ -290,12 +291,13 @@ Result<void> MysqlLease::leave(const Completion* completion, Deadline deadline, 
 
 Result<std::optional<Mark>> MysqlLease::find_mark(Backend&, const MarkName& name,
                                                   Deadline deadline) {
-  const Say say = [&](const std::string& text) -> Result<Reply> {
-    Reply reply = connection_->ask(text, deadline, Cancel());
+  const SayBy say = [&](const std::string& text, Deadline by) -> Result<Reply> {
+    Reply reply = connection_->ask(text, by, Cancel());
     if (!reply.ok() && reply.code != kNoTable) return explain(reply, *place_);
     return reply;
   };
-  return mysql::find_mark(say, *place_, method_, name);
+  const auto records = make_records(say, *place_, method_, [] { return false; });
+  return dlock::find_mark(*records, name, deadline);
 }
 
 }  // namespace

@@ -10,8 +10,7 @@
 #include "backends/mysql/errors.hpp"
 #include "backends/mysql/kill.hpp"
 #include "backends/mysql/lease.hpp"
-#include "backends/mysql/numbers.hpp"
-#include "backends/mysql/once.hpp"
+#include "backends/mysql/mysql_records.hpp"
 #include "backends/mysql/pulse.hpp"
 #include "backends/mysql/state.hpp"
 #include "backends/mysql/statements.hpp"
@@ -31,7 +30,15 @@ constexpr unsigned kInterrupted = 1317;
 class MysqlBackend final : public Backend {
  public:
   MysqlBackend(Place place, Method method)
-      : place_(std::make_shared<const Place>(std::move(place))), method_(method) {}
+      : place_(std::make_shared<const Place>(std::move(place))), method_(method) {
+    // On a cluster, many that write records at once collide again and again.
+    const auto say = [this](const std::string& text, Deadline deadline) {
+      return ask(
+          "", [&](const Statements&) { return text; }, deadline, UINT_MAX);
+    };
+    records_ = make_records(say, *place_, method_,
+                            [this] { return connection_ && connection_->skips_locked(); });
+  }
 
   std::string location() const override { return place_->location; }
 
@@ -46,37 +53,13 @@ class MysqlBackend final : public Backend {
   Result<std::unique_ptr<Lease>> resume(const LockInfo& lock, const LockInfo::Holder& holder,
                                         Millis ttl, Deadline deadline) override;
 
-  Result<std::uint64_t> take_numbers(std::string_view name, std::uint64_t count,
-                                     Deadline deadline) override {
-    return mysql::take_numbers(sayer(deadline), *place_, name, count);
-  }
-  Result<IdWindow> lease_window(Millis length, Deadline deadline) override {
-    return mysql::lease_window(sayer(deadline), *place_, length, deadline);
-  }
-
-  Result<std::optional<Mark>> find_mark(const MarkName& name, Deadline deadline) override {
-    return mysql::find_mark(sayer(deadline), *place_, method_, name);
-  }
-  Result<void> prepare_marks(std::string_view key, Deadline deadline) override;
-  Result<std::vector<Mark>> list_marks(std::string_view prefix, Deadline deadline) override {
-    return mysql::list_marks(sayer(deadline), *place_, method_, prefix);
-  }
-  Result<bool> forget_mark(const MarkName& name, Deadline deadline) override {
-    return mysql::forget_mark(sayer(deadline), *place_, method_, name);
-  }
+  Records* records() override { return records_.get(); }
 
  private:
   // What is asked depends on the server.
   using Text = std::function<std::string(const Statements&)>;
   Result<Reply> ask(std::string_view key, const Text& text, Deadline deadline,
                     unsigned most_tries = kMostTriesToLook);
-  // On a cluster, many that take numbers at once collide again and again.
-  Say sayer(Deadline deadline) {
-    return [this, deadline](const std::string& text) {
-      return ask(
-          "", [&](const Statements&) { return text; }, deadline, UINT_MAX);
-    };
-  }
   Result<std::vector<Party>> parties(std::string_view key, const Text& text, Deadline deadline);
   Statements statements(std::string_view key) const {
     return {method_, place_->prefix, key, marks_on(*connection_)};
@@ -85,6 +68,7 @@ class MysqlBackend final : public Backend {
   const std::shared_ptr<const Place> place_;
   const Method method_;
   std::unique_ptr<Connection> connection_;
+  std::unique_ptr<Records> records_;
 };
 
 // What is asked here may be asked twice.  A server that has no connection left may have one in a
@@ -193,16 +177,6 @@ Result<std::unique_ptr<Lease>> MysqlBackend::resume(const LockInfo& lock,
     if (party.kind != Kind::waiter && party.owner == holder.owner.id) grant.row = party.id;
   }
   return make_lease(place_, method_, std::move(connection_), std::move(grant));
-}
-
-// That others are not swept now does no harm.
-Result<void> MysqlBackend::prepare_marks(std::string_view key, Deadline deadline) {
-  auto ready = mysql::prepare_marks(sayer(deadline), *place_, method_, key);
-  if (ready && connection_->skips_locked()) {
-    (void)ask(
-        key, [](const Statements& say) { return say.forget_over(); }, deadline, 1);
-  }
-  return ready;
 }
 
 }  // namespace

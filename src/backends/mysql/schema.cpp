@@ -81,8 +81,7 @@ std::string probe(const Tables& tables) {
 std::string schema(std::string_view prefix) {
   const Tables tables{std::string(prefix)};
   return create(tables.keys, kColumnsOfKeys) + ";\n" + create(tables.locks, kColumnsOfLocks) +
-         ";\n" + rows_table(prefix).create + ";\n" + ids_table(prefix).create + ";\n" +
-         done_table(prefix).create + ";\n";
+         ";\n" + rows_table(prefix).create + ";\n" + records_table(prefix).create + ";\n";
 }
 
 ExtraTable rows_table(std::string_view prefix) {
@@ -90,28 +89,14 @@ ExtraTable rows_table(std::string_view prefix) {
   return {name, create(name, R"(  name VARBINARY(255) NOT NULL PRIMARY KEY)"), 1, 1};
 }
 
-// Kind 1: a counter, `value` is its last number.  Kind 2: the workers of snowflake ids; `ends` says
-// until when each is used, and `value` grows with each change of it.
-ExtraTable ids_table(std::string_view prefix) {
-  const std::string name = Tables{std::string(prefix)}.ids;
-  return {name, create(name, R"(  kind TINYINT UNSIGNED NOT NULL,
-  name VARBINARY(255) NOT NULL,
-  value BIGINT UNSIGNED NOT NULL,
-  ends BLOB NOT NULL,
-  PRIMARY KEY (kind, name))"),
-          2, 1};
-}
-
-// The three methods share the table, but not the marks.  No index on expires_at: see once.cpp.
-ExtraTable done_table(std::string_view prefix) {
-  const std::string name = Tables{std::string(prefix)}.done;
+// The three methods share the table, and the numbers (clauses.hpp), but not the marks.  No index on
+// written_at: see mysql_records.cpp.
+ExtraTable records_table(std::string_view prefix) {
+  const std::string name = Tables{std::string(prefix)}.records;
   return {name, create(name, R"(  method TINYINT UNSIGNED NOT NULL,
   name VARBINARY(255) NOT NULL,
   period VARBINARY(16) NOT NULL,
-  owner VARBINARY(64) NOT NULL,
-  fence BIGINT UNSIGNED NOT NULL,
-  since DATETIME(6) NOT NULL,
-  expires_at DATETIME(6) NOT NULL,
+  written_at DATETIME(6) NOT NULL,
   record BLOB NOT NULL,
   PRIMARY KEY (method, name, period))"),
           3, 2};
@@ -146,7 +131,7 @@ Error explain(const Reply& reply, const Place& place) {
   const Tables tables(place.prefix);
   if (reply.code == kNoColumn || reply.code == kNoDefault || reply.code == kTooLong) {
     return {Errc::invalid, place.shown + ": a table " + tables.keys + ", " + tables.locks + ", " +
-                               tables.rows + ", " + tables.ids + " or " + tables.done +
+                               tables.rows + " or " + tables.records +
                                " is there that dlock did not make (" + reply.error->message +
                                "); choose another --prefix"};
   }

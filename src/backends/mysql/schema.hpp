@@ -20,13 +20,11 @@ struct Tables {
       : keys(prefix + "keys"),
         locks(prefix + "locks"),
         rows(prefix + "rows"),
-        ids(prefix + "ids"),
-        done(prefix + "done") {}
+        records(prefix + "records") {}
   std::string keys;
   std::string locks;
-  std::string rows;  // of mysql-row: what other programs can lock, too
-  std::string ids;   // of `dlock id`, which alone needs it
-  std::string done;  // of `dlock once`, likewise
+  std::string rows;     // of mysql-row: what other programs can lock, too
+  std::string records;  // of `dlock once` and `dlock id`, which alone need it
 };
 
 /// The statements that create what is missing, each with a `;` and a newline.
@@ -40,8 +38,7 @@ struct ExtraTable {
   unsigned key_names{};    // and how many of these are names
 };
 ExtraTable rows_table(std::string_view prefix);
-ExtraTable ids_table(std::string_view prefix);
-ExtraTable done_table(std::string_view prefix);
+ExtraTable records_table(std::string_view prefix);
 
 /// That the user may not create tables, and what an administrator has to run.
 Error may_not_create(const Place& place);

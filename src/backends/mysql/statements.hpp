@@ -65,23 +65,10 @@ class Statements {
   /// The same, but the lock is given up.
   std::string release(std::uint64_t id, std::string_view owner) const;
 
-  // What `dlock once` remembers (once.cpp).
   /// The lock is given up as by release(), and if it was ours, the mark is written, both in one
   /// transaction.  The answers are those of completed().
   std::string complete(std::uint64_t id, const Owner& owner, std::uint64_t fence,
                        const Completion& completion) const;
-  /// An answer: 1 if this owner's mark is there.
-  std::string is_done_by(std::string_view period, std::string_view owner) const;
-  /// Checks that marks can be written, and writes none.
-  std::string probe_done() const;
-  /// Answers: the mark, of the key and this period; or of all keys that begin with `prefix`, in
-  /// their order.
-  std::string find_done(std::string_view period) const;
-  std::string list_done(std::string_view prefix) const;
-  /// affected == 1 if there was such a mark.
-  std::string forget_done(std::string_view period) const;
-  /// Removes some of the marks whose time is over.  For servers with Connection::skips_locked().
-  std::string forget_over() const;
 
   /// Removes the note of a force-release that was heard.
   std::string forget(std::uint64_t id) const;
@@ -103,10 +90,6 @@ class Statements {
   static std::string note_writable();
   static std::string is_writable_still();
   std::string release_marks(std::string_view owner) const;
-  std::string done_columns() const;
-  std::string is_done(std::string_view period) const;
-  std::string remember(const Owner& owner, std::uint64_t fence, const Completion& completion,
-                       std::string_view condition) const;
   std::string have_both(std::string_view owner) const;
   std::string change_holder(std::uint64_t id, std::string_view owner,
                             const std::string& changes) const;

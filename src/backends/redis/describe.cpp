@@ -14,8 +14,8 @@ constexpr std::size_t kMostOfText = 12;
 constexpr std::size_t kFirstKey = 3;  // EVALSHA script count key
 
 std::string_view script_name(std::string_view argument) {
-  for (const Script* it : std::array{&kAcquire, &kAgain, &kBreak, &kComplete, &kFence, &kForget,
-                                     &kLook, &kRelease, &kRenew, &kRoom, &kWindow}) {
+  for (const Script* it : std::array{&kAcquire, &kAgain, &kBreak, &kComplete, &kFence, &kLook,
+                                     &kPut, &kRelease, &kRenew, &kRoom}) {
     if (argument == it->sha1 || argument == it->text) return it->name;
   }
   return "script";

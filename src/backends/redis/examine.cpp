@@ -234,7 +234,7 @@ std::string RedisExamination::rights() const {
   const auto pattern = [](const std::string& text) { return ' ' + util::in_shell_quotes(text); };
   return first.client() + " ACL SETUSER " + first.user() + pattern('~' + prefix_ + '*') +
          pattern("~{" + prefix_ + '*') + pattern("&{" + prefix_ + '*') +
-         " '&__redis__:invalidate' +eval +evalsha +get +set +del +incr +incrby +exists +type +time "
+         " '&__redis__:invalidate' +eval +evalsha +get +set +del +incr +exists +type +time "
          "+pttl +pexpire +pexpireat +getrange +zadd +zcard +zrange +zrangebyscore +zrank +zrem "
          "+zremrangebyscore +zscore +hget +hset +hdel +hexists +hscan +publish +subscribe "
          "'+pubsub|numsub' '+client|id' '+client|tracking' +scan +select '+config|get' +info    # "
@@ -292,8 +292,9 @@ Result<void> RedisExamination::remove_traces(std::string_view key,
                                              std::span<const std::string> owners,
                                              Deadline deadline) {
   const Names names = names_of(prefix_, key);
-  Command command{"DEL",       names.lock,  names.counter,
-                  names.owner, names.queue, entry_of(prefix_, {std::string(key), ""})};
+  Command command{"DEL",         names.lock,
+                  names.counter, names.owner,
+                  names.queue,   record_key(prefix_, {RecordKind::mark, std::string(key), ""})};
   for (const std::string& owner : owners) command.push_back(names.revoked + owner);
   const auto removed = look_at_each(answered_, [&](const Address& address) -> Result<void> {
     const auto reply = Connection(address).ask(command, deadline, Cancel());

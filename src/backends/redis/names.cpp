@@ -48,23 +48,21 @@ Names names_of(std::string_view prefix, std::string_view key) {
           .channels = part_of(lock, "to") + ':'};
 }
 
-// With braces of its own, a counter could have the name of a lock's fencing token.
-std::string counter_of(std::string_view prefix, std::string_view name) {
+// With braces of its own, a counter could have the name of a lock's fencing token.  The period of a
+// mark comes last, after a colon also where it is "": so no two marks have the same name.
+std::string record_key(std::string_view prefix, const RecordName& name) {
+  if (name.kind == RecordKind::mark) {
+    return part_of(std::string(prefix) + name.key, "done") + ':' + name.period;
+  }
+  if (name.key.empty()) return part_of(prefix, "workers");
   std::string plain;
-  for (const char c : name) {
+  for (const char c : name.key) {
     plain += c == '{' ? "%7B" : c == '}' ? "%7D" : c == '%' ? "%25" : std::string(1, c);
   }
   return part_of(std::string(prefix) + plain, "number");
 }
 
-std::string workers_of(std::string_view prefix) { return part_of(prefix, "workers"); }
-
-// The period comes last, after a colon also where it is "": so no two marks have the same entry.
-std::string entry_of(std::string_view prefix, const MarkName& name) {
-  return part_of(std::string(prefix) + name.key, "done") + ':' + name.period;
-}
-
-std::optional<MarkName> mark_of_entry(std::string_view name, std::string_view prefix) {
+std::optional<RecordName> mark_of_key(std::string_view name, std::string_view prefix) {
   constexpr std::string_view kDone = "}:done:";
   if (!name.starts_with('{')) return std::nullopt;
   for (auto at = name.find(kDone); at != std::string_view::npos; at = name.find(kDone, at + 1)) {
@@ -74,8 +72,8 @@ std::optional<MarkName> mark_of_entry(std::string_view name, std::string_view pr
     const std::string_view lock = has_tag ? rest.substr(0, colon) : name.substr(1, at - 1);
     const std::string_view period = has_tag ? rest.substr(colon + 1) : rest;
     if (!lock.starts_with(prefix) || !is_period(period)) continue;
-    const MarkName mark{std::string(lock.substr(prefix.size())), std::string(period)};
-    if (check_key(mark.key) && entry_of(prefix, mark) == name) return mark;
+    RecordName mark{RecordKind::mark, std::string(lock.substr(prefix.size())), std::string(period)};
+    if (check_key(mark.key) && record_key(prefix, mark) == name) return mark;
   }
   return std::nullopt;
 }

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/mark.hpp"
+#include "core/records.hpp"
 
 namespace dlock::redis {
 
@@ -24,15 +24,10 @@ struct Names {
 };
 Names names_of(std::string_view prefix, std::string_view key);
 
-/// Of `dlock id`: the counter `name`, which no lock of that name knows; and when each worker number
-/// is free, of all snowflake ids.
-std::string counter_of(std::string_view prefix, std::string_view name);
-std::string workers_of(std::string_view prefix);
-
-/// Of `dlock once`: where a mark is.
-std::string entry_of(std::string_view prefix, const MarkName& name);
-/// The mark whose entry has this name; none if it is no such name, or has another prefix.
-std::optional<MarkName> mark_of_entry(std::string_view name, std::string_view prefix);
+/// Where a record is.  No lock and no other record has that name.
+std::string record_key(std::string_view prefix, const RecordName& name);
+/// The mark that is there; none if it is no such name, or has another prefix.
+std::optional<RecordName> mark_of_key(std::string_view name, std::string_view prefix);
 
 /// The lock whose queue has this name; "" if it is no queue.
 std::string lock_of_queue(std::string_view name);

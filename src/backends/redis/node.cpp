@@ -262,11 +262,24 @@ Result<LockInfo> Node::glance(std::string_view key, const std::string& seen, Dea
 
 // Of one request among many: however long all of them take, a server that has fallen silent is
 // noticed.
+Result<Completed> Node::complete(const Request& request, const RecordName& mark,
+                                 const std::string& text, Millis remember, Deadline deadline,
+                                 Cancel cancel) {
+  const Names its = names(request.key);
+  const auto reply = run(
+      kComplete, "*:", its,
+      {its.waiter + request.owner.id, its.revoked + request.owner.id, record_key(prefix_, mark)},
+      {request.owner.id, "x", text, std::to_string(remember.count())}, deadline, cancel);
+  if (!reply) return reply.error();
+  const Reply& answer = reply.value();
+  if (answer.at(0).number() == 1) return Completed{.done = true};
+  return Completed{.why = answer.at(1).text, .found = answer.at(2).text};
+}
+
 Deadline Node::patience(Deadline deadline) const {
   return std::min(deadline, after(Clock::now(), address().patience));
 }
 
-// The names there that fit each of the patterns, each once.
 Result<std::vector<std::vector<std::string>>> Node::scan(const std::vector<std::string>& patterns,
                                                          Deadline deadline, Cancel cancel) {
   struct Scan {

@@ -119,6 +119,7 @@ class Node {
   Node(Address address, std::string prefix, std::optional<Seat> seat = {});
 
   const Address& address() const { return connection_.address(); }
+  const std::string& prefix() const { return prefix_; }
   Names names(std::string_view key) const { return names_of(prefix_, key); }
 
   // In all that follows: Errc::unreachable (it may have been done all the same), denied, cancelled.
@@ -157,23 +158,15 @@ class Node {
   Result<bool> break_lock(std::string_view key, std::string_view owner_id, std::string_view why,
                           Deadline deadline, Cancel cancel);
 
-  /// See Backend.
-  Result<std::uint64_t> take_numbers(std::string_view name, std::uint64_t count, Deadline deadline,
-                                     Cancel cancel);
-  Result<IdWindow> lease_window(Millis length, Deadline deadline, Cancel cancel);
+  /// If the lock is ours, writes the record of `mark` for as long as `remember`, and releases the
+  /// lock in the same step.  Done also if an earlier call has done it.
+  Result<Completed> complete(const Request& request, const RecordName& mark,
+                             const std::string& text, Millis remember, Deadline deadline,
+                             Cancel cancel);
 
-  // What `dlock once` remembers, see Backend.  Errc::conflict if something stands there that dlock
-  // did not write.
-
-  Result<std::optional<Mark>> find_mark(const MarkName& name, Deadline deadline);
-  Result<std::vector<Mark>> list_marks(std::string_view key_prefix, Deadline deadline);
-  Result<bool> forget_mark(const MarkName& name, Deadline deadline);
-  Result<void> prepare_marks(std::string_view key, Deadline deadline);
-  /// If the lock is ours, writes the mark, and releases the lock in the same step.  Done also if an
-  /// earlier call has done it.
-  Result<Completed> complete(const Request& request, const Completion& completion,
-                             std::optional<std::uint64_t> fence, Deadline deadline, Cancel cancel);
-
+  /// The names there that fit each of the patterns, each once.
+  Result<std::vector<std::vector<std::string>>> scan(const std::vector<std::string>& patterns,
+                                                     Deadline deadline, Cancel cancel);
   /// Readable when the connection has ended; -1 while there is none.
   int fd() const { return connection_.fd(); }
   /// Tells one connection from the next; 0 while there is none.
@@ -184,6 +177,9 @@ class Node {
                                  Cancel cancel) {
     return connection_.ask(commands, deadline, cancel);
   }
+  Error unexpected_reply() { return connection_.unexpected_reply(); }
+  /// Until when one answer is waited for, at most until `deadline`.
+  Deadline patience(Deadline deadline) const;
 
  private:
   Result<Reply> run(const Script& script, std::string_view shape, const Names& names,
@@ -192,14 +188,8 @@ class Node {
                     bool by_text = false);
   bool needs_text(const Reply& reply);
   std::string seated(std::string record, std::uint64_t token = 0) const;
-  Deadline patience(Deadline deadline) const;
-  Result<std::vector<std::vector<std::string>>> scan(const std::vector<std::string>& patterns,
-                                                     Deadline deadline, Cancel cancel);
   Result<std::vector<std::string>> locks(std::string_view key_prefix, Deadline deadline,
                                          Cancel cancel);
-  // Errc::conflict of each that dlock did not write.
-  Result<std::vector<Result<std::optional<Mark>>>> read_marks(std::span<const MarkName> names,
-                                                              Deadline deadline);
 
   Connection connection_;
   bool lacks_evalsha_ = false;

@@ -7,6 +7,7 @@
 #include "backends/redis/cluster.hpp"
 #include "backends/redis/merge.hpp"
 #include "backends/redis/redis_lease.hpp"
+#include "backends/redis/redis_records.hpp"
 #include "backends/redis/round.hpp"
 #include "util/log.hpp"
 #include "util/text.hpp"
@@ -22,6 +23,7 @@ class RedisBackend final : public Backend {
                const std::string& prefix)
       : location_(std::move(location)), cluster_(std::make_shared<Cluster>(addresses, prefix)) {
     for (const Address& address : addresses) servers_.push_back(address.shown);
+    if (cluster_->size() == 1) records_ = make_records(cluster_->node(0));
   }
 
   std::string location() const override { return location_; }
@@ -51,34 +53,7 @@ class RedisBackend final : public Backend {
   Result<std::unique_ptr<Lease>> resume(const LockInfo& lock, const LockInfo::Holder& holder,
                                         Millis ttl, Deadline deadline) override;
 
-  // A majority that agrees on a number today need not have it any more when it has restarted, and
-  // one server that answers late would give it twice.
-  Result<std::uint64_t> take_numbers(std::string_view name, std::uint64_t count,
-                                     Deadline deadline) override {
-    if (cluster_->size() > 1) return Backend::take_numbers(name, count, deadline);
-    return cluster_->node(0).take_numbers(name, count, deadline, Cancel());
-  }
-  Result<IdWindow> lease_window(Millis length, Deadline deadline) override {
-    if (cluster_->size() > 1) return Backend::lease_window(length, deadline);
-    return cluster_->node(0).lease_window(length, deadline, Cancel());
-  }
-
-  Result<std::optional<Mark>> find_mark(const MarkName& name, Deadline deadline) override {
-    if (cluster_->size() > 1) return Backend::find_mark(name, deadline);
-    return cluster_->node(0).find_mark(name, deadline);
-  }
-  Result<void> prepare_marks(std::string_view key, Deadline deadline) override {
-    if (cluster_->size() > 1) return Backend::prepare_marks(key, deadline);
-    return cluster_->node(0).prepare_marks(key, deadline);
-  }
-  Result<std::vector<Mark>> list_marks(std::string_view prefix, Deadline deadline) override {
-    if (cluster_->size() > 1) return Backend::list_marks(prefix, deadline);
-    return cluster_->node(0).list_marks(prefix, deadline);
-  }
-  Result<bool> forget_mark(const MarkName& name, Deadline deadline) override {
-    if (cluster_->size() > 1) return Backend::forget_mark(name, deadline);
-    return cluster_->node(0).forget_mark(name, deadline);
-  }
+  Records* records() override { return records_.get(); }
 
  private:
   // An operator wants to know of each server; but who is slow is not waited for much longer than
@@ -105,6 +80,7 @@ class RedisBackend final : public Backend {
   const std::string location_;
   const std::shared_ptr<Cluster> cluster_;  // the leases have it too: one connection for all
   std::vector<std::string> servers_;        // as they are shown
+  std::unique_ptr<Records> records_;        // of a single server
 };
 
 // It is broken once so many servers do not have it any more that the others are no majority.

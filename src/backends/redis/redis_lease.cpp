@@ -20,6 +20,7 @@
 #include "backends/redis/record.hpp"
 #include "backends/redis/reply.hpp"
 #include "backends/redis/round.hpp"
+#include "core/marks.hpp"
 #include "util/log.hpp"
 #include "util/text.hpp"
 
@@ -387,8 +388,10 @@ Result<void> RedisLease::complete(const Completion& completion, Deadline deadlin
   if (!single()) return Lease::complete(completion, deadline, cancel);
   const auto answer = cluster_->call<Completed>(
       0,
-      [request = request_, completion, fence = fence(), deadline](Node& node, Cancel stop) {
-        return node.complete(request, completion, fence, deadline, stop);
+      [request = request_, mark = record_of({request_.key, completion.period}),
+       text = format_mark(request_.owner, fence(), completion.remember),
+       remember = completion.remember, deadline](Node& node, Cancel stop) {
+        return node.complete(request, mark, text, remember, deadline, stop);
       },
       cancel);
   if (!answer) return answer.error();

@@ -1,17 +1,13 @@
-# dlock_redis_scripts(OUT): writes scripts.cpp from lua/, each script behind common.lua (but for window.lua,
-# which is not about a lock), some behind entry.lua, too, with the SHA1 that the server will give it.  Runs
+# dlock_redis_scripts(OUT): writes scripts.cpp from lua/, each script behind common.lua (but for put.lua,
+# which is not about a lock), with the SHA1 that the server will give it.  Runs
 # when configuring; a changed script configures again.
 function(dlock_redis_scripts out)
   set(folder ${CMAKE_CURRENT_SOURCE_DIR}/lua)
   file(READ ${folder}/common.lua common)
-  file(READ ${folder}/entry.lua entry)
   set(code "#include \"backends/redis/scripts.hpp\"\n\nnamespace dlock::redis {\n")
-  foreach(name acquire again break complete fence forget look release renew room window)
+  foreach(name acquire again break complete fence look put release renew room)
     file(READ ${folder}/${name}.lua text)
-    if(name MATCHES "^(complete|forget)$")
-      set(text "${entry}${text}")
-    endif()
-    if(NOT name STREQUAL "window")
+    if(NOT name STREQUAL "put")
       set(text "${common}${text}")
     endif()
     # Comments are for us; the server need not keep them.
@@ -25,8 +21,7 @@ function(dlock_redis_scripts out)
     string(APPEND code "\nconst Script k${first}${rest}{\"${sha1}\", R\"lua(${text})lua\", \"${name}\"};\n")
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${folder}/${name}.lua)
   endforeach()
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
-    ${folder}/common.lua ${folder}/entry.lua)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${folder}/common.lua)
   string(APPEND code "\n}  // namespace dlock::redis\n")
   file(GENERATE OUTPUT ${out} CONTENT "${code}")
 endfunction()

@@ -16,11 +16,10 @@ extern const Script kAgain;
 extern const Script kBreak;
 extern const Script kComplete;
 extern const Script kFence;
-extern const Script kForget;
 extern const Script kLook;
+extern const Script kPut;
 extern const Script kRelease;
 extern const Script kRenew;
 extern const Script kRoom;
-extern const Script kWindow;
 
 }  // namespace dlock::redis

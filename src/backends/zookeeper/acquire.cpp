@@ -46,7 +46,7 @@ constexpr unsigned kMostProofs = 3;
 class Acquisition final : public AcquireSteps {
  public:
   Acquisition(std::shared_ptr<const Place> place, const Request& request, const Wait& wait,
-              const Patience& patience)
+              Patience& patience)
       : place_(std::move(place)),
         request_(request),
         wait_(wait),
@@ -89,7 +89,7 @@ class Acquisition final : public AcquireSteps {
   const std::shared_ptr<const Place> place_;
   const Request& request_;
   const Wait& wait_;
-  const Patience& patience_;
+  Patience& patience_;
 
   std::unique_ptr<Session> session_;
   QueueNode node_;
@@ -176,6 +176,7 @@ Result<void> Acquisition::look() {
   }
   children_ = std::move(*listed);
   decision_ = decide_by(children_);
+  if (decision_.kind != Decision::Kind::gone) patience_.answered();
   return {};
 }
 
@@ -362,7 +363,7 @@ Result<void> Acquisition::leave() {
   bool left = node_.name().empty() || (session_->open_until(deadline, Cancel()) &&
                                        node_.remove(*session_, deadline, Cancel()));
   left = left || session_->expired();
-  const auto result = confirmed(left);
+  auto result = confirmed(left);
   session_->close();
   return result;
 }

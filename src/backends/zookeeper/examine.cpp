@@ -8,7 +8,7 @@
 #include <array>
 #include <set>
 
-#include "backends/zookeeper/once.hpp"
+#include "backends/zookeeper/zookeeper_records.hpp"
 #include "core/checks.hpp"
 #include "util/duration.hpp"
 #include "util/host.hpp"

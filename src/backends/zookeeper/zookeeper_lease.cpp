@@ -10,8 +10,9 @@
 
 #include <array>
 
-#include "backends/zookeeper/once.hpp"
+#include "backends/zookeeper/completing.hpp"
 #include "core/lock_record.hpp"
+#include "core/marks.hpp"
 #include "util/poll.hpp"
 #include "util/text.hpp"
 
@@ -217,14 +218,14 @@ Result<void> ZookeeperLease::release(Deadline deadline, Cancel cancel) {
   }
 }
 
-// The request is repeated until it is known whether it was carried out; see once.cpp.
+// The request is repeated until it is known whether it was carried out; see completing.cpp.
 Result<void> ZookeeperLease::complete(const Completion& completion, Deadline deadline,
                                       Cancel cancel) {
   if (loss_) {
     session_->close();
     return *loss_;
   }
-  Completing completing(place_, {request_.key, completion.period},
+  Completing completing(place_, record_of({request_.key, completion.period}),
                         format_mark(request_.owner, fence_, completion.remember), path_);
   for (;;) {
     if (auto ok = session_->prepare(deadline, cancel); !ok) return ok;
