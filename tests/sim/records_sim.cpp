@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <random>
 #include <string>
 #include <vector>
@@ -165,7 +166,9 @@ class RecordsWorld {
 };
 
 TEST(RecordsSim, NumbersAreTakenOnceAndMarksStay) {
-  for (std::uint64_t seed = 0; seed < 100'000; ++seed) {
+  const bool is_soak = std::getenv("TEST_SOAK") != nullptr;
+  const std::uint64_t seeds = is_soak ? 1'000'000 : 20'000;
+  for (std::uint64_t seed = 0; seed < seeds; ++seed) {
     ASSERT_EQ(RecordsWorld(seed, false).run(), "") << "seed " << seed;
   }
 }
