@@ -1,5 +1,7 @@
 #include "core/mark.hpp"
 
+#include <algorithm>
+
 #include "core/owner_json.hpp"
 #include "util/host.hpp"
 
@@ -12,6 +14,13 @@ constexpr std::size_t kMostText = 200;
 void cut(std::string& text) { text.resize(std::min(text.size(), kMostText)); }
 
 }  // namespace
+
+bool is_period(std::string_view text) {
+  return text.size() <= kMaxPeriodLength && std::all_of(text.begin(), text.end(), [](char c) {
+           return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+                  c == '-';
+         });
+}
 
 std::string format_mark(const Owner& owner, std::optional<std::uint64_t> fence, Millis remember) {
   Owner cut_owner = owner;

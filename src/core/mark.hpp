@@ -24,6 +24,8 @@ struct MarkName {
 };
 
 inline constexpr std::size_t kMaxPeriodLength = 16;
+/// Whether it can be that of a MarkName.
+bool is_period(std::string_view text);
 
 /// Nothing is remembered for longer: 100 years.
 inline constexpr Millis kLongestRemembered{36'525LL * 24 * 3'600'000};

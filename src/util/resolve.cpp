@@ -20,6 +20,7 @@
 
 #include "util/fd.hpp"
 #include "util/poll.hpp"
+#include "util/text.hpp"
 
 namespace dlock::util {
 namespace {
@@ -27,10 +28,7 @@ namespace {
 using Addresses = std::vector<SocketAddress>;
 using End = Resolution::End;
 
-Resolution failed(std::string why) {
-  if (why[0] >= 'A' && why[0] <= 'Z') why[0] = static_cast<char>(why[0] - 'A' + 'a');
-  return {End::failed, {}, std::move(why)};
-}
+Resolution failed(std::string why) { return {End::failed, {}, uncapitalized(std::move(why))}; }
 
 int look_up(const std::string& host, std::uint16_t port, int flags, Addresses& out) {
   addrinfo hints{};

@@ -41,6 +41,9 @@ std::string percent_encode(std::string_view text);
 /// two hexadecimal digits.
 std::optional<std::string> percent_decode(std::string_view text);
 
+/// With a small letter at its beginning: what strerror(3) says, in the middle of a sentence.
+std::string uncapitalized(std::string text);
+
 /// Replaces A-Z by a-z.
 std::string lower(std::string_view text);
 

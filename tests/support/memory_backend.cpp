@@ -175,10 +175,7 @@ std::string record_key(const RecordName& name) {
   return (name.kind == RecordKind::mark ? "mark " : "number ") + name.key + ' ' + name.period;
 }
 
-std::int64_t now_ms() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<Millis>(now).count();
-}
+std::int64_t now_ms() { return static_cast<std::int64_t>(util::utc_now_ms()); }
 
 void write_record(Transaction& transaction, const RecordName& name, const std::string& text) {
   transaction.state["records"][record_key(name)] = {{"kind", name.kind},

@@ -5,10 +5,10 @@
 // That needs the newer copy to be on the disk before the older one is touched.  A process that is
 // killed between write and fdatasync leaves a newer copy in memory only; and if a disk reports an
 // error, the kernel drops what it could not write, and the next fdatasync succeeds.  So each write
-// is marked, in a byte behind the copies, from before it begins until it is durable.  Whoever finds
-// the mark waits for the lock and writes the newest copy once more.  The mark need not be durable:
-// after a power failure, memory holds what the disk holds.  It is read after the copies: a writer
-// sets it before it touches them.
+// is marked, in a byte behind the copies, from before it begins until it is durable.  A process
+// that finds the mark waits for the lock and writes the newest copy once more.  The mark need not
+// be durable: after a power failure, memory holds what the disk holds.  It is read after the
+// copies: a writer sets it before it touches them.
 //
 // The file is not replaced by rename(2): in a sticky directory that several users share, nobody may
 // replace the file of another, nor delete it.  There a text is deleted by one that is empty.
@@ -21,6 +21,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <utility>
 
 #include "backends/file/state_dir.hpp"
 #include "core/records.hpp"
@@ -91,7 +92,7 @@ Result<bool> DurableFile::open() {
   return true;
 }
 
-Result<DurableFile::Copy> DurableFile::newest() const {
+Result<DurableFile::Copy> DurableFile::find_newest() const {
   std::string bytes(kMarkAt, '\0');
   const ssize_t got = ::pread(file_->fd.get(), bytes.data(), bytes.size(), 0);
   if (got < 0) return errno_error(path(), "cannot read", errno);
@@ -122,7 +123,7 @@ Result<std::optional<DurableText>> DurableFile::read(Deadline deadline) {
     if (!there) return there.error();
     if (!there.value()) return Text();
   }
-  auto copy = newest();
+  auto copy = find_newest();
   char state = kDone;
   if (::pread(file_->fd.get(), &state, 1, kMarkAt) < 0) {
     return errno_error(path(), "cannot read", errno);
@@ -133,7 +134,7 @@ Result<std::optional<DurableText>> DurableFile::read(Deadline deadline) {
       const auto locked = lock(Missing::leave, deadline);
       if (!locked) return locked.error();
       if (!locked.value()) return Text();
-      copy = newest();
+      copy = find_newest();
     }
     auto settled = copy ? settle(*copy) : Result<void>(copy.error());
     if (!was_locked) {
@@ -143,6 +144,7 @@ Result<std::optional<DurableText>> DurableFile::read(Deadline deadline) {
     if (!settled) return settled.error();
   }
   if (!copy) return copy.error();
+  if (is_locked_) newest_ = *copy;
   return copy->content.text.empty() ? Text() : Text(std::move(copy->content));
 }
 
@@ -189,18 +191,17 @@ Result<void> DurableFile::settle(const Copy& newest) {
 
 Result<void> DurableFile::write(std::string_view text) {
   const Deadline begun = Clock::now();
-  const auto before = read(kNever);
-  if (!before) return before.error();
-  auto copy = newest();
-  if (!copy) return copy.error();
-  if (copy->sequence == kLastSequence) return no_record(util::printable(path()));
-  const bool is_new = copy->sequence == 0;
+  if (!newest_) {
+    if (auto ok = read(kNever); !ok) return ok.error();
+  }
+  const Copy before = *std::exchange(newest_, std::nullopt);
+  if (before.sequence == kLastSequence) return no_record(util::printable(path()));
   if (auto ok = mark(kUnderWay); !ok) return ok;
-  if (is_new) {
+  if (before.sequence == 0) {
     if (auto ok = sync_with_parents(path().substr(0, path().rfind('/'))); !ok) return ok;
   }
   const auto now = static_cast<std::int64_t>(util::utc_now_ms());
-  const auto written = put({copy->sequence + 1, {std::string(text), now}, 1 - copy->number});
+  const auto written = put({before.sequence + 1, {std::string(text), now}, 1 - before.number});
   if (util::exchanges_shown()) {
     util::log_exchange("file " + path(), "write", written ? "durable" : written.error().message,
                        begun);

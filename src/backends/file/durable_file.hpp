@@ -31,8 +31,8 @@ class DurableFile {
   Result<std::optional<DurableText>> read(Deadline deadline);
 
   /// Locks it for what follows, also against other objects of this process.  False if it is missing
-  /// and to be left so.  Errc::unreachable if whoever has the lock does not go on (stopped?) until
-  /// `deadline`.
+  /// and to be left so.  Errc::unreachable if the process that has the lock does not go on
+  /// (stopped?) until `deadline`.
   Result<bool> lock(Missing missing, Deadline deadline);
 
   /// The text is on the disk when this returns.  If it fails, it may be there or not.
@@ -54,7 +54,7 @@ class DurableFile {
   };
 
   Result<bool> open();
-  Result<Copy> newest() const;
+  Result<Copy> find_newest() const;
   Result<void> settle(const Copy& newest);
   Result<void> put(const Copy& copy);
   Result<void> mark(char state);
@@ -63,6 +63,7 @@ class DurableFile {
   const std::string name_;
   std::optional<LockFile> file_;
   bool is_locked_ = false;
+  std::optional<Copy> newest_;  // as it was read while the file is locked
 };
 
 }  // namespace dlock::file

@@ -42,13 +42,6 @@ constexpr std::size_t kMostDepth = 3;
 
 std::int64_t now_ms() { return static_cast<std::int64_t>(util::utc_now_ms()); }
 
-bool is_period(std::string_view text) {
-  return text.size() <= kMaxPeriodLength && std::all_of(text.begin(), text.end(), [](char c) {
-           return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
-                  c == '-';
-         });
-}
-
 Deadline within_patience(Deadline deadline) {
   return std::min(deadline, after(Clock::now(), kPatience));
 }

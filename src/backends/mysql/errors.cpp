@@ -155,12 +155,6 @@ bool is_silence(int error) {
   return error == ETIMEDOUT || error == EINPROGRESS || error == EAGAIN || error == EALREADY;
 }
 
-std::string plain(const char* text) {
-  std::string out = text;
-  if (out[0] >= 'A' && out[0] <= 'Z') out[0] = static_cast<char>(out[0] - 'A' + 'a');
-  return out;
-}
-
 std::string why_not_connected(unsigned code, int error, const Place& place) {
   if (is_silence(error)) {
     return "no answer within " + util::format_duration(place.connect_timeout) +
@@ -172,7 +166,7 @@ std::string why_not_connected(unsigned code, int error, const Place& place) {
   }
   if (!place.socket.empty() && error == ENOENT) return "no such socket";
   if (error == 0) return "it ended the connection before it said anything";
-  return plain(std::strerror(error));
+  return util::uncapitalized(std::strerror(error));
 }
 
 }  // namespace

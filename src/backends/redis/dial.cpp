@@ -14,6 +14,7 @@
 
 #include "util/duration.hpp"
 #include "util/poll.hpp"
+#include "util/text.hpp"
 
 namespace dlock::redis {
 namespace {
@@ -27,11 +28,7 @@ constexpr Millis kUnixRetry{20};
 
 Error unreachable(std::string message) { return {Errc::unreachable, std::move(message)}; }
 
-Error failed(int error) {
-  std::string text = std::strerror(error);
-  if (text[0] >= 'A' && text[0] <= 'Z') text[0] = static_cast<char>(text[0] - 'A' + 'a');
-  return unreachable(std::move(text));
-}
+Error failed(int error) { return unreachable(util::uncapitalized(std::strerror(error))); }
 
 Error cancelled() { return {Errc::cancelled, "stopped connecting"}; }
 

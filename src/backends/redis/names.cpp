@@ -7,6 +7,7 @@
 #include <array>
 
 #include "core/key.hpp"
+#include "core/mark.hpp"
 
 namespace dlock::redis {
 namespace {
@@ -27,12 +28,6 @@ std::string part_of(std::string_view lock, std::string_view part) {
   const std::string_view tag = hash_tag(lock);
   if (tag.empty()) return '{' + std::string(lock) + "}:" + std::string(part);
   return '{' + std::string(tag) + "}:" + std::string(part) + ':' + std::string(lock);
-}
-
-bool is_period(std::string_view text) {
-  return text.size() <= kMaxPeriodLength && std::all_of(text.begin(), text.end(), [](char c) {
-           return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || c == '-';
-         });
 }
 
 }  // namespace

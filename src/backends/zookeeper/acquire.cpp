@@ -305,6 +305,7 @@ Result<bool> Acquisition::wait(Deadline until) {
 
 // Our place among the waiters, and the names of the holders.
 std::string Acquisition::seen() const {
+  if (!wait_.on_blocked) return {};  // nobody wants to know, and the queue may be long
   const Position position = this->position();
   std::string out = std::to_string(position.ahead.value_or(0));
   for (std::size_t i = 0; i < position.holders; ++i) out += ' ' + position.queue[i].name;

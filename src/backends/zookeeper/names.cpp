@@ -162,12 +162,7 @@ std::optional<MarkName> mark_of(std::string_view node) {
   if (!key) return std::nullopt;
   MarkName name{*key, std::string(node.substr(std::min(node.find('~'), node.size())))};
   if (!name.period.empty()) name.period.erase(0, 1);
-  const bool fits = std::all_of(name.period.begin(), name.period.end(), [](char c) {
-    return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-';
-  });
-  if (!fits || name.period.size() > kMaxPeriodLength || mark_node(name) != node) {
-    return std::nullopt;
-  }
+  if (!is_period(name.period) || mark_node(name) != node) return std::nullopt;
   return name;
 }
 

@@ -1,6 +1,6 @@
 // One node, made once.  create and getChildren go out together: two requests, one round trip.  If
 // the answer to a create is lost, it is not known whether there is a node, and a second one would
-// wait for the first for ever.  So the next question, to whichever server, is sync and the
+// wait for the first for ever.  So the next question, to any of the servers, is sync and the
 // children, among which a node of ours is known by its uuid.  It counts only if it lives with our
 // session: one of an earlier session can vanish at any moment, and is deleted.  A create that was
 // sent to another server before cannot come late: the session has moved (ZSESSIONMOVED).

@@ -18,7 +18,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <iterator>
 #include <optional>
 #include <random>
@@ -26,6 +25,7 @@
 
 #include "backends/zookeeper/look.hpp"
 #include "backends/zookeeper/parents.hpp"
+#include "util/host.hpp"
 #include "util/log.hpp"
 #include "util/random_id.hpp"
 #include "util/text.hpp"
@@ -147,9 +147,8 @@ Result<std::optional<ZookeeperRecords::Looked>> ZookeeperRecords::look_without_c
     }
     if (written->in_doubt() || written->code == ZBADVERSION) return std::optional<Looked>();
   }
-  using std::chrono::system_clock;
-  const auto now = std::chrono::duration_cast<Millis>(system_clock::now().time_since_epoch());
-  return std::optional(Looked{now.count(), folder->stat.version, got});
+  const auto now = static_cast<std::int64_t>(util::utc_now_ms());
+  return std::optional(Looked{now, folder->stat.version, got});
 }
 
 // What `ask` asks for, as new as the servers have it.  Makes what is missing only for numbers.
