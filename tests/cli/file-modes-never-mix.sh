@@ -1,25 +1,36 @@
 #!/usr/bin/env bash
-# Shared and slots never run together, also if somebody deletes the latch while a lock is being granted.
+# Shared and slots never run together, also if somebody deletes the registrations while a lock is being granted, or while
+# it is held.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/backends.sh"
-need strace
+need flock strace
 
-"$DLOCK" run -k job --shared -- true  # so that the mode is the wanted one
 cat >shared <<'SH'
 #!/bin/sh
 [ ! -e slots.held ] || touch overlap
 SH
 chmod +x shared
-# Its fourth flock(2) is that of the mode; it is late.
-strace -f -qq -o trace -e trace=flock -e inject=flock:delay_enter=3000000:when=4 \
+# Its third pwrite(2) makes it a holder; it is late, with the folder of the registrations locked.
+strace -f -qq -o trace -e trace=pwrite64 -e inject=pwrite64:delay_enter=3000000:when=3 \
   "$DLOCK" run -q -k job --shared -- ./shared &
 late=$!
-latched() { [[ -e trace ]] && (($(grep -c 'flock(.* = 0$' trace) >= 3)); }
-wait_until 30 latched
-rm "$locks/job~latch"
+locked() { [[ -d $locks/job~w ]] && ! flock -n "$locks/job~w" true; }
+wait_until 30 locked
+rm -r "$locks/job~w"
 holder slots -k job --slots 2
 got=0
 wait $late || got=$?
 [[ $got == 64 || $got == 69 ]] || fail "the other mode ends with status $got"
 [[ ! -e overlap ]] || fail "OVERLAP: shared beside slots"
+finish slots
+
+# A holder that has lost its registration to one of another kind, since it was stopped, ends its command.
+holder late -k job --shared
+mapfile -t stopped < <(tree_of "${pid[late]}")
+kill -STOP "${stopped[@]}"
+rm -r "$locks/job~w"
+holder slots -k job --slots 2
+kill -CONT "${stopped[@]}"
+ends 79 late
+assert_contains "$(<late.err)" "its registration was deleted" "stderr of the one that lost it"
 finish slots

@@ -1,19 +1,37 @@
 #!/usr/bin/env bash
 # ctest: cost 15
-# A waiter for a slot that is stopped, with all its processes, holds up those behind it for some seconds, and not for ever;
-# and nobody gives up while a slot is free.
+# A waiter that is stopped, with all its processes, delays the waiters behind it by some seconds, and not for ever; and no
+# run gives up while the lock is free.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/backends.sh"
 
-holder a -k job --slots 1
-waiter first job --slots 1
-waiter second job --slots 1
-mapfile -t stopped < <(tree_of "${pid[first]}")
-kill -STOP "${stopped[@]}"
-finish a
-expect_status 0 "$DLOCK" run -q -k job --slots 1 -w 2 -- true
-wait_until 40 test -e second.held
-finish second
-kill -CONT "${stopped[@]}"
-runs first
-finish first
+# Side by side: the modes of the stopped waiter and of the others.
+modes=(exclusive:exclusive exclusive:--shared --shared:--shared --slots=1:--slots=1)
+options() { [[ $1 == exclusive ]] || echo "$1"; }
+for mode in "${modes[@]}"; do
+  first=${mode%:*} second=${mode#*:}
+  # shellcheck disable=SC2046  # an option, or none
+  holder "a$mode" -k "job$mode" $(options "${first/--shared/exclusive}")
+  # shellcheck disable=SC2046
+  waiter "first$mode" "job$mode" $(options "$first")
+  # shellcheck disable=SC2046
+  waiter "second$mode" "job$mode" $(options "$second")
+  touch "second$mode.go"  # it may have the lock at any time
+  mapfile -t stopped < <(tree_of "${pid[first$mode]}")
+  kill -STOP "${stopped[@]}"
+done
+finish "${modes[@]/#/a}"
+for mode in "${modes[@]}"; do
+  # shellcheck disable=SC2046
+  expect_status 0 "$DLOCK" run -q -k "job$mode" $(options "${mode#*:}") -w 5 -- true
+  # shellcheck disable=SC2046
+  wait_until 5 "$DLOCK" run -q -k "job$mode" $(options "${mode#*:}") -n -- true
+done
+for mode in "${modes[@]}"; do wait_until 40 test -e "second$mode.held"; done
+ends 0 "${modes[@]/#/second}"
+for mode in "${modes[@]}"; do
+  mapfile -t stopped < <(tree_of "${pid[first$mode]}")
+  kill -CONT "${stopped[@]}"
+  runs "first$mode"
+done
+finish "${modes[@]/#/first}"

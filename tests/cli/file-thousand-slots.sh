@@ -15,10 +15,7 @@ import fcntl, os, resource, sys, time
 resource.setrlimit(resource.RLIMIT_NOFILE, (2100, 2100))
 path, count = sys.argv[1], int(sys.argv[2])
 names = {number: f"{path}~slot{number}" for number in range(2, count + 1)}
-for name in names.values():
-    if not os.path.exists(name):
-        os.mkfifo(name, 0o600)
-slots = {number: os.open(name, os.O_RDWR) for number, name in names.items()}
+slots = {number: os.open(name, os.O_RDWR | os.O_CREAT, 0o600) for number, name in names.items()}
 for slot in slots.values():
     fcntl.flock(slot, fcntl.LOCK_EX | fcntl.LOCK_NB)
 open("taken", "w").close()

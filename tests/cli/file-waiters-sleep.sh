@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # ctest: cost 15
 # Waiters sleep while others come and go behind them, while the lock is handed over to those before them, and while
-# somebody looks.  With -q none of their processes wakes up; without, now and then to say who holds the lock.
+# somebody looks.  Each wakes up every ten seconds, in case the waiter before it is stopped, and to say who holds the lock.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/backends.sh"
 
@@ -29,8 +29,7 @@ wait_until 60 settled
 ((${#quiet_processes[@]} >= 20 && ${#talking_processes[@]} >= 3)) || fail "there are no processes"
 
 begun=$EPOCHREALTIME
-before=$(switches "${quiet_processes[@]}")
-talked=$(switches "${talking_processes[@]}")
+before=$(switches "${quiet_processes[@]}" "${talking_processes[@]}")
 previous=first
 for name in second third fourth; do
   for other in come1 come2 come3; do waiter $other job -q; done
@@ -46,19 +45,16 @@ for name in second third fourth; do
     "$DLOCK" show job >show.out
   done
   expect_status 75 "$DLOCK" run -q -n -k job -- true
-  assert_equal "$before" "$(switches "${quiet_processes[@]}")" "context switches, before $previous ends"
   finish $previous
   runs $name
   previous=$name
-  assert_equal "$before" "$(switches "${quiet_processes[@]}")" "context switches, with $name as the holder"
 done
 over_five() { ((${EPOCHREALTIME/./} - ${begun/./} > 5000000)); }
 wait_until 30 over_five
-assert_equal 0 $(($(switches "${quiet_processes[@]}") - before)) "context switches of 20 quiet waiters"
-# A wake-up that looks who holds the lock may be some switches.
+# A wake-up may be some switches.
 seconds=$(((${EPOCHREALTIME/./} - ${begun/./}) / 1000000))
-talked=$(($(switches "${talking_processes[@]}") - talked))
-((talked <= 3 * 5 * (seconds / 10 + 1))) || fail "3 waiters without -q: $talked context switches in $seconds s"
+woken=$(($(switches "${quiet_processes[@]}" "${talking_processes[@]}") - before))
+((woken <= 23 * 5 * (seconds / 10 + 1))) || fail "23 waiters: $woken context switches in $seconds s"
 
 # All of them get the lock.
 for name in "${quiet[@]}" "${talking[@]}"; do touch "$name.go"; done

@@ -8,7 +8,7 @@ waits_ended_by() { grep -cE "^dlock: lock file ${path}[^ ]*: wait -> $1, [0-9]+[
 
 hold --label holder
 try 75 -vv -w 0.1 -k job -- true
-(($(waits_ended_by '"job" is held by .*') == 1)) || fail "no line for a wait that timed out: $(<err)"
+(($(waits_ended_by held) == 1)) || fail "no line for a wait that timed out: $(<err)"
 
 "$DLOCK" run -vv -k job -- true 2>err &
 waiter=$!

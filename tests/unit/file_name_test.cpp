@@ -61,9 +61,8 @@ TEST(FileName, IsReversibleSafeAndDifferentForDifferentKeys) {
 
 TEST(FileName, OfStrangersAndOfOurAuxiliaryFilesIsNoKey) {
   for (const std::string& name :
-       {slot_name("job", 1), latch_name("job"), gate_name("job"), mode_file_name("job"),
-        roster_name("job"), std::string("%6a"), std::string("%zz"), std::string("a b"),
-        std::string(".hidden"), std::string("a%")}) {
+       {slot_name("job", 1), gate_name("job"), roster_name("job"), std::string("%6a"),
+        std::string("%zz"), std::string("a b"), std::string(".hidden"), std::string("a%")}) {
     EXPECT_FALSE(key_of({}, name)) << name;
   }
 }

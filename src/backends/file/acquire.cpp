@@ -1,207 +1,425 @@
 // Files of a key:
 //   job          the lock file.  Exclusive: LOCK_EX.  Shared and slots: LOCK_SH.
-//   job~mode     shared and slots: LOCK_SH; says which of the two, and how many slots.
-//   job~slot1..  slots: LOCK_EX on one of them (slots.cpp).
-//   job~latch    LOCK_EX for the moment in which a shared or a slots lock is granted.
-//   job~gate     LOCK_EX for the slots waiter that is next.
-//   job~w        a folder: who holds and who waits (registration.hpp).
+//   job~gate     who may wait for the lock file.  Exclusive and slots: LOCK_EX until the lock is
+//                granted.  Shared: LOCK_SH for a moment.
+//   job~slot1..  slots: LOCK_EX on one of them.
+//   job~w        a folder: who holds and who waits (registration.hpp).  LOCK_EX for the moment in
+//                which a shared or a slots lock is granted.
 //
-// Modes.  The kernel keeps exclusive and the others apart.  Whoever wants another mode than
-// job~mode has must be granted LOCK_EX on it, which nobody is while there are holders of that mode.
-//
-// Slots.  All holders agree on N by job~mode, there are only N slots, and each is had with LOCK_EX:
-// never N + 1 holders.
-//
-// Unlink.  What was locked may have been deleted or replaced meanwhile, and the directory, too, so
-// that others lock another file of that name: compare after the lock, and begin again.  A holder
-// compares when it renews.
-//
-// Fence.  Written with LOCK_EX, or with LOCK_SH and the latch: never by two at a time.
-//
-// Latch.  To read the mode and to take it, and to find a free slot and to take it, are two steps
-// each.
-//
-// Records.  Nothing of this depends on registrations.  They come before any lock and go after all,
-// so that what /proc/locks has of a process that is not registered is another program's.
-//
-// Cleaners.  systemd-tmpfiles deletes what is old in /tmp, but for a directory that somebody has
-// flocked.  Nobody waits for that, and it may fail.
-//
-// Order.  gate, lock file, latch, mode, slot.  Nobody waits for anything while holding the latch;
-// who waits for the lock file or for a slot holds the gate at most.
-//
-// Gate.  Whoever has it may be stopped, or its container frozen, while slots are free.  So those
-// who wait for the gate try for a slot now and then, without it.
+// Queue.   A waiter waits for the gate, and with the gate for the lock file or a slot.  So a
+//          release wakes one waiter, and a waiter for an exclusive lock keeps new readers out.  A
+//          reader does not keep the gate while it waits, so readers do not keep each other out.
+// Stopped  waiters.  The waiter that has the gate may be stopped, or its container frozen, while
+//          the lock is free.  So each other waiter also tries without the gate now and then.  An
+//          exclusive request does that at its arrival, too.  A reader does it only while there is
+//          no holder, or it would get in front of a waiter for an exclusive lock.
+// Modes.   The kernel keeps exclusive locks and the others apart.  Shared locks, and slots locks
+//          with different numbers of slots, are kept apart by the registrations of the holders: a
+//          request reads them, and registers as a holder, while it has the folder locked.
+// Slots.   All holders agree on N, there are only N slots, and each is had with LOCK_EX: never
+//          N + 1 holders.  flock(2) cannot wait for one of several files, so the waiter with the
+//          gate tries them again and again, and at once when a registration is deleted.
+// Fence.   Written with LOCK_EX on the lock file, or with LOCK_SH and the folder locked: never by
+//          two processes at a time.
+// Unlink.  A file that was locked may have been deleted or replaced meanwhile, or its directory, so
+//          that others lock another file of that name.  So the name is compared after the lock, and
+//          now and then while waiting.  A holder compares when it renews.
+// Records. An exclusive lock does not depend on registrations.  They are made before any lock and
+//          removed after all, so that a process which is in /proc/locks and not registered is
+//          another program.
+// Cleaners. systemd-tmpfiles deletes what is old in /tmp, but not in a directory that somebody has
+//          flocked.  Nobody waits for that lock, and it may fail.
 #include "backends/file/acquire.hpp"
 
+#include <poll.h>
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
+#include <initializer_list>
 
-#include "backends/file/acquisition.hpp"
 #include "backends/file/file_lease.hpp"
-#include "backends/file/mode_file.hpp"
+#include "backends/file/flock_wait.hpp"
+#include "backends/file/inspect.hpp"
+#include "backends/file/lock_file.hpp"
 #include "backends/file/name.hpp"
-#include "backends/file/record.hpp"
+#include "backends/file/registration.hpp"
+#include "backends/file/roster.hpp"
+#include "backends/file/watch.hpp"
+#include "core/acquire_loop.hpp"
 #include "core/patience.hpp"
+#include "util/exchange.hpp"
 #include "util/host.hpp"
-#include "util/log.hpp"
+#include "util/poll.hpp"
+#include "util/text.hpp"
 
 namespace dlock::file {
 namespace {
 
-// What nobody waits for: the directory was opened once.
-constexpr Millis kOpens{5'000};
+// A holder that was killed deletes no registration: the slot is found by the next try.
+constexpr Millis kBetweenSlotTries{200};
+// The folder is locked for microseconds.  After this time, the process that has locked it is
+// stopped.
+constexpr Millis kFolderPatience{2'000};
+// A directory that cannot be used at the first attempt is an error, and not waited for.
+constexpr Millis kConnectTimeout{0};
+
+struct Slot {
+  unsigned number = 0;
+  LockFile file;
+};
+
+// A place in the kernel's queues.
+struct Queue {
+  LockFile gate;
+  std::optional<LockFile> lock_file;  // unless a slot is wanted
+  FlockWait wait;
+};
+
+class Acquisition final : public AcquireSteps {
+ public:
+  Acquisition(std::shared_ptr<const LockDir>& dir, const Request& request, const Wait& wait,
+              const WaitIntervals& intervals)
+      : dir_(dir), request_(request), wait_(wait), intervals_(intervals) {}
+
+  Result<Attempt> attempt() override;
+  Result<LockInfo> describe() override { return blocked_by_; }
+  Result<bool> wait(Deadline until) override;
+  void recover(const Error& why) override;
+  Result<void> leave() override { return {}; }
+
+ private:
+  bool is(Mode mode) const { return request_.mode == mode; }
+  int lock_operation() const { return is(Mode::exclusive) ? LOCK_EX : LOCK_SH; }
+  int gate_operation() const { return is(Mode::shared) ? LOCK_SH : LOCK_EX; }
+
+  Result<void> open();
+  Result<bool> is_in_place(const LockFile& file);
+  Result<bool> try_lock(const std::string& name, std::initializer_list<int> steps,
+                        std::optional<LockFile>& locked);
+  Result<bool> take_gate();
+  Result<bool> take_lock_file();
+  Result<bool> try_lock_file();
+  Result<std::unique_ptr<Lease>> take();
+  Result<std::optional<Slot>> take_slot();
+  Result<LockFile> lock_folder();
+  Record record(Deadline since) const;
+  Result<std::unique_ptr<Lease>> grant(std::optional<Slot> slot);
+  Result<void> look();
+
+  Result<void> queue();
+  Result<bool> wait_in_queue(Deadline until);
+  Result<bool> wait_for_slot(Deadline until);
+  Error cancelled() const {
+    return {Errc::cancelled, "stopped waiting for " + util::in_quotes(request_.key)};
+  }
+
+  std::shared_ptr<const LockDir>& dir_;
+  const Request& request_;
+  const Wait& wait_;
+  const WaitIntervals& intervals_;
+  const Deadline begun_ = Clock::now();
+
+  std::shared_ptr<const Place> place_;          // null: to be opened
+  std::unique_ptr<Registration> registration_;  // made before the locks, removed after them
+  std::optional<LockFile> gate_;
+  std::optional<LockFile> lock_file_;
+  std::optional<Queue> queue_;
+  Watch watch_;                // of the registrations
+  bool ignores_gate_ = false;  // slots: the next attempt is made without the gate
+
+  LockInfo blocked_by_;
+  std::uint64_t seen_fence_ = 0;  // the newest one when blocked_by_ was read
+  Deadline next_look_{};
+};
+
+// The directory may have been replaced since it was opened.
+Result<void> Acquisition::open() {
+  if (place_) return {};
+  if (auto there = dir_->still_there(); !there) {
+    if (there.error().code != Errc::lost) return there;
+    auto again = dir_->open_again();
+    if (!again) return again.error();
+    dir_ = std::move(*again);
+  }
+  (void)::flock(dir_->fd(), LOCK_SH | LOCK_NB);
+  auto place = place_of(dir_, request_.key, Missing::create);
+  if (!place) return place.error();
+  auto there = std::make_shared<const Place>(std::move(**place));
+  auto registration = Registration::make(there);
+  if (!registration) return registration.error();
+  place_ = std::move(there);
+  registration_ = std::move(*registration);
+  return {};
+}
+
+void Acquisition::recover(const Error&) {
+  queue_.reset();
+  lock_file_.reset();
+  gate_.reset();
+  registration_.reset();
+  watch_ = Watch();
+  place_.reset();
+  next_look_ = {};
+}
+
+// Whether others lock this file, too, when they use its name.  Errc::lost: they use another
+// directory.
+Result<bool> Acquisition::is_in_place(const LockFile& file) {
+  if (auto there = place_->dir->still_there(); !there) return there.error();
+  switch (identity_of(file, *place_)) {
+    case Identity::same:
+      return true;
+    case Identity::other:
+      return false;
+    case Identity::unknown:
+      break;
+  }
+  return errno_error(path_of(*place_, file.name), "lock file", errno);
+}
+
+// Locks the file of this name in these steps, if that is possible now.  The kernel may grant the
+// lock to another process between two steps.
+Result<bool> Acquisition::try_lock(const std::string& name, std::initializer_list<int> steps,
+                                   std::optional<LockFile>& locked) {
+  for (;;) {
+    auto file = open_lock_file(*place_, name);
+    if (!file) return file.error();
+    for (const int step : steps) {
+      auto got = try_flock(*file, *place_, step);
+      if (!got || !*got) return got;
+    }
+    auto in_place = is_in_place(*file);
+    if (!in_place) return in_place;
+    if (!*in_place) continue;
+    locked = std::move(*file);
+    return true;
+  }
+}
+
+Result<bool> Acquisition::take_gate() {
+  if (gate_) return true;
+  return try_lock(gate_name(place_->leaf), {gate_operation()}, gate_);
+}
+
+Result<bool> Acquisition::take_lock_file() {
+  if (lock_file_) return true;
+  if (!queue_) registration_->locks_by(getpid());
+  auto got = try_lock_file();
+  if (is(Mode::shared)) gate_.reset();
+  return got;
+}
+
+Result<bool> Acquisition::try_lock_file() {
+  if (is(Mode::exclusive)) return try_lock(place_->leaf, {LOCK_EX}, lock_file_);
+  auto gate = ignores_gate_ ? Result<bool>(true) : take_gate();
+  if (!gate) return gate;
+  if (*gate) return try_lock(place_->leaf, {LOCK_SH}, lock_file_);
+  return is(Mode::shared) ? try_lock(place_->leaf, {LOCK_EX, LOCK_SH}, lock_file_) : false;
+}
+
+// Null: the lock is not free.
+Result<std::unique_ptr<Lease>> Acquisition::take() {
+  const auto got = take_lock_file();
+  if (!got) return got.error();
+  if (!got.value()) return nullptr;
+  if (is(Mode::exclusive)) return grant(std::nullopt);
+  std::optional<Slot> slot;
+  if (is(Mode::slots)) {
+    auto taken = take_slot();
+    if (!taken) return taken.error();
+    if (!*taken) {
+      lock_file_.reset();
+      return nullptr;
+    }
+    slot = std::move(*taken);
+  }
+  if (auto ok = registration_->check(); !ok) return ok.error();
+  const auto folder = lock_folder();
+  if (!folder) return folder.error();
+  if (auto ok = check_claim(*place_, request_.key, request_.claim()); !ok) return ok.error();
+  return grant(std::move(slot));
+}
+
+// The lowest one that is free.
+Result<std::optional<Slot>> Acquisition::take_slot() {
+  for (unsigned number = 1; number <= request_.slots; ++number) {
+    std::optional<LockFile> file;
+    const auto got = try_lock(slot_name(place_->leaf, number), {LOCK_EX}, file);
+    if (!got) return got.error();
+    if (got.value()) return std::optional(Slot{number, std::move(*file)});
+  }
+  return std::optional<Slot>();
+}
+
+// So that nobody else is granted a shared or a slots lock until it is closed.
+Result<LockFile> Acquisition::lock_folder() {
+  LockFile folder{.name = roster_name(place_->leaf), .fd = open_roster(*place_)};
+  if (!folder.fd) return errno_error(path_of(*place_, folder.name), "cannot open", errno);
+  auto got = try_flock(folder, *place_, LOCK_EX);
+  if (!got) return got.error();
+  if (*got) return folder;
+  auto end = wait_flock(*place_, folder, LOCK_EX, request_.owner.pid,
+                        after(Clock::now(), kFolderPatience), wait_.cancel);
+  if (!end) return end.error();
+  if (*end == FlockWait::End::granted) return folder;
+  if (*end == FlockWait::End::cancelled) return cancelled();
+  return Error{Errc::unreachable, "another process has locked " +
+                                      util::printable(path_of(*place_, folder.name)) +
+                                      " and does not go on: is it stopped?"};
+}
+
+Record Acquisition::record(Deadline since) const {
+  return {.owner = request_.owner,
+          .mode = request_.mode,
+          .slots = request_.slots,
+          .since_ns = since.time_since_epoch().count(),
+          .acquired_at = {}};
+}
+
+Result<std::unique_ptr<Lease>> Acquisition::grant(std::optional<Slot> slot) {
+  auto fence = write_fence(*lock_file_, *place_, request_.claim());
+  if (!fence) return fence.error();
+  Record granted = record(Clock::now());
+  granted.acquired_at = util::utc_now();
+  granted.fence = *fence;
+  if (slot) granted.slot = slot->number;
+  registration_->hold(granted, lock_file_->locked_by);
+  if (!is(Mode::exclusive)) {
+    if (auto ok = registration_->check(); !ok) return ok.error();
+  }
+  std::vector<LockFile> locks;
+  locks.push_back(std::move(*lock_file_));
+  lock_file_.reset();
+  if (slot) locks.push_back(std::move(slot->file));
+  watch_.clear();
+  return make_lease({.place = place_,
+                     .key = request_.key,
+                     .owner = request_.owner,
+                     .claim = request_.claim(),
+                     .fence = *fence,
+                     .slot = granted.slot,
+                     .locks = std::move(locks),
+                     .registration = std::move(registration_),
+                     .watch = std::move(watch_)});
+}
+
+// Finds out who is in the way.  Errc::conflict if that is a holder of another kind.
+Result<void> Acquisition::look() {
+  if (Clock::now() < next_look_) return {};
+  const std::uint64_t fence = newest_fence(*place_);
+  const bool known = !blocked_by_.holders.empty() && (wait_.once || fence == seen_fence_);
+  if (!known) {
+    auto seen = who_is_in_the_way(*place_, request_.key);
+    if (!seen) return seen.error();
+    const Claim held{seen->mode, seen->slots};
+    for (const LockInfo::Holder& holder : seen->holders) {
+      if (holder.foreign || modes_mix(request_.claim(), held)) continue;
+      return mode_conflict(request_.key, request_.claim(), held);
+    }
+    blocked_by_ = std::move(*seen);
+    seen_fence_ = fence;
+  }
+  next_look_ = after(Clock::now(),
+                     blocked_by_.holders.empty() ? intervals_.first_holders : intervals_.holders);
+  return {};
+}
+
+Result<AcquireSteps::Attempt> Acquisition::attempt() {
+  if (auto ok = open(); !ok) return ok.error();
+  // A request that gives up now must not miss a free slot.
+  ignores_gate_ = is(Mode::slots) && (ignores_gate_ || wait_.until <= Clock::now());
+  auto lease = take();
+  ignores_gate_ = false;
+  if (!lease) return lease.error();
+  if (*lease) return Attempt{std::move(*lease), {}};
+  // The number of waiters is to be with this one.
+  if (wait_.until > Clock::now()) registration_->wait(record(begun_));
+  if (auto ok = look(); !ok) return ok.error();
+  return Attempt{nullptr, blocked_by_.holders.empty() ? "" : std::to_string(seen_fence_)};
+}
+
+// Another attempt may succeed when the queue has been waited for, and also without the queue, when
+// some time has passed or the wait is over.
+Result<bool> Acquisition::wait(Deadline until) {
+  until = std::min(until, next_look_);
+  return is(Mode::slots) && gate_ ? wait_for_slot(until) : wait_in_queue(until);
+}
+
+// A waiter for a slot waits for the gate only.
+Result<void> Acquisition::queue() {
+  queue_.emplace();
+  auto gate = open_lock_file(*place_, gate_name(place_->leaf));
+  if (!gate) return gate.error();
+  queue_->gate = std::move(*gate);
+  std::vector<FlockStep> steps{{queue_->gate.fd.get(), gate_operation()}};
+  if (!is(Mode::slots)) {
+    auto file = open_lock_file(*place_, place_->leaf);
+    if (!file) return file.error();
+    queue_->lock_file = std::move(*file);
+    if (is(Mode::shared)) steps.push_back({queue_->gate.fd.get(), LOCK_UN});
+    steps.push_back({queue_->lock_file->fd.get(), lock_operation()});
+  }
+  auto started = queue_->wait.start(place_->shown, steps, request_.owner.pid, registration_->fd());
+  if (started) registration_->locks_by(queue_->wait.pid());
+  return started;
+}
+
+Result<bool> Acquisition::wait_in_queue(Deadline until) {
+  if (!queue_) {
+    if (auto ok = queue(); !ok) return ok.error();
+  }
+  const Deadline asked = Clock::now();
+  const auto end = queue_->wait.wait(until, wait_.cancel);
+  const auto log_end = [&](std::string_view how) {
+    if (!util::exchanges_shown()) return;
+    util::log_exchange("lock file " + place_->shown, "wait", how, asked);
+  };
+  if (!end) return end.error();
+  if (end.value() == FlockWait::End::cancelled) {
+    log_end(cancelled().message);
+    return cancelled();
+  }
+  auto in_place = is_in_place(queue_->gate);
+  if (in_place && *in_place && queue_->lock_file) in_place = is_in_place(*queue_->lock_file);
+  if (!in_place) return in_place;
+  const bool granted = end.value() == FlockWait::End::granted;
+  log_end(!*in_place ? "the file was replaced" : granted ? "granted" : "held");
+  ignores_gate_ = !granted;
+  if (!granted && *in_place) return true;
+  if (*in_place) {
+    if (!is(Mode::shared)) gate_ = std::move(queue_->gate);
+    lock_file_ = std::move(queue_->lock_file);
+    if (lock_file_) lock_file_->locked_by = queue_->wait.pid();
+  }
+  queue_.reset();
+  return true;
+}
+
+Result<bool> Acquisition::wait_for_slot(Deadline until) {
+  auto in_place = is_in_place(*gate_);
+  if (!in_place) return in_place;
+  if (!*in_place) {
+    gate_.reset();
+    return true;
+  }
+  if (watch_.fd() < 0) (void)watch_.add(registration_->folder(), Watch::For::deleted_in);
+  std::array<pollfd, 2> fds{pollfd{wait_.cancel.fd(), POLLIN, 0}, pollfd{watch_.fd(), POLLIN, 0}};
+  util::poll(fds, std::min(until, after(Clock::now(), kBetweenSlotTries)));
+  if (fds[0].revents != 0) return cancelled();
+  watch_.drain();
+  return true;
+}
 
 }  // namespace
 
-Acquisition::MaybeLease Acquisition::run() {
-  auto registration = Registration::make(place_);
-  if (!registration) return registration.error();
-  registration_ = std::move(*registration);
-  return request_.mode == Mode::exclusive ? exclusive() : seated();
-}
-
-Acquisition::MaybeLease Acquisition::exclusive() {
-  for (;;) {
-    auto step = take_main(LOCK_EX);
-    if (!step) return step.error();
-    if (*step == Step::moved) return std::nullopt;
-    if (*step == Step::again) continue;
-    std::vector<LockFile> locks;
-    locks.push_back(std::move(*main_));
-    return grant(std::move(locks), std::nullopt);
-  }
-}
-
-Acquisition::MaybeLease Acquisition::seated() {
-  const bool slots = request_.mode == Mode::slots;
-  if (slots && request_.slots > 100) room_.emplace();
-  for (;;) {
-    if (slots && !gate_ && may_wait()) {
-      auto step = pass_gate();
-      if (!step) return step.error();
-      if (*step == Step::moved) return std::nullopt;
-      if (*step == Step::again) continue;
-      if (early_) return std::optional(std::move(early_));
-    }
-    auto step = take_main(LOCK_SH);
-    if (!step) return step.error();
-    if (*step == Step::moved) return std::nullopt;
-    if (*step == Step::again) continue;
-    std::vector<Fd> taken;
-    auto lease = take_seat(taken);
-    if (!lease || *lease) return lease;
-    auto woken = wait_for_slot(taken);
-    if (!woken) return woken.error();
-    if (*woken == Step::moved) return std::nullopt;
-  }
-}
-
-// With the lock file locked.  None: all slots are taken, nothing is locked any more, and `taken` is
-// what to wait for.
-Acquisition::MaybeLease Acquisition::take_seat(std::vector<Fd>& taken) {
-  auto latch = take_latch(*place_, request_, wait_);
-  if (!latch) return latch.error();
-  auto mode = take_mode(*place_, request_);
-  if (!mode) return mode.error();
-  std::vector<LockFile> locks;
-  std::optional<unsigned> number;
-  if (request_.mode == Mode::slots) {
-    auto attempt = take_slot(*place_, request_.slots);
-    if (!attempt) return attempt.error();
-    if (!attempt->slot) {
-      unlock(*mode);
-      unlock(*main_);
-      unlock(*latch);
-      taken = std::move(attempt->taken);
-      return std::nullopt;
-    }
-    number = attempt->slot->number;
-    locks.push_back(std::move(attempt->slot->file));
-  }
-  locks.insert(locks.begin(), std::move(*mode));
-  locks.insert(locks.begin(), std::move(*main_));
-  auto lease = grant(std::move(locks), number);
-  // Without the latch somebody else may have written the same fence.
-  if (lease && identity_of(*latch, *place_) == Identity::other) {
-    return Error{Errc::unreachable,
-                 path_of(*place_, latch->name) + " was deleted while it was held"};
-  }
-  return lease;
-}
-
-Record Acquisition::record() const {
-  Record record{.owner = request_.owner, .mode = request_.mode, .slots = request_.slots};
-  record.since_ns = Clock::now().time_since_epoch().count();
-  return record;
-}
-
-// Of the next grant, which it is written for.  None if the lock file is not ours to write to.
-Result<std::optional<std::uint64_t>> Acquisition::write_fence(LockFile& main) {
-  const Content last = read_lock_file(main.fd.get());
-  if (last.foreign) {
-    util::log(util::Level::warning,
-              "lock file " + place_->shown +
-                  " has content that dlock did not write: the lock works, but DLOCK_FENCE is not " +
-                  "set; remove the file while nobody holds the lock");
-    return std::optional<std::uint64_t>();
-  }
-  const NextGrant next = next_grant(last.header, util::utc_now_ms(), request_.mode, request_.slots);
-  if (auto ok = write_at(main, *place_, format_header(next.header), 0); !ok) return ok.error();
-  if (next.sync) {
-    if (::fdatasync(main.fd.get()) != 0) {
-      return errno_error(place_->shown, "cannot sync lock file", errno);
-    }
-    if (!last.header) ::fsync(place_->fd());  // not every file system can
-  }
-  return std::optional(next.header.fence);
-}
-
-// `locks` are all that were taken, the lock file first.
-Acquisition::MaybeLease Acquisition::grant(std::vector<LockFile> locks,
-                                           std::optional<unsigned> slot) {
-  auto fence = write_fence(locks.front());
-  if (!fence) return fence.error();
-  Record granted = record();
-  granted.acquired_at = util::utc_now();
-  granted.fence = *fence;
-  granted.slot = slot;
-  registration_->hold(granted, locks.front().locked_by);
-  return std::optional(make_lease({.place = place_,
-                                   .key = request_.key,
-                                   .owner = request_.owner,
-                                   .fence = *fence,
-                                   .slot = slot,
-                                   .locks = std::move(locks),
-                                   .registration = std::move(registration_),
-                                   .watch = std::move(watch_)}));
-}
-
 Result<std::unique_ptr<Lease>> acquire(std::shared_ptr<const LockDir>& dir, const Request& request,
                                        const Wait& wait, const WaitIntervals& intervals) {
-  Patience patience(wait, kOpens, request.key);
-  for (;;) {
-    (void)::flock(dir->fd(), LOCK_SH | LOCK_NB);
-    auto place = place_of(dir, request.key, Missing::create);
-    if (!place) return place.error();
-    Acquisition acquisition(std::make_shared<const Place>(std::move(**place)), request, wait,
-                            intervals);
-    auto lease = acquisition.run();
-    if (!lease) return lease.error();
-    if (*lease) return std::move(**lease);
-    patience.answered();
-    for (;;) {
-      auto moved = dir->open_again();
-      if (moved) {
-        dir = std::move(*moved);
-        break;
-      }
-      if (auto ok = patience.pause(moved.error()); !ok) return ok.error();
-    }
-    patience.recovered();
-  }
+  Patience patience(wait, kConnectTimeout, request.key);
+  Acquisition acquisition(dir, request, wait, intervals);
+  return acquire_loop(acquisition, request, wait, patience);
 }
 
 }  // namespace dlock::file

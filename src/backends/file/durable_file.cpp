@@ -87,7 +87,7 @@ Result<bool> DurableFile::open() {
                  O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   struct stat st {};
   if (!fd || ::fstat(fd.get(), &st) != 0) return file.error();
-  if (auto ok = check_file(place_, name_, st, S_IFREG); !ok) return ok.error();
+  if (auto ok = check_file(place_, name_, st); !ok) return ok.error();
   file_ = LockFile{.name = name_, .fd = std::move(fd)};
   return true;
 }

@@ -12,7 +12,7 @@
 
 #include "backends/file/file_records.hpp"
 #include "backends/file/name.hpp"
-#include "backends/file/slots.hpp"
+#include "backends/file/roster.hpp"
 #include "core/marks.hpp"
 #include "util/text.hpp"
 
@@ -67,11 +67,7 @@ class FileLease final : public Lease {
     // In this order nobody sees a free lock with a holder, nor takes ours for another program's.
     held_.registration->set(State::let_go);
     for (auto lock = held_.locks.rbegin(); lock != held_.locks.rend(); ++lock) {
-      if (held_.slot && lock == held_.locks.rbegin()) {
-        free_slot(*lock);
-      } else {
-        ::flock(lock->fd.get(), LOCK_UN);
-      }
+      ::flock(lock->fd.get(), LOCK_UN);
     }
     held_.registration->remove();
     return ours;
@@ -98,12 +94,23 @@ class FileLease final : public Lease {
     do {  // once more after a new watch, so that nothing is missed
       if (!loss_) loss_ = why_revoked();
       if (loss_) return *loss_;
-    } while (held_.registration->restore() && (!subscribed_ || watch_registration()));
+    } while (restore_registration() && (!subscribed_ || watch_registration()));
     if (auto there = held_.place->dir->still_there(); !there) return there;
     for (const LockFile& lock : held_.locks) {
       if (auto ok = check(lock); !ok) return ok;
     }
     return {};
+  }
+
+  // True if it was deleted.  A request with another claim may have been granted since then.
+  bool restore_registration() {
+    if (!held_.registration->restore()) return false;
+    if (held_.claim.mode == Mode::exclusive) return true;
+    const auto ours = check_claim(*held_.place, held_.key, held_.claim);
+    if (!ours && ours.error().code == Errc::conflict) {
+      loss_ = Error{Errc::lost, "its registration was deleted, and " + ours.error().message};
+    }
+    return true;
   }
 
   Result<void> check(const LockFile& file) const {

@@ -18,6 +18,7 @@ struct Held {
   std::shared_ptr<const Place> place;
   std::string key;
   Owner owner;
+  Claim claim;
   std::optional<std::uint64_t> fence;
   std::optional<unsigned> slot;
   std::vector<LockFile> locks;  // in the order in which they were taken

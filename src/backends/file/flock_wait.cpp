@@ -8,7 +8,7 @@
 //     caller who gives up closes it, and with the helper dead (we wait for that) no copy is left.
 //
 // The helper is forked from a process that may have threads, so it does nothing but system calls.
-// It closes everything but its two descriptors: a copy of anything else would keep a pipe open, or
+// It closes everything but its descriptors: a copy of anything else would keep a pipe open, or
 // another lock locked.  It dies with its parent.
 //
 // /proc/locks has its pid for the lock, also when it is long dead.  So it writes that pid into the
@@ -43,27 +43,43 @@ void close_from_to(unsigned first, unsigned last) {
   for (unsigned fd = first; fd <= last && fd < 1'024; ++fd) ::close(static_cast<int>(fd));
 }
 
-void close_all_but(unsigned a, unsigned b) {
-  const unsigned low = std::min(a, b);
-  const unsigned high = std::max(a, b);
-  if (low > 0) close_from_to(0, low - 1);
-  close_from_to(low + 1, high - 1);
-  close_from_to(high + 1, ~0U);
+// `kept` is sorted.
+void close_all_but(std::span<const int> kept) {
+  unsigned next = 0;
+  for (const int fd : kept) {
+    const auto keep = static_cast<unsigned>(fd);
+    if (keep > next) close_from_to(next, keep - 1);
+    next = keep + 1;
+  }
+  close_from_to(next, ~0U);
 }
 
-[[noreturn]] void help(int fd, int operation, int report, pid_t parent, const char* name,
-                       int registration) {
+struct Help {
+  std::span<const FlockStep> steps;
+  std::span<const int> kept;  // their descriptors and `report`, sorted
+  int report = -1;
+  pid_t parent = 0;
+  const char* name = nullptr;
+  int registration = -1;
+};
+
+[[noreturn]] void help(const Help& call) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(1);  // it died before the line above
-  prctl(PR_SET_NAME, name);
-  if (registration >= 0) write_own_pid(registration);
-  close_all_but(static_cast<unsigned>(fd), static_cast<unsigned>(report));
-  int outcome;
-  do {
-    outcome = ::flock(fd, operation);
-  } while (outcome != 0 && errno == EINTR);
-  const auto byte = static_cast<unsigned char>(outcome == 0 ? 0 : errno);
-  [[maybe_unused]] const ssize_t wrote = ::write(report, &byte, 1);
+  if (getppid() != call.parent) _exit(1);  // it died before the line above
+  prctl(PR_SET_NAME, call.name);
+  if (call.registration >= 0) write_pid(call.registration, getpid());
+  close_all_but(call.kept);
+  unsigned char error = 0;
+  for (const FlockStep& step : call.steps) {
+    int outcome;
+    do {
+      outcome = ::flock(step.fd, step.operation);
+    } while (outcome != 0 && errno == EINTR);
+    if (outcome == 0) continue;
+    error = static_cast<unsigned char>(errno);
+    break;
+  }
+  [[maybe_unused]] const ssize_t wrote = ::write(call.report, &error, 1);
   _exit(0);
 }
 
@@ -85,11 +101,10 @@ void FlockWait::stop_helper() {
   pid_ = 0;
 }
 
-Result<void> FlockWait::start(const Place& place, const LockFile& file, int operation,
+Result<void> FlockWait::start(std::string path, std::span<const FlockStep> steps,
                               std::int64_t for_pid, int registration) {
-  path_ = path_of(place, file.name);
-  file_ = file.fd.get();
-  operation_ = operation;
+  path_ = std::move(path);
+  steps_.assign(steps.begin(), steps.end());
   for_pid_ = for_pid;
   registration_ = registration;
   return start_helper();
@@ -103,11 +118,17 @@ Result<void> FlockWait::start_helper() {
   const Fd write_end(ends[1]);
   std::array<char, 16> name{};  // as long as a process name may be
   std::snprintf(name.data(), name.size(), "dlock-%lld", static_cast<long long>(for_pid_));
-  const pid_t parent = getpid();
+  std::vector<int> kept{write_end.get()};
+  for (const FlockStep& step : steps_) kept.push_back(step.fd);
+  std::sort(kept.begin(), kept.end());
+  const Help call{.steps = steps_,
+                  .kept = kept,
+                  .report = write_end.get(),
+                  .parent = getpid(),
+                  .name = name.data(),
+                  .registration = registration_};
   const pid_t pid = fork();
-  if (pid == 0) {
-    help(file_, operation_, write_end.get(), parent, name.data(), registration_);
-  }
+  if (pid == 0) help(call);
   if (pid < 0) return cannot_wait("fork");
   process_.reset(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   if (!process_) {
@@ -121,33 +142,33 @@ Result<void> FlockWait::start_helper() {
   return {};
 }
 
-Result<FlockWait::End> FlockWait::wait(Deadline deadline, Cancel cancel, int watch_fd) {
-  std::array<pollfd, 3> fds{pollfd{report_.get(), POLLIN, 0}, pollfd{cancel.fd(), POLLIN, 0},
-                            pollfd{watch_fd, POLLIN, 0}};
-  const int ready = util::poll(fds, deadline);
-  // A grant first: who cancels looks at Cancel again anyway, who waits would lose its turn.
-  if (fds[0].revents != 0) {
+Result<FlockWait::End> FlockWait::wait(Deadline deadline, Cancel cancel) {
+  for (;;) {
+    std::array<pollfd, 2> fds{pollfd{report_.get(), POLLIN, 0}, pollfd{cancel.fd(), POLLIN, 0}};
+    if (util::poll(fds, deadline) == 0) return End::timed_out;
+    // A grant first: a caller that cancels looks at Cancel again, one that waits would lose its
+    // turn.
+    if (fds[0].revents == 0) return End::cancelled;
     unsigned char byte = 0;
-    if (::read(report_.get(), &byte, 1) != 1) {
-      ::flock(file_, LOCK_UN);  // perhaps it was granted the lock before
-      if (auto ok = start_helper(); !ok) return ok.error();
-      return End::disturbed;
+    if (::read(report_.get(), &byte, 1) == 1) {
+      if (byte != 0) return flock_error(path_, byte);
+      return End::granted;
     }
-    if (byte != 0) return flock_error(path_, byte);
-    return End::granted;
+    // Some steps may have been granted before it was killed.
+    for (const FlockStep& step : steps_) ::flock(step.fd, LOCK_UN);
+    if (auto ok = start_helper(); !ok) return ok.error();
   }
-  if (fds[1].revents != 0) return End::cancelled;
-  return ready > 0 ? End::disturbed : End::timed_out;
 }
 
 Result<FlockWait::End> wait_flock(const Place& place, LockFile& file, int operation,
                                   std::int64_t for_pid, Deadline deadline, Cancel cancel) {
   FlockWait waiting;
-  if (auto ok = waiting.start(place, file, operation, for_pid, -1); !ok) return ok.error();
-  auto end = waiting.wait(deadline, cancel, -1);
-  while (end && *end == FlockWait::End::disturbed) end = waiting.wait(deadline, cancel, -1);
-  if (!end) return end.error();
-  if (*end == FlockWait::End::granted) file.locked_by = waiting.pid();
+  const FlockStep step{file.fd.get(), operation};
+  if (auto ok = waiting.start(path_of(place, file.name), {&step, 1}, for_pid, -1); !ok) {
+    return ok.error();
+  }
+  auto end = waiting.wait(deadline, cancel);
+  if (end && *end == FlockWait::End::granted) file.locked_by = waiting.pid();
   return end;
 }
 

@@ -118,9 +118,7 @@ void give_to_group(int at, const std::string& name, Kind kind, const Fd& file, g
   const int fd = file ? file.get() : found.get();
   struct stat st {};
   if (::fstat(fd, &st) != 0 || st.st_gid == group) return;
-  const bool created = kind == Kind::folder ? S_ISDIR(st.st_mode)
-                       : kind == Kind::fifo ? S_ISFIFO(st.st_mode) && st.st_nlink == 1
-                                            : true;
+  const bool created = kind == Kind::file || S_ISDIR(st.st_mode);
   if (created) (void)!::fchownat(fd, "", static_cast<uid_t>(-1), group, AT_EMPTY_PATH);
 }
 
@@ -306,9 +304,6 @@ Created create(int at, const std::string& name, Kind kind, const Sharing& sharin
       break;
     case Kind::folder:
       out.done = ::mkdirat(at, path, sharing.folder) == 0;
-      break;
-    case Kind::fifo:
-      out.done = ::mkfifoat(at, path, sharing.file) == 0;
       break;
   }
   const int error = errno;

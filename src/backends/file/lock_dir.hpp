@@ -111,11 +111,11 @@ Result<std::optional<Fd>> open_folder(int at, const std::string& name, const std
 const char* network_of(int fd);
 
 /// What can be created in a lock directory.
-enum class Kind { file, folder, fifo };
+enum class Kind { file, folder };
 
 /// Creates `name` in the folder `at`, with the group and the mode that others need who share the
-/// directory, whatever the umask.  A file is opened for reading and writing; of the others there
-/// is no descriptor.  Fails, with errno set (EEXIST), if there is something of that name; also if
+/// directory, whatever the umask.  A file is opened for reading and writing; of a folder there is
+/// no descriptor.  Fails, with errno set (EEXIST), if there is something of that name; also if
 /// somebody else's is there that we might not open.
 struct Created {
   bool done = false;

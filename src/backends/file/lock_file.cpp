@@ -9,6 +9,8 @@
 #include <cstring>
 
 #include "util/exchange.hpp"
+#include "util/host.hpp"
+#include "util/log.hpp"
 #include "util/text.hpp"
 
 namespace dlock::file {
@@ -46,13 +48,9 @@ std::string path_of(const Place& place, const std::string& name) {
   return place.shown + name.substr(place.leaf.size());
 }
 
-Result<void> check_file(const Place& place, const std::string& name, const struct stat& st,
-                        mode_t type) {
+Result<void> check_file(const Place& place, const std::string& name, const struct stat& st) {
   const std::string path = path_of(place, name);
-  if ((st.st_mode & S_IFMT) != type) {
-    return refused(path, type == S_IFREG ? "is not a plain file: remove it"
-                                         : "is not a named pipe: remove it");
-  }
+  if (!S_ISREG(st.st_mode)) return refused(path, "is not a plain file: remove it");
   if (st.st_nlink > 1) return refused(path, "has other names (hard links): remove it");
   if (!place.dir->sharing().shared && st.st_uid != geteuid() && st.st_uid != 0) {
     return refused(path, "belongs to user " + std::to_string(st.st_uid) + ", not to us (user " +
@@ -82,7 +80,7 @@ Result<std::optional<LockFile>> open_lock_file(const Place& place, const std::st
   if (::fstat(file.fd.get(), &st) != 0) return open_error(path_of(place, name), errno);
   // Replaced between open and fstat: the identity check after the lock finds it.
   if (st.st_nlink != 0) {
-    if (auto ok = check_file(place, name, st, S_IFREG); !ok) return ok.error();
+    if (auto ok = check_file(place, name, st); !ok) return ok.error();
   }
   file.device = st.st_dev;
   file.inode = st.st_ino;
@@ -138,6 +136,27 @@ Content read_lock_file(int fd) {
       text.size() > kMostRead || text.find_first_not_of('\0') != std::string::npos;
   content.foreign = was_written && !content.header;
   return content;
+}
+
+Result<std::optional<std::uint64_t>> write_fence(const LockFile& file, const Place& place,
+                                                 Claim claim) {
+  const Content last = read_lock_file(file.fd.get());
+  if (last.foreign) {
+    util::log(util::Level::warning,
+              "lock file " + place.shown +
+                  " has content that dlock did not write: the lock works, but DLOCK_FENCE is not " +
+                  "set; remove the file while nobody holds the lock");
+    return std::optional<std::uint64_t>();
+  }
+  const NextGrant next = next_grant(last.header, util::utc_now_ms(), claim.mode, claim.slots);
+  if (auto ok = write_at(file, place, format_header(next.header), 0); !ok) return ok.error();
+  if (next.sync) {
+    if (::fdatasync(file.fd.get()) != 0) {
+      return errno_error(place.shown, "cannot sync lock file", errno);
+    }
+    if (!last.header) ::fsync(place.fd());  // not every file system can
+  }
+  return std::optional(next.header.fence);
 }
 
 Result<void> write_at(const LockFile& file, const Place& place, std::string_view bytes,

@@ -24,10 +24,9 @@ struct LockFile {
 /// As it is shown, also for one of the other files of the key.
 std::string path_of(const Place& place, const std::string& name);
 
-/// Ok for a file that we may work with; Errc::denied if it has another type (`S_IFREG`, `S_IFIFO`)
-/// or several names, or if it belongs to somebody who is not asked in (Sharing).
-Result<void> check_file(const Place& place, const std::string& name, const struct stat& st,
-                        mode_t type);
+/// Ok for a file that we may work with; Errc::denied if it is no plain file, has several names, or
+/// belongs to somebody who is not asked in (Sharing).
+Result<void> check_file(const Place& place, const std::string& name, const struct stat& st);
 
 /// Never follows a link, never blocks, and refuses what check_file() refuses.  With Missing::leave,
 /// none if there is no such file.
@@ -56,6 +55,11 @@ struct Content {
   bool foreign = false;  // not empty and not ours: to be left alone
 };
 Content read_lock_file(int fd);
+
+/// Writes the fence of the next grant into a lock file that is locked, and returns it.  None if the
+/// file is not ours to write to.
+Result<std::optional<std::uint64_t>> write_fence(const LockFile& file, const Place& place,
+                                                 Claim claim);
 
 /// The content from the start on, as much of it as was ever written by us.
 std::string read_some(int fd);

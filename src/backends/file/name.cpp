@@ -56,9 +56,7 @@ bool is_folder_name(std::string_view name) {
 std::string slot_name(std::string_view leaf, unsigned number) {
   return std::string(leaf) + "~slot" + std::to_string(number);
 }
-std::string latch_name(std::string_view leaf) { return std::string(leaf) + "~latch"; }
 std::string gate_name(std::string_view leaf) { return std::string(leaf) + "~gate"; }
-std::string mode_file_name(std::string_view leaf) { return std::string(leaf) + "~mode"; }
 std::string roster_name(std::string_view leaf) { return std::string(leaf) + std::string(kRoster); }
 
 std::optional<std::string_view> leaf_of_roster(std::string_view name) {

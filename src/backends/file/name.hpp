@@ -26,9 +26,7 @@ bool is_folder_name(std::string_view name);
 
 // The auxiliary files beside a lock file.  No encoded key has a `~` in it.
 std::string slot_name(std::string_view leaf, unsigned number);  // from 1
-std::string latch_name(std::string_view leaf);
 std::string gate_name(std::string_view leaf);
-std::string mode_file_name(std::string_view leaf);
 std::string roster_name(std::string_view leaf);
 
 /// The name of the lock file beside which this is a roster; none if it is no roster's name.

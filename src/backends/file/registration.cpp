@@ -48,9 +48,9 @@ Fd open_roster(const Place& place) {
                      O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 }
 
-void write_own_pid(int registration) {
+void write_pid(int registration, pid_t pid) {
   std::array<char, kPidDigits> digits;
-  auto rest = static_cast<unsigned>(getpid());
+  auto rest = static_cast<unsigned>(pid);
   for (std::size_t i = digits.size(); i > 0; --i, rest /= 10) {
     digits[i - 1] = static_cast<char>('0' + rest % 10);
   }
@@ -135,10 +135,10 @@ void Registration::wait(const Record& record) {
   rename_to(kWaiter);
 }
 
-void Registration::locks_by_itself() {
-  if (!file_ || lock_pid_ == getpid()) return;
-  write_own_pid(file_.get());
-  lock_pid_ = getpid();
+void Registration::locks_by(pid_t pid) {
+  if (!file_ || lock_pid_ == pid) return;
+  write_pid(file_.get(), pid);
+  lock_pid_ = pid;
 }
 
 void Registration::hold(const Record& record, pid_t lock_pid) {
@@ -160,6 +160,14 @@ void Registration::set(State state) {
   state_ = state;
   const char sign = static_cast<char>(state);
   if (file_) (void)!::pwrite(file_.get(), &sign, 1, 0);
+}
+
+Result<void> Registration::check() const {
+  const auto folder = [&] { return file::path_of(*place_, roster_name(place_->leaf)); };
+  struct stat st {};
+  if (!file_) return errno_error(folder(), "cannot register in", ENOSPC);
+  if (::fstat(file_.get(), &st) == 0 && st.st_nlink > 0) return {};
+  return Error{Errc::lost, "a registration in " + util::printable(folder()) + " was deleted"};
 }
 
 std::optional<std::string> Registration::revoked() const {

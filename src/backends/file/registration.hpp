@@ -37,15 +37,16 @@ class Registration {
   Registration& operator=(const Registration&) = delete;
 
   void wait(const Record& record);
-  /// Who is about to call flock(2) on the lock file: this process, or one that has written its pid
-  /// into the file itself.
-  void locks_by_itself();
-  void locks_by(pid_t helper) { lock_pid_ = helper; }
+  /// The process that is about to call flock(2) on the lock file.
+  void locks_by(pid_t pid);
 
   /// `lock_pid` is the process that has called flock(2) on the lock file.
   void hold(const Record& record, pid_t lock_pid);
   /// A holder's: State::ended, told or let_go.
   void set(State state);
+  /// Ok if others can find it.  Errc::unreachable if it could not be written, Errc::lost if
+  /// somebody has deleted it.
+  Result<void> check() const;
   /// Why the lock was force-released; none if it was not.
   std::optional<std::string> revoked() const;
   /// A holder's that somebody has deleted is made again; true if it was.
@@ -55,6 +56,8 @@ class Registration {
 
   /// -1: there is none.  Whoever has a copy keeps the registration.
   int fd() const { return file_.get(); }
+  /// Of the folder of the registrations; -1: as above.
+  int folder() const { return roster_.get(); }
 
  private:
   explicit Registration(std::shared_ptr<const Place> place) : place_(std::move(place)) {}
@@ -83,8 +86,8 @@ inline constexpr std::size_t kNamespaceAt = kPidAt + kPidDigits + 1;
 inline constexpr std::size_t kNamespaceDigits = 20;
 inline constexpr std::size_t kHeadSize = kNamespaceAt + kNamespaceDigits + 1;
 
-/// That of the calling process, into the file that has this descriptor.  Async-signal-safe.
-void write_own_pid(int registration);
+/// Into the file that has this descriptor.  Async-signal-safe.
+void write_pid(int registration, pid_t pid);
 
 /// The first letter of the name of a registration: for those who count, and who look only at
 /// holders.  One that is trying has that of a holder, which most become at once.

@@ -22,15 +22,19 @@
 namespace dlock::file {
 namespace {
 
-// None, with errno ENOENT, if there is no folder.
-std::optional<std::vector<std::string>> names_in(const Fd& folder) {
+// The names of those who are wanted.  `waiting` counts the waiters.  None, with errno ENOENT, if
+// there is no folder.
+std::optional<std::vector<std::string>> names_in(const Fd& folder, Whom whom, unsigned& waiting) {
   const int copy = folder ? ::openat(folder.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
   const std::unique_ptr<DIR, int (*)(DIR*)> listing(copy >= 0 ? ::fdopendir(copy) : nullptr,
                                                     ::closedir);
   if (!listing) return std::nullopt;
   std::vector<std::string> names;
   while (const dirent* entry = ::readdir(listing.get())) {
-    if (is_registration(entry->d_name)) names.emplace_back(entry->d_name);
+    if (!is_registration(entry->d_name)) continue;
+    const bool waits = entry->d_name[0] == kWaiter;
+    if (waits) ++waiting;
+    if (!waits || whom == Whom::all) names.emplace_back(entry->d_name);
   }
   // The time is behind the first letter.
   std::sort(names.begin(), names.end(),
@@ -88,20 +92,13 @@ Fd open_registration(const Fd& folder, std::string& name, int flags) {
 Result<Roster> read_roster(const Place& place, Whom whom) {
   Roster roster;
   const Fd folder = open_roster(place);
-  auto names = names_in(folder);
+  auto names = names_in(folder, whom, roster.waiting);
   if (!names) {
     if (errno == ENOENT) return roster;
     return errno_error(path_of(place, roster_name(place.leaf)), "cannot read", errno);
   }
-  bool any_alive = false;
+  bool any_alive = whom != Whom::all && roster.waiting > 0;
   for (std::string& name : *names) {
-    if (name[0] == kWaiter) {
-      ++roster.waiting;
-      if (whom == Whom::holders) {
-        any_alive = true;
-        continue;
-      }
-    }
     const Fd file = open_registration(folder, name, O_RDONLY);
     struct stat st {};
     if (!file && (errno == EMFILE || errno == ENFILE)) {
@@ -116,9 +113,24 @@ Result<Roster> read_roster(const Place& place, Whom whom) {
     }
     any_alive = true;
     if (auto entry = parse(name, read_some(file.get()))) add(roster, std::move(*entry));
+    const auto& holders = roster.holders;
+    if (whom == Whom::one_holder && !holders.empty() &&
+        holders.back().record.mode != Mode::exclusive) {
+      break;
+    }
   }
   if (!any_alive) ::unlinkat(place.fd(), roster_name(place.leaf).c_str(), AT_REMOVEDIR);
   return roster;
+}
+
+Result<void> check_claim(const Place& place, std::string_view key, Claim claim) {
+  const auto roster = read_roster(place, Whom::one_holder);
+  if (!roster) return roster.error();
+  for (const Registered& holder : roster.value().holders) {
+    const Claim held{holder.record.mode, holder.record.slots};
+    if (held.mode != Mode::exclusive && held != claim) return mode_conflict(key, claim, held);
+  }
+  return {};
 }
 
 }  // namespace dlock::file

@@ -29,7 +29,8 @@ struct Roster {
 
 /// `holders` opens only what has their names: one that was granted the lock this moment may be
 /// missing, and nobody who waits is looked at.
-enum class Whom { holders, all };
+/// `one_holder` ends with the first holder of a shared or slots lock.
+enum class Whom { one_holder, holders, all };
 
 /// The file of a registration; `name` is changed to what it is called by now.  None, with errno
 /// set.
@@ -38,5 +39,9 @@ Fd open_registration(const Fd& folder, std::string& name, int flags);
 /// Those who live.  Registrations of the dead are removed, and so is the folder if nobody is left.
 /// Takes no lock that anybody waits for.
 Result<Roster> read_roster(const Place& place, Whom whom);
+
+/// Errc::conflict if the lock is held shared or for slots, with another claim than this one.  One
+/// holder is enough to know, since each holder was compared with an earlier one.
+Result<void> check_claim(const Place& place, std::string_view key, Claim claim);
 
 }  // namespace dlock::file

@@ -6,9 +6,10 @@
 namespace dlock::file {
 
 struct WaitIntervals {
-  Millis holders{10'000};       // who holds the lock, for the waiter's user; a slot that is free
+  // Who holds the lock, whether the files are still in their places, and whether the lock can be
+  // had without the gate.
+  Millis holders{10'000};
   Millis first_holders{1'000};  // the same, until a holder was seen
-  Millis file{60'000};          // whether the lock file is still in its place, without inotify
 };
 
 }  // namespace dlock::file

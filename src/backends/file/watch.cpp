@@ -20,6 +20,8 @@ std::uint32_t mask_of(Watch::For what) {
       return IN_ATTRIB | IN_MOVE_SELF | IN_DELETE_SELF | IN_MODIFY;
     case Watch::For::moved_directory:
       return IN_MOVE_SELF | IN_DELETE_SELF;
+    case Watch::For::deleted_in:
+      return IN_DELETE;
   }
   return 0;
 }

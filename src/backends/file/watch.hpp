@@ -1,4 +1,4 @@
-// Being told that a file was replaced, deleted or written.
+// Being told that a file was replaced, deleted or written, or that one in a folder was deleted.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,7 @@ namespace dlock::file {
 /// An inotify instance on open files, whatever their names are by now.
 class Watch {
  public:
-  enum class For { replaced, replaced_or_written, moved_directory };
+  enum class For { replaced, replaced_or_written, moved_directory, deleted_in };
 
   /// False if the user's share of instances or watches is used up, or without /proc.
   bool add(int fd, For what);
