@@ -11,13 +11,13 @@
 #include "backends/file/ancestors.hpp"
 
 #include <fcntl.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <climits>
 
-#include "backends/file/access_list.hpp"
 #include "util/accounts.hpp"
 #include "util/text.hpp"
 
@@ -113,26 +113,31 @@ Result<void> check_ancestors(const std::string& path, const struct stat& dir,
       return unsafe("is writable by everybody and not sticky " + mode(),
                     "use another directory, or chmod o-w or chmod +t it");
     }
-    const auto writers = writers_by_group_bits(ancestor.path, st);
-    if (!writers) {
-      return unsafe("has an access list that cannot be read",
-                    "use another directory, or remove the list (setfacl -b)");
+    if ((st.st_mode & S_IWGRP) == 0) continue;
+    if (has_access_list(ancestor.path, ListOf::directory)) {
+      return unsafe("has an access list that lets others write",
+                    "use another directory, or remove the list (setfacl -b " +
+                        util::printable(ancestor.path) + ')');
     }
-    for (const Writer& writer : *writers) {
-      const std::string number = std::to_string(writer.id);
-      if (!writer.is_group && !trusted(writer.id)) {
-        return unsafe("is writable by user " + number + ", whom its access list names",
-                      "use another directory, or take that entry out (setfacl -x)");
-      }
-      if (writer.is_group && !(group_asked_in && writer.id == dir.st_gid) &&
-          !util::is_private_group(writer.id, st.st_uid)) {
-        return unsafe("is writable by group " + number + ' ' + mode(),
-                      "use another directory, chmod g-w it, or let this group write to the lock "
-                      "directory, too");
-      }
+    const bool asked_in = group_asked_in && st.st_gid == dir.st_gid;
+    if (!asked_in && !util::is_private_group(st.st_gid, st.st_uid)) {
+      return unsafe("is writable by group " + std::to_string(st.st_gid) + ' ' + mode(),
+                    "use another directory, chmod g-w it, or let this group write to the lock "
+                    "directory, too");
     }
   }
   return {};
+}
+
+// Whom a list names is not read: it takes more than the list to know who is in a group, and the
+// bits of the mode do not show what it allows.
+bool has_access_list(const std::string& path, ListOf what) {
+  const auto has = [&](const char* name) {
+    return ::lgetxattr(path.c_str(), name, nullptr, 0) >= 0 ||
+           (errno != ENODATA && errno != ENOTSUP);
+  };
+  return has("system.posix_acl_access") ||
+         (what == ListOf::directory_and_content && has("system.posix_acl_default"));
 }
 
 }  // namespace dlock::file

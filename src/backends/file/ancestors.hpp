@@ -27,4 +27,9 @@ Fd open_noting_ancestors(const std::string& path, std::vector<Ancestor>& ancesto
 Result<void> check_ancestors(const std::string& path, const struct stat& dir,
                              const std::vector<Ancestor>& ancestors);
 
+/// Whether a list that setfacl(1) has made (acl(5)) decides who may use the directory `path`, or
+/// also what is created in it.  True if that cannot be told.
+enum class ListOf { directory, directory_and_content };
+bool has_access_list(const std::string& path, ListOf what);
+
 }  // namespace dlock::file

@@ -12,7 +12,6 @@
 #include <cstring>
 #include <utility>
 
-#include "backends/file/access_list.hpp"
 #include "backends/file/name.hpp"
 #include "util/log.hpp"
 #include "util/text.hpp"
@@ -44,22 +43,6 @@ Error open_error(std::string_view path, int error) {
   return errno_error(path, "lock directory", error);
 }
 
-// What is made in the directory is for its group: whom else an access list names could not use
-// that, nor the group what they make.  The owner may be named, too.
-Result<void> check_access_list(std::string_view path, const struct stat& st) {
-  const auto writers = writers_by_group_bits(std::string(path), st);
-  if (!writers) return denied(path, "has an access list that cannot be read");
-  const Writer group{.is_group = true, .id = st.st_gid};
-  const Writer owner{.id = st.st_uid};
-  const auto may_share = [&](const Writer& one) { return one == group || one == owner; };
-  if (std::ranges::count(*writers, group) > 0 && std::ranges::all_of(*writers, may_share)) {
-    return {};
-  }
-  return denied(path,
-                "is writable by others than its group, whom its access list names: share it with a "
-                "group alone (setfacl -b, chgrp, chmod 2770)");
-}
-
 // Whoever can rename files in the directory can let two holders in.  Those who may are asked in by
 // the mode of a directory that is named; of others, only we and root may.
 Result<Sharing> check_owner(std::string_view path, const struct stat& st, Trust trust) {
@@ -75,7 +58,13 @@ Result<Sharing> check_owner(std::string_view path, const struct stat& st, Trust 
     sharing.group = st.st_gid;
     sharing.folder |= st.st_mode & (S_ISGID | S_ISVTX);
     if (others == S_IWGRP) {
-      if (auto ok = check_access_list(path, st); !ok) return ok.error();
+      // What is created in the directory is for its group.
+      if (has_access_list(std::string(path), ListOf::directory_and_content)) {
+        return denied(path,
+                      "has an access list, which may let others than its group write: remove it "
+                      "(setfacl -b " +
+                          printable(path) + ')');
+      }
     }
     if ((others & S_IWGRP) != 0) {
       sharing.file |= 0060;
