@@ -1,7 +1,7 @@
 // What a lock service must offer so that `dlock run` can use it.
 //
-// This header is the whole contract between the engine and the backends: neither includes anything
-// of the other's.  Each promise below is checked, for every backend, by tests/contract/.
+// This header is the whole contract between the engine and the backends: neither includes a header
+// of the other.  tests/contract/ checks each promise below for every backend.
 #pragma once
 
 #include <array>
@@ -32,32 +32,33 @@ struct Request {
   std::string key;  // passed check_key(); a backend maps it into its namespace
   Mode mode = Mode::exclusive;
   unsigned slots = 1;  // how many may hold at once; 1 in the other modes
-  Millis ttl{30'000};  // how long the lock outlives a holder that has fallen silent
+  Millis ttl{30'000};  // the lock expires this long after its last renewal
   Owner owner;
 
   Claim claim() const { return {mode, slots}; }
 };
 
-/// How `why` of force_release() begins where a lock is not broken: somebody who has its token, and
-/// does not reach whoever keeps it, gives it back.
+/// How `why` of force_release() begins where the lock is not broken but given back: by a process
+/// that has its token and cannot connect to the process that keeps the lock.
 inline constexpr std::string_view kGivenBack = "@given back by ";
 
-/// What its holder is told of a lock that force_release() took.  `where` is the server, or "".
+/// The error that a holder gets whose lock force_release() has taken.  `where` is the server, or
+/// "".
 Error taken_away(std::string_view where, std::string_view key, std::string_view why);
 
 /// One lock as others see it.
 struct LockInfo {
   struct Holder {
     Owner owner;
-    std::string acquired_at;        // RFC 3339 in UTC; "" where not known
-    std::optional<Millis> held;     // since when, by the service's own reckoning
-    std::optional<Millis> expires;  // until it expires by itself; none: while its session lives
-    std::optional<Millis> ttl;      // what each renewal sets that to
-    bool endless = false;  // nothing ends it by itself: it has no TTL where it should have one
+    std::string acquired_at;        // RFC 3339 in UTC; "" if not known
+    std::optional<Millis> held;     // for how long, by the clock of the service
+    std::optional<Millis> expires;  // in how long, without a renewal; none: when its session ends
+    std::optional<Millis> ttl;      // what each renewal sets `expires` to
+    bool endless = false;  // the lock never expires: it has no TTL where it should have one
     std::optional<std::uint64_t> fence;
     std::optional<unsigned> slot;        // Lease::slot()
-    std::optional<std::string> foreign;  // what other kind of program took it, e.g. "flock"
-    std::string servers;  // Redlock: a hash of the list of which it has a majority; for resume()
+    std::optional<std::string> foreign;  // the kind of another program that holds it, e.g. "flock"
+    std::string servers;  // Redlock: a hash of the server list of the holder; for resume()
   };
   struct Waiter {
     Owner owner;
@@ -67,134 +68,143 @@ struct LockInfo {
   std::string key;
   Mode mode = Mode::exclusive;
   unsigned slots = 1;
-  std::vector<Holder> holders;                 // none: it is free
-  std::optional<std::vector<Waiter>> waiters;  // none: the service cannot tell; else in their order
-  // For on_blocked it is enough to know one holder, and how many there are.
+  std::vector<Holder> holders;                 // none: the lock is free
+  std::optional<std::vector<Waiter>> waiters;  // in their order; none: the service does not know
+  // For on_blocked, `holders` and `waiters` may be incomplete, and these are set:
   std::optional<unsigned> holder_count;
   std::optional<unsigned> waiter_count;  // with the caller
-  std::optional<unsigned> place;  // of on_blocked: the caller's, 1 is next; none: in no order
-  unsigned nodes_agreeing = 1;    // Redlock: how many servers tell this
+  std::optional<unsigned> place;         // of the caller, 1 is next; none: the queue has no order
+  unsigned nodes_agreeing = 1;           // Redlock: how many servers say the above
   unsigned nodes_total = 1;
-  std::vector<std::string> remarks;  // Redlock: who tells otherwise or nothing, a line each
+  std::vector<std::string> remarks;  // Redlock: a line for each server that says something else
 };
 
 /// What list_reachable() finds.
 struct Listing {
   std::vector<LockInfo> locks;
-  std::vector<Error> missing;  // what could not be seen, and why: one for each part of the service
+  std::vector<Error> missing;  // one for each part of the service that could not be read
 };
 
-/// How long acquire() may wait, and whom it tells.
+/// How long acquire() may wait, and how it reports that it waits.
 struct Wait {
-  Deadline until = kNever;  // one that has passed means: try once
+  Deadline until = kNever;  // an instant that has passed means: try once
   Cancel cancel;
-  /// Called on the waiting thread with what is known of the lock: when it is found held, when the
-  /// caller has its place, and when the holder changes.  Must not block.  Empty: nobody wants to
-  /// know.
+  /// Called on the waiting thread: when the lock is found held, when the place of the caller in the
+  /// queue is known, and when the holder changes.  Must not block.  May be empty.
   std::function<void(const LockInfo&)> on_blocked;
-  /// The service has answered an acquire() of this caller before: an outage is waited out.
+  /// The service has answered an earlier acquire() of this caller, so acquire() waits until an
+  /// outage is over.
   bool reached = false;
-  /// The caller holds other locks, which others may wait for.  So a service that has no room for
-  /// one more client is not waited for: perhaps it is those others who have taken it.
+  /// The caller holds other locks.  If the service has no room for one more client, acquire() fails
+  /// and does not wait: the clients that use up the room may wait for those locks.
   bool holds = false;
-  bool once = false;  // on_blocked is to be called once only: a waiter need not wake for more
+  bool once = false;  // on_blocked is called once only, so a waiter need not wake up for more
 };
 
 class Backend;
 
-/// One lock that is held.  Used by one thread at a time: LeaseKeeper has it while renewals run and
+/// One lock that is held.  One thread at a time uses it: LeaseKeeper has it while renewals run, and
 /// gives it back before release(), so a renewal can never overtake a release.
 ///
-/// Destroying a Lease abandons it: no network, no waiting, and the lock ends as the Traits say.
+/// Destroying a Lease abandons it, without network and without waiting: the lock ends as
+/// Traits::ends_on says.
 class Lease {
  public:
   virtual ~Lease() = default;
 
-  /// What the holder is shown with, and what breaks its lock: the id of the request, or another
-  /// one, where a backend gave that one up while it waited.
+  /// The id under which the holder is shown, and which force_release() takes.  It is the id of the
+  /// request, or another one if the backend had to replace it while it waited.
   virtual const std::string& owner_id() const = 0;
 
-  /// How long the lock outlives a holder that has fallen silent, where the service has the last
-  /// word on that; none: as the request says.
+  /// The TTL, if the service has set another one than the request asks for.
   virtual std::optional<Millis> granted_ttl() const { return std::nullopt; }
 
-  /// A number that is larger for every later grant of this key, if the service can give one.
-  /// The child gets it as DLOCK_FENCE, to hand to whatever it writes to.
+  /// The fencing number: larger for each later grant of this key.  None if the service has none.
+  /// The child gets it as DLOCK_FENCE, and sends it with each write to what the lock protects.
   virtual std::optional<std::uint64_t> fence() const = 0;
 
-  /// Of a slots lock: a number of 1..N that no other holder has meanwhile; none in the other modes.
-  /// It is the lowest free number, unless several requests are granted at the same moment.  The
-  /// child has it as DLOCK_SLOT.
+  /// Of a slots lock, a number of 1..N that no other holder has at the same time; none in the other
+  /// modes.  It is the lowest free number, unless several requests are granted at the same moment.
+  /// The child gets it as DLOCK_SLOT.
   virtual std::optional<unsigned> slot() const { return std::nullopt; }
 
-  /// Until when the holder may trust the lock if nothing more is heard.  Counted from before the
-  /// request was sent, minus the backend's allowance for clock drift; kNever where the kernel keeps
-  /// the lock for us.
+  /// Until when the holder may rely on the lock without another renewal.  The backend counts from
+  /// the instant before it sent the last successful request, and subtracts an allowance for clock
+  /// drift.  kNever if the kernel keeps the lock.
   virtual Deadline valid_until() const = 0;
 
-  /// Proves that the lock is still ours and, where it has a TTL, extends it; on success
-  /// valid_until() has moved.  Never re-acquires a lock that has expired.
-  /// Fails with Errc::lost when it is certainly gone, and with Errc::unreachable when that cannot
-  /// be told; then the lock may be trusted until valid_until(), and renew() may be called again.
-  /// A call that was cancelled or ran out of time leaves the lease fit for renew() and release().
+  /// Proves that the lock is still ours and, if it has a TTL, extends it.  Never acquires an
+  /// expired lock again.
+  ///   - Ok: valid_until() has moved.
+  ///   - Errc::lost: the lock is certainly not ours any more.
+  ///   - Errc::unreachable: it is not known.  The holder may rely on the lock until valid_until(),
+  ///     and may call renew() again.
+  ///   - Errc::cancelled: as Errc::unreachable.
   virtual Result<void> renew(Deadline deadline, Cancel cancel) = 0;
 
-  /// Turns readable when there may be news of this lock (session expired, key taken away,
-  /// connection dropped): renew() then tells what it was, and drains it.  Costs neither a round
-  /// trip nor a thread.  -1: there is none; renew() is to be called each second instead.
+  /// A descriptor that becomes readable when something may have happened to this lock: the session
+  /// has expired, the key was deleted, the connection is closed.  renew() then says what, and reads
+  /// the descriptor empty.  No round trip and no thread is spent on it.  -1: there is none, and the
+  /// keeper calls renew() each second instead.
   virtual int event_fd() { return -1; }
 
-  /// Reads what has made event_fd() readable, without waiting.  False: it was not about this lock.
+  /// Reads event_fd() empty, without waiting.  False: what was read is not about this lock.
   virtual bool has_news() { return true; }
 
-  /// Asks for the news that event_fd() does not report without that, at a cost that a short job
-  /// should not pay.  The keeper calls it once the job has run for a second, and renew() next, for
-  /// what happened before.
+  /// Subscribes to events that event_fd() does not report without it, at a cost that a short job
+  /// should not pay.  The keeper calls it when the job has run for a second, and calls renew()
+  /// next, for what has happened before.
   virtual void subscribe() {}
 
-  /// The command has ended, but the lock is to be held until `until`, and no longer.  Says so in
-  /// the record of the holder (Owner::ended), which then names the calling process, or none.  Where
-  /// Traits::ends_on is ttl the lock now expires at `until` by itself, and the lease is only to be
-  /// destroyed.  Elsewhere it is to be kept and released as before.  Fails as renew() does; may be
-  /// called again, or release().
+  /// The command has ended, but the lock stays held until `until`.  The record of the holder says
+  /// so from now on (Owner::ended), and names the calling process, or none.
+  ///   - If Traits::ends_on is ttl, the lock now expires at `until`, and the caller only destroys
+  ///     the lease.
+  ///   - Else the caller keeps and releases the lease as before.
+  /// Fails as renew() does; the caller may call it again, or release().
   virtual Result<void> end_command(Deadline until, Deadline deadline, Cancel cancel) = 0;
 
-  /// While any process on this machine has all of these descriptors open, no acquire() gets the
-  /// lock.  The front keeps copies, so that the sudden death of the process that acquired frees
-  /// nothing before the job is dead.  At most util::kMostPassed, and one more of a lock that is
-  /// borrowed.  Empty: there are none.
+  /// While a process on this machine has all of these descriptors open, no acquire() is granted the
+  /// lock.  The front keeps copies: so if the process that acquired the lock dies, the lock stays
+  /// held until the job is dead.  At most util::kMostPassed, and one more of a lock that is
+  /// borrowed.  May be empty.
   virtual std::vector<int> witness_fds() const { return {}; }
 
-  /// Gives the lock up and wakes whoever waits for it; frees it in spite of copies of
-  /// witness_fds().  Errc::lost if it was no longer ours: that must never take it from the next
-  /// holder.  It is called after a loss, too, when the job has ended: there may be something left
-  /// that keeps others out.  Errc::unreachable if that cannot be told: may be called again, until
-  /// valid_until().  Otherwise only destroy afterwards.
+  /// Releases the lock, in spite of copies of witness_fds(), and wakes the next waiter.  It never
+  /// takes the lock from a later holder.  The engine calls it after a loss, too, when the job has
+  /// ended: something may be left in the service that excludes others.
+  ///   - Ok: the lock is released.
+  ///   - Errc::lost: the lock was not ours any more.
+  ///   - Errc::unreachable: it is not known.  The caller may call it again, until valid_until().
+  /// In the first two cases the caller only destroys the lease.
   virtual Result<void> release(Deadline deadline, Cancel cancel) = 0;
 
-  /// As release(), of an exclusive lock; and in the same step it is remembered that the job of this
-  /// key is done: whoever gets the lock next finds that by Backend::find_mark(), also if nobody
-  /// hears of the success.  An earlier mark of that name is replaced.  It is remembered either
-  /// under the lock or not at all: after Errc::lost there is no mark by this lease.
-  /// Errc::unreachable if that cannot be told: may be called again, until valid_until(), and
-  /// succeeds if an earlier call has done it, unless the mark was forgotten since.  Other errors
-  /// say why the service does not remember it: the lock is still ours, and to be released.  Not for
-  /// a lease that resume() has made.
+  /// Releases an exclusive lock and records, in the same atomic step, that its job is done.  The
+  /// next holder finds that mark by Backend::find_mark(), even if the reply of this call was lost.
+  /// The mark replaces an earlier one of its name.  Not for a lease that resume() has made.
+  ///   - Ok: the mark is there, and the lock is released.
+  ///   - Errc::lost: the lock was not ours any more, and this lease has written no mark.
+  ///   - Errc::unreachable: it is not known.  The caller may call it again, until valid_until();
+  ///     that succeeds if an earlier call has written the mark, unless it was deleted since.
+  ///   - Others: the service cannot write the mark.  The lock is still ours: the caller releases
+  ///   it.
   virtual Result<void> complete(const Completion& completion, Deadline deadline, Cancel cancel);
 
-  /// As Backend::find_mark(), of `backend`, which has acquired it: asked where the lock is held, so
-  /// that a server that was demoted meanwhile is not believed.
+  /// As Backend::find_mark() of `backend`, which has acquired this lock.  It asks the server that
+  /// has the lock, so that a server which was demoted meanwhile is not believed.
   virtual Result<std::optional<Mark>> find_mark(Backend& backend, const MarkName& name,
                                                 Deadline deadline);
 };
 
-/// What a backend can and cannot do, as data: the CLI refuses impossible requests by it, `dlock
-/// backends` prints it, and the contract tests skip by it and by nothing else.
+/// What a backend can do, as data.  The command line refuses impossible requests by it, `dlock
+/// backends` prints it, and nothing else decides which contract tests are skipped.
 struct Traits {
   enum class Reach { host, network };
-  /// process_exit: only the holder can let go, also after a force_release(): by release(), or when
-  /// all copies of witness_fds() are closed.
-  /// session: as ttl, but who looks cannot tell when that will be.
+  /// What ends the lock of a holder that does not renew or release it:
+  ///   - ttl: the TTL has passed since the last renewal.  list() says when that will be.
+  ///   - session: the same, but list() cannot say when.
+  ///   - process_exit: all copies of witness_fds() are closed, and nothing else: after
+  ///     force_release(), too, the lock stays held until the holder releases it.
   enum class EndsOn { process_exit, session, ttl };
   enum class Order { none, kernel, fifo };
 
@@ -202,7 +212,7 @@ struct Traits {
   bool slots = false;
   bool fencing = false;
   bool knows_waiters = false;
-  bool remembers = false;  // take_numbers(), lease_window(), and the marks of complete()
+  bool remembers = false;  // records()
   bool resumes = false;    // resume()
   Reach reach = Reach::network;
   EndsOn ends_on = EndsOn::ttl;
@@ -217,88 +227,89 @@ class Backend {
   /// Where the locks are, as a URL without secrets: `file:///run/lock/dlock`.
   virtual std::string location() const = 0;
 
-  /// Where the lock `key` is, if that is only a part of location(): its shard.
+  /// Where the lock `key` is: location(), or the shard of the key.
   virtual std::string location_of(std::string_view key) const;
 
-  /// Waits until the lock is ours.  Waits by being woken (a watch, a subscription, a blocking
-  /// statement, a kernel queue), and where a holder can vanish without a wake-up, until its lease
-  /// would run out; on a timer of a second at most only where there is nothing to be woken by.
-  /// Returns within one network timeout of Cancel firing, with
-  /// Errc::cancelled; Errc::busy when wait.until has passed; Errc::conflict, at once, when the key
-  /// is held in a mode or with a number of slots that cannot be mixed with this one.  On failure
-  /// nothing is left behind that others would wait for.
+  /// Waits until the lock is ours.  The service wakes the waiter: by a watch, a subscription, a
+  /// blocking statement, or a queue of the kernel.  Where a holder can vanish without that, the
+  /// waiter also wakes up when the lease of the holder expires.  It asks each second only if the
+  /// service cannot wake it.
+  ///   - Errc::busy: wait.until has passed.
+  ///   - Errc::conflict, at once: the lock is held with a claim that cannot be mixed with this one.
+  ///   - Errc::cancelled, within one network timeout after Cancel fires.
+  ///   - Others: the service cannot be used.
+  /// A failed acquire() leaves nothing behind that others would wait for.
   virtual Result<std::unique_ptr<Lease>> acquire(const Request& request, const Wait& wait) = 0;
 
-  /// The locks that are held or waited for and whose keys start with `prefix`, sorted by key. Takes
-  /// no lock and blocks nobody.  This and what follows: no answer is waited for longer than the
-  /// connect timeout, also if the deadline is later.
+  /// The locks that are held or waited for and whose keys start with `prefix`, sorted by key.  It
+  /// takes no lock and blocks no request.  This and the functions below wait for each answer for
+  /// the connect timeout at most, even if the deadline is later.
   virtual Result<std::vector<LockInfo>> list(std::string_view prefix, Deadline deadline) = 0;
 
-  /// The same, but a part of the service that does not answer hides the rest no more: for people,
-  /// who are told what is missing.
+  /// The same, but if a part of the service does not answer, the locks of the other parts are
+  /// listed all the same: for commands that print what is missing.
   virtual Result<Listing> list_reachable(std::string_view prefix, Deadline deadline);
 
-  /// One lock; no holders if it is free.
+  /// The lock `key`; without holders if it is free.
   virtual Result<LockInfo> inspect(std::string_view key, Deadline deadline) = 0;
 
-  /// Takes the lock from the holder `owner_id`, and from no other: an operator who looked a moment
-  /// too early must not break the lock of whoever came next.  That holder's keeper learns of it as
-  /// Errc::lost, with `why` in the message, at once through event_fd() or at its next renewal;
-  /// `why` begins with who does it: "root on ops-1 (pid 12): the disk is full".  If it begins with
-  /// kGivenBack, the error is no loss but in_order: somebody who has its token gives it back.
-  /// Where Traits::ends_on is process_exit, only the holder can let go: the lock is free when it
-  /// has called release(), which is waited for until the deadline; Errc::unreachable if by then its
-  /// renew() has not even failed.
-  /// False: it was gone already.
+  /// Takes the lock from the holder `owner_id`, and from no other: an operator who has looked a
+  /// moment too early must not break the lock of the next holder.  renew() of that holder fails
+  /// with Errc::lost and `why` in the message, at once if it has event_fd(), else at its next call.
+  /// `why` begins with the operator: "root on ops-1 (pid 12): the disk is full".  If it begins with
+  /// kGivenBack, that error has in_order set and is no loss.
+  ///   - True: the lock was taken away.  If Traits::ends_on is process_exit, it is free only when
+  ///     the holder has released it, and this waits for that until the deadline.
+  ///   - False: that holder did not hold it any more.
+  ///   - Errc::unreachable: it is not known; or, if Traits::ends_on is process_exit, renew() of the
+  ///     holder has not even failed until the deadline.
   virtual Result<bool> force_release(std::string_view key, std::string_view owner_id,
                                      std::string_view why, Deadline deadline) = 0;
 
-  /// The lease of `holder`, which inspect() has shown among those of `lock`, for a process that did
-  /// not acquire it: whoever did has destroyed its Lease.  To be renewed, by `ttl`, or to be
-  /// released, as any other one; that tells whether it is held still, and nothing is promised of
-  /// valid_until() before.  Waiters hear of its release within a second.
-  /// Only with Traits::resumes; elsewhere Errc::unsupported.
+  /// A lease of the lock that `holder` holds, one of those that inspect() has shown in `lock`, for
+  /// a process that has not acquired it.  The process that has acquired it must have destroyed its
+  /// Lease.  The first renew(), which extends by `ttl`, or release() says whether the lock is still
+  /// held; before that, valid_until() promises nothing.  After release(), waiters wake up within a
+  /// second.  Errc::unsupported without Traits::resumes.
   virtual Result<std::unique_ptr<Lease>> resume(const LockInfo& lock,
                                                 const LockInfo::Holder& holder, Millis ttl,
                                                 Deadline deadline);
 
-  /// What the functions below keep; only with Traits::remembers.  Null: there are none.
+  /// The store of the functions below; null without Traits::remembers.
   virtual Records* records() { return nullptr; }
 
-  /// Takes `count` numbers (1 or more) of the counter `name`, which passed check_key(), in one
-  /// step; returns the first, the others follow it.  Numbers begin with 1, and nobody ever gets one
-  /// of them again: the step is durable before this returns, whatever is killed or restarted.  A
-  /// later call gets larger ones.  A counter and a lock of the same name have nothing to do with
-  /// each other, and list() does not show counters.
-  /// Errc::invalid if fewer than `count` are left up to kLastNumber; none is taken then.
-  /// Errc::conflict if something else stands where the counter should be.  Errc::unreachable, as
-  /// everywhere, if it is not known whether the step was done: then the numbers are wasted.  For
-  /// that reason a backend may repeat a step whose answer was lost.
+  /// Takes `count` numbers (1 or more) of the counter `name`, which has passed check_key(). Returns
+  /// the first; the others follow it.  Numbers begin with 1, and a later call returns larger ones.
+  /// No number is ever returned twice: the step is durable before this returns.  A counter and a
+  /// lock of the same name are independent, and list() does not show counters.
+  ///   - Errc::invalid: fewer than `count` are left up to kLastNumber, and none was taken.
+  ///   - Errc::conflict: something else is stored under the name of the counter.
+  ///   - Errc::unreachable: it is not known whether the numbers were taken.
   virtual Result<std::uint64_t> take_numbers(std::string_view name, std::uint64_t count,
                                              Deadline deadline);
 
-  /// Leases a window for snowflake ids that is `length` long, in one step that is durable before
-  /// this returns; no two windows of a worker ever overlap.  All clients with the same location and
-  /// prefix draw from the same workers.  Errors as those of take_window(); otherwise as above.
+  /// Leases a window of `length` for snowflake ids.  It is durable before this returns, and no two
+  /// windows of a worker ever overlap.  All clients with the same location and prefix share the
+  /// workers.  Fails as take_window() and take_numbers() do.
   virtual Result<IdWindow> lease_window(Millis length, Deadline deadline);
 
-  // What Lease::complete() has remembered.  Marks are no locks: list() and inspect() do not show
-  // them, and they outlive a restart of the service if its data do.  A mark whose time is over is
-  // as one that is not there, and is removed some time after that.
+  // The marks that Lease::complete() has written.  Marks are not locks: list() and inspect() do not
+  // show them, and they outlive a restart of the service if its data do.  A mark that has expired
+  // is not found any more, and is deleted some time later.
 
-  /// None if nothing is remembered under this name.  Sees what was completed, or forgotten, before
-  /// it was called, by whomever; and what one call has seen, each later call sees.
+  /// None if there is no mark of this name.  It finds what any client has written or deleted before
+  /// the call; and what one call has found, each later call finds.
   virtual Result<std::optional<Mark>> find_mark(const MarkName& name, Deadline deadline);
 
-  /// Makes what complete() needs and is missing, as a table or a directory, so that no job is run
-  /// whose end could not be remembered.  Warns if what is remembered may not outlive a restart of
-  /// the service, once.  To be called by who holds the lock.
+  /// Creates a table or a directory that complete() needs, so that no job is run whose end could
+  /// not be recorded.  Warns, once, if marks may not outlive a restart of the service.  The holder
+  /// of the lock calls it.
   virtual Result<void> prepare_marks(std::string_view key, Deadline deadline);
 
   /// All marks whose keys start with `prefix`, sorted by name.
   virtual Result<std::vector<Mark>> list_marks(std::string_view prefix, Deadline deadline);
 
-  /// Forgets one, whoever holds the lock: a job that runs at this time is remembered all the same.
+  /// Deletes a mark, without regard to the lock: if its job runs at this time, it writes a new one.
   /// False: there was none.
   virtual Result<bool> forget_mark(const MarkName& name, Deadline deadline);
 
@@ -306,24 +317,24 @@ class Backend {
   Error has_no(std::string_view what) const;
 };
 
-/// Where a lock service is and how to get in, resolved from flags, environment and config file.
+/// Where a lock service is and how to log in, from flags, environment and config file.
 struct Target {
-  Url url;  // the scheme is that of one of the forms; hosts and path are empty where not given
-  std::vector<Url> servers;  // where each server has a URL of its own; then url.hosts is empty
+  Url url;  // with the scheme of one of the forms; hosts and path are empty if not given
+  std::vector<Url> servers;  // if each server has a URL of its own; then url.hosts is empty
   std::optional<std::string> prefix;
   Millis connect_timeout{5'000};
   std::string named_by;       // for messages: "DLOCK_BACKEND"; "" if the command line names it
   std::string password_from;  // the file, if it is from one
-  std::string options;        // " -b prod": those that a command needs to find the same locks
-  std::string auth;           // content of the secret file that the URL names; empty: it names none
-  /// Where several databases share the keys (core/sharded_backend.hpp): each complete, with a URL
-  /// of its own and without shards; then url has only the scheme, and open() is not for this
-  /// Target.
+  std::string options;        // " -b prod": what a command needs to find the same locks
+  std::string auth;           // content of the secret file that the URL names, if it names one
+  /// If several databases share the keys (core/sharded_backend.hpp): a complete target for each,
+  /// without shards.  Then url has only the scheme, and open() is not called for this Target.
   std::vector<Target> shards;
 };
 
-/// The error of a service that does not answer, or refuses us, with where its name is from, and its
-/// password: cron, sudo and a shell differ in that; and with the command that finds out more.
+/// Adds to the error of a service that does not answer, or refuses us, where its URL and its
+/// password are from, since cron, sudo and a shell differ in that, and the command that finds out
+/// more.
 Error with_origin(Error error, const Target& target);
 
 /// A row of the one table of backends (backends/registry.cpp).
@@ -331,22 +342,22 @@ struct BackendEntry {
   std::string_view name;  // what --backend takes, and the scheme of its URLs
   std::array<std::string_view, 2> aliases = {};
   std::span<const UrlForm> forms = {};  // of its URLs; the scheme of the first is its name
-  std::string_view server_scheme = {};  // of a URL for one of its servers, where each may have one
+  std::string_view server_scheme = {};  // of a URL for one of its servers, if each may have one
   std::string_view brief;
   Traits traits;
-  /// Names the database that a target means, the same for each way to write it (core/spelling.hpp):
-  /// `redis://h:6379/0`.  Without user, password and TLS.  Keys are placed by it (core/shards.hpp),
-  /// so it can never change.  Not to be shown.  Errc::invalid says what is wrong with the target,
-  /// and shows no text of its URL that is no good.  No network.
+  /// The name of the database that a target means, the same for each way to write it
+  /// (core/spelling.hpp): `redis://h:6379/0`, without user, password and TLS.  It decides which
+  /// shard has a key (core/shards.hpp), so it can never change.  It is not for messages.
+  /// Errc::invalid says what is wrong with the target, without the text that is wrong.  No network.
   Result<std::string> (*place)(const Target& target) = nullptr;
-  /// This and place() are null where this dlock was built without the backend.
+  /// This and place() are null if this dlock was built without the backend.
   Result<std::unique_ptr<Backend>> (*open)(const Target& target, Deadline deadline,
                                            Cancel cancel) = nullptr;
-  /// What makes its tables, for an administrator of a database to run; null where it has none.
-  /// Takes a prefix that place() accepts.
+  /// The statements that create its tables, for an administrator of the database; null if it has
+  /// none.  `prefix` is one that place() accepts.
   std::string (*schema)(std::string_view prefix) = nullptr;
   std::string_view usual_prefix = {};  // of the tables
-  /// For `dlock doctor`; null where open() is.  `ttl` is that of the jobs.
+  /// For `dlock doctor`; null if open() is.  `ttl` is that of the jobs.
   Result<std::unique_ptr<Examination>> (*examine)(const Target& target, Millis ttl) = nullptr;
 };
 
