@@ -61,7 +61,7 @@ TEST(FileName, IsReversibleSafeAndDifferentForDifferentKeys) {
 
 TEST(FileName, OfStrangersAndOfOurAuxiliaryFilesIsNoKey) {
   for (const std::string& name :
-       {slot_name("job", 1), gate_name("job"), roster_name("job"), std::string("%6a"),
+       {slot_name("job", 1), gate_name("job"), registrations_name("job"), std::string("%6a"),
         std::string("%zz"), std::string("a b"), std::string(".hidden"), std::string("a%")}) {
     EXPECT_FALSE(key_of({}, name)) << name;
   }

@@ -46,7 +46,7 @@
 #include "backends/file/lock_file.hpp"
 #include "backends/file/name.hpp"
 #include "backends/file/registration.hpp"
-#include "backends/file/roster.hpp"
+#include "backends/file/registrations.hpp"
 #include "backends/file/watch.hpp"
 #include "core/acquire_loop.hpp"
 #include "core/patience.hpp"
@@ -256,7 +256,7 @@ Result<std::optional<Slot>> Acquisition::take_slot() {
 
 // So that nobody else is granted a shared or a slots lock until it is closed.
 Result<LockFile> Acquisition::lock_folder() {
-  LockFile folder{.name = roster_name(place_->leaf), .fd = open_roster(*place_)};
+  LockFile folder{.name = registrations_name(place_->leaf), .fd = open_registrations(*place_)};
   if (!folder.fd) return errno_error(path_of(*place_, folder.name), "cannot open", errno);
   auto got = try_flock(folder, *place_, LOCK_EX);
   if (!got) return got.error();

@@ -1,13 +1,14 @@
-// A user who can rename an ancestor of a lock directory can let two holders in: he moves it away
-// while a job holds a lock in it, and makes a new one, in which the next job gets the lock.
+// A user who can rename an ancestor of a lock directory can cause two holders at once: he moves it
+// away while a job holds a lock in it, and creates a new one, in which the next job is granted the
+// lock.
 //
-// Who can do that?  The owner of an ancestor, and those who may write to it.  If it is sticky, as
-// /tmp is, of the writers only the owner of the entry; the entry is the next ancestor or the lock
-// directory itself, and their owners are checked, too.  The owner of a link in a sticky directory
-// can point it elsewhere.
+// These users can do that: the owner of an ancestor, and each user who may write to it.  If it is
+// sticky, as /tmp is, a writer must own the entry, too.  The entry is the next ancestor or the lock
+// directory, and its owner is checked anyway.  The owner of a link in a sticky directory can make
+// it lead elsewhere.
 //
-// Each ancestor is opened by its name in the one before, and no link is followed by the kernel. So
-// what is checked is what the path led through, up to the descriptor that is used afterwards.
+// Each ancestor is opened by its name in the one before, and the kernel follows no link.  So
+// exactly those directories are checked that lead to the descriptor which is used afterwards.
 #include "backends/file/ancestors.hpp"
 
 #include <fcntl.h>
@@ -26,8 +27,8 @@ namespace {
 
 constexpr int kMostLinks = 40;  // as many as the kernel follows
 
-// A directory, or else a link itself.  Without O_DIRECTORY it would not be mounted where autofs
-// mounts it on demand, as homes are.
+// A directory, or else the link itself.  Without O_DIRECTORY, autofs would not mount a directory
+// that it mounts on demand, as homes are.
 Fd open_ancestor(int at, const std::string& name, struct stat& st) {
   constexpr int kLook = O_PATH | O_NOFOLLOW | O_CLOEXEC;
   Fd fd(::openat(at, name.c_str(), kLook | O_DIRECTORY));
@@ -84,7 +85,7 @@ Fd open_noting_ancestors(const std::string& path, std::vector<Ancestor>& ancesto
 Result<void> check_ancestors(const std::string& path, const struct stat& dir,
                              const std::vector<Ancestor>& ancestors) {
   const bool shared = (dir.st_mode & (S_IWGRP | S_IWOTH)) != 0;
-  // They may delete any lock file there anyway.
+  // Its members may delete each lock file there anyway.
   const bool group_asked_in = (dir.st_mode & S_IWGRP) != 0 && (dir.st_mode & S_ISVTX) == 0;
   const auto trusted = [&](uid_t user) {
     return user == geteuid() || util::may_be_root(user) || (shared && user == dir.st_uid) ||
@@ -129,8 +130,8 @@ Result<void> check_ancestors(const std::string& path, const struct stat& dir,
   return {};
 }
 
-// Whom a list names is not read: it takes more than the list to know who is in a group, and the
-// bits of the mode do not show what it allows.
+// The entries of the list are not read: to know who is in a group takes more than the list, and an
+// administrator who looks at the mode does not see them.
 bool has_access_list(const std::string& path, ListOf what) {
   const auto has = [&](const char* name) {
     return ::lgetxattr(path.c_str(), name, nullptr, 0) >= 0 ||

@@ -1,4 +1,4 @@
-// The way to a directory: who could put another one in its place.
+// The directories above a lock directory, and whether a user could replace it by them.
 #pragma once
 
 #include <sys/stat.h>
@@ -15,15 +15,17 @@ namespace dlock::file {
 struct Ancestor {
   std::string path;
   struct stat st {};
-  bool in_proc = false;  // a link that need not lead where its text says
+  bool in_proc = false;  // a link that may lead elsewhere than its text says
 };
 
-/// Opens the directory `path`, which is absolute, and notes what the path leads through, from "/"
-/// on.  The last part of the path may not be a link.  No descriptor, with errno set, on failure.
+/// Opens the directory `path`, which is absolute, and notes each directory and link on the way,
+/// from
+/// "/" on.  The last part of the path may not be a link.  No descriptor, with errno set, on
+/// failure.
 Fd open_noting_ancestors(const std::string& path, std::vector<Ancestor>& ancestors);
 
-/// Errc::denied, saying which ancestor it is and what to do, if somebody else could put another
-/// directory in the place of the lock directory `path`, of status `dir`.
+/// Errc::denied, with the ancestor and what to do, if another user could put another directory in
+/// the place of the lock directory `path`, of status `dir`.
 Result<void> check_ancestors(const std::string& path, const struct stat& dir,
                              const std::vector<Ancestor>& ancestors);
 

@@ -35,7 +35,7 @@ class DurableFile {
   /// (stopped?) until `deadline`.
   Result<bool> lock(Missing missing, Deadline deadline);
 
-  /// The text is on the disk when this returns.  If it fails, it may be there or not.
+  /// The text is on the disk when this returns.  If it fails, either text may be there.
   Result<void> write(std::string_view text);
 
   /// There is no text when this returns, and no file if this user may delete it.

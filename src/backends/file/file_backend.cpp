@@ -75,7 +75,7 @@ Result<std::string> place(const Target& target) {
   if (!url.path.empty() && url.path.find_first_not_of('/') == std::string::npos) {
     return bad("the URL names no directory; one is file:///var/lock/jobs");
   }
-  // Dropped silently it would merge the locks of two users who believe themselves apart.
+  // Dropped silently it would merge the locks of two users that want separate ones.
   if (target.prefix)
     return bad(
         "the file backend has no prefix; give another directory, or list keys by their "

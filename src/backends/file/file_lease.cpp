@@ -1,7 +1,6 @@
-// The witness.  A lock is one or several open file descriptions, and its holder is registered by
-// another one: copies of their descriptors keep all that.
-//
-// Release unlocks before it closes, and so frees the lock in spite of all copies.
+// A lock is one or several open file descriptions, and the registration of its holder is another
+// one.  Copies of their descriptors keep them locked (Lease::witness_fds).  release() unlocks
+// before it closes, and so frees the lock in spite of all copies.
 #include "backends/file/file_lease.hpp"
 
 #include <sys/file.h>
@@ -12,7 +11,7 @@
 
 #include "backends/file/file_records.hpp"
 #include "backends/file/name.hpp"
-#include "backends/file/roster.hpp"
+#include "backends/file/registrations.hpp"
 #include "core/marks.hpp"
 #include "util/text.hpp"
 
@@ -61,11 +60,12 @@ class FileLease final : public Lease {
 
   Result<void> release(Deadline, Cancel) override {
     Result<void> ours = check();
-    // What cannot be told changes nothing: nobody is ever granted these inodes after us unless they
-    // are still in place, and then they are ours to give up.
+    // If it is not known, unlock all the same: these files were ours, and another process can have
+    // been granted them only if they were unlocked before.
     if (!ours && ours.error().code == Errc::unreachable) ours = {};
-    // In this order nobody sees a free lock with a holder, nor takes ours for another program's.
-    held_.registration->set(State::let_go);
+    // In this order, readers never see a free lock with a holder, nor take ours for another
+    // program's.
+    held_.registration->set(State::released);
     for (auto lock = held_.locks.rbegin(); lock != held_.locks.rend(); ++lock) {
       ::flock(lock->fd.get(), LOCK_UN);
     }
@@ -73,8 +73,8 @@ class FileLease final : public Lease {
     return ours;
   }
 
-  // Between the check and the record the lock can be lost only if somebody deletes its file at that
-  // moment; then the mark is of a job that was done under the lock all the same.
+  // Between the check and the record the lock can be lost only if its file is deleted at that
+  // moment. The mark is right then, too: the job was done under the lock.
   Result<void> complete(const Completion& completion, Deadline deadline, Cancel cancel) override {
     if (auto ours = check(); !ours) return ours;
     auto written = put_record(*held_.place->dir, record_of({held_.key, completion.period}),
@@ -91,7 +91,7 @@ class FileLease final : public Lease {
   }
 
   Result<void> check() {
-    do {  // once more after a new watch, so that nothing is missed
+    do {  // again after a new watch, for what has happened before it
       if (!loss_) loss_ = why_revoked();
       if (loss_) return *loss_;
     } while (restore_registration() && (!subscribed_ || watch_registration()));
@@ -131,11 +131,11 @@ class FileLease final : public Lease {
     return identity_of(file, **place);
   }
 
-  // None if it was not force-released; else whoever does that hears that we know.
+  // None if the lock was not force-released.  Else State::broken answers the process that does it.
   std::optional<Error> why_revoked() {
     const auto why = held_.registration->revoked();
     if (!why) return std::nullopt;
-    held_.registration->set(State::told);
+    held_.registration->set(State::broken);
     return taken_away("", held_.key, *why);
   }
 

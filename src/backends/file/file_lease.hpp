@@ -13,7 +13,7 @@
 
 namespace dlock::file {
 
-/// What an acquire has got together.
+/// The parts of a grant.
 struct Held {
   std::shared_ptr<const Place> place;
   std::string key;
@@ -23,7 +23,7 @@ struct Held {
   std::optional<unsigned> slot;
   std::vector<LockFile> locks;  // in the order in which they were taken
   std::unique_ptr<Registration> registration;
-  Watch watch;  // of the wait, cleared; to be used again
+  Watch watch;  // of the wait, cleared; it can be used again
 };
 
 std::unique_ptr<Lease> make_lease(Held held);

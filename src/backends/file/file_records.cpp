@@ -2,9 +2,9 @@
 // Version. The text itself, compared while the file is locked.
 // Clock.   Times are of the wall clock, since they outlive a boot.  If it is set forward, a mark
 //          expires earlier by as much, and its job may run again; if it is set back, later.
-// Others.  They share the directory as they share the locks (Sharing).  A user may write a mark for
-//          a job that was never done, which then is not run; as well it could hold the lock for
-//          ever.
+// Users.   Those who share the locks share the records (Sharing).  A user may write a mark for a
+// job
+//          that was never done, which then is not run; the same user could hold the lock for ever.
 #include "backends/file/file_records.hpp"
 
 #include <dirent.h>
@@ -32,11 +32,11 @@ namespace dlock::file {
 namespace {
 
 constexpr std::size_t kSample = 16;
-// That a process which is writing is waited for.
+// For a process that is writing.
 constexpr Millis kPatience{5'000};
 // No encoded name has a ~.
 const std::string kWorkers = "~workers";  // the record of numbers without a key
-const std::string kTrial = "~trial";      // what is written to find out whether a mark can be
+const std::string kTrial = "~trial";      // written to find out whether a mark can be
 // A key of 255 bytes is 765 encoded: three folders.
 constexpr std::size_t kMostDepth = 3;
 
@@ -50,7 +50,7 @@ void add(std::string& list, const Error& error) {
   list += (list.empty() ? "" : "; ") + error.message;
 }
 
-// None: there is none, and it is to be left so.
+// None: there is no file, and Missing::leave is given.
 Result<std::optional<DurableFile>> file_of(const LockDir& locks, const RecordName& name,
                                            Missing missing) {
   using File = std::optional<DurableFile>;
@@ -70,8 +70,8 @@ Result<std::optional<DurableFile>> file_of(const LockDir& locks, const RecordNam
   return File(std::in_place, std::move(**place), std::move(leaf));
 }
 
-// The marks below a folder; `folders`: those of long names that lead to it.  What cannot be read
-// must not hide the others: it is added to `unread`.
+// The marks below a folder; `folders`: those of long names that lead to it.  A mark that cannot be
+// read does not hide the others: it is added to `unread`.
 void collect(int at, const std::string& path, std::vector<std::string>& folders,
              std::vector<RecordName>& out, std::string& unread) {
   const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
@@ -167,7 +167,7 @@ Result<RecordLook> FileRecords::list(std::string_view prefix, Deadline deadline)
   return look;
 }
 
-// Deletes files without a text, which a killed process has left, or somebody who may not delete the
+// Deletes files without a text, which a killed process has left, or a user who may not delete the
 // files of others.
 Result<RecordLook> FileRecords::sample(std::string_view, Deadline deadline) {
   std::string unread;  // which is no concern of a run
@@ -205,7 +205,7 @@ Result<bool> FileRecords::write(const RecordName& name, const std::string& versi
   return true;
 }
 
-// One that is locked, or cannot be read, does not protect the others.
+// A record that is locked, or cannot be read, does not stop the deletion of the others.
 Result<std::size_t> FileRecords::remove(std::span<const StoredRecord> seen, Deadline deadline) {
   std::size_t count = 0;
   std::optional<Error> error;

@@ -9,10 +9,10 @@
 
 namespace dlock::file {
 
-/// `locks`: the directory of the locks, at each time.  Must outlive it.
+/// `locks` is the present directory of the locks, and must outlive the returned object.
 std::unique_ptr<Records> make_records(const std::shared_ptr<const LockDir>& locks);
 
-/// Writes the record, whatever is there.
+/// Writes the record, whatever is stored under its name.
 Result<void> put_record(const LockDir& locks, const RecordName& name, const std::string& text,
                         Deadline deadline);
 

@@ -1,18 +1,19 @@
-// The kernel has a queue for flock(2), but the call cannot be polled, and a blocked thread can be
-// got out of it only by a signal that may arrive a moment too early.  So a child process calls it:
-// it shares the open file description, so what it is granted is ours, and it can be killed at any
-// time with no race.  One of three things is then true:
-//   - it had not been granted anything: its death takes it out of the queue;
-//   - it had, and reported: the description is locked, and stays so without the helper;
-//   - it had, and was killed before it could report: the description is locked all the same.  The
-//     caller who gives up closes it, and with the helper dead (we wait for that) no copy is left.
+// The kernel has a queue for flock(2), but the call cannot be polled, and only a signal, which may
+// arrive a moment too early, interrupts a blocked thread.  So a child process, the helper, calls
+// flock(2).  It shares the open file description, so a lock that it is granted is ours, and it can
+// be killed at any time.  Then one of three things is true:
+//   - It had not been granted the lock: its death removes it from the queue.
+//   - It had been, and has reported that: the description is locked, and stays so without the
+//   helper.
+//   - It had been, and was killed before it could report: the description is locked all the same. A
+//     caller that gives up closes it, and no copy is left, since we wait for the helper's death.
 //
 // The helper is forked from a process that may have threads, so it does nothing but system calls.
-// It closes everything but its descriptors: a copy of anything else would keep a pipe open, or
-// another lock locked.  It dies with its parent.
+// It closes all descriptors but its own: a copy of another one would keep a pipe open, or another
+// lock locked.  It dies with its parent.
 //
-// /proc/locks has its pid for the lock, also when it is long dead.  So it writes that pid into the
-// registration before it asks for the lock: whoever reads both knows whose lock it is.
+// /proc/locks shows the helper's pid for the lock, even when it is long dead.  So the helper writes
+// its pid into the registration before it asks for the lock, where readers of both find it.
 #include "backends/file/flock_wait.hpp"
 
 #include <fcntl.h>
@@ -94,7 +95,7 @@ FlockWait::~FlockWait() { stop_helper(); }
 
 void FlockWait::stop_helper() {
   if (pid_ == 0) return;
-  // By pidfd: whoever else reaps children here could let the pid be another's by now.
+  // By pidfd: if another part of this process has reaped the child, its pid may be in use again.
   syscall(SYS_pidfd_send_signal, process_.get(), SIGKILL, nullptr, 0);
   while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
   }

@@ -1,6 +1,7 @@
-// The kernel does not take a lock away: its holder has to let go.  So why it is to do that is
-// written behind its record in its registration, which it watches.  It ends its command, and only
-// then is the lock free: unlike on a server, nobody gets it while the command still runs.
+// The kernel does not take a lock away: its holder must release it.  So force-release writes the
+// reason behind the record in the holder's registration, which the holder watches.  The holder ends
+// its command, and then releases the lock: unlike on a server, no other process is granted the lock
+// while the command still runs.
 #include "backends/file/force_release.hpp"
 
 #include <fcntl.h>
@@ -12,7 +13,7 @@
 
 #include "backends/file/flock_wait.hpp"
 #include "backends/file/name.hpp"
-#include "backends/file/roster.hpp"
+#include "backends/file/registrations.hpp"
 #include "util/text.hpp"
 
 namespace dlock::file {
@@ -26,7 +27,7 @@ Error does_not_answer(std::string_view key, const Owner& owner) {
 }
 
 State state_of(const LockFile& registration) {
-  char sign = static_cast<char>(State::let_go);
+  char sign = static_cast<char>(State::released);
   (void)!::pread(registration.fd.get(), &sign, 1, 0);
   return static_cast<State>(sign);
 }
@@ -38,16 +39,16 @@ Result<bool> force_release(const std::shared_ptr<const LockDir>& dir, std::strin
   const auto place = place_of(dir, key, Missing::leave);
   if (!place) return place.error();
   if (!place.value()) return false;
-  const auto roster = read_roster(*place.value(), Whom::all);
-  if (!roster) return roster.error();
-  const auto& holders = roster.value().holders;
+  const auto registrations = read_registrations(*place.value(), Whom::all);
+  if (!registrations) return registrations.error();
+  const auto& holders = registrations.value().holders;
   const auto holder = std::find_if(holders.begin(), holders.end(), [&](const Registered& one) {
     return one.record.owner.id == owner_id;
   });
   if (holder == holders.end()) return false;
 
-  // A registration is of one grant, so no newer one can be meant by this.
-  const Fd folder = open_roster(*place.value());
+  // A registration is of one grant, so this cannot break a later one.
+  const Fd folder = open_registrations(*place.value());
   std::string name = holder->name;
   LockFile registration;
   registration.fd = open_registration(folder, name, O_RDWR | O_APPEND);
@@ -57,13 +58,13 @@ Result<bool> force_release(const std::shared_ptr<const LockDir>& dir, std::strin
                               static_cast<ssize_t>(line.size())) {
     return errno_error(place.value()->shown, "cannot tell the holder of", errno);
   }
-  registration.name = roster_name(place.value()->leaf) + '/' + name;
+  registration.name = registrations_name(place.value()->leaf) + '/' + name;
   auto end = wait_flock(*place.value(), registration, LOCK_SH, getpid(), deadline, Cancel());
   if (!end) {
     return Error{end.error().code, util::in_quotes(key) + ": its holder was told to let go, but " +
                                        "whether it has cannot be seen: " + end.error().message};
   }
-  if (*end != FlockWait::End::granted && state_of(registration) != State::told) {
+  if (*end != FlockWait::End::granted && state_of(registration) != State::broken) {
     return does_not_answer(key, holder->record.owner);
   }
   return true;

@@ -1,8 +1,9 @@
-// Registrations tell of every dlock.  What /proc/locks has besides was taken by another program.
+// Each dlock has a registration.  Other processes that have locked the lock file, as /proc/locks
+// says, are other programs.
 //
-// The two are read one after the other, and dlocks come and go.  But a dlock registers before it
-// locks and unlocks before it goes, so whoever has the lock file before and after a look at the
-// registrations, and is not among them, is none.
+// Meanwhile dlocks come and go.  But a dlock registers before it locks, and unlocks before it
+// removes its registration.  So a process that is in /proc/locks before and after the registrations
+// are read, and is not registered, is another program.
 #include "backends/file/inspect.hpp"
 
 #include <dirent.h>
@@ -17,7 +18,7 @@
 #include "backends/file/lock_file.hpp"
 #include "backends/file/name.hpp"
 #include "backends/file/proc_locks.hpp"
-#include "backends/file/roster.hpp"
+#include "backends/file/registrations.hpp"
 #include "util/boot.hpp"
 #include "util/host.hpp"
 #include "util/log.hpp"
@@ -34,12 +35,12 @@ Owner owner_of_process(pid_t pid) {
   if (owner.command.ends_with('\n')) owner.command.pop_back();
   struct stat st {};
   if (::stat(dir.c_str(), &st) == 0) owner.user = util::user_name(st.st_uid);
-  // One that has ended may have left the lock to others, as in "exec 9>file; flock 9".
+  // A process that has ended may have left the lock to another one, as in "exec 9>file; flock 9".
   if (!owner.command.empty()) owner.pid = pid;
   return owner;
 }
 
-// Since the instant that a record tells of.
+// Since the grant, or since the wait has begun.
 std::optional<Millis> time_since(const Record& record) {
   const auto passed = Clock::now().time_since_epoch() - std::chrono::nanoseconds(record.since_ns);
   if (passed.count() < 0) return std::nullopt;  // by the clock of another time namespace
@@ -64,8 +65,8 @@ LockInfo::Waiter waiter_of(const Record& record) {
   return waiter;
 }
 
-// Registrations are read one after the other, so a holder and the next one may both be found: only
-// those count who can hold at once with the newest one.
+// Registrations are read one after the other, so a holder and the next one may both be found.  Only
+// holders that can hold the lock together with the newest one count.
 void add_holders(const std::vector<Registered>& holders, LockInfo& info) {
   const auto newest = std::max_element(holders.begin(), holders.end(),
                                        [](const Registered& a, const Registered& b) {
@@ -83,17 +84,18 @@ void add_holders(const std::vector<Registered>& holders, LockInfo& info) {
   }
 }
 
-std::vector<FlockLine> strangers(const std::vector<FlockLine>& lines, const Roster& roster) {
+std::vector<FlockLine> foreign_locks(const std::vector<FlockLine>& lines,
+                                     const Registrations& registrations) {
   std::vector<FlockLine> out;
-  if (roster.of_other_namespaces) return out;
+  if (registrations.of_other_namespaces) return out;
   for (const FlockLine& line : lines) {
-    const auto& known = roster.lock_pids;
+    const auto& known = registrations.lock_pids;
     if (std::find(known.begin(), known.end(), line.pid) == known.end()) out.push_back(line);
   }
   return out;
 }
 
-void add_strangers(const std::vector<FlockLine>& lines, LockInfo& info) {
+void add_foreign_locks(const std::vector<FlockLine>& lines, LockInfo& info) {
   for (const FlockLine& line : lines) {
     if (line.waiting) {
       LockInfo::Waiter waiter;
@@ -115,27 +117,28 @@ Result<LockInfo> look_at(const Place& place, std::string_view key,
                          const std::vector<FlockLine>& locks) {
   LockInfo info{.key = std::string(key)};
   info.waiters.emplace();
-  struct stat file {};  // all zeros, and of no file that is locked, if there is none
+  struct stat file {};  // if there is no lock file: all zeros, which no locked file has
   (void)::fstatat(place.fd(), place.leaf.c_str(), &file, AT_SYMLINK_NOFOLLOW);
-  const auto roster = read_roster(place, Whom::all);
-  if (!roster) return roster.error();
-  add_holders(roster.value().holders, info);
-  for (const Registered& waiter : roster.value().waiters) {
+  const auto registrations = read_registrations(place, Whom::all);
+  if (!registrations) return registrations.error();
+  add_holders(registrations.value().holders, info);
+  for (const Registered& waiter : registrations.value().waiters) {
     info.waiters->push_back(waiter_of(waiter.record));
   }
-  const auto before = strangers(lines_of(locks, file.st_dev, file.st_ino), roster.value());
+  const auto before =
+      foreign_locks(lines_of(locks, file.st_dev, file.st_ino), registrations.value());
   if (before.empty()) return info;
   const auto after = lines_of(read_proc_locks(), file.st_dev, file.st_ino);
   std::vector<FlockLine> both;
   for (const FlockLine& line : before) {
     if (std::find(after.begin(), after.end(), line) != after.end()) both.push_back(line);
   }
-  add_strangers(both, info);
+  add_foreign_locks(both, info);
   return info;
 }
 
-// The keys in one folder and, for long names, below it that somebody is registered for, or whose
-// lock file is among the locked ones.  False: it cannot be read.
+// The keys in one folder, and for long names below it, that have registrations or whose lock file
+// is locked.  False: the folder cannot be read.
 bool collect_keys(int at, std::vector<std::string>& folders, std::string_view prefix,
                   const std::set<std::uint64_t>& locked, std::set<std::string>& keys) {
   const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
@@ -154,7 +157,7 @@ bool collect_keys(int at, std::vector<std::string>& folders, std::string_view pr
       folders.pop_back();
       continue;
     }
-    const auto registered = leaf_of_roster(name);
+    const auto registered = leaf_of_registrations(name);
     if (!registered && !locked.contains(entry->d_ino)) continue;
     const auto key = key_of(folders, registered.value_or(name));
     if (key && key->starts_with(prefix)) keys.insert(*key);
@@ -200,17 +203,17 @@ Result<std::vector<LockInfo>> look_at_all(const std::shared_ptr<const LockDir>& 
 }
 
 Result<LockInfo> who_is_in_the_way(const Place& place, std::string_view key) {
-  auto roster = read_roster(place, Whom::holders);
-  if (!roster) return roster.error();
+  auto registrations = read_registrations(place, Whom::holders);
+  if (!registrations) return registrations.error();
   LockInfo info{.key = std::string(key)};
-  add_holders(roster->holders, info);
+  add_holders(registrations->holders, info);
   if (info.holders.empty()) {
     auto all = look_at(place, key, read_proc_locks());
     if (!all) return all.error();
     info = std::move(*all);
   }
   info.waiters.reset();
-  info.waiter_count = roster->waiting;
+  info.waiter_count = registrations->waiting;
   return info;
 }
 

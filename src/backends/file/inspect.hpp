@@ -1,4 +1,4 @@
-// Who holds a lock and who waits, found out without taking it.
+// The holders and the waiters of a lock, found without locking it.
 #pragma once
 
 #include <memory>
@@ -11,15 +11,16 @@
 
 namespace dlock::file {
 
-/// All that can be known: of other programs, too.
+/// All holders and waiters, other programs included.
 Result<LockInfo> look(const std::shared_ptr<const LockDir>& dir, std::string_view key);
 Result<std::vector<LockInfo>> look_at_all(const std::shared_ptr<const LockDir>& dir,
                                           std::string_view prefix);
 
-/// The holders, and how many wait.  What costs more is asked only if there is no holder to be seen.
+/// The holders, and the number of waiters.  Other programs are included only if no dlock is found
+/// to hold the lock, since that takes longer.
 Result<LockInfo> who_is_in_the_way(const Place& place, std::string_view key);
 
-/// Of the newest grant: another number after another grant.  0: there is none.
+/// The fence of the newest grant, which changes with each grant; 0 if there is none.
 std::uint64_t newest_fence(const Place& place);
 
 }  // namespace dlock::file

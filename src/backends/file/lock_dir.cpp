@@ -28,7 +28,7 @@ Error denied(std::string_view path, std::string_view why) {
   return {Errc::denied, "lock directory " + printable(path) + " " + std::string(why)};
 }
 
-// What O_NOFOLLOW and O_DIRECTORY refused, in words.
+// In words what O_NOFOLLOW and O_DIRECTORY have refused.
 Error open_error(std::string_view path, int error) {
   struct stat st {};
   const bool link = ::lstat(std::string(path).c_str(), &st) == 0 && S_ISLNK(st.st_mode);
@@ -43,8 +43,8 @@ Error open_error(std::string_view path, int error) {
   return errno_error(path, "lock directory", error);
 }
 
-// Whoever can rename files in the directory can let two holders in.  Those who may are asked in by
-// the mode of a directory that is named; of others, only we and root may.
+// A user who can rename files in the directory can cause two holders at once.  The mode of a
+// directory that was named says which users may; in other directories, only this user and root.
 Result<Sharing> check_owner(std::string_view path, const struct stat& st, Trust trust) {
   const mode_t others = st.st_mode & (S_IWGRP | S_IWOTH);
   Sharing sharing;
@@ -99,9 +99,9 @@ void warn_of_network(int fd, std::string_view path) {
                                       "reach other machines; use a local directory or a server");
 }
 
-// A directory without the setgid bit gives its files the group of whoever creates them.  To be put
-// into the group of the directory they need a creator who is in it.  Somebody else may have put
-// another file of ours in the place of what was created, by a hard link: that keeps its group.
+// In a directory without the setgid bit, a file has the group of its creator, who can give it the
+// group of the directory if he is a member.  Another user may have put a hard link to another file
+// of this user in the place of a folder: that file keeps its group.
 void give_to_group(int at, const std::string& name, Kind kind, const Fd& file, gid_t group) {
   const Fd found(file ? -1 : ::openat(at, name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
   const int fd = file ? file.get() : found.get();
@@ -113,7 +113,7 @@ void give_to_group(int at, const std::string& name, Kind kind, const Fd& file, g
 
 }  // namespace
 
-// One path for a user, whatever the environment: cron has no XDG_RUNTIME_DIR, a login shell has.
+// One path for each user, whatever the environment: cron has no XDG_RUNTIME_DIR, a login shell has.
 std::string default_path() {
   if (geteuid() == 0) return "/run/dlock";
   return "/tmp/dlock-" + std::to_string(geteuid());
@@ -126,7 +126,7 @@ Error errno_error(std::string_view path, std::string_view doing, int error) {
           std::string(doing) + " " + printable(path) + ": " + std::strerror(error)};
 }
 
-// ENOLCK: NFS without a lock daemon, for one.
+// ENOLCK: as NFS without a lock daemon returns.
 Error flock_error(std::string_view path, int error) {
   Error out = errno_error(path, "cannot lock", error);
   if (error == ENOSYS || error == ENOLCK || error == EOPNOTSUPP) {
@@ -189,7 +189,7 @@ Result<std::shared_ptr<LockDir>> LockDir::checked(Fd fd, const std::string& path
 Result<std::shared_ptr<const LockDir>> LockDir::open(const std::string& given, Trust trust) {
   const bool by_default = given.empty();
   const std::string path = by_default ? default_path() : given;
-  // Another user may have made it, or there is no /tmp.
+  // Another user may have created it, or there is no /tmp.
   const auto unusable = [by_default](Error error) {
     if (by_default) error.message += "; name a directory of your own: --backend file:///DIR";
     return error;
@@ -283,7 +283,7 @@ Result<std::optional<Fd>> open_folder(int at, const std::string& name, const std
 Created create(int at, const std::string& name, Kind kind, const Sharing& sharing) {
   Created out;
   const char* const path = name.c_str();
-  // The mode is to be right from the first instant on: others may open it at once.
+  // The mode must be right from the first instant on: another user may open the file at once.
   (void)util::users_umask();
   switch (kind) {
     case Kind::file:

@@ -24,50 +24,53 @@ Error errno_error(std::string_view path, std::string_view doing, int error);
 /// That flock(2) has failed, but not because somebody else holds the lock.
 Error flock_error(std::string_view path, int error);
 
-/// Whose files we work with, and who may use those that we create.
+/// With whom a directory is shared, and the rights of the files that dlock creates there.
 struct Sharing {
   bool shared = false;  // a named directory that its group or everybody may write to
-  mode_t file = 0600;   // of what we create
+  mode_t file = 0600;   // the mode of a file that is created there
   mode_t folder = 0700;
-  gid_t group = 0;  // where it is shared
+  gid_t group = 0;  // if it is shared
 };
 
-/// Whose directory it may be: ours, that nobody else may write to; or also one that was named, and
-/// that others may use as its mode says; or one that all may write to, sticky or not, and nothing
-/// is asked about those above it: whoever may write there can let two holders in.
+/// Which directories are accepted.
+///   - only_ours: one of this user that no other user may write to.
+///   - named: also one that others may write to, as its mode says.
+///   - all: also one that all may write to and that is not sticky, without regard to the
+///   directories
+///     above it.  Each user that may write there can cause two holders at once.
 enum class Trust { only_ours, named, all };
 
 class LockDir {
  public:
   /// Opens `path`, or with an empty one the default directory, which it creates when missing.
-  /// Errc::denied for one in which people whom nobody has asked in could let two holders in, also
-  /// by putting another directory in its place.
+  /// Errc::denied if other users than those with whom it is shared could cause two holders at once,
+  /// also by putting another directory in its place.
   static Result<std::shared_ptr<const LockDir>> open(const std::string& path, Trust trust);
 
-  /// Opens `path`, a directory of ours, for what is no lock: it need not be writable, and nothing
-  /// is said of locks on network file systems.
+  /// Opens `path`, a directory of this user, for records.  It need not be writable, and there is no
+  /// warning about locks on network file systems.
   static Result<std::shared_ptr<const LockDir>> open_for_records(const std::string& path);
 
   /// The same of the folder `name` in this directory.
   Result<std::shared_ptr<const LockDir>> folder_for_records(const std::string& name,
                                                             Trust trust) const;
 
-  /// What open() asks for and the two above do not.
+  /// The checks of open() that the two functions above leave out.
   Result<void> check_for_locks() const;
 
-  /// What the same path leads to by now.
+  /// The directory that now has the path of this one.
   Result<std::shared_ptr<const LockDir>> open_again() const;
 
   int fd() const { return fd_.get(); }
   const std::string& path() const { return path_; }
-  /// Whether it is the one that is used if none is named, by whatever path it was named.  Not if it
-  /// is shared: each of those who share it uses another one then.
+  /// Whether it is the default directory, by whatever path it was named.  False if it is shared:
+  /// another user has another default directory.
   bool is_usual() const { return usual_; }
   const Sharing& sharing() const { return sharing_; }
   Trust trust() const { return trust_; }
 
-  /// Ok while the path still leads to this directory; else Errc::lost saying what happened, or
-  /// Errc::unreachable where that cannot be told.
+  /// Ok while the path still leads to this directory.  Errc::lost says what has happened.
+  /// Errc::unreachable: it is not known.
   Result<void> still_there() const;
 
  private:
@@ -89,34 +92,31 @@ class LockDir {
 struct Place {
   std::shared_ptr<const LockDir> dir;
   Fd folder;          // of a long name; else none
-  std::string leaf;   // the lock file's name in there
-  std::string shown;  // its whole path, for messages
+  std::string leaf;   // the name of the lock file in there
+  std::string shown;  // the path of the lock file, for messages
 
   int fd() const { return folder ? folder.get() : dir->fd(); }
 };
 
 enum class Missing { create, leave };
 
-/// None (without an error) if a folder of a long name is missing, and is to be left so.
+/// None (without an error) if a folder of a long name is missing and Missing::leave is given.
 Result<std::optional<Place>> place_of(std::shared_ptr<const LockDir> dir, std::string_view key,
                                       Missing missing);
 
-/// The folder `name` in the folder `at`, which is created when missing; none if it is missing and
-/// to be left so.  `shown`: its path.  Errc::denied for one that is not as safe as LockDir::open()
-/// wants it.
+/// The folder `name` in the folder `at`, with the path `shown`.  None if it is missing and
+/// Missing::leave is given.  Errc::denied if LockDir::open() would refuse it.
 Result<std::optional<Fd>> open_folder(int at, const std::string& name, const std::string& shown,
                                       const Sharing& sharing, Missing missing);
 
-/// The kind of network file system that it is on, as "NFS"; null: on none that is known.
+/// The kind of the network file system, as "NFS"; null if it is on none that is known.
 const char* network_of(int fd);
 
-/// What can be created in a lock directory.
 enum class Kind { file, folder };
 
-/// Creates `name` in the folder `at`, with the group and the mode that others need who share the
+/// Creates `name` in the folder `at`, with the group and the mode that the users need who share the
 /// directory, whatever the umask.  A file is opened for reading and writing; of a folder there is
-/// no descriptor.  Fails, with errno set (EEXIST), if there is something of that name; also if
-/// somebody else's is there that we might not open.
+/// no descriptor.  Fails, with errno set (EEXIST), if there is something of that name.
 struct Created {
   bool done = false;
   Fd file;

@@ -59,26 +59,26 @@ Result<void> check_file(const Place& place, const std::string& name, const struc
   return {};
 }
 
-// To open with O_CREAT what others have created is forbidden in sticky directories
-// (fs.protected_regular): so what is there is opened first.
+// In sticky directories it is forbidden to open with O_CREAT a file that others have created
+// (fs.protected_regular).  So an existing file is opened first, without it.
 Result<std::optional<LockFile>> open_lock_file(const Place& place, const std::string& name,
                                                Missing missing) {
   LockFile file;
   file.name = name;
   while (!file.fd) {
-    // O_NONBLOCK: a FIFO must not hang us before fstat() tells that it is one.
+    // O_NONBLOCK: a FIFO must not block before fstat() can tell that it is one.
     file.fd.reset(::openat(place.fd(), name.c_str(),
                            O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
     if (file.fd) break;
     if (errno != ENOENT) return open_error(path_of(place, name), errno);
     if (missing == Missing::leave) return std::optional<LockFile>();
     file.fd = std::move(create(place.fd(), name, Kind::file, place.dir->sharing()).file);
-    // Created by somebody else at the same moment, or a link that leads nowhere.
+    // Another process has created it at the same moment, or it is a link that leads nowhere.
     if (!file.fd && errno != EEXIST) return open_error(path_of(place, name), errno);
   }
   struct stat st {};
   if (::fstat(file.fd.get(), &st) != 0) return open_error(path_of(place, name), errno);
-  // Replaced between open and fstat: the identity check after the lock finds it.
+  // One that was replaced between open and fstat is found by the check after the lock.
   if (st.st_nlink != 0) {
     if (auto ok = check_file(place, name, st); !ok) return ok.error();
   }

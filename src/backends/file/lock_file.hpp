@@ -25,7 +25,7 @@ struct LockFile {
 std::string path_of(const Place& place, const std::string& name);
 
 /// Ok for a file that we may work with; Errc::denied if it is no plain file, has several names, or
-/// belongs to somebody who is not asked in (Sharing).
+/// belongs to a user with whom nothing is shared (Sharing).
 Result<void> check_file(const Place& place, const std::string& name, const struct stat& st);
 
 /// Never follows a link, never blocks, and refuses what check_file() refuses.  With Missing::leave,

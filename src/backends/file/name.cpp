@@ -1,9 +1,9 @@
-// A key is percent-encoded.  255 bytes become up to 765, more than a file name may have, so a long
+// A key is percent-encoded.  255 bytes become up to 765, more than a file name may have.  So a long
 // name is cut into folders of exactly kChunk bytes, marked by a `%` at their end, where no encoded
-// name can have one.  Nothing is hashed: each key has one path, and the path tells the key.
+// name can have one.  Nothing is hashed: each key has one path, and each path one key.
 //
-// The rest of a long name may begin with a dot that was in the middle of the key; it is encoded
-// too, or the rest `..` would be the parent directory.
+// The rest of a long name may begin with a dot that was in the middle of the key.  The dot is
+// encoded, too, since the rest `..` would be the parent directory.
 #include "backends/file/name.hpp"
 
 #include "util/text.hpp"
@@ -13,7 +13,7 @@ namespace {
 
 // Leaves room for `%2E` and for the longest suffix, `~slot4294967295`, below NAME_MAX (255).
 constexpr std::size_t kChunk = 200;
-constexpr std::string_view kRoster = "~w";
+constexpr std::string_view kRegistrations = "~w";
 
 }  // namespace
 
@@ -39,7 +39,7 @@ std::optional<std::string> key_of(std::span<const std::string> folders, std::str
   encoded += leaf;
   auto key = util::percent_decode(encoded);
   if (!key) return std::nullopt;
-  // Only the name that we would have given: `%6a` and `j` must not be listed as one key.
+  // Only the name that name_of() returns: `%6a` and `j` must not be listed as one key.
   const Name canonical = name_of(*key);
   if (canonical.leaf != leaf || canonical.folders.size() != folders.size()) return std::nullopt;
   for (std::size_t i = 0; i < folders.size(); ++i) {
@@ -57,11 +57,13 @@ std::string slot_name(std::string_view leaf, unsigned number) {
   return std::string(leaf) + "~slot" + std::to_string(number);
 }
 std::string gate_name(std::string_view leaf) { return std::string(leaf) + "~gate"; }
-std::string roster_name(std::string_view leaf) { return std::string(leaf) + std::string(kRoster); }
+std::string registrations_name(std::string_view leaf) {
+  return std::string(leaf) + std::string(kRegistrations);
+}
 
-std::optional<std::string_view> leaf_of_roster(std::string_view name) {
-  if (!name.ends_with(kRoster)) return std::nullopt;
-  return name.substr(0, name.size() - kRoster.size());
+std::optional<std::string_view> leaf_of_registrations(std::string_view name) {
+  if (!name.ends_with(kRegistrations)) return std::nullopt;
+  return name.substr(0, name.size() - kRegistrations.size());
 }
 
 }  // namespace dlock::file

@@ -1,8 +1,8 @@
-// To read /proc/locks makes the kernel wait until every processor has passed a quiet point: some
-// 10 ms on Linux 6.x, now and then.  So nothing on the way of an uncontended grant reads it.
+// Reading /proc/locks takes some 10 ms now and then (Linux 6.x), since the kernel waits for each
+// processor.  So an uncontended grant does not read it.
 //
-// The kernel gives it out a page at a time and lets the list change between two pages, so a long
-// one may have a line twice, or miss one.  Nothing that must be right rests on it alone.
+// The kernel returns it a page at a time, and the list may change between two pages, so a long one
+// may have a line twice, or lack one.  Nothing that must be right depends on it alone.
 #include "backends/file/proc_locks.hpp"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-// Which files are flocked, and who waits for them, as the kernel tells.
+// The files that are flocked, and the processes that wait for them, by /proc/locks.
 #pragma once
 
 #include <sys/types.h>
@@ -9,10 +9,10 @@
 
 namespace dlock::file {
 
-/// One flock(2) line of /proc/locks.  Locks taken in pid namespaces that this process cannot see
-/// are not there, nor (outside the first namespace) those whose taker has ended.
+/// One flock(2) line of /proc/locks.  The kernel leaves out locks that were taken in pid namespaces
+/// which this process cannot see, and (outside the first namespace) locks whose taker has ended.
 struct FlockLine {
-  pid_t pid = 0;  // who called flock(2); others may hold the descriptor by now
+  pid_t pid = 0;  // the process that called flock(2); by now another one may have the descriptor
   bool exclusive = false;
   bool waiting = false;
   unsigned major = 0;
@@ -22,7 +22,7 @@ struct FlockLine {
   bool operator==(const FlockLine&) const = default;
 };
 
-/// Lines of other kinds and lines that are not understood are left out.
+/// Leaves out lines of other kinds and lines that it does not understand.
 std::vector<FlockLine> parse_proc_locks(std::string_view text);
 
 /// Empty where there is no /proc.

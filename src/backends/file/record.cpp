@@ -1,9 +1,9 @@
-// The fence.  It is one more than the last one, and at least the milliseconds since 1970.  So it
-// also grows if the file is deleted, or if its content is lost in a power failure: by then the
-// clock is ahead of every number that was given.  The file is synced only if its number is ahead of
-// the clock, which was set back.
+// The fence is one more than the last one, and at least the milliseconds since 1970.  So it also
+// grows if the file is deleted, or if its content is lost in a power failure: by then the clock is
+// ahead of each number that was granted.  The file is synced only if its number is ahead of the
+// clock, which happens if the clock was set back.
 //
-// Records come from files that others may have written: sizes are capped, wrong types are ignored.
+// Other users may have written the records: sizes are limited, wrong types are ignored.
 #include "backends/file/record.hpp"
 
 #include <array>
@@ -19,11 +19,11 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view kMagic = "dlock1 ";
-// A machine that fails is not back within this time, in milliseconds.
+// A machine takes longer to boot, in milliseconds.
 constexpr std::uint64_t kReboot = 1'000;
-// Where the header once named the boot.
+// Earlier versions wrote the id of the boot there.
 constexpr std::string_view kNoBoot = "------------------------------------";
-// Above this somebody else has written the number: leave room to count.
+// A larger number was not written by dlock, and would leave no room to count.
 constexpr std::uint64_t kMostFence = std::uint64_t{1} << 62;
 
 std::optional<std::uint64_t> parse_number(std::string_view digits) {

@@ -1,4 +1,4 @@
-// What stands in a lock file, a header line with the fence; and in a registration, a record.
+// The content of a lock file, a header line with the fence, and of a registration, a record.
 #pragma once
 
 #include <sys/types.h>
@@ -14,20 +14,20 @@ namespace dlock::file {
 
 /// The first line of a lock file, of fixed width so that one small write replaces it.
 struct Header {
-  std::uint64_t fence = 0;  // no larger one was given
+  std::uint64_t fence = 0;  // of the newest grant
   Mode mode = Mode::exclusive;
   unsigned slots = 1;
 };
 
 inline constexpr std::size_t kHeaderSize = 107;
-/// Most that is ever read of a lock file: whatever is longer was not written by us.
+/// Most that is ever read of a lock file: a longer one was not written by dlock.
 inline constexpr std::size_t kMostRead = 64 * 1024;
 
 std::string format_header(const Header& header);
 /// None for anything that format_header() did not write.
 std::optional<Header> parse_header(std::string_view text);
 
-/// The header for the next grant; `sync`: it must be on the disk before the grant is given.
+/// The header for the next grant; `sync`: it must be on the disk before that.
 struct NextGrant {
   Header header;
   bool sync = false;
@@ -36,13 +36,12 @@ struct NextGrant {
 NextGrant next_grant(const std::optional<Header>& last, std::uint64_t now_ms, Mode mode,
                      unsigned slots);
 
-/// The line about one holder or waiter, in its registration (registration.hpp).  That counts only
-/// while it is locked, so it is of this boot.
+/// The line about one holder or waiter, in its registration (registration.hpp).
 struct Record {
   Owner owner;
   Mode mode = Mode::exclusive;
   unsigned slots = 1;
-  std::int64_t since_ns = 0;  // CLOCK_BOOTTIME: when it was granted, or began to wait
+  std::int64_t since_ns = 0;  // CLOCK_BOOTTIME of the grant, or of the beginning of the wait
   // Of a holder:
   std::string acquired_at;
   std::optional<std::uint64_t> fence;
@@ -54,7 +53,7 @@ std::string format_record(const Record& record);
 /// Reads the first line of `text`; none if it is no record.
 std::optional<Record> parse_record(std::string_view text);
 
-/// What force_release() leaves for the holder it takes the lock from: a line.
+/// The line that force_release() writes for the holder.
 std::string format_revocation(std::string_view why);
 /// None if `text` does not begin with such a line.
 std::optional<std::string> parse_revocation(std::string_view text);

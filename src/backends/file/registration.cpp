@@ -1,9 +1,9 @@
-// A file is created, locked and then written.  Whoever reads it in between finds it unlocked, takes
-// it for a dead one's and removes it: so its maker looks once more whether it is there when it is
-// locked, and makes another one if not.
+// A file is created, locked and then written.  A reader in between finds it unlocked, concludes
+// that its process is dead, and removes it.  So the process that has created it checks whether it
+// is still there when it is locked, and creates another one if not.
 //
-// The folder stays: to make one and to remove it takes longer than all else that a short run does
-// on a disk.  Whoever reads it, as "dlock list" does, removes it if it is empty.
+// The folder stays: to create and remove one takes longer than all else that a short run does on a
+// disk.  A reader, as "dlock list" is, removes it if it is empty.
 #include "backends/file/registration.hpp"
 
 #include <fcntl.h>
@@ -27,12 +27,12 @@ namespace dlock::file {
 namespace {
 
 constexpr std::size_t kTimeDigits = 16;
-// The folder may go between two calls, when somebody lists the locks; not so often.
+// "dlock list" may remove the empty folder between two calls, but not so often.
 constexpr int kTries = 1'000;
 
 bool is_full(int error) { return error == ENOSPC || error == EDQUOT; }
 
-// In the order in which they came.
+// The names sort by the time of arrival.
 std::string name_of_now(char kind) {
   std::array<char, 64> name{};
   const auto now = Clock::now().time_since_epoch().count();
@@ -43,8 +43,8 @@ std::string name_of_now(char kind) {
 
 }  // namespace
 
-Fd open_roster(const Place& place) {
-  return Fd(::openat(place.fd(), roster_name(place.leaf).c_str(),
+Fd open_registrations(const Place& place) {
+  return Fd(::openat(place.fd(), registrations_name(place.leaf).c_str(),
                      O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 }
 
@@ -67,32 +67,32 @@ Result<std::unique_ptr<Registration>> Registration::make(std::shared_ptr<const P
   std::unique_ptr<Registration> made(new Registration(std::move(place)));
   const Place& where = *made->place_;
   const Sharing& sharing = where.dir->sharing();
-  const std::string folder = roster_name(where.leaf);
+  const std::string folder = registrations_name(where.leaf);
   const auto failed = [&](int error) -> Result<std::unique_ptr<Registration>> {
     if (is_full(error)) return std::move(made);
     return errno_error(file::path_of(where, folder), "cannot register in", error);
   };
   for (int tries = 0; tries < kTries; ++tries) {
-    Fd roster = open_roster(where);
-    if (!roster && errno == ENOENT) {
+    Fd folder_fd = open_registrations(where);
+    if (!folder_fd && errno == ENOENT) {
       if (create(where.fd(), folder, Kind::folder, sharing).done || errno == EEXIST) continue;
     }
-    if (!roster) return failed(errno);
+    if (!folder_fd) return failed(errno);
     made->name_ = name_of_now(kHolder);
-    Fd file = std::move(create(roster.get(), made->name_, Kind::file, sharing).file);
+    Fd file = std::move(create(folder_fd.get(), made->name_, Kind::file, sharing).file);
     if (!file && errno != EEXIST && errno != ENOENT) return failed(errno);
     if (!file) continue;
     if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
-      if (errno == EWOULDBLOCK) continue;  // a reader has it for an instant, and removes it
+      if (errno == EWOULDBLOCK) continue;  // a reader is about to remove it
       const std::string path = file::path_of(where, folder) + '/' + made->name_;
       const Error error = flock_error(path, errno);
-      ::unlinkat(roster.get(), made->name_.c_str(), 0);
+      ::unlinkat(folder_fd.get(), made->name_.c_str(), 0);
       return error;
     }
     struct stat st {};
     if (::fstat(file.get(), &st) != 0 || st.st_nlink == 0) continue;
     made->file_ = std::move(file);
-    made->roster_ = std::move(roster);
+    made->folder_ = std::move(folder_fd);
     made->write(State::trying, getpid(), "");
     return made;
   }
@@ -117,14 +117,14 @@ void Registration::write(State state, pid_t lock_pid, const std::string& line) {
     state_ = state;
     return;
   }
-  remove();  // better none than half of one
+  remove();  // readers must not find half of one
 }
 
 void Registration::rename_to(char kind) {
   if (!file_ || name_[0] == kind) return;
   std::string name = name_;
   name[0] = kind;
-  if (::renameat(roster_.get(), name_.c_str(), roster_.get(), name.c_str()) == 0) {
+  if (::renameat(folder_.get(), name_.c_str(), folder_.get(), name.c_str()) == 0) {
     name_ = std::move(name);
   }
 }
@@ -147,7 +147,7 @@ void Registration::hold(const Record& record, pid_t lock_pid) {
   if (!file_) {
     util::log(util::Level::warning,
               "no space left for " +
-                  util::printable(file::path_of(*place_, roster_name(place_->leaf))) +
+                  util::printable(file::path_of(*place_, registrations_name(place_->leaf))) +
                   ": the lock works, but list and show cannot say who holds it, and force-release "
                   "cannot break it");
     return;
@@ -163,7 +163,7 @@ void Registration::set(State state) {
 }
 
 Result<void> Registration::check() const {
-  const auto folder = [&] { return file::path_of(*place_, roster_name(place_->leaf)); };
+  const auto folder = [&] { return file::path_of(*place_, registrations_name(place_->leaf)); };
   struct stat st {};
   if (!file_) return errno_error(folder(), "cannot register in", ENOSPC);
   if (::fstat(file_.get(), &st) == 0 && st.st_nlink > 0) return {};
@@ -186,17 +186,17 @@ bool Registration::restore() {
   if (!made || !made.value()->file_) return false;
   Registration& fresh = *made.value();
   fresh.write(state_, lock_pid_, line_);
-  // Under the same number, by which others know it.
+  // Keep the descriptor number, of which other processes have been told.
   if (!fresh.file_ || ::dup3(fresh.file_.get(), file_.get(), O_CLOEXEC) < 0) return false;
-  roster_ = std::move(fresh.roster_);
+  folder_ = std::move(fresh.folder_);
   name_ = fresh.name_;
-  fresh.held_ = true;  // it is not to be removed
+  fresh.held_ = true;  // so that its destructor does not remove the file
   return true;
 }
 
 void Registration::remove() {
   if (!file_) return;
-  ::unlinkat(roster_.get(), name_.c_str(), 0);
+  ::unlinkat(folder_.get(), name_.c_str(), 0);
   ::flock(file_.get(), LOCK_UN);
   file_.reset();
 }

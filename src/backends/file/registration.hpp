@@ -1,6 +1,6 @@
-// Who holds a lock and who waits for it is registered: each holder and each waiter keeps a file of
-// its own beside the lock file, in the folder `key~w`.  A registration counts while it is flocked,
-// so it ends with its process.  The lock itself does not depend on it.
+// Each holder and each waiter of a lock keeps a file of its own, its registration, in the folder
+// `key~w` beside the lock file.  A registration counts while it is flocked, so it ends with its
+// process.  An exclusive lock does not depend on it.
 #pragma once
 
 #include <memory>
@@ -14,24 +14,24 @@
 
 namespace dlock::file {
 
-/// What a registration is of: the first byte of the file, which is written before it is renamed.
+/// The first byte of a registration.  It is written before the file is renamed.
 enum class State : char {
-  trying = 't',  // has just come
+  trying = 't',  // has just arrived
   waits = 'w',
   holds = 'h',
-  ended = 'e',  // holds, but its command has ended (--min-hold)
-  told = 'r',   // holds, and has read that its lock was force-released
-  let_go = '-',
+  ended = 'e',   // holds, but its command has ended (--min-hold)
+  broken = 'r',  // holds, and has read that its lock was force-released
+  released = '-',
 };
 
-/// Ours.
+/// That of this process.
 class Registration {
  public:
-  /// Registers the calling process as State::trying.  Where the disk is full it is registered
-  /// nowhere, and all that follows does nothing.
+  /// Registers the calling process as State::trying.  If the disk is full, there is no file, and
+  /// the other functions do nothing.
   static Result<std::unique_ptr<Registration>> make(std::shared_ptr<const Place> place);
-  /// Removes the file, unless the lock is held: then it counts for as long as anybody has a copy of
-  /// fd(), and is removed by whoever finds it after that.
+  /// Removes the file, unless the lock is held.  Then it counts while any process has a copy of
+  /// fd(), and the next reader of the registrations removes it after that.
   ~Registration();
   Registration(const Registration&) = delete;
   Registration& operator=(const Registration&) = delete;
@@ -42,22 +42,22 @@ class Registration {
 
   /// `lock_pid` is the process that has called flock(2) on the lock file.
   void hold(const Record& record, pid_t lock_pid);
-  /// A holder's: State::ended, told or let_go.
+  /// A holder's: State::ended, broken or released.
   void set(State state);
-  /// Ok if others can find it.  Errc::unreachable if it could not be written, Errc::lost if
-  /// somebody has deleted it.
+  /// Ok if others can find the file.  Errc::unreachable if it could not be written, Errc::lost if
+  /// it was deleted.
   Result<void> check() const;
-  /// Why the lock was force-released; none if it was not.
+  /// The reason that force_release() has written; none if the lock was not force-released.
   std::optional<std::string> revoked() const;
-  /// A holder's that somebody has deleted is made again; true if it was.
+  /// If the file of a holder was deleted, makes another one and returns true.
   bool restore();
-  /// For everybody, in spite of copies of fd().
+  /// Removes the file, in spite of copies of fd().
   void remove();
 
-  /// -1: there is none.  Whoever has a copy keeps the registration.
+  /// -1: there is no file.  A process that has a copy keeps the registration.
   int fd() const { return file_.get(); }
-  /// Of the folder of the registrations; -1: as above.
-  int folder() const { return roster_.get(); }
+  /// The folder of the registrations; -1: as above.
+  int folder() const { return folder_.get(); }
 
  private:
   explicit Registration(std::shared_ptr<const Place> place) : place_(std::move(place)) {}
@@ -65,23 +65,23 @@ class Registration {
   void rename_to(char kind);
 
   std::shared_ptr<const Place> place_;
-  Fd roster_;  // the folder that the file is in: by its name there may be another by now
+  Fd folder_;  // that the file is in; by now another one may have its name
   Fd file_;
   std::string name_;
   off_t size_ = 0;
   State state_ = State::trying;
   pid_t lock_pid_ = 0;
   bool held_ = false;
-  std::string line_;  // what it says of the holder
+  std::string line_;  // the record of the holder
 };
 
-// The parts of a registration, for those who read it: `t 0000004121 00000000004026531836\n`, the
-// record, and perhaps a revocation.
+// The parts of a registration, for its readers: `t 0000004121 00000000004026531836\n`, the record,
+// and perhaps a revocation.
 
-/// As /proc/locks has the process that locks the lock file, or is to.
+/// The pid, as in /proc/locks, of the process that locks the lock file or is about to.
 inline constexpr std::size_t kPidAt = 2;
 inline constexpr std::size_t kPidDigits = 10;
-/// Of the pid namespace in which that is its number.
+/// The pid namespace of that pid.
 inline constexpr std::size_t kNamespaceAt = kPidAt + kPidDigits + 1;
 inline constexpr std::size_t kNamespaceDigits = 20;
 inline constexpr std::size_t kHeadSize = kNamespaceAt + kNamespaceDigits + 1;
@@ -89,13 +89,14 @@ inline constexpr std::size_t kHeadSize = kNamespaceAt + kNamespaceDigits + 1;
 /// Into the file that has this descriptor.  Async-signal-safe.
 void write_pid(int registration, pid_t pid);
 
-/// The first letter of the name of a registration: for those who count, and who look only at
-/// holders.  One that is trying has that of a holder, which most become at once.
+/// The first letter of the name of a registration, so that waiters can be counted and left out
+/// without being opened.  A process that is trying has the letter of a holder, since most are
+/// granted the lock at once.
 inline constexpr char kHolder = 'h';
 inline constexpr char kWaiter = 'w';
 bool is_registration(std::string_view name);
 
-/// The folder of a key, for openat(2) and the like; none, with errno set, if there is none.
-Fd open_roster(const Place& place);
+/// The folder of a key, for openat(2).  None, with errno set, if it cannot be opened.
+Fd open_registrations(const Place& place);
 
 }  // namespace dlock::file

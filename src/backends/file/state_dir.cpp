@@ -22,7 +22,7 @@ namespace {
 const std::string kCounters = "~ids";
 const std::string kMarks = "~done";
 
-// A directory, and what may have to be created below it.
+// A directory, and the folders that may have to be created below it.
 struct StatePath {
   std::string base;
   std::vector<std::string> parts;
@@ -58,7 +58,7 @@ Result<std::string> path_of(const StatePath& where, Missing missing) {
   return path;
 }
 
-// Also one that this user may not know of: then it has written nothing to it.
+// True also if this user may not look there: then it has written nothing there.
 bool is_missing(const std::string& path) {
   struct stat st {};
   return ::lstat(path.c_str(), &st) != 0 &&
@@ -67,7 +67,7 @@ bool is_missing(const std::string& path) {
 
 using Opened = Result<std::shared_ptr<const LockDir>>;
 
-// Null if it is missing and to be left so.
+// Null if it is missing and Missing::leave is given.
 Opened open_default(Missing missing) {
   const auto where = default_state();
   if (!where) return missing == Missing::create ? Opened(where.error()) : Opened(nullptr);
@@ -133,7 +133,7 @@ void warn_of_other_machines(const LockDir& locks, const LockDir& dir) {
            std::string(kNameOne));
 }
 
-// A directory that we may not read has not been created by us.
+// A directory that this user may not read was not created by it.
 Result<void> sync_with_parents(std::string path) {
   for (;;) {
     const Fd dir(::open(path.empty() ? "/" : path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));

@@ -10,8 +10,8 @@
 namespace dlock::file {
 namespace {
 
-// A file that is open when it is unlinked or renamed over tells so by IN_ATTRIB: its link count
-// changed.  For a directory IN_ATTRIB would also tell of every chmod inside.
+// An open file that is unlinked or renamed over causes IN_ATTRIB, as its link count changes.  For a
+// directory, IN_ATTRIB would also be caused by each chmod inside.
 std::uint32_t mask_of(Watch::For what) {
   switch (what) {
     case Watch::For::replaced:

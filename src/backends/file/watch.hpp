@@ -7,18 +7,18 @@
 
 namespace dlock::file {
 
-/// An inotify instance on open files, whatever their names are by now.
+/// An inotify instance on open files, independent of their names.
 class Watch {
  public:
   enum class For { replaced, replaced_or_written, moved_directory, deleted_in };
 
-  /// False if the user's share of instances or watches is used up, or without /proc.
+  /// False if the user has no instances or watches left, or without /proc.
   bool add(int fd, For what);
   int fd() const { return inotify_.get(); }
   void drain();
 
-  /// Forgets all files.  To close an instance that has watched something a moment ago takes the
-  /// kernel some 15 ms; to clear it takes none, and closing it later none either.
+  /// Forgets all files.  The kernel takes some 15 ms to close an instance that has watched a file a
+  /// moment ago.  Clearing it takes no time, and neither does closing it later.
   void clear();
 
  private:

@@ -1,7 +1,7 @@
-// A registration is probed with a shared lock, which many readers can have at once.  Its owner has
-// an exclusive one for as long as it lives, so whoever is granted the probe may remove the file: no
-// other file ever gets its name.
-#include "backends/file/roster.hpp"
+// A registration is probed with a shared lock, which several readers can have at once.  Its process
+// has an exclusive lock for as long as it lives.  So a reader that is granted the probe may remove
+// the file: no other file ever has the same name.
+#include "backends/file/registrations.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -22,8 +22,8 @@
 namespace dlock::file {
 namespace {
 
-// The names of those who are wanted.  `waiting` counts the waiters.  None, with errno ENOENT, if
-// there is no folder.
+// The names of the registrations to open.  `waiting` counts the waiters.  None, with errno ENOENT,
+// if there is no folder.
 std::optional<std::vector<std::string>> names_in(const Fd& folder, Whom whom, unsigned& waiting) {
   const int copy = folder ? ::openat(folder.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
   const std::unique_ptr<DIR, int (*)(DIR*)> listing(copy >= 0 ? ::fdopendir(copy) : nullptr,
@@ -45,7 +45,7 @@ std::optional<std::vector<std::string>> names_in(const Fd& folder, Whom whom, un
 // Of a holder or a waiter.
 bool has_record(State state) {
   return state == State::waits || state == State::holds || state == State::ended ||
-         state == State::told;
+         state == State::broken;
 }
 
 std::optional<Registered> parse(const std::string& name, std::string_view text) {
@@ -56,9 +56,9 @@ std::optional<Registered> parse(const std::string& name, std::string_view text) 
   Registered entry{.name = name, .state = static_cast<State>(text[0]), .record = {}};
   entry.lock_pid = static_cast<pid_t>(*pid);
   entry.of_this_namespace = static_cast<std::uint64_t>(*space) == util::pid_namespace();
-  if (entry.state == State::trying || entry.state == State::let_go) return entry;
+  if (entry.state == State::trying || entry.state == State::released) return entry;
   if (!has_record(entry.state)) return std::nullopt;
-  // Without a record it is somebody who cannot be named.
+  // A holder whose record cannot be read is listed all the same.
   if (auto record = parse_record(text.substr(kHeadSize))) entry.record = std::move(*record);
   if (entry.state == State::ended) {
     entry.record.owner.ended = true;
@@ -67,17 +67,18 @@ std::optional<Registered> parse(const std::string& name, std::string_view text) 
   return entry;
 }
 
-void add(Roster& roster, Registered entry) {
-  roster.lock_pids.push_back(entry.lock_pid);
-  roster.of_other_namespaces = roster.of_other_namespaces || !entry.of_this_namespace;
+void add(Registrations& registrations, Registered entry) {
+  registrations.lock_pids.push_back(entry.lock_pid);
+  registrations.of_other_namespaces = registrations.of_other_namespaces || !entry.of_this_namespace;
   if (!has_record(entry.state)) return;
-  auto& side = entry.state == State::waits ? roster.waiters : roster.holders;
+  auto& side = entry.state == State::waits ? registrations.waiters : registrations.holders;
   side.push_back(std::move(entry));
 }
 
 }  // namespace
 
-// One that begins to wait or is granted the lock is renamed, perhaps since its name was read.
+// The file of a process that begins to wait or is granted the lock is renamed, perhaps after its
+// name was read.
 Fd open_registration(const Fd& folder, std::string& name, int flags) {
   Fd file;
   for (int names = 0; !file && names < 3; ++names) {
@@ -89,44 +90,44 @@ Fd open_registration(const Fd& folder, std::string& name, int flags) {
   return file;
 }
 
-Result<Roster> read_roster(const Place& place, Whom whom) {
-  Roster roster;
-  const Fd folder = open_roster(place);
-  auto names = names_in(folder, whom, roster.waiting);
+Result<Registrations> read_registrations(const Place& place, Whom whom) {
+  Registrations registrations;
+  const Fd folder = open_registrations(place);
+  auto names = names_in(folder, whom, registrations.waiting);
   if (!names) {
-    if (errno == ENOENT) return roster;
-    return errno_error(path_of(place, roster_name(place.leaf)), "cannot read", errno);
+    if (errno == ENOENT) return registrations;
+    return errno_error(path_of(place, registrations_name(place.leaf)), "cannot read", errno);
   }
-  bool any_alive = whom != Whom::all && roster.waiting > 0;
+  bool any_alive = whom != Whom::all && registrations.waiting > 0;
   for (std::string& name : *names) {
     const Fd file = open_registration(folder, name, O_RDONLY);
     struct stat st {};
     if (!file && (errno == EMFILE || errno == ENFILE)) {
-      return errno_error(path_of(place, roster_name(place.leaf)) + '/' + name, "cannot read",
+      return errno_error(path_of(place, registrations_name(place.leaf)) + '/' + name, "cannot read",
                          errno);
     }
-    if (!file) continue;  // gone, or none of ours: we can open what we make
+    if (!file) continue;  // removed, or not made by dlock, which could open it
     if (::fstat(file.get(), &st) != 0 || !S_ISREG(st.st_mode)) continue;
     if (::flock(file.get(), LOCK_SH | LOCK_NB) == 0) {
-      ::unlinkat(folder.get(), name.c_str(), 0);  // not renamed any more: its owner is dead
+      ::unlinkat(folder.get(), name.c_str(), 0);  // its process is dead, and does not rename it
       continue;
     }
     any_alive = true;
-    if (auto entry = parse(name, read_some(file.get()))) add(roster, std::move(*entry));
-    const auto& holders = roster.holders;
+    if (auto entry = parse(name, read_some(file.get()))) add(registrations, std::move(*entry));
+    const auto& holders = registrations.holders;
     if (whom == Whom::one_holder && !holders.empty() &&
         holders.back().record.mode != Mode::exclusive) {
       break;
     }
   }
-  if (!any_alive) ::unlinkat(place.fd(), roster_name(place.leaf).c_str(), AT_REMOVEDIR);
-  return roster;
+  if (!any_alive) ::unlinkat(place.fd(), registrations_name(place.leaf).c_str(), AT_REMOVEDIR);
+  return registrations;
 }
 
 Result<void> check_claim(const Place& place, std::string_view key, Claim claim) {
-  const auto roster = read_roster(place, Whom::one_holder);
-  if (!roster) return roster.error();
-  for (const Registered& holder : roster.value().holders) {
+  const auto registrations = read_registrations(place, Whom::one_holder);
+  if (!registrations) return registrations.error();
+  for (const Registered& holder : registrations.value().holders) {
     const Claim held{holder.record.mode, holder.record.slots};
     if (held.mode != Mode::exclusive && held != claim) return mode_conflict(key, claim, held);
   }
