@@ -23,7 +23,7 @@ done
 finish "${modes[@]/#/a}"
 for mode in "${modes[@]}"; do
   # shellcheck disable=SC2046
-  expect_status 0 "$DLOCK" run -q -k "job$mode" $(options "${mode#*:}") -w 5 -- true
+  wait_until 20 "$DLOCK" run -q -k "job$mode" $(options "${mode#*:}") -w 1 -- true
   # shellcheck disable=SC2046
   wait_until 5 "$DLOCK" run -q -k "job$mode" $(options "${mode#*:}") -n -- true
 done

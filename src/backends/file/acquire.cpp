@@ -1,24 +1,27 @@
 // Files of a key:
 //   job          the lock file.  Exclusive: LOCK_EX.  Shared and slots: LOCK_SH.
-//   job~gate     who may wait for the lock file.  Exclusive and slots: LOCK_EX until the lock is
-//                granted.  Shared: LOCK_SH for a moment.
+//   job~gate     the lock that only the first waiter has.  Exclusive and slots: LOCK_EX until the
+//                lock is granted.  Shared: LOCK_SH for a moment.
 //   job~slot1..  slots: LOCK_EX on one of them.
-//   job~w        a folder: who holds and who waits (registration.hpp).  LOCK_EX for the moment in
+//   job~w        a folder with the registrations of holders and waiters.  LOCK_EX for the moment in
 //                which a shared or a slots lock is granted.
 //
-// Queue.   A waiter waits for the gate, and with the gate for the lock file or a slot.  So a
-//          release wakes one waiter, and a waiter for an exclusive lock keeps new readers out.  A
+// Queue.   A request takes the gate, and with the gate the lock file and a slot.  If it has to
+// wait,
+//          it waits with the gate, or for the gate.  So a release wakes one waiter, later requests
+//          do not get in front of it, and a waiter for an exclusive lock keeps new readers out.  A
 //          reader does not keep the gate while it waits, so readers do not keep each other out.
 // Stopped  waiters.  The waiter that has the gate may be stopped, or its container frozen, while
-//          the lock is free.  So each other waiter also tries without the gate now and then.  An
-//          exclusive request does that at its arrival, too.  A reader does it only while there is
-//          no holder, or it would get in front of a waiter for an exclusive lock.
+//          the lock is free.  So each waiter tries without the gate now and then, and each request
+//          before it gives up.  A reader does that only while there is no holder, or it would get
+//          in front of a waiter for an exclusive lock.
 // Modes.   The kernel keeps exclusive locks and the others apart.  Shared locks, and slots locks
 //          with different numbers of slots, are kept apart by the registrations of the holders: a
 //          request reads them, and registers as a holder, while it has the folder locked.
 // Slots.   All holders agree on N, there are only N slots, and each is had with LOCK_EX: never
-//          N + 1 holders.  flock(2) cannot wait for one of several files, so the waiter with the
-//          gate tries them again and again, and at once when a registration is deleted.
+//          N + 1 holders.  They are tried with the folder locked, so that no free one is missed.
+//          flock(2) cannot wait for one of several files, so the waiter with the gate tries them
+//          again and again, and at once when a registration is deleted.
 // Fence.   Written with LOCK_EX on the lock file, or with LOCK_SH and the folder locked: never by
 //          two processes at a time.
 // Unlink.  A file that was locked may have been deleted or replaced meanwhile, or its directory, so
@@ -60,9 +63,7 @@ namespace {
 
 // A holder that was killed deletes no registration: the slot is found by the next try.
 constexpr Millis kBetweenSlotTries{200};
-// The folder is locked for microseconds.  After this time, the process that has locked it is
-// stopped.
-constexpr Millis kFolderPatience{2'000};
+constexpr int kMostReplaced = 3;  // directories, one after the other
 // A directory that cannot be used at the first attempt is an error, and not waited for.
 constexpr Millis kConnectTimeout{0};
 
@@ -95,16 +96,14 @@ class Acquisition final : public AcquireSteps {
   int lock_operation() const { return is(Mode::exclusive) ? LOCK_EX : LOCK_SH; }
   int gate_operation() const { return is(Mode::shared) ? LOCK_SH : LOCK_EX; }
 
+  Result<std::unique_ptr<Lease>> open_and_take();
   Result<void> open();
-  Result<bool> is_in_place(const LockFile& file);
   Result<bool> try_lock(const std::string& name, std::initializer_list<int> steps,
                         std::optional<LockFile>& locked);
   Result<bool> take_gate();
   Result<bool> take_lock_file();
-  Result<bool> try_lock_file();
   Result<std::unique_ptr<Lease>> take();
   Result<std::optional<Slot>> take_slot();
-  Result<LockFile> lock_folder();
   Record record(Deadline since) const;
   Result<std::unique_ptr<Lease>> grant(std::optional<Slot> slot);
   Result<void> look();
@@ -128,12 +127,17 @@ class Acquisition final : public AcquireSteps {
   std::optional<LockFile> lock_file_;
   std::optional<Queue> queue_;
   Watch watch_;                // of the registrations
-  bool ignores_gate_ = false;  // slots: the next attempt is made without the gate
+  bool ignores_gate_ = false;  // the next attempt is also made without the gate
 
   LockInfo blocked_by_;
   std::uint64_t seen_fence_ = 0;  // the newest one when blocked_by_ was read
   Deadline next_look_{};
 };
+
+Result<std::unique_ptr<Lease>> Acquisition::open_and_take() {
+  if (auto ok = open(); !ok) return ok.error();
+  return take();
+}
 
 // The directory may have been replaced since it was opened.
 Result<void> Acquisition::open() {
@@ -165,21 +169,6 @@ void Acquisition::recover(const Error&) {
   next_look_ = {};
 }
 
-// Whether others lock this file, too, when they use its name.  Errc::lost: they use another
-// directory.
-Result<bool> Acquisition::is_in_place(const LockFile& file) {
-  if (auto there = place_->dir->still_there(); !there) return there.error();
-  switch (identity_of(file, *place_)) {
-    case Identity::same:
-      return true;
-    case Identity::other:
-      return false;
-    case Identity::unknown:
-      break;
-  }
-  return errno_error(path_of(*place_, file.name), "lock file", errno);
-}
-
 // Locks the file of this name in these steps, if that is possible now.  The kernel may grant the
 // lock to another process between two steps.
 Result<bool> Acquisition::try_lock(const std::string& name, std::initializer_list<int> steps,
@@ -191,7 +180,7 @@ Result<bool> Acquisition::try_lock(const std::string& name, std::initializer_lis
       auto got = try_flock(*file, *place_, step);
       if (!got || !*got) return got;
     }
-    auto in_place = is_in_place(*file);
+    auto in_place = is_in_place(*file, *place_);
     if (!in_place) return in_place;
     if (!*in_place) continue;
     locked = std::move(*file);
@@ -201,23 +190,18 @@ Result<bool> Acquisition::try_lock(const std::string& name, std::initializer_lis
 
 Result<bool> Acquisition::take_gate() {
   if (gate_) return true;
-  return try_lock(gate_name(place_->leaf), {gate_operation()}, gate_);
+  auto got = try_lock(gate_name(place_->leaf), {gate_operation()}, gate_);
+  if (got && *got) queue_.reset();
+  return got;
 }
 
 Result<bool> Acquisition::take_lock_file() {
   if (lock_file_) return true;
   if (!queue_) registration_->locks_by(getpid());
-  auto got = try_lock_file();
-  if (is(Mode::shared)) gate_.reset();
-  return got;
-}
-
-Result<bool> Acquisition::try_lock_file() {
-  if (is(Mode::exclusive)) return try_lock(place_->leaf, {LOCK_EX}, lock_file_);
-  auto gate = ignores_gate_ ? Result<bool>(true) : take_gate();
-  if (!gate) return gate;
-  if (*gate) return try_lock(place_->leaf, {LOCK_SH}, lock_file_);
-  return is(Mode::shared) ? try_lock(place_->leaf, {LOCK_EX, LOCK_SH}, lock_file_) : false;
+  auto gate = take_gate();
+  if (!gate || (!*gate && !ignores_gate_)) return gate;
+  if (*gate || !is(Mode::shared)) return try_lock(place_->leaf, {lock_operation()}, lock_file_);
+  return try_lock(place_->leaf, {LOCK_EX, LOCK_SH}, lock_file_);
 }
 
 // Null: the lock is not free.
@@ -226,21 +210,16 @@ Result<std::unique_ptr<Lease>> Acquisition::take() {
   if (!got) return got.error();
   if (!got.value()) return nullptr;
   if (is(Mode::exclusive)) return grant(std::nullopt);
-  std::optional<Slot> slot;
-  if (is(Mode::slots)) {
-    auto taken = take_slot();
-    if (!taken) return taken.error();
-    if (!*taken) {
-      lock_file_.reset();
-      return nullptr;
-    }
-    slot = std::move(*taken);
-  }
   if (auto ok = registration_->check(); !ok) return ok.error();
-  const auto folder = lock_folder();
-  if (!folder) return folder.error();
+  const auto locked = lock_registrations(*place_, request_.owner.pid, wait_.until, wait_.cancel);
+  if (!locked) return locked.error();
   if (auto ok = check_claim(*place_, request_.key, request_.claim()); !ok) return ok.error();
-  return grant(std::move(slot));
+  if (!is(Mode::slots)) return grant(std::nullopt);
+  auto slot = take_slot();
+  if (!slot) return slot.error();
+  if (*slot) return grant(std::move(*slot));
+  lock_file_.reset();
+  return nullptr;
 }
 
 // The lowest one that is free.
@@ -252,23 +231,6 @@ Result<std::optional<Slot>> Acquisition::take_slot() {
     if (got.value()) return std::optional(Slot{number, std::move(*file)});
   }
   return std::optional<Slot>();
-}
-
-// So that nobody else is granted a shared or a slots lock until it is closed.
-Result<LockFile> Acquisition::lock_folder() {
-  LockFile folder{.name = registrations_name(place_->leaf), .fd = open_registrations(*place_)};
-  if (!folder.fd) return errno_error(path_of(*place_, folder.name), "cannot open", errno);
-  auto got = try_flock(folder, *place_, LOCK_EX);
-  if (!got) return got.error();
-  if (*got) return folder;
-  auto end = wait_flock(*place_, folder, LOCK_EX, request_.owner.pid,
-                        after(Clock::now(), kFolderPatience), wait_.cancel);
-  if (!end) return end.error();
-  if (*end == FlockWait::End::granted) return folder;
-  if (*end == FlockWait::End::cancelled) return cancelled();
-  return Error{Errc::unreachable, "another process has locked " +
-                                      util::printable(path_of(*place_, folder.name)) +
-                                      " and does not go on: is it stopped?"};
 }
 
 Record Acquisition::record(Deadline since) const {
@@ -306,7 +268,7 @@ Result<std::unique_ptr<Lease>> Acquisition::grant(std::optional<Slot> slot) {
                      .watch = std::move(watch_)});
 }
 
-// Finds out who is in the way.  Errc::conflict if that is a holder of another kind.
+// Finds the holders.  Errc::conflict if they cannot be mixed with this request.
 Result<void> Acquisition::look() {
   if (Clock::now() < next_look_) return {};
   const std::uint64_t fence = newest_fence(*place_);
@@ -328,10 +290,13 @@ Result<void> Acquisition::look() {
 }
 
 Result<AcquireSteps::Attempt> Acquisition::attempt() {
-  if (auto ok = open(); !ok) return ok.error();
-  // A request that gives up now must not miss a free slot.
-  ignores_gate_ = is(Mode::slots) && (ignores_gate_ || wait_.until <= Clock::now());
-  auto lease = take();
+  // A request that gives up now must not miss a free lock.
+  ignores_gate_ = ignores_gate_ || wait_.until <= Clock::now();
+  auto lease = open_and_take();
+  for (int i = 0; i < kMostReplaced && !lease && lease.error().code == Errc::lost; ++i) {
+    recover(lease.error());
+    lease = open_and_take();
+  }
   ignores_gate_ = false;
   if (!lease) return lease.error();
   if (*lease) return Attempt{std::move(*lease), {}};
@@ -351,9 +316,14 @@ Result<bool> Acquisition::wait(Deadline until) {
 // A waiter for a slot waits for the gate only.
 Result<void> Acquisition::queue() {
   queue_.emplace();
-  auto gate = open_lock_file(*place_, gate_name(place_->leaf));
-  if (!gate) return gate.error();
-  queue_->gate = std::move(*gate);
+  if (gate_) {
+    queue_->gate = std::move(*gate_);
+    gate_.reset();
+  } else {
+    auto gate = open_lock_file(*place_, gate_name(place_->leaf));
+    if (!gate) return gate.error();
+    queue_->gate = std::move(*gate);
+  }
   std::vector<FlockStep> steps{{queue_->gate.fd.get(), gate_operation()}};
   if (!is(Mode::slots)) {
     auto file = open_lock_file(*place_, place_->leaf);
@@ -382,8 +352,9 @@ Result<bool> Acquisition::wait_in_queue(Deadline until) {
     log_end(cancelled().message);
     return cancelled();
   }
-  auto in_place = is_in_place(queue_->gate);
-  if (in_place && *in_place && queue_->lock_file) in_place = is_in_place(*queue_->lock_file);
+  auto in_place = is_in_place(queue_->gate, *place_);
+  if (in_place && *in_place && queue_->lock_file)
+    in_place = is_in_place(*queue_->lock_file, *place_);
   if (!in_place) return in_place;
   const bool granted = end.value() == FlockWait::End::granted;
   log_end(!*in_place ? "the file was replaced" : granted ? "granted" : "held");
@@ -399,7 +370,7 @@ Result<bool> Acquisition::wait_in_queue(Deadline until) {
 }
 
 Result<bool> Acquisition::wait_for_slot(Deadline until) {
-  auto in_place = is_in_place(*gate_);
+  auto in_place = is_in_place(*gate_, *place_);
   if (!in_place) return in_place;
   if (!*in_place) {
     gate_.reset();

@@ -155,7 +155,8 @@ Result<bool> DurableFile::lock(Missing missing, Deadline deadline) {
     if (!*file) return false;
     const auto got = try_flock(**file, place_, LOCK_EX);
     if (!got) return got.error();
-    if (got.value() && identity_of(**file, place_) == Identity::same) {
+    const auto in_place = got.value() ? is_in_place(**file, place_) : got;
+    if (in_place && in_place.value()) {
       file_ = std::move(*file);
       is_locked_ = true;
       return true;

@@ -95,17 +95,19 @@ class FileLease final : public Lease {
       if (!loss_) loss_ = why_revoked();
       if (loss_) return *loss_;
     } while (restore_registration() && (!subscribed_ || watch_registration()));
-    if (auto there = held_.place->dir->still_there(); !there) return there;
+    if (loss_) return *loss_;
     for (const LockFile& lock : held_.locks) {
       if (auto ok = check(lock); !ok) return ok;
     }
     return {};
   }
 
-  // True if it was deleted.  A request with another claim may have been granted since then.
+  // True if it was deleted.  Meanwhile a request with another claim may have been granted.
   bool restore_registration() {
     if (!held_.registration->restore()) return false;
     if (held_.claim.mode == Mode::exclusive) return true;
+    // A grant that does not see the new registration is complete when this is locked.
+    const auto locked = lock_registrations(*held_.place, held_.owner.pid, Clock::now(), Cancel());
     const auto ours = check_claim(*held_.place, held_.key, held_.claim);
     if (!ours && ours.error().code == Errc::conflict) {
       loss_ = Error{Errc::lost, "its registration was deleted, and " + ours.error().message};
@@ -114,21 +116,11 @@ class FileLease final : public Lease {
   }
 
   Result<void> check(const LockFile& file) const {
-    Identity identity = identity_of(file, *held_.place);
-    if (identity != Identity::other && held_.place->folder) identity = by_whole_path(file);
-    const std::string path = path_of(*held_.place, file.name);
-    if (identity == Identity::unknown) return errno_error(path, "lock file", errno);
-    if (identity == Identity::other) {
-      return Error{Errc::lost, "lock file " + printable(path) + " was deleted or replaced"};
-    }
-    return {};
-  }
-
-  // A folder of a long name may have been moved away, with the files in it.
-  Identity by_whole_path(const LockFile& file) const {
-    auto place = place_of(held_.place->dir, held_.key, Missing::leave);
-    if (!place || !*place) return Identity::other;
-    return identity_of(file, **place);
+    const auto in_place = is_in_place(file, *held_.place);
+    if (!in_place) return in_place.error();
+    if (in_place.value()) return {};
+    return Error{Errc::lost, "lock file " + printable(path_of(*held_.place, file.name)) +
+                                 " was deleted or replaced"};
   }
 
   // None if the lock was not force-released.  Else State::broken answers the process that does it.

@@ -120,12 +120,17 @@ void unlock(LockFile& file) {
   file.fd.reset();
 }
 
-Identity identity_of(const LockFile& file, const Place& place) {
+Result<bool> is_in_place(const LockFile& file, const Place& place) {
   struct stat st {};
-  if (::fstatat(place.fd(), file.name.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0) {
-    return errno == ENOENT ? Identity::other : Identity::unknown;
+  const std::string path = path_of(place, file.name);
+  const bool is_there = ::lstat(path.c_str(), &st) == 0;
+  if (is_there && st.st_dev == file.device && st.st_ino == file.inode) return true;
+  if (!is_there && errno != ENOENT && errno != ENOTDIR) {
+    return errno_error(path, "lock file", errno);
   }
-  return st.st_dev == file.device && st.st_ino == file.inode ? Identity::same : Identity::other;
+  if (auto there = place.dir->still_there(); !there) return there.error();
+  if (!place.folder) return false;
+  return Error{Errc::lost, "lock file " + util::printable(path) + " was deleted or replaced"};
 }
 
 Content read_lock_file(int fd) {

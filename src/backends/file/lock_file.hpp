@@ -41,13 +41,10 @@ Result<bool> try_flock(LockFile& file, const Place& place, int operation);
 /// Unlocks at once, also if a process that was just forked still has a copy; and closes.
 void unlock(LockFile& file);
 
-/// Whether the name of a file still leads to it.
-enum class Identity {
-  same,
-  other,   // another file, or none
-  unknown  // errno tells why
-};
-Identity identity_of(const LockFile& file, const Place& place);
+/// Whether the path of a file still leads to it, so that others lock the same file.  Errc::lost if
+/// the directory was replaced, or the folder of a long name may have been.  Errc::unreachable: it
+/// is not known.
+Result<bool> is_in_place(const LockFile& file, const Place& place);
 
 /// What a lock file holds.
 struct Content {

@@ -165,7 +165,8 @@ void Registration::set(State state) {
 Result<void> Registration::check() const {
   const auto folder = [&] { return file::path_of(*place_, registrations_name(place_->leaf)); };
   struct stat st {};
-  if (!file_) return errno_error(folder(), "cannot register in", ENOSPC);
+  const bool is_misnamed = held_ && name_[0] != kHolder;
+  if (!file_ || is_misnamed) return errno_error(folder(), "cannot register in", ENOSPC);
   if (::fstat(file_.get(), &st) == 0 && st.st_nlink > 0) return {};
   return Error{Errc::lost, "a registration in " + util::printable(folder()) + " was deleted"};
 }

@@ -14,13 +14,15 @@
 #include <memory>
 #include <optional>
 
-#include "backends/file/lock_file.hpp"
+#include "backends/file/flock_wait.hpp"
 #include "backends/file/name.hpp"
 #include "util/boot.hpp"
 #include "util/text.hpp"
 
 namespace dlock::file {
 namespace {
+
+constexpr Millis kFolderPatience{2'000};
 
 // The names of the registrations to open.  `waiting` counts the waiters.  None, with errno ENOENT,
 // if there is no folder.
@@ -102,7 +104,7 @@ Result<Registrations> read_registrations(const Place& place, Whom whom) {
   for (std::string& name : *names) {
     const Fd file = open_registration(folder, name, O_RDONLY);
     struct stat st {};
-    if (!file && (errno == EMFILE || errno == ENFILE)) {
+    if (!file && (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == EIO)) {
       return errno_error(path_of(place, registrations_name(place.leaf)) + '/' + name, "cannot read",
                          errno);
     }
@@ -122,6 +124,31 @@ Result<Registrations> read_registrations(const Place& place, Whom whom) {
   }
   if (!any_alive) ::unlinkat(place.fd(), registrations_name(place.leaf).c_str(), AT_REMOVEDIR);
   return registrations;
+}
+
+Result<LockFile> lock_registrations(const Place& place, std::int64_t for_pid, Deadline deadline,
+                                    Cancel cancel) {
+  const std::string name = registrations_name(place.leaf);
+  deadline = std::max(deadline, after(Clock::now(), kFolderPatience));
+  for (;;) {
+    LockFile folder{.name = name, .fd = open_registrations(place)};
+    if (!folder.fd) return errno_error(path_of(place, name), "cannot open", errno);
+    auto got = try_flock(folder, place, LOCK_EX);
+    if (!got) return got.error();
+    if (*got) return folder;
+    // An operator may remove the folder if a stopped process has it locked.
+    const Deadline look = std::min(deadline, after(Clock::now(), kFolderPatience));
+    const auto end = wait_flock(place, folder, LOCK_EX, for_pid, look, cancel);
+    if (!end) return end.error();
+    if (end.value() == FlockWait::End::granted) return folder;
+    if (end.value() == FlockWait::End::cancelled) {
+      return Error{Errc::cancelled, "stopped waiting for " + util::printable(place.shown)};
+    }
+    if (Clock::now() < deadline) continue;
+    return Error{Errc::unreachable, "another process has locked " +
+                                        util::printable(path_of(place, name)) +
+                                        " and does not go on: is it stopped?"};
+  }
 }
 
 Result<void> check_claim(const Place& place, std::string_view key, Claim claim) {

@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "backends/file/lock_dir.hpp"
+#include "backends/file/lock_file.hpp"
 #include "backends/file/registration.hpp"
+#include "core/cancel.hpp"
 
 namespace dlock::file {
 
@@ -40,6 +42,13 @@ Fd open_registration(const Fd& folder, std::string& name, int flags);
 /// The registrations of living processes.  Removes those of dead ones, and the folder if it is
 /// empty then.  Takes no lock that anybody waits for.
 Result<Registrations> read_registrations(const Place& place, Whom whom);
+
+/// Locks the folder: until the returned file is closed, no other process is granted a shared or a
+/// slots lock.  Waits until `deadline`, but for two seconds at least, since each process has it
+/// locked for microseconds only.  `for_pid`: as FlockWait::start().  Errc::unreachable if another
+/// process does not go on.
+Result<LockFile> lock_registrations(const Place& place, std::int64_t for_pid, Deadline deadline,
+                                    Cancel cancel);
 
 /// Errc::conflict if the lock is held shared or for slots with another claim than this one.  It
 /// reads one holder: all holders have the same claim, since each was compared with another one.
