@@ -53,10 +53,12 @@ std::string user_name(uid_t uid) {
   return std::to_string(uid);
 }
 
-std::uint64_t utc_now_ms() {
+std::uint64_t utc_now_ms() { return utc_now_us() / 1'000; }
+
+std::uint64_t utc_now_us() {
   using namespace std::chrono;
-  const auto now = floor<milliseconds>(system_clock::now()).time_since_epoch().count();
-  return static_cast<std::uint64_t>(std::max<milliseconds::rep>(now, 0));
+  const auto now = floor<microseconds>(system_clock::now()).time_since_epoch().count();
+  return static_cast<std::uint64_t>(std::max<microseconds::rep>(now, 0));
 }
 
 std::string utc_now() { return utc_in(Millis{0}); }

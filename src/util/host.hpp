@@ -30,6 +30,7 @@ std::string user_name(uid_t uid);
 /// Milliseconds since 1970 by the wall clock; 0 if it is set to an earlier time.  For fencing
 /// tokens.
 std::uint64_t utc_now_ms();
+std::uint64_t utc_now_us();
 
 /// The wall clock's time as RFC 3339 in UTC with milliseconds: for showing, never for deciding.
 std::string utc_now();

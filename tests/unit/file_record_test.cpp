@@ -50,7 +50,7 @@ TEST(FileHeader, OfAnEarlierVersionIsUnderstood) {
   EXPECT_FALSE(parse_header(text));
 }
 
-constexpr std::uint64_t kNow = 1'790'000'000'000;
+constexpr std::uint64_t kNow = 1'790'000'000'000'000;
 
 TEST(FileFence, IsTheTimeAndGrowsWithEachGrant) {
   NextGrant next = next_grant(std::nullopt, kNow, Mode::exclusive, 1);
@@ -68,7 +68,7 @@ TEST(FileFence, IsSyncedOnlyWhenItIsAheadOfTheClock) {
   EXPECT_FALSE(next.sync);
   next = next_grant(next.header, kNow, Mode::exclusive, 1);
   EXPECT_FALSE(next.sync);
-  next = next_grant(next.header, kNow - 3'600'000, Mode::exclusive, 1);
+  next = next_grant(next.header, kNow - 3'600'000'000, Mode::exclusive, 1);
   EXPECT_EQ(next.header.fence, kNow + 2);
   EXPECT_TRUE(next.sync);
 }

@@ -153,7 +153,7 @@ Result<std::optional<std::uint64_t>> write_fence(const LockFile& file, const Pla
                   "set; remove the file while nobody holds the lock");
     return std::optional<std::uint64_t>();
   }
-  const NextGrant next = next_grant(last.header, util::utc_now_ms(), claim.mode, claim.slots);
+  const NextGrant next = next_grant(last.header, util::utc_now_us(), claim.mode, claim.slots);
   if (auto ok = write_at(file, place, format_header(next.header), 0); !ok) return ok.error();
   if (next.sync) {
     if (::fdatasync(file.fd.get()) != 0) {

@@ -1,7 +1,7 @@
-// The fence is one more than the last one, and at least the milliseconds since 1970.  So it also
-// grows if the file is deleted, or if its content is lost in a power failure: by then the clock is
-// ahead of each number that was granted.  The file is synced only if its number is ahead of the
-// clock, which happens if the clock was set back.
+// The fence is one more than the last one, and at least the microseconds since 1970.  So it also
+// grows if the file is deleted or truncated, or if its content is lost in a power failure: a grant
+// takes longer than a microsecond, so the clock is ahead of each number that was granted.  The file
+// is synced only if its number is ahead of the clock, which happens if the clock was set back.
 //
 // Other users may have written the records: sizes are limited, wrong types are ignored.
 #include "backends/file/record.hpp"
@@ -19,8 +19,8 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view kMagic = "dlock1 ";
-// A machine takes longer to boot, in milliseconds.
-constexpr std::uint64_t kReboot = 1'000;
+// A machine takes longer to boot, in microseconds.
+constexpr std::uint64_t kReboot = 1'000'000;
 // Earlier versions wrote the id of the boot there.
 constexpr std::string_view kNoBoot = "------------------------------------";
 // A larger number was not written by dlock, and would leave no room to count.
@@ -82,10 +82,10 @@ std::optional<Header> parse_header(std::string_view text) {
   return header;
 }
 
-NextGrant next_grant(const std::optional<Header>& last, std::uint64_t now_ms, Mode mode,
+NextGrant next_grant(const std::optional<Header>& last, std::uint64_t now_us, Mode mode,
                      unsigned slots) {
-  const std::uint64_t fence = std::max((last ? last->fence : 0) + 1, now_ms);
-  return {.header = {fence, mode, slots}, .sync = fence > now_ms + kReboot};
+  const std::uint64_t fence = std::max((last ? last->fence : 0) + 1, now_us);
+  return {.header = {fence, mode, slots}, .sync = fence > now_us + kReboot};
 }
 
 std::string format_record(const Record& record) {

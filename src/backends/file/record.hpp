@@ -32,8 +32,8 @@ struct NextGrant {
   Header header;
   bool sync = false;
 };
-/// `last` is none for a file that was never used.  `now_ms`: milliseconds since 1970.
-NextGrant next_grant(const std::optional<Header>& last, std::uint64_t now_ms, Mode mode,
+/// `last` is none for a file that was never used.  `now_us`: microseconds since 1970.
+NextGrant next_grant(const std::optional<Header>& last, std::uint64_t now_us, Mode mode,
                      unsigned slots);
 
 /// The line about one holder or waiter, in its registration (registration.hpp).
