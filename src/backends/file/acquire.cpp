@@ -98,8 +98,8 @@ class Acquisition final : public AcquireSteps {
 
   Result<std::unique_ptr<Lease>> open_and_take();
   Result<void> open();
-  Result<bool> try_lock(const std::string& name, std::initializer_list<int> steps,
-                        std::optional<LockFile>& locked);
+  Result<bool> try_lock(const std::string& name, std::initializer_list<int> operations,
+                        Missing missing, std::optional<LockFile>& locked);
   Result<bool> take_gate();
   Result<bool> take_lock_file();
   Result<std::unique_ptr<Lease>> take();
@@ -169,28 +169,31 @@ void Acquisition::recover(const Error&) {
   next_look_ = {};
 }
 
-// Locks the file of this name in these steps, if that is possible now.  The kernel may grant the
-// lock to another process between two steps.
-Result<bool> Acquisition::try_lock(const std::string& name, std::initializer_list<int> steps,
-                                   std::optional<LockFile>& locked) {
+// Locks the file of this name by these operations, if that is possible now.  Between two of them,
+// the kernel may grant the lock to another process.  True without a lock if the file is missing,
+// and is to be left so.
+Result<bool> Acquisition::try_lock(const std::string& name, std::initializer_list<int> operations,
+                                   Missing missing, std::optional<LockFile>& locked) {
   for (;;) {
-    auto file = open_lock_file(*place_, name);
+    auto file = open_lock_file(*place_, name, missing);
     if (!file) return file.error();
-    for (const int step : steps) {
-      auto got = try_flock(*file, *place_, step);
+    if (!*file) return true;
+    for (const int operation : operations) {
+      auto got = try_flock(**file, *place_, operation);
       if (!got || !*got) return got;
     }
-    auto in_place = is_in_place(*file, *place_);
+    auto in_place = is_in_place(**file, *place_);
     if (!in_place) return in_place;
     if (!*in_place) continue;
-    locked = std::move(*file);
+    locked = std::move(**file);
     return true;
   }
 }
 
+// Only waiters create the gate: without one, there is nothing to wait for.
 Result<bool> Acquisition::take_gate() {
   if (gate_) return true;
-  auto got = try_lock(gate_name(place_->leaf), {gate_operation()}, gate_);
+  auto got = try_lock(gate_name(place_->leaf), {gate_operation()}, Missing::leave, gate_);
   if (got && *got) queue_.reset();
   return got;
 }
@@ -200,8 +203,10 @@ Result<bool> Acquisition::take_lock_file() {
   if (!queue_) registration_->locks_by(getpid());
   auto gate = take_gate();
   if (!gate || (!*gate && !ignores_gate_)) return gate;
-  if (*gate || !is(Mode::shared)) return try_lock(place_->leaf, {lock_operation()}, lock_file_);
-  return try_lock(place_->leaf, {LOCK_EX, LOCK_SH}, lock_file_);
+  // Without the gate, a reader takes the lock file only if there is no holder.
+  const bool is_alone = !*gate && is(Mode::shared);
+  return is_alone ? try_lock(place_->leaf, {LOCK_EX, LOCK_SH}, Missing::create, lock_file_)
+                  : try_lock(place_->leaf, {lock_operation()}, Missing::create, lock_file_);
 }
 
 // Null: the lock is not free.
@@ -226,7 +231,7 @@ Result<std::unique_ptr<Lease>> Acquisition::take() {
 Result<std::optional<Slot>> Acquisition::take_slot() {
   for (unsigned number = 1; number <= request_.slots; ++number) {
     std::optional<LockFile> file;
-    const auto got = try_lock(slot_name(place_->leaf, number), {LOCK_EX}, file);
+    const auto got = try_lock(slot_name(place_->leaf, number), {LOCK_EX}, Missing::create, file);
     if (!got) return got.error();
     if (got.value()) return std::optional(Slot{number, std::move(*file)});
   }
