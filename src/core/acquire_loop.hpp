@@ -17,7 +17,8 @@ class AcquireSteps {
  public:
   struct Attempt {
     std::unique_ptr<Lease> lease;  // if the lock was granted
-    std::string seen;  // else: the holders and our place, as a text that changes when they do
+    // Else: the holders and our place, as a text that changes when they do; "": no holder was seen.
+    std::string seen;
   };
 
   AcquireSteps() = default;

@@ -90,7 +90,8 @@ struct Wait {
   Deadline until = kNever;  // an instant that has passed means: try once
   Cancel cancel;
   /// Called on the waiting thread: when the lock is found held, when the place of the caller in the
-  /// queue is known, and when the holder changes.  Must not block.  May be empty.
+  /// queue is known, and when the waiter wakes up and finds another holder.  Must not block.  May
+  /// be empty.
   std::function<void(const LockInfo&)> on_blocked;
   /// The service has answered an earlier acquire() of this caller, so acquire() waits until an
   /// outage is over.
@@ -103,8 +104,8 @@ struct Wait {
 
 class Backend;
 
-/// One lock that is held.  One thread at a time uses it: LeaseKeeper has it while renewals run, and
-/// gives it back before release(), so a renewal can never overtake a release.
+/// One lock that is held.  One thread at a time uses it: the thread that renews has it until it has
+/// ended, before release(), so a renewal can never overtake a release.
 ///
 /// Destroying a Lease abandons it, without network and without waiting: the lock ends as
 /// Traits::ends_on says.
@@ -145,14 +146,14 @@ class Lease {
   /// A descriptor that becomes readable when something may have happened to this lock: the session
   /// has expired, the key was deleted, the connection is closed.  renew() then says what, and reads
   /// the descriptor empty.  No round trip and no thread is spent on it.  -1: there is none, and the
-  /// keeper calls renew() each second instead.
+  /// engine calls renew() each second instead.
   virtual int event_fd() { return -1; }
 
   /// Reads event_fd() empty, without waiting.  False: what was read is not about this lock.
   virtual bool has_news() { return true; }
 
   /// Subscribes to events that event_fd() does not report without it, at a cost that a short job
-  /// should not pay.  The keeper calls it when the job has run for a second, and calls renew()
+  /// should not pay.  The engine calls it when the job has run for a second, and calls renew()
   /// next, for what has happened before.
   virtual void subscribe() {}
 
@@ -203,7 +204,7 @@ struct Traits {
   /// What ends the lock of a holder that does not renew or release it:
   ///   - ttl: the TTL has passed since the last renewal.  list() says when that will be.
   ///   - session: the same, but list() cannot say when.
-  ///   - process_exit: all copies of witness_fds() are closed, and nothing else: after
+  ///   - process_exit: all copies of witness_fds() are closed.  Nothing else ends it.  So after
   ///     force_release(), too, the lock stays held until the holder releases it.
   enum class EndsOn { process_exit, session, ttl };
   enum class Order { none, kernel, fifo };
@@ -232,13 +233,14 @@ class Backend {
 
   /// Waits until the lock is ours.  The service wakes the waiter: by a watch, a subscription, a
   /// blocking statement, or a queue of the kernel.  Where a holder can vanish without that, the
-  /// waiter also wakes up when the lease of the holder expires.  It asks each second only if the
-  /// service cannot wake it.
+  /// waiter also wakes up when the lease of the holder expires.  It asks again and again only if
+  /// the service cannot wake it.
   ///   - Errc::busy: wait.until has passed.
   ///   - Errc::conflict, at once: the lock is held with a claim that cannot be mixed with this one.
   ///   - Errc::cancelled, within one network timeout after Cancel fires.
   ///   - Others: the service cannot be used.
-  /// A failed acquire() leaves nothing behind that others would wait for.
+  /// A failed acquire() leaves nothing behind that others would wait for; if the service cannot be
+  /// reached, something may be left until the ttl is over, but never with Errc::busy.
   virtual Result<std::unique_ptr<Lease>> acquire(const Request& request, const Wait& wait) = 0;
 
   /// The locks that are held or waited for and whose keys start with `prefix`, sorted by key.  It

@@ -22,7 +22,8 @@ BackendEntry entry_of(std::string_view url) {
   BackendEntry entry = *find_backend(url.substr(0, url.find(':')));
   if (entry.name != "file") return entry;
   entry.open = [](const Target& target, Deadline, Cancel) {
-    constexpr file::WaitIntervals kIntervals{.holders = Millis{100}, .first_holders = Millis{50}};
+    constexpr file::WaitIntervals kIntervals{.holders = Millis{100},
+                                             .until_holder_seen = Millis{50}};
     return file::open_with(target, kIntervals);
   };
   return entry;

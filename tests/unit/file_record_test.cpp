@@ -11,7 +11,7 @@ TEST(FileHeader, ComesBackAndHasAFixedWidth) {
   for (const Header& header :
        {Header{1'000, Mode::exclusive, 1}, Header{0, Mode::slots, 4'294'967'295}}) {
     const std::string text = format_header(header);
-    EXPECT_EQ(text.size(), kHeaderSize);
+    EXPECT_EQ(text.size(), kLockHeaderSize);
     EXPECT_EQ(text.back(), '\n');
     const auto read = parse_header(text + "more");
     ASSERT_TRUE(read);
@@ -25,9 +25,9 @@ TEST(FileHeader, OfSomebodyElseIsNone) {
   const std::string good = format_header({1'000, Mode::shared, 1});
   EXPECT_FALSE(parse_header(""));
   EXPECT_FALSE(parse_header("4121\n"));
-  EXPECT_FALSE(parse_header(good.substr(0, kHeaderSize - 1)));
+  EXPECT_FALSE(parse_header(good.substr(0, kLockHeaderSize - 1)));
   EXPECT_FALSE(parse_header(std::string(1'000, '\0')));
-  for (std::size_t at = 0; at < kHeaderSize; ++at) {
+  for (std::size_t at = 0; at < kLockHeaderSize; ++at) {
     if (at == 49) at += 36;  // the boot: anything
     std::string bad = good;
     bad[at] = 'x';

@@ -6,32 +6,45 @@
 //   job~w        a folder with the registrations of holders and waiters.  LOCK_EX for the moment in
 //                which a shared or a slots lock is granted.
 //
-// Queue.   A request takes the gate, and with the gate the lock file and a slot.  If it has to
-// wait,
-//          it waits with the gate, or for the gate.  So a release wakes one waiter, later requests
-//          do not get in front of it, and a waiter for an exclusive lock keeps new readers out.  A
-//          reader does not keep the gate while it waits, so readers do not keep each other out.
-// Stopped  waiters.  The waiter that has the gate may be stopped, or its container frozen, while
-//          the lock is free.  So each waiter tries without the gate now and then, and each request
+// Queue.   The first waiter has the gate and waits for the lock file or a slot; all others wait for
+//          the gate.  So a release wakes one waiter, later requests do not get in front of it, and
+//          a waiter for an exclusive lock keeps new readers out.  A reader gives the gate back
+//          before it waits for the lock file, so readers do not keep each other out.
+//
+// Stopped. The first waiter may be stopped, or its container frozen, while the lock is free.  So
+//          each waiter tries without the gate every 10 s (WaitIntervals::holders), and each request
 //          before it gives up.  A reader does that only while there is no holder, or it would get
-//          in front of a waiter for an exclusive lock.
+//          in front of a waiter for an exclusive lock; so readers run one after another then.  If
+//          the helper of a stopped waiter is granted the lock (flock_wait.cpp), the waiter has it
+//          until it goes on or is killed.
+//
+// Killed.  The kernel unlocks what the processes had locked.  Their registrations stay until a
+//          process reads them: dlock list, show and force-release, waiters, and grants of shared
+//          and slots locks.  The other files are never deleted.
+//
 // Modes.   The kernel keeps exclusive locks and the others apart.  Shared locks, and slots locks
 //          with different numbers of slots, are kept apart by the registrations of the holders: a
 //          request reads them, and registers as a holder, while it has the folder locked.
-// Slots.   All holders agree on N, there are only N slots, and each is had with LOCK_EX: never
-//          N + 1 holders.  They are tried with the folder locked, so that no free one is missed.
-//          flock(2) cannot wait for one of several files, so the waiter with the gate tries them
-//          again and again, and at once when a registration is deleted.
+//
+// Slots.   All holders agree on N, there are only N slots, and each is had with LOCK_EX: never N +
+// 1
+//          holders.  They are tried with the folder locked, so that no free one is missed. flock(2)
+//          cannot wait for one of several files, so the first waiter tries them again and again
+//          (WaitIntervals::slots), and at once when a registration is deleted.
+//
 // Fence.   Written with LOCK_EX on the lock file, or with LOCK_SH and the folder locked: never by
 //          two processes at a time.
+//
 // Unlink.  A file that was locked may have been deleted or replaced meanwhile, or its directory, so
-//          that others lock another file of that name.  So the name is compared after the lock, and
-//          now and then while waiting.  A holder compares when it renews.
-// Records. An exclusive lock does not depend on registrations.  They are made before any lock and
+//          that others lock another file of that name.  So the path is compared after the lock, and
+//          every 10 s while waiting.  A holder compares when it renews.
+//
+// Registrations.  An exclusive lock does not depend on them.  They are made before any lock and
 //          removed after all, so that a process which is in /proc/locks and not registered is
 //          another program.
+//
 // Cleaners. systemd-tmpfiles deletes what is old in /tmp, but not in a directory that somebody has
-//          flocked.  Nobody waits for that lock, and it may fail.
+//          flocked.
 #include "backends/file/acquire.hpp"
 
 #include <poll.h>
@@ -61,10 +74,10 @@
 namespace dlock::file {
 namespace {
 
-// A holder that was killed deletes no registration: the slot is found by the next try.
-constexpr Millis kBetweenSlotTries{200};
-constexpr int kMostReplaced = 3;  // directories, one after the other
-// A directory that cannot be used at the first attempt is an error, and not waited for.
+// How often the directory may have been replaced during one attempt.
+constexpr int kMostReplaced = 3;
+// A directory that cannot be used at the first attempt is an error.  Later it is an outage, which
+// is waited out.
 constexpr Millis kConnectTimeout{0};
 
 struct Slot {
@@ -72,8 +85,8 @@ struct Slot {
   LockFile file;
 };
 
-// A place in the kernel's queues.
-struct Queue {
+// Of a waiter in the kernel's queues.
+struct KernelQueue {
   LockFile gate;
   std::optional<LockFile> lock_file;  // unless a slot is wanted
   FlockWait wait;
@@ -89,6 +102,7 @@ class Acquisition final : public AcquireSteps {
   Result<LockInfo> describe() override { return blocked_by_; }
   Result<bool> wait(Deadline until) override;
   void recover(const Error& why) override;
+  // The destructor unlocks, in the reverse order of the members.
   Result<void> leave() override { return {}; }
 
  private:
@@ -106,9 +120,9 @@ class Acquisition final : public AcquireSteps {
   Result<std::optional<Slot>> take_slot();
   Record record(Deadline since) const;
   Result<std::unique_ptr<Lease>> grant(std::optional<Slot> slot);
-  Result<void> look();
+  Result<void> find_holders();
 
-  Result<void> queue();
+  Result<void> begin_queueing();
   Result<bool> wait_in_queue(Deadline until);
   Result<bool> wait_for_slot(Deadline until);
   Error cancelled() const {
@@ -125,13 +139,13 @@ class Acquisition final : public AcquireSteps {
   std::unique_ptr<Registration> registration_;  // made before the locks, removed after them
   std::optional<LockFile> gate_;
   std::optional<LockFile> lock_file_;
-  std::optional<Queue> queue_;
+  std::optional<KernelQueue> queue_;
   Watch watch_;                // of the registrations
   bool ignores_gate_ = false;  // the next attempt is also made without the gate
 
   LockInfo blocked_by_;
   std::uint64_t seen_fence_ = 0;  // the newest one when blocked_by_ was read
-  Deadline next_look_{};
+  Deadline next_wake_{};
 };
 
 Result<std::unique_ptr<Lease>> Acquisition::open_and_take() {
@@ -148,7 +162,7 @@ Result<void> Acquisition::open() {
     if (!again) return again.error();
     dir_ = std::move(*again);
   }
-  (void)::flock(dir_->fd(), LOCK_SH | LOCK_NB);
+  (void)::flock(dir_->fd(), LOCK_SH | LOCK_NB);  // for cleaners; it may fail
   auto place = place_of(dir_, request_.key, Missing::create);
   if (!place) return place.error();
   auto there = std::make_shared<const Place>(std::move(**place));
@@ -166,7 +180,8 @@ void Acquisition::recover(const Error&) {
   registration_.reset();
   watch_ = Watch();
   place_.reset();
-  next_look_ = {};
+  next_wake_ = {};
+  blocked_by_ = {};
 }
 
 // Locks the file of this name by these operations, if that is possible now.  Between two of them,
@@ -200,6 +215,7 @@ Result<bool> Acquisition::take_gate() {
 
 Result<bool> Acquisition::take_lock_file() {
   if (lock_file_) return true;
+  // While there is a queue, the registration has the pid of the process that waits in it.
   if (!queue_) registration_->locks_by(getpid());
   auto gate = take_gate();
   if (!gate || (!*gate && !ignores_gate_)) return gate;
@@ -253,7 +269,7 @@ Result<std::unique_ptr<Lease>> Acquisition::grant(std::optional<Slot> slot) {
   granted.acquired_at = util::utc_now();
   granted.fence = *fence;
   if (slot) granted.slot = slot->number;
-  registration_->hold(granted, lock_file_->locked_by);
+  registration_->mark_holding(granted, lock_file_->locked_by);
   if (!is(Mode::exclusive)) {
     if (auto ok = registration_->check(); !ok) return ok.error();
   }
@@ -273,9 +289,10 @@ Result<std::unique_ptr<Lease>> Acquisition::grant(std::optional<Slot> slot) {
                      .watch = std::move(watch_)});
 }
 
-// Finds the holders.  Errc::conflict if they cannot be mixed with this request.
-Result<void> Acquisition::look() {
-  if (Clock::now() < next_look_) return {};
+// Errc::conflict if they cannot be mixed with this request.  If the lock file has no fence, later
+// holders are not noticed.
+Result<void> Acquisition::find_holders() {
+  if (Clock::now() < next_wake_) return {};
   const std::uint64_t fence = newest_fence(*place_);
   const bool known = !blocked_by_.holders.empty() && (wait_.once || fence == seen_fence_);
   if (!known) {
@@ -289,8 +306,8 @@ Result<void> Acquisition::look() {
     blocked_by_ = std::move(*seen);
     seen_fence_ = fence;
   }
-  next_look_ = after(Clock::now(),
-                     blocked_by_.holders.empty() ? intervals_.first_holders : intervals_.holders);
+  next_wake_ = after(Clock::now(), blocked_by_.holders.empty() ? intervals_.until_holder_seen
+                                                               : intervals_.holders);
   return {};
 }
 
@@ -306,20 +323,20 @@ Result<AcquireSteps::Attempt> Acquisition::attempt() {
   if (!lease) return lease.error();
   if (*lease) return Attempt{std::move(*lease), {}};
   // The number of waiters is to be with this one.
-  if (wait_.until > Clock::now()) registration_->wait(record(begun_));
-  if (auto ok = look(); !ok) return ok.error();
+  if (wait_.until > Clock::now()) registration_->mark_waiting(record(begun_));
+  if (auto ok = find_holders(); !ok) return ok.error();
   return Attempt{nullptr, blocked_by_.holders.empty() ? "" : std::to_string(seen_fence_)};
 }
 
 // Another attempt may succeed when the queue has been waited for, and also without the queue, when
 // some time has passed or the wait is over.
 Result<bool> Acquisition::wait(Deadline until) {
-  until = std::min(until, next_look_);
+  until = std::min(until, next_wake_);
   return is(Mode::slots) && gate_ ? wait_for_slot(until) : wait_in_queue(until);
 }
 
 // A waiter for a slot waits for the gate only.
-Result<void> Acquisition::queue() {
+Result<void> Acquisition::begin_queueing() {
   queue_.emplace();
   if (gate_) {
     queue_->gate = std::move(*gate_);
@@ -344,7 +361,7 @@ Result<void> Acquisition::queue() {
 
 Result<bool> Acquisition::wait_in_queue(Deadline until) {
   if (!queue_) {
-    if (auto ok = queue(); !ok) return ok.error();
+    if (auto ok = begin_queueing(); !ok) return ok.error();
   }
   const Deadline asked = Clock::now();
   const auto end = queue_->wait.wait(until, wait_.cancel);
@@ -381,9 +398,10 @@ Result<bool> Acquisition::wait_for_slot(Deadline until) {
     gate_.reset();
     return true;
   }
-  if (watch_.fd() < 0) (void)watch_.add(registration_->folder(), Watch::For::deleted_in);
+  // A registration may have been deleted before the watch.
+  if (watch_.fd() < 0 && watch_.add(registration_->folder(), Watch::For::deleted_in)) return true;
   std::array<pollfd, 2> fds{pollfd{wait_.cancel.fd(), POLLIN, 0}, pollfd{watch_.fd(), POLLIN, 0}};
-  util::poll(fds, std::min(until, after(Clock::now(), kBetweenSlotTries)));
+  util::poll(fds, std::min(until, after(Clock::now(), intervals_.slots)));
   if (fds[0].revents != 0) return cancelled();
   watch_.drain();
   return true;

@@ -1,6 +1,9 @@
 // A lock is one or several open file descriptions, and the registration of its holder is another
 // one.  Copies of their descriptors keep them locked (Lease::witness_fds).  release() unlocks
 // before it closes, and so frees the lock in spite of all copies.
+//
+// The kernel keeps the lock: there is no TTL, and renew() only checks that the files are in their
+// places and that the lock was not force-released.
 #include "backends/file/file_lease.hpp"
 
 #include <sys/file.h>
@@ -91,11 +94,13 @@ class FileLease final : public Lease {
   }
 
   Result<void> check() {
-    do {  // again after a new watch, for what has happened before it
+    for (;;) {
       if (!loss_) loss_ = why_revoked();
       if (loss_) return *loss_;
-    } while (restore_registration() && (!subscribed_ || watch_registration()));
-    if (loss_) return *loss_;
+      if (!restore_registration()) break;
+      // Again, for what has happened before the new file was watched.
+      if (!loss_ && subscribed_ && !watch_registration()) break;
+    }
     for (const LockFile& lock : held_.locks) {
       if (auto ok = check(lock); !ok) return ok;
     }
@@ -106,7 +111,8 @@ class FileLease final : public Lease {
   bool restore_registration() {
     if (!held_.registration->restore()) return false;
     if (held_.claim.mode == Mode::exclusive) return true;
-    // A grant that does not see the new registration is complete when this is locked.
+    // A grant that has not seen the new registration is complete when this is locked.  If a stopped
+    // process has it locked, the comparison is made all the same.
     const auto locked = lock_registrations(*held_.place, held_.owner.pid, Clock::now(), Cancel());
     const auto ours = check_claim(*held_.place, held_.key, held_.claim);
     if (!ours && ours.error().code == Errc::conflict) {
@@ -133,7 +139,7 @@ class FileLease final : public Lease {
 
   Held held_;
   bool subscribed_ = false;
-  std::optional<Error> loss_;  // of a lock that was force-released
+  std::optional<Error> loss_;  // found earlier, and for good
 };
 
 }  // namespace

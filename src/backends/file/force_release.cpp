@@ -48,7 +48,7 @@ Result<bool> force_release(const std::shared_ptr<const LockDir>& dir, std::strin
   if (holder == holders.end()) return false;
 
   // A registration is of one grant, so this cannot break a later one.
-  const Fd folder = open_registrations(*place.value());
+  const Fd folder = open_registrations_folder(*place.value());
   std::string name = holder->name;
   LockFile registration;
   registration.fd = open_registration(folder, name, O_RDWR | O_APPEND);

@@ -37,8 +37,8 @@ std::string read_some(int fd) {
         ::pread(fd, text.data() + size, text.size() - size, static_cast<off_t>(size));
     if (got <= 0) break;
     size += static_cast<std::size_t>(got);
-    if (size < text.size() || size >= kHeaderSize + kMostRead) break;
-    text.resize(kHeaderSize + kMostRead);
+    if (size < text.size() || size >= kLockHeaderSize + kMostRead) break;
+    text.resize(kLockHeaderSize + kMostRead);
   }
   text.resize(size);
   return text;

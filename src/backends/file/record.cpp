@@ -19,9 +19,9 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view kMagic = "dlock1 ";
-// A machine takes longer to boot, in microseconds.
+// In microseconds: a machine takes longer to boot.
 constexpr std::uint64_t kReboot = 1'000'000;
-// Earlier versions wrote the id of the boot there.
+// In place of the id of the boot, which earlier versions wrote.
 constexpr std::string_view kNoBoot = "------------------------------------";
 // A larger number was not written by dlock, and would leave no room to count.
 constexpr std::uint64_t kMostFence = std::uint64_t{1} << 62;
@@ -52,17 +52,17 @@ std::optional<json> object_of(std::string_view text) {
 // Earlier versions counted in the first number up to the second one, which was on the disk, and
 // after another boot went on above the second.
 std::string format_header(const Header& header) {
-  std::array<char, kHeaderSize + 1> out{};
+  std::array<char, kLockHeaderSize + 1> out{};
   const auto fence = static_cast<unsigned long long>(header.fence);
   std::snprintf(out.data(), out.size(), "dlock1 %020llu %020llu %s %-9.9s %010u\n", fence, fence,
                 kNoBoot.data(), std::string(mode_name(header.mode)).c_str(), header.slots);
-  return {out.data(), kHeaderSize};
+  return {out.data(), kLockHeaderSize};
 }
 
 std::optional<Header> parse_header(std::string_view text) {
-  if (text.size() < kHeaderSize || !text.starts_with(kMagic)) return std::nullopt;
-  std::string whole(text.substr(0, kHeaderSize));
-  text = text.substr(0, kHeaderSize);
+  if (text.size() < kLockHeaderSize || !text.starts_with(kMagic)) return std::nullopt;
+  std::string whole(text.substr(0, kLockHeaderSize));
+  text = text.substr(0, kLockHeaderSize);
   text.remove_prefix(kMagic.size());
   const auto counted = parse_number(take(text, 20));
   const auto fence = parse_number(take(text, 20));

@@ -19,8 +19,8 @@ struct Header {
   unsigned slots = 1;
 };
 
-inline constexpr std::size_t kHeaderSize = 107;
-/// Most that is ever read of a lock file: a longer one was not written by dlock.
+inline constexpr std::size_t kLockHeaderSize = 107;
+/// Most that is ever read of a record: a longer one was not written by dlock.
 inline constexpr std::size_t kMostRead = 64 * 1024;
 
 std::string format_header(const Header& header);

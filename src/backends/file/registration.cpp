@@ -43,7 +43,7 @@ std::string name_of_now(char kind) {
 
 }  // namespace
 
-Fd open_registrations(const Place& place) {
+Fd open_registrations_folder(const Place& place) {
   return Fd(::openat(place.fd(), registrations_name(place.leaf).c_str(),
                      O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 }
@@ -73,7 +73,7 @@ Result<std::unique_ptr<Registration>> Registration::make(std::shared_ptr<const P
     return errno_error(file::path_of(where, folder), "cannot register in", error);
   };
   for (int tries = 0; tries < kTries; ++tries) {
-    Fd folder_fd = open_registrations(where);
+    Fd folder_fd = open_registrations_folder(where);
     if (!folder_fd && errno == ENOENT) {
       if (create(where.fd(), folder, Kind::folder, sharing).done || errno == EEXIST) continue;
     }
@@ -105,7 +105,7 @@ Registration::~Registration() {
 
 void Registration::write(State state, pid_t lock_pid, const std::string& line) {
   if (!file_) return;
-  std::array<char, kHeadSize + 1> head{};
+  std::array<char, kRegistrationHeadSize + 1> head{};
   std::snprintf(head.data(), head.size(), "%c %0*d %0*llu\n", static_cast<char>(state),
                 static_cast<int>(kPidDigits), static_cast<int>(lock_pid),
                 static_cast<int>(kNamespaceDigits),
@@ -129,7 +129,7 @@ void Registration::rename_to(char kind) {
   }
 }
 
-void Registration::wait(const Record& record) {
+void Registration::mark_waiting(const Record& record) {
   if (name_.empty() || name_[0] == kWaiter) return;
   write(State::waits, getpid(), format_record(record));
   rename_to(kWaiter);
@@ -141,7 +141,7 @@ void Registration::locks_by(pid_t pid) {
   lock_pid_ = pid;
 }
 
-void Registration::hold(const Record& record, pid_t lock_pid) {
+void Registration::mark_holding(const Record& record, pid_t lock_pid) {
   line_ = format_record(record);
   write(State::holds, lock_pid, line_);
   if (!file_) {

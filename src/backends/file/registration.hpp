@@ -1,6 +1,6 @@
 // Each holder and each waiter of a lock keeps a file of its own, its registration, in the folder
-// `key~w` beside the lock file.  A registration counts while it is flocked, so it ends with its
-// process.  An exclusive lock does not depend on it.
+// `key~w` beside the lock file.  A registration counts while it is flocked: until the last process
+// that has its descriptor ends.  An exclusive lock does not depend on it.
 #pragma once
 
 #include <memory>
@@ -30,18 +30,18 @@ class Registration {
   /// Registers the calling process as State::trying.  If the disk is full, there is no file, and
   /// the other functions do nothing.
   static Result<std::unique_ptr<Registration>> make(std::shared_ptr<const Place> place);
-  /// Removes the file, unless the lock is held.  Then it counts while any process has a copy of
-  /// fd(), and the next reader of the registrations removes it after that.
+  /// Removes the file, unless the lock is held.  Then the file counts while any process has a copy
+  /// of fd(), and the next reader of the registrations removes it after that.
   ~Registration();
   Registration(const Registration&) = delete;
   Registration& operator=(const Registration&) = delete;
 
-  void wait(const Record& record);
+  void mark_waiting(const Record& record);
   /// The process that is about to call flock(2) on the lock file.
   void locks_by(pid_t pid);
 
   /// `lock_pid` is the process that has called flock(2) on the lock file.
-  void hold(const Record& record, pid_t lock_pid);
+  void mark_holding(const Record& record, pid_t lock_pid);
   /// A holder's: State::ended, broken or released.
   void set(State state);
   /// Ok if others can find the file.  Errc::unreachable if it could not be written, Errc::lost if
@@ -84,7 +84,7 @@ inline constexpr std::size_t kPidDigits = 10;
 /// The pid namespace of that pid.
 inline constexpr std::size_t kNamespaceAt = kPidAt + kPidDigits + 1;
 inline constexpr std::size_t kNamespaceDigits = 20;
-inline constexpr std::size_t kHeadSize = kNamespaceAt + kNamespaceDigits + 1;
+inline constexpr std::size_t kRegistrationHeadSize = kNamespaceAt + kNamespaceDigits + 1;
 
 /// Into the file that has this descriptor.  Async-signal-safe.
 void write_pid(int registration, pid_t pid);
@@ -97,6 +97,6 @@ inline constexpr char kWaiter = 'w';
 bool is_registration(std::string_view name);
 
 /// The folder of a key, for openat(2).  None, with errno set, if it cannot be opened.
-Fd open_registrations(const Place& place);
+Fd open_registrations_folder(const Place& place);
 
 }  // namespace dlock::file

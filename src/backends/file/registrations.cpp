@@ -1,6 +1,6 @@
 // A registration is probed with a shared lock, which several readers can have at once.  Its process
 // has an exclusive lock for as long as it lives.  So a reader that is granted the probe may remove
-// the file: no other file ever has the same name.
+// the file: its name has the time and the pid, so no living process has another file of that name.
 #include "backends/file/registrations.hpp"
 
 #include <dirent.h>
@@ -51,7 +51,7 @@ bool has_record(State state) {
 }
 
 std::optional<Registered> parse(const std::string& name, std::string_view text) {
-  if (text.size() < kHeadSize) return std::nullopt;
+  if (text.size() < kRegistrationHeadSize) return std::nullopt;
   const auto pid = util::parse_int(text.substr(kPidAt, kPidDigits), 0, INT32_MAX);
   const auto space = util::parse_int(text.substr(kNamespaceAt, kNamespaceDigits), 0, INT64_MAX);
   if (!pid || !space) return std::nullopt;
@@ -61,7 +61,8 @@ std::optional<Registered> parse(const std::string& name, std::string_view text) 
   if (entry.state == State::trying || entry.state == State::released) return entry;
   if (!has_record(entry.state)) return std::nullopt;
   // A holder whose record cannot be read is listed all the same.
-  if (auto record = parse_record(text.substr(kHeadSize))) entry.record = std::move(*record);
+  if (auto record = parse_record(text.substr(kRegistrationHeadSize)))
+    entry.record = std::move(*record);
   if (entry.state == State::ended) {
     entry.record.owner.ended = true;
     entry.record.owner.pid = 0;
@@ -94,12 +95,13 @@ Fd open_registration(const Fd& folder, std::string& name, int flags) {
 
 Result<Registrations> read_registrations(const Place& place, Whom whom) {
   Registrations registrations;
-  const Fd folder = open_registrations(place);
+  const Fd folder = open_registrations_folder(place);
   auto names = names_in(folder, whom, registrations.waiting);
   if (!names) {
     if (errno == ENOENT) return registrations;
     return errno_error(path_of(place, registrations_name(place.leaf)), "cannot read", errno);
   }
+  // Waiters that are not opened are taken to be alive.
   bool any_alive = whom != Whom::all && registrations.waiting > 0;
   for (std::string& name : *names) {
     const Fd file = open_registration(folder, name, O_RDONLY);
@@ -131,7 +133,7 @@ Result<LockFile> lock_registrations(const Place& place, std::int64_t for_pid, De
   const std::string name = registrations_name(place.leaf);
   deadline = std::max(deadline, after(Clock::now(), kFolderPatience));
   for (;;) {
-    LockFile folder{.name = name, .fd = open_registrations(place)};
+    LockFile folder{.name = name, .fd = open_registrations_folder(place)};
     if (!folder.fd) return errno_error(path_of(place, name), "cannot open", errno);
     auto got = try_flock(folder, place, LOCK_EX);
     if (!got) return got.error();

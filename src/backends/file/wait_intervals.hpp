@@ -1,4 +1,4 @@
-// How often a waiter checks what no event tells it, or may tell too late.
+// How often a waiter wakes up although nothing has woken it.
 #pragma once
 
 #include "util/clock.hpp"
@@ -6,10 +6,13 @@
 namespace dlock::file {
 
 struct WaitIntervals {
-  // Who holds the lock, whether the files are still in their places, and whether the lock can be
-  // had without the gate.
+  // To find out who holds the lock, whether the files are still in their places, and whether the
+  // lock can be had without the gate: one wake-up is enough for all of these.
   Millis holders{10'000};
-  Millis first_holders{1'000};  // the same, until a holder was seen
+  Millis until_holder_seen{1'000};  // the same, while no holder has been seen
+  // To try the slots, for the waiter that has the gate: a holder that was killed deletes no
+  // registration, which would wake the waiter.
+  Millis slots{200};
 };
 
 }  // namespace dlock::file

@@ -1,21 +1,30 @@
 // Queue.   Our node is in the queue of the lock (queue_node.cpp), and queue.cpp says whether it is
 //          our turn.  A client of a slots lock that is among the first N needs a second node before
-//          it holds the lock: that of a number, of which it creates the lowest that is free.  It
-//          takes both away in one request, so that the next holder is woken once.
-// Waiting. For one event, by a watch.  Meanwhile a sync is sent as often as a holder sends a proof,
-//          in place of the library's pings: see Proof.
+//          it holds the lock: that of a slot number, of which it creates the lowest that is free.
+//          It deletes both in one request, so that the next holder is woken once.
+//
+// Waiting. For one event, by a watch.  Meanwhile a sync is sent as often as a holder sends a proof
+//          (LossClock::interval()), in place of the library's pings: see Proof.
+//
+// Gone.    If a list lacks our node, the list is no answer.  The next look searches the queue for
+//          the node, by its uuid, and makes a new one at the end if it is not there.
+//
 // Outages. When the connection is lost, everything is asked again over the next one.  The session,
 //          and our node, may have outlived the outage.  If the session has ended, so have its
 //          nodes, and our place in the queue is lost.
-// Slow     servers.  Each new connection keeps the session alive, and with it our node.  If that is
+//
+// Slow servers.  Each new connection keeps the session alive, and with it our node.  If our node is
 //          the first in the queue and each answer arrives too late, no client can acquire the lock.
 //          So the place is given up when connections have been useless for as long as the servers
 //          would have kept the session of a silent client.
+//
 // Proof.   A hold begins with a session that surely lives for more than half of its timeout
-//          (loss_clock.cpp): one request that needs a majority proves it, behind the syncs that a
-//          waiter sends all the time.  A new connection would do for the syncs, but is made only if
-//          the server is too slow: it may have no other for this address (maxClientCnxns), and the
-//          one that is given up may go to another waiter, which keeps it.
+//          (loss_clock.cpp).  In steps, until it does: 1. one request that needs a majority, behind
+//          the syncs that a waiter sends all the time; 2. after a pause of this process or of the
+//          server, a second one; 3. if the server is too slow, one over a new connection.  That is
+//          the last step, since at maxClientCnxns another waiter may take the connection that we
+//          give up.
+//
 // Leaving. Whatever the reason, our nodes are deleted.  If it is in doubt whether a create made
 //          one, the session is ended instead.  Either is repeated until the servers confirm it; if
 //          none can be connected to for a while, or none answers within the connect timeout, the
@@ -64,7 +73,7 @@ class Acquisition final : public AcquireSteps {
   Result<void> open_session();
   void forget_session(const Error& why);
   Result<void> look();
-  Result<void> queue_anew();
+  Result<void> doubt_node();
   Decision decide_by(const std::vector<std::string>& children) const {
     return decide(children, node_.name(), request_.mode != Mode::slots || slot_.number() != 0);
   }
@@ -134,7 +143,7 @@ Result<Acquisition::Attempt> Acquisition::attempt() {
     switch (decision_.kind) {
       case Kind::gone:
         if (++vanished > kMostVanished) return node_.vanishes();
-        if (auto ok = queue_anew(); !ok) return ok.error();
+        if (auto ok = doubt_node(); !ok) return ok.error();
         continue;
       case Kind::refused:
         return mode_conflict(request_.key, request_.claim(), decision_.held);
@@ -183,7 +192,7 @@ Result<void> Acquisition::look() {
 // After a list that lacks our node, which is no answer: somebody has deleted the node, or the
 // server does not tell what there is.  A client that waits must not have a number, since a holder
 // before it could wait for that.
-Result<void> Acquisition::queue_anew() {
+Result<void> Acquisition::doubt_node() {
   node_.doubt();
   if (slot_.number() == 0) return {};
   (void)session_->end(patience_.call_until());
@@ -200,7 +209,8 @@ Result<bool> Acquisition::take(unsigned slot, unsigned& proofs) {
   }
   if (session_->clock().is_fresh(Clock::now())) return true;
   if (auto ok = prove(++proofs); !ok) return ok.error();
-  // If that took long, our node may have been deleted meanwhile.
+  // After a later proof, our node may have been deleted meanwhile: look first, and then this
+  // function returns true at once.
   return proofs == 1 && session_->clock().is_fresh(Clock::now());
 }
 
@@ -349,22 +359,24 @@ void Acquisition::recover(const Error& why) {
 Result<void> Acquisition::leave() {
   if (!session_ || !session_->handle()) return {};
   const Deadline deadline = after(Clock::now(), place_->patience);
-  const auto confirmed = [&](bool is) { return is ? Result<void>() : session_->silent(); };
-  if (node_.in_doubt() || slot_.in_doubt()) return confirmed(session_->end(deadline));
+  const auto ok_if = [&](bool confirmed) {
+    return confirmed ? Result<void>() : session_->silent();
+  };
+  if (node_.in_doubt() || slot_.in_doubt()) return ok_if(session_->end(deadline));
   if (slot_.number() != 0) {
     // Not one by one: a second request to delete the number could hit that of the next holder.
-    if (!session_->open_until(deadline, Cancel())) return confirmed(session_->expired());
+    if (!session_->open_in_farewell(deadline, Cancel())) return ok_if(session_->expired());
     const auto gone = session_->persist(
         [&] { return std::array{remove_both(session_->handle(), node_.path(), slot_.path())}; },
         deadline, Cancel());
-    if (!gone || !gone.value()[0]->ok()) return confirmed(session_->end(deadline));
+    if (!gone || !gone.value()[0]->ok()) return ok_if(session_->end(deadline));
     session_->close();
     return {};
   }
-  bool left = node_.name().empty() || (session_->open_until(deadline, Cancel()) &&
+  bool left = node_.name().empty() || (session_->open_in_farewell(deadline, Cancel()) &&
                                        node_.remove(*session_, deadline, Cancel()));
   left = left || session_->expired();
-  auto result = confirmed(left);
+  auto result = ok_if(left);
   session_->close();
   return result;
 }

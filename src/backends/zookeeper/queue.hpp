@@ -19,8 +19,8 @@ std::size_t count_holders(const std::vector<NodeName>& queue);
 struct Decision {
   enum class Kind {
     granted,         // it holds the lock; in slots mode, once it has created the node of `slot`
-    watch_node,      // until `node` goes or, in slots mode, its record changes
-    watch_children,  // until one of the nodes goes
+    watch_node,      // until `node` is deleted or its record changes, as a grant changes it
+    watch_children,  // until one of the nodes is deleted
     refused,         // `held` cannot be mixed with its claim
     gone,            // it is not among the children
   };

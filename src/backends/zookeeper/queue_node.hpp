@@ -29,7 +29,8 @@ class QueueNode {
 
   /// There may be a node whose name is not known: the answer to a create was lost.
   bool in_doubt() const { return in_doubt_; }
-  /// A list of children lacks the node: somebody has deleted it, or the list is no answer.
+  /// A list of children lacks the node: it was deleted, or a server has left it out of the list,
+  /// as one on trial or a hostile one may.
   void doubt();
   /// The session has ended, and the node with it.
   void forget();
@@ -38,7 +39,8 @@ class QueueNode {
   /// listed after that, where they were asked for on the way.
   Result<std::optional<std::vector<std::string>>> join(Session& session, Deadline deadline,
                                                        Cancel cancel);
-  /// Ok once the servers have answered: the node is gone, or they refuse to delete it.
+  /// Ok once the servers have answered: the node is deleted, or they refuse to delete it, and the
+  /// end of the session will.
   Result<void> remove(Session& session, Deadline deadline, Cancel cancel) const;
 
   /// The node is deleted again and again.

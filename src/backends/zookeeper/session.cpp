@@ -40,8 +40,7 @@ void log_line(const char* message) {
 
 Millis redial_pause() { return util::jitter(kRedial / 2, kRedial * 3 / 2); }
 
-// A connection that only waits is silent for as long as the library's pings are apart; see the
-// redis backend's dial for the numbers.
+// So that a peer which has vanished is noticed although a connection that only waits is silent.
 void set_options(int fd) {
   const auto set = [fd](int level, int option, int value) {
     ::setsockopt(fd, level, option, &value, sizeof value);
@@ -124,7 +123,7 @@ Result<void> Session::open(Deadline deadline, Cancel cancel) {
   return {};
 }
 
-Result<void> Session::open_until(Deadline deadline, Cancel cancel) {
+Result<void> Session::open_in_farewell(Deadline deadline, Cancel cancel) {
   return try_in_farewell([&](Deadline until) { return open(until, cancel); }, deadline, cancel);
 }
 
@@ -331,7 +330,7 @@ bool Session::end(Deadline deadline) {
       const ssize_t got = ::recv(line.get(), answer.data(), answer.size(), MSG_DONTWAIT);
       if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) break;
     }
-    if (!open_until(deadline, Cancel())) return expired();
+    if (!open_in_farewell(deadline, Cancel())) return expired();
   }
   return true;
 }

@@ -33,9 +33,9 @@ class Session {
   /// Connects, if there is no connection.  Errc::unreachable once each server was tried in vain.
   Result<void> open(Deadline deadline, Cancel cancel);
 
-  /// The same, but it is tried again while no server can be connected to, for a short while: by who
-  /// gives up and would leave something behind.
-  Result<void> open_until(Deadline deadline, Cancel cancel);
+  /// The same, but it tries again for kFarewell while no server can be connected to: for a caller
+  /// that gives up and would leave something behind.
+  Result<void> open_in_farewell(Deadline deadline, Cancel cancel);
 
   /// Resolves the servers' names and makes handle(), if there is none.  Does not connect.  open()
   /// and persist() call this.

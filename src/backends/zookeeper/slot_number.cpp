@@ -1,8 +1,8 @@
-// Whose.  A session belongs to one acquire(), so a node is ours if it lives with our session.  One
-//         of an earlier session of ours is another's: it will vanish.  What it says is the uuid in
-//         the name of the holder's node in the queue, for who looks at the lock.
-// Doubt.  As with the node in the queue (acquire.cpp): a create whose answer was lost cannot come
-//         after a sync over the next connection.
+// Owner.  A session belongs to one acquire(), so a node is ours if it lives with our session.  One
+//         of an earlier session of ours counts as another client's: the servers delete it.  Its
+//         data is the uuid of the holder's node in the queue, for commands that show the lock.
+// Doubt.  As with the node in the queue (queue_node.cpp): a create whose answer was lost cannot be
+//         carried out after a sync over the next connection.
 #include "backends/zookeeper/slot_number.hpp"
 
 #include <array>

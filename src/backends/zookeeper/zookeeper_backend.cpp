@@ -136,7 +136,7 @@ Result<std::vector<LockInfo>> ZookeeperBackend::list(Session& session, std::stri
   return locks;
 }
 
-// It goes when our session ends, some seconds after we are gone.
+// The note is ephemeral: the servers delete it some seconds after this process has ended.
 Result<void> ZookeeperBackend::leave_note(Session& session, std::string_view owner_id,
                                           std::string_view why, Deadline deadline) {
   const std::string folder = place_->base() + '/' + std::string(kBroken);
@@ -186,7 +186,8 @@ Result<bool> ZookeeperBackend::force_release(Session& session, std::string_view 
       holder = holder_of(queue[found], answer);
       if (holder.owner.id == owner_id) break;
     }
-    if (found == holders) return in_doubt;  // what we did not hear of was our own doing
+    if (found == holders)
+      return in_doubt;  // if an answer was lost, it was our request that deleted the node
     if (!holder.foreign) {
       if (auto ok = leave_note(session, owner_id, why, deadline); !ok) return ok.error();
     }

@@ -1,8 +1,13 @@
 // Renewal.  The servers keep a session for as long as they hear from it, so any word would do; what
 //          is asked is what proves something (loss_clock.cpp): a request that needs a majority,
 //          and behind it whether our node is still there, with a watch on it.
-// Pace.    The proof is worth more if it comes more often than the keeper asks for it, so there is
-//          a timer behind event_fd(), too.
+// Pace.    The proof is worth more if it is made more often than the engine calls renew(), so there
+//          is a timer behind event_fd(), too.
+// Killed.  A holder that is killed sends nothing, and nothing else keeps the lock.  The servers end
+//          its session one timeout after they last heard of it, and delete its nodes; then the next
+//          waiter's watch fires.  A killed waiter is the same.  The node above them is a container,
+//          which the servers delete when it has been empty for a while; servers before 3.5 have no
+//          containers, and keep it.
 #include "backends/zookeeper/zookeeper_lease.hpp"
 
 #include <sys/epoll.h>

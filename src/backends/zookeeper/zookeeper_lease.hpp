@@ -15,7 +15,7 @@ struct Grant {
   unsigned slot = 0;      // of a slots lock
   std::string slot_path;  // of its node
   std::uint64_t fence = 0;
-  Call announced;  // null if we did not have to wait: see queue.cpp
+  Call announced;  // the new record on its way, for the client behind us; null if none needs it
 };
 
 std::unique_ptr<Lease> make_lease(std::shared_ptr<const Place> place,
