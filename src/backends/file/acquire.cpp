@@ -217,12 +217,16 @@ Result<bool> Acquisition::take_lock_file() {
   if (lock_file_) return true;
   // While there is a queue, the registration has the pid of the process that waits in it.
   if (!queue_) registration_->locks_by(getpid());
+  const auto try_it = [&](std::initializer_list<int> operations) {
+    return try_lock(place_->leaf, operations, Missing::create, lock_file_);
+  };
+  // One that gives up must not have the gate even for a moment, which would keep a reader out.
+  if (ignores_gate_ && !is(Mode::shared)) return try_it({lock_operation()});
   auto gate = take_gate();
-  if (!gate || (!*gate && !ignores_gate_)) return gate;
+  if (!gate) return gate;
+  if (*gate) return try_it({lock_operation()});
   // Without the gate, a reader takes the lock file only if there is no holder.
-  const bool is_alone = !*gate && is(Mode::shared);
-  return is_alone ? try_lock(place_->leaf, {LOCK_EX, LOCK_SH}, Missing::create, lock_file_)
-                  : try_lock(place_->leaf, {lock_operation()}, Missing::create, lock_file_);
+  return ignores_gate_ ? try_it({LOCK_EX, LOCK_SH}) : false;
 }
 
 // Null: the lock is not free.
