@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 
 #include "backends/file/durable_file.hpp"
@@ -54,6 +55,21 @@ TEST_F(DurableFileTest, HoldsWhatWasWrittenLast) {
   EXPECT_EQ(read(), longest);
   write("short");
   EXPECT_EQ(read(), "short");
+}
+
+TEST_F(DurableFileTest, InADirectoryThatWasReplacedItIsAnErrorAtOnce) {
+  DurableFile its = file();
+  const std::string moved = dir.path() + ".moved";
+  std::filesystem::rename(dir.path(), moved);
+  std::filesystem::create_directory(dir.path());
+  const Deadline begun = Clock::now();
+  const auto locked = its.lock(Missing::create, soon());
+  std::filesystem::remove_all(moved);
+  ASSERT_FALSE(locked);
+  EXPECT_EQ(locked.error().code, Errc::unreachable);
+  EXPECT_NE(locked.error().message.find("was replaced"), std::string::npos)
+      << locked.error().message;
+  EXPECT_LT(Clock::now() - begun, Millis{10'000});
 }
 
 // Whatever of the newest copy is not on the disk, what was written before it counts.

@@ -156,7 +156,8 @@ Result<bool> DurableFile::lock(Missing missing, Deadline deadline) {
     const auto got = try_flock(**file, place_, LOCK_EX);
     if (!got) return got.error();
     const auto in_place = got.value() ? is_in_place(**file, place_) : got;
-    if (in_place && in_place.value()) {
+    if (!in_place) return Error{Errc::unreachable, in_place.error().message};
+    if (in_place.value()) {
       file_ = std::move(*file);
       is_locked_ = true;
       return true;
