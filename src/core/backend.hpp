@@ -259,7 +259,7 @@ class Backend {
   /// moment too early must not break the lock of the next holder.  renew() of that holder fails
   /// with Errc::lost and `why` in the message, at once if it has event_fd(), else at its next call.
   /// `why` begins with the operator: "root on ops-1 (pid 12): the disk is full".  If it begins with
-  /// kGivenBack, that error has in_order set and is no loss.
+  /// kGivenBack, that error has in_order set: the lock was given back.
   ///   - True: the lock was taken away.  If Traits::ends_on is process_exit, it is free only when
   ///     the holder has released it, and this waits for that until the deadline.
   ///   - False: that holder did not hold it any more.

@@ -129,6 +129,15 @@ waiter() {
   wait_until 30 lib_waits_more "$key" "$before"
 }
 
+# freeze NAME, thaw NAME: stops and continues this dlock with all processes below it.
+freeze() { lib_signal_all STOP "$1"; }
+thaw() { lib_signal_all CONT "$1"; }
+lib_signal_all() {
+  local -a tree
+  mapfile -t tree < <(tree_of "${pid[$2]}")
+  kill -"$1" "${tree[@]}"
+}
+
 # waiting KEY: how many wait for it.
 waiting() {
   local rows=()

@@ -26,11 +26,10 @@ finish slots
 
 # A holder that has lost its registration to one of another kind, since it was stopped, ends its command.
 holder late -k job --shared
-mapfile -t stopped < <(tree_of "${pid[late]}")
-kill -STOP "${stopped[@]}"
+freeze late
 rm -r "$locks/job~w"
 holder slots -k job --slots 2
-kill -CONT "${stopped[@]}"
+thaw late
 ends 79 late
 assert_contains "$(<late.err)" "its registration was deleted" "stderr of the one that lost it"
 finish slots

@@ -13,8 +13,7 @@ newcomers() {  # KEY OPTION...
 for mode in "${modes[@]}"; do
   holder "a$mode" -k "job$mode"
   waiter "first$mode" "job$mode"
-  mapfile -t stopped < <(tree_of "${pid[first$mode]}")
-  kill -STOP "${stopped[@]}"
+  freeze "first$mode"
   # shellcheck disable=SC2046  # an option, or none
   waiter "second$mode" "job$mode" $(options "${mode%:*}")
 done
@@ -30,8 +29,7 @@ touch over
 finish "${modes[@]/#/second}"
 wait "${loops[@]}"
 for mode in "${modes[@]}"; do
-  mapfile -t stopped < <(tree_of "${pid[first$mode]}")
-  kill -CONT "${stopped[@]}"
+  thaw "first$mode"
   runs "first$mode"
 done
 finish "${modes[@]/#/first}"

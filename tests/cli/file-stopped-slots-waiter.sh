@@ -17,8 +17,7 @@ for mode in "${modes[@]}"; do
   # shellcheck disable=SC2046
   waiter "second$mode" "job$mode" $(options "$second")
   touch "second$mode.go"  # it may have the lock at any time
-  mapfile -t stopped < <(tree_of "${pid[first$mode]}")
-  kill -STOP "${stopped[@]}"
+  freeze "first$mode"
 done
 finish "${modes[@]/#/a}"
 for mode in "${modes[@]}"; do
@@ -30,8 +29,7 @@ done
 for mode in "${modes[@]}"; do wait_until 40 test -e "second$mode.held"; done
 ends 0 "${modes[@]/#/second}"
 for mode in "${modes[@]}"; do
-  mapfile -t stopped < <(tree_of "${pid[first$mode]}")
-  kill -CONT "${stopped[@]}"
+  thaw "first$mode"
   runs "first$mode"
 done
 finish "${modes[@]/#/first}"

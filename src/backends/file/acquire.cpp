@@ -26,11 +26,10 @@
 //          with different numbers of slots, are kept apart by the registrations of the holders: a
 //          request reads them, and registers as a holder, while it has the folder locked.
 //
-// Slots.   All holders agree on N, there are only N slots, and each is had with LOCK_EX: never N +
-// 1
-//          holders.  They are tried with the folder locked, so that no free one is missed. flock(2)
-//          cannot wait for one of several files, so the first waiter tries them again and again
-//          (WaitIntervals::slots), and at once when a registration is deleted.
+// Slots.   All holders agree on N, there are only N slots, and each is had with LOCK_EX: there are
+//          never more than N holders.  Slots are tried with the folder locked, so that no free one
+//          is missed.  flock(2) cannot wait for one of several files, so the first waiter tries
+//          them again and again (WaitIntervals::slots), and at once when a registration is deleted.
 //
 // Fence.   Written with LOCK_EX on the lock file, or with LOCK_SH and the folder locked: never by
 //          two processes at a time.
@@ -53,7 +52,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <initializer_list>
 
 #include "backends/file/file_lease.hpp"
@@ -110,7 +108,6 @@ class Acquisition final : public AcquireSteps {
   int lock_operation() const { return is(Mode::exclusive) ? LOCK_EX : LOCK_SH; }
   int gate_operation() const { return is(Mode::shared) ? LOCK_SH : LOCK_EX; }
 
-  Result<std::unique_ptr<Lease>> open_and_take();
   Result<void> open();
   Result<bool> try_lock(const std::string& name, std::initializer_list<int> operations,
                         Missing missing, std::optional<LockFile>& locked);
@@ -147,11 +144,6 @@ class Acquisition final : public AcquireSteps {
   std::uint64_t seen_fence_ = 0;  // the newest one when blocked_by_ was read
   Deadline next_wake_{};
 };
-
-Result<std::unique_ptr<Lease>> Acquisition::open_and_take() {
-  if (auto ok = open(); !ok) return ok.error();
-  return take();
-}
 
 // The directory may have been replaced since it was opened.
 Result<void> Acquisition::open() {
@@ -231,6 +223,7 @@ Result<bool> Acquisition::take_lock_file() {
 
 // Null: the lock is not free.
 Result<std::unique_ptr<Lease>> Acquisition::take() {
+  if (auto ok = open(); !ok) return ok.error();
   const auto got = take_lock_file();
   if (!got) return got.error();
   if (!got.value()) return nullptr;
@@ -318,10 +311,10 @@ Result<void> Acquisition::find_holders() {
 Result<AcquireSteps::Attempt> Acquisition::attempt() {
   // A request that gives up now must not miss a free lock.
   ignores_gate_ = ignores_gate_ || wait_.until <= Clock::now();
-  auto lease = open_and_take();
+  auto lease = take();
   for (int i = 0; i < kMostReplaced && !lease && lease.error().code == Errc::lost; ++i) {
     recover(lease.error());
-    lease = open_and_take();
+    lease = take();
   }
   ignores_gate_ = false;
   if (!lease) return lease.error();

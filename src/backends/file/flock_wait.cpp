@@ -3,8 +3,7 @@
 // flock(2).  It shares the open file description, so a lock that it is granted is ours, and it can
 // be killed at any time.  Then one of three things is true:
 //   - It had not been granted the lock: its death removes it from the queue.
-//   - It had been, and has reported that: the description is locked, and stays so without the
-//   helper.
+//   - It had been, and has reported that: the description stays locked without the helper.
 //   - It had been, and was killed before it could report: the description is locked all the same. A
 //     caller that gives up closes it, and no copy is left, since we wait for the helper's death.
 //

@@ -35,9 +35,8 @@ struct Sharing {
 /// Which directories are accepted.
 ///   - only_ours: one of this user that no other user may write to.
 ///   - named: also one that others may write to, as its mode says.
-///   - all: also one that all may write to and that is not sticky, without regard to the
-///   directories
-///     above it.  Each user that may write there can cause two holders at once.
+///   - all: also one that all may write to and that is not sticky.  The directories above it are
+///     not checked.  Each user that may write there can cause two holders at once.
 enum class Trust { only_ours, named, all };
 
 class LockDir {

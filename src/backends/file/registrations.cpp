@@ -61,8 +61,8 @@ std::optional<Registered> parse(const std::string& name, std::string_view text) 
   if (entry.state == State::trying || entry.state == State::released) return entry;
   if (!has_record(entry.state)) return std::nullopt;
   // A holder whose record cannot be read is listed all the same.
-  if (auto record = parse_record(text.substr(kRegistrationHeadSize)))
-    entry.record = std::move(*record);
+  auto record = parse_record(text.substr(kRegistrationHeadSize));
+  if (record) entry.record = std::move(*record);
   if (entry.state == State::ended) {
     entry.record.owner.ended = true;
     entry.record.owner.pid = 0;
