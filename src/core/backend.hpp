@@ -225,7 +225,7 @@ class Backend {
  public:
   virtual ~Backend() = default;
 
-  /// Where the locks are, as a URL without secrets: `file:///run/lock/dlock`.
+  /// Where the locks are, as a URL without secrets: `file:///run/dlock`.
   virtual std::string location() const = 0;
 
   /// Where the lock `key` is: location(), or the shard of the key.

@@ -133,12 +133,15 @@ PYTHON
 }
 chain eve-may "755 root 0" "700 alice 0"
 if list_of eve-may "user:7:${uid[eve]}" group:5: mask:7:; then
-  refuses alice "$tmp/eve-may has an access list that lets others write: use another directory, or remove the list (setfacl -b $tmp/eve-may)" "$tmp/eve-may/locks"
-  list_of eve-may group:5:  # as setfacl -b does
+  refuses alice "$tmp/eve-may has an access list that may let others write: use another directory, or chmod g-w $tmp/eve-may" "$tmp/eve-may/locks"
+  chmod g-w "$tmp/eve-may"
   allows alice "$tmp/eve-may/locks"
   chain eve-may-read "755 root 0" "700 alice 0"
   list_of eve-may-read "user:5:${uid[eve]}" group:5: mask:5:
   allows alice "$tmp/eve-may-read/locks"
+  chain "eve may" "755 root 0" "700 alice 0"
+  list_of "eve may" "user:7:${uid[eve]}" group:5: mask:7:
+  refuses alice "$tmp/eve may has an access list that may let others write: use another directory, or chmod g-w '$tmp/eve may'" "$tmp/eve may/locks"
   chain team-may "755 root 0" "2770 root $team"
   list_of team-may group:5: "named-group:7:$team" mask:7:
   refuses alice "$tmp/team-may has an access list" "$tmp/team-may/locks"
@@ -146,12 +149,12 @@ if list_of eve-may "user:7:${uid[eve]}" group:5: mask:7:; then
   # The lock directory itself.
   chain by-group "755 root 0" "2770 root $team"
   list_of by-group/locks "user:7:${uid[eve]}" group:7: mask:7:
-  refused="lock directory $tmp/by-group/locks has an access list, which may let others than its group write: remove it (setfacl -b $tmp/by-group/locks)"
+  refused="lock directory $tmp/by-group/locks has an access list, or a default one, which may let others than its group write: remove it (setfacl -b $tmp/by-group/locks), and if its group shares the locks, chmod g+rwx $tmp/by-group/locks"
   try_path alice "$tmp/by-group/locks"
   assert_equal 77 "$got" "exit status with an access list"
   assert_contains "$(<err)" "$refused" "stderr with an access list"
-  list_of by-group/locks group:7:
-  chmod 2770 "$tmp/by-group/locks"
+  list_of by-group/locks group:5:  # as setfacl -b does
+  chmod g+rwx "$tmp/by-group/locks"
   allows alice "$tmp/by-group/locks"
   default_list_of by-group/locks "user:7:${uid[eve]}" group:7: mask:7:
   try_path alice "$tmp/by-group/locks"

@@ -116,9 +116,8 @@ Result<void> check_ancestors(const std::string& path, const struct stat& dir,
     }
     if ((st.st_mode & S_IWGRP) == 0) continue;
     if (has_access_list(ancestor.path, ListOf::directory)) {
-      return unsafe("has an access list that lets others write",
-                    "use another directory, or remove the list (setfacl -b " +
-                        util::printable(ancestor.path) + ')');
+      return unsafe("has an access list that may let others write",
+                    "use another directory, or chmod g-w " + util::in_shell(ancestor.path));
     }
     const bool asked_in = group_asked_in && st.st_gid == dir.st_gid;
     if (!asked_in && !util::is_private_group(st.st_gid, st.st_uid)) {

@@ -57,14 +57,14 @@ Result<Sharing> check_owner(std::string_view path, const struct stat& st, Trust 
     sharing.shared = true;
     sharing.group = st.st_gid;
     sharing.folder |= st.st_mode & (S_ISGID | S_ISVTX);
-    if (others == S_IWGRP) {
-      // What is created in the directory is for its group.
-      if (has_access_list(std::string(path), ListOf::directory_and_content)) {
-        return denied(path,
-                      "has an access list, which may let others than its group write: remove it "
-                      "(setfacl -b " +
-                          printable(path) + ')');
-      }
+    // What is created in the directory is for its group.
+    if (others == S_IWGRP && trust != Trust::all &&
+        has_access_list(std::string(path), ListOf::directory_and_content)) {
+      const std::string shown = util::in_shell(path);
+      return denied(path,
+                    "has an access list, or a default one, which may let others than its "
+                    "group write: remove it (setfacl -b " +
+                        shown + "), and if its group shares the locks, chmod g+rwx " + shown);
     }
     if ((others & S_IWGRP) != 0) {
       sharing.file |= 0060;
