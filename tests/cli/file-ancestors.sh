@@ -149,12 +149,11 @@ if list_of eve-may "user:7:${uid[eve]}" group:5: mask:7:; then
   # The lock directory itself.
   chain by-group "755 root 0" "2770 root $team"
   list_of by-group/locks "user:7:${uid[eve]}" group:7: mask:7:
-  refused="lock directory $tmp/by-group/locks has an access list, or a default one, which may let others than its group write: remove it (setfacl -b $tmp/by-group/locks), and if its group shares the locks, chmod g+rwx $tmp/by-group/locks"
+  refused="lock directory $tmp/by-group/locks has an access list, or a default one, which may let others than its group write: remove it (setfacl -b -m g::rwx $tmp/by-group/locks; without -m g::rwx if its group does not share the locks)"
   try_path alice "$tmp/by-group/locks"
   assert_equal 77 "$got" "exit status with an access list"
   assert_contains "$(<err)" "$refused" "stderr with an access list"
-  list_of by-group/locks group:5:  # as setfacl -b does
-  chmod g+rwx "$tmp/by-group/locks"
+  list_of by-group/locks group:7:  # as that does
   allows alice "$tmp/by-group/locks"
   default_list_of by-group/locks "user:7:${uid[eve]}" group:7: mask:7:
   try_path alice "$tmp/by-group/locks"

@@ -60,11 +60,11 @@ Result<Sharing> check_owner(std::string_view path, const struct stat& st, Trust 
     // What is created in the directory is for its group.
     if (others == S_IWGRP && trust != Trust::all &&
         has_access_list(std::string(path), ListOf::directory_and_content)) {
-      const std::string shown = util::in_shell(path);
       return denied(path,
                     "has an access list, or a default one, which may let others than its "
-                    "group write: remove it (setfacl -b " +
-                        shown + "), and if its group shares the locks, chmod g+rwx " + shown);
+                    "group write: remove it (setfacl -b -m g::rwx " +
+                        util::in_shell(path) +
+                        "; without -m g::rwx if its group does not share the locks)");
     }
     if ((others & S_IWGRP) != 0) {
       sharing.file |= 0060;
