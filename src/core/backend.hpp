@@ -187,8 +187,7 @@ class Lease {
   ///   - Errc::lost: the lock was not ours any more, and this lease has written no mark.
   ///   - Errc::unreachable: it is not known.  The caller may call it again, until valid_until();
   ///     that succeeds if an earlier call has written the mark, unless it was deleted since.
-  ///   - Others: the service cannot write the mark.  The lock is still ours: the caller releases
-  ///   it.
+  ///   - Others: the service cannot write the mark.  The lock is still ours, to be released.
   virtual Result<void> complete(const Completion& completion, Deadline deadline, Cancel cancel);
 
   /// As Backend::find_mark() of `backend`, which has acquired this lock.  It asks the server that

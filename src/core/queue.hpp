@@ -39,8 +39,8 @@ struct Turn {
   Deadline look = kNever;  // when what it waits for expires: time to look again
 };
 
-/// The turn of the request number `own`.  A waiter waits for one event only: the first one///
-/// without which it cannot be its turn.  So a release wakes the next holder and no other waiter.
+/// The turn of the request number `own`.  A waiter waits for one event only: the first one without
+/// which it cannot be its turn.  So a release wakes the next holder and no other waiter.
 ///
 /// An answer "granted" stays true for as long as the request is in the queue, because others can
 /// only go away or queue behind it.  The other answers are true of this list: if it has changed

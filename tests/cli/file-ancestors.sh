@@ -153,6 +153,8 @@ if list_of eve-may "user:7:${uid[eve]}" group:5: mask:7:; then
   try_path alice "$tmp/by-group/locks"
   assert_equal 77 "$got" "exit status with an access list"
   assert_contains "$(<err)" "$refused" "stderr with an access list"
+  try_path alice "$tmp/by-group/locks?trust=all"
+  assert_equal 0 "$got" "exit status with an access list and trust=all ($(<err))"
   list_of by-group/locks group:7:  # as that does
   allows alice "$tmp/by-group/locks"
   default_list_of by-group/locks "user:7:${uid[eve]}" group:7: mask:7:

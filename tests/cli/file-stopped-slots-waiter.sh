@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # ctest: cost 15
-# A waiter that is stopped, with all its processes, delays the waiters behind it by some seconds, and not for ever; and no
-# run gives up while the lock is free.
+# A waiter that is stopped, with all its processes, delays the waiters behind it by some seconds only, and no run gives up
+# while the lock is free.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/backends.sh"
 

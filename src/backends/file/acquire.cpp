@@ -372,8 +372,9 @@ Result<bool> Acquisition::wait_in_queue(Deadline until) {
     return cancelled();
   }
   auto in_place = is_in_place(queue_->gate, *place_);
-  if (in_place && *in_place && queue_->lock_file)
+  if (in_place && *in_place && queue_->lock_file) {
     in_place = is_in_place(*queue_->lock_file, *place_);
+  }
   if (!in_place) return in_place;
   const bool granted = end.value() == FlockWait::End::granted;
   log_end(!*in_place ? "the file was replaced" : granted ? "granted" : "held");

@@ -18,10 +18,8 @@ struct Ancestor {
   bool in_proc = false;  // a link that may lead elsewhere than its text says
 };
 
-/// Opens the directory `path`, which is absolute, and notes each directory and link on the way,
-/// from
-/// "/" on.  The last part of the path may not be a link.  No descriptor, with errno set, on
-/// failure.
+/// Opens the directory `path`, which is absolute, and notes each directory and link on the way, "/"
+/// first.  The last part of the path may not be a link.  No descriptor, with errno set, on failure.
 Fd open_noting_ancestors(const std::string& path, std::vector<Ancestor>& ancestors);
 
 /// Errc::denied, with the ancestor and what to do, if another user could put another directory in

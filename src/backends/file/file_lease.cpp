@@ -16,12 +16,9 @@
 #include "backends/file/name.hpp"
 #include "backends/file/registrations.hpp"
 #include "core/marks.hpp"
-#include "util/text.hpp"
 
 namespace dlock::file {
 namespace {
-
-using util::printable;
 
 class FileLease final : public Lease {
  public:
@@ -125,8 +122,7 @@ class FileLease final : public Lease {
     const auto in_place = is_in_place(file, *held_.place);
     if (!in_place) return in_place.error();
     if (in_place.value()) return {};
-    return Error{Errc::lost, "lock file " + printable(path_of(*held_.place, file.name)) +
-                                 " was deleted or replaced"};
+    return not_in_place(file, *held_.place);
   }
 
   // None if the lock was not force-released.  Else State::broken answers the process that does it.

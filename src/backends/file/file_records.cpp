@@ -3,9 +3,8 @@
 // Clock.   Times are of the wall clock, since they outlive a boot.  If it is set forward, a mark
 //          expires earlier by as much, and its job may run again; if it is set back, later.
 // Users.   Those who share the locks share the records (Sharing).  A user may write a mark for a
-// job
-//          that was never done, which then is not run; the same user could hold the lock without
-//          end.
+//          job that was never done, which then is not run; the same user could hold the lock
+//          without end.
 #include "backends/file/file_records.hpp"
 
 #include <dirent.h>

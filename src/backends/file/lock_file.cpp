@@ -130,7 +130,12 @@ Result<bool> is_in_place(const LockFile& file, const Place& place) {
   }
   if (auto there = place.dir->still_there(); !there) return there.error();
   if (!place.folder) return false;
-  return Error{Errc::lost, "lock file " + util::printable(path) + " was deleted or replaced"};
+  return not_in_place(file, place);
+}
+
+Error not_in_place(const LockFile& file, const Place& place) {
+  return {Errc::lost,
+          "lock file " + util::printable(path_of(place, file.name)) + " was deleted or replaced"};
 }
 
 Content read_lock_file(int fd) {

@@ -35,7 +35,7 @@ Result<std::optional<LockFile>> open_lock_file(const Place& place, const std::st
 /// Creates it when missing.
 Result<LockFile> open_lock_file(const Place& place, const std::string& name);
 
-/// flock(2) without waiting; false if somebody is in the way.
+/// flock(2) without waiting; false if another process has a lock that excludes it.
 Result<bool> try_flock(LockFile& file, const Place& place, int operation);
 
 /// Unlocks at once, also if a process that was just forked still has a copy; and closes.
@@ -45,6 +45,8 @@ void unlock(LockFile& file);
 /// the directory was replaced, or the folder of a long name may have been.  Errc::unreachable: it
 /// is not known.
 Result<bool> is_in_place(const LockFile& file, const Place& place);
+/// Errc::lost: what is_in_place() has found.
+Error not_in_place(const LockFile& file, const Place& place);
 
 /// What a lock file holds.
 struct Content {

@@ -40,7 +40,8 @@ void log_line(const char* message) {
 
 Millis redial_pause() { return util::jitter(kRedial / 2, kRedial * 3 / 2); }
 
-// So that a peer which has vanished is noticed although a connection that only waits is silent.
+// A connection that only waits is silent: with these options the kernel notices a peer that is
+// gone.
 void set_options(int fd) {
   const auto set = [fd](int level, int option, int value) {
     ::setsockopt(fd, level, option, &value, sizeof value);

@@ -186,8 +186,8 @@ Result<bool> ZookeeperBackend::force_release(Session& session, std::string_view 
       holder = holder_of(queue[found], answer);
       if (holder.owner.id == owner_id) break;
     }
-    if (found == holders)
-      return in_doubt;  // if an answer was lost, it was our request that deleted the node
+    // If an answer was lost, our own request has deleted the node.
+    if (found == holders) return in_doubt;
     if (!holder.foreign) {
       if (auto ok = leave_note(session, owner_id, why, deadline); !ok) return ok.error();
     }
