@@ -17,14 +17,10 @@
 #include <utility>
 #include <vector>
 
+#include "util/hash.hpp"
+
 namespace dlock {
 namespace {
-
-std::uint64_t hash(std::string_view text) {
-  std::uint64_t h = 0xCBF29CE484222325;
-  for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001B3;
-  return h;
-}
 
 std::uint64_t mix(std::uint64_t h) {
   h = (h ^ (h >> 33)) * 0xFF51AFD7ED558CCD;
@@ -36,10 +32,10 @@ std::uint64_t mix(std::uint64_t h) {
 
 std::size_t shard_of(std::string_view key, std::span<const std::string> shards) {
   assert(!shards.empty());
-  const std::uint64_t of_key = hash(key);
+  const std::uint64_t of_key = util::hash(key);
   const auto weight = [&](std::size_t i) {
     // The name itself decides between two that hash alike.
-    return std::pair<std::uint64_t, std::string_view>(mix(of_key ^ mix(hash(shards[i]))),
+    return std::pair<std::uint64_t, std::string_view>(mix(of_key ^ mix(util::hash(shards[i]))),
                                                       shards[i]);
   };
   std::size_t best = 0;

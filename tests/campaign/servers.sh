@@ -92,10 +92,10 @@ left_zk() {
   done
 }
 left_pair() { left_mysql; }
-# The row that tells a holder that its lock was broken (kind 2) expires if the holder was killed.
+# The row that tells a holder that its lock was broken (broken) expires if the holder was killed.
 left_mysql() {
-  sql "$primary" "SELECT 'row', name, kind, owner, expires_at FROM dlock_locks
-    WHERE name IS NOT NULL AND NOT (kind = 2 AND expires_at IS NOT NULL)"
+  sql "$primary" "SELECT 'row', name, role, owner, expires_at FROM dlock_locks
+    WHERE name IS NOT NULL AND NOT (role = 'broken' AND expires_at IS NOT NULL)"
 }
 
 printf '%s\n' "DLOCK=$DLOCK" "DLOCK_BACKEND=$DLOCK_BACKEND" "DLOCK_PASSWORD_FILE=${DLOCK_PASSWORD_FILE-}" \

@@ -187,9 +187,8 @@ case $backend in
     far="'9999-12-31 23:59:59'"
     # Only waiters count whose session is there.
     mariadb --no-defaults --user=root --socket="${mysql_dir[server]}/socket" --unbuffered test >marks <<SQL &
-SELECT GET_LOCK('dlock.h.theirs', 0), GET_LOCK(CONCAT('dlock.h.', $evil), 0),
-       GET_LOCK('dlock.s.theirs', 0), GET_LOCK(CONCAT('dlock.s.', $evil), 0),
-       GET_LOCK('dlock.w.theirs', 0), GET_LOCK(CONCAT('dlock.w.', $evil), 0);
+SELECT GET_LOCK('dlock.theirs', 0), GET_LOCK(CONCAT('dlock.', $evil), 0), GET_LOCK(CONCAT('dlock.', $evil, 2), 0),
+       GET_LOCK('dlock.theirs2', 0), GET_LOCK('dlock.theirs3', 0);
 SELECT 'have them';
 SELECT SLEEP(1000);
 SQL
@@ -197,24 +196,18 @@ SQL
     wait_until 20 grep -q 'have them' marks
     sql server <<SQL
 SELECT MAX(method) INTO @method FROM dlock_keys;
-CREATE TEMPORARY TABLE hostile (name VARBINARY(255), kind INT UNSIGNED, owner VARBINARY(64),
-                                mode INT, slots INT, fence BIGINT UNSIGNED, since DATETIME(6),
-                                expires_at DATETIME(6), record BLOB);
-INSERT INTO hostile VALUES
-  ('job', 0, 'theirs', 0, 1, 18446744073709551615, '1000-01-01', $far, $evil),
-  ('job', 1, 'theirs', 255, 0, 0, $far, $far, ''),
-  ('job', 1, 'theirs', 0, 65535, 0, $far, NULL, REPEAT('[', 65535)),
-  ('job', 1, $evil, 0, 65535, 0, '1000-01-01', NULL, $evil),
-  ('job', 255, 'theirs', 0, 1, 0, '1000-01-01', NULL, ''),
-  ('job', 2, 'theirs', 0, 1, 0, '1000-01-01', $far, $evil),
-  ('far', 0, 'theirs', 0, 1, 1, $far, $far, '{}'),
-  (CONCAT('far', $evil), 0, $evil, 2, 65535, 0, '1000-01-01', $far, $evil),
-  ('', 0, 'theirs', 1, 0, 0, '1000-01-01', $far, ''),
-  (REPEAT($evil, 19), 0, REPEAT('x', 64), 2, 0, 0, '1000-01-01', $far, REPEAT($evil, 5000));
-INSERT INTO dlock_locks (method, name, kind, sole, slot, owner, mode, slots, fence, since,
-                         expires_at, record, why)
-  SELECT @method, name, kind, NULL, 0, owner, mode, slots, fence, since, expires_at, record, record
-  FROM hostile;
+SET SESSION sql_mode = ''; -- also for words that are none of ours
+INSERT INTO dlock_locks (name, role, owner, mode, slots, fence, since, expires_at, record, method, slot) VALUES
+  ('job', 'holder', 'theirs', 'exclusive', 1, 18446744073709551615, '1000-01-01', $far, $evil, @method, 0),
+  ('job', 'waiter', 'theirs2', '?', 0, 0, $far, $far, '', @method, 0),
+  ('job', 'waiter', 'theirs3', 'exclusive', 65535, 0, $far, NULL, REPEAT('[', 65535), @method, 0),
+  ('job', 'waiter', $evil, 'exclusive', 65535, 0, '1000-01-01', NULL, $evil, @method, 0),
+  ('job', '?', 'theirs4', 'exclusive', 1, 0, '1000-01-01', NULL, '', @method, 0),
+  ('job', 'broken', 'theirs5', 'exclusive', 1, 0, '1000-01-01', $far, $evil, @method, 0),
+  ('far', 'holder', 'theirs6', 'exclusive', 1, 1, $far, $far, '{}', @method, 0),
+  (CONCAT('far', $evil), 'holder', CONCAT($evil, 2), 'slots', 65535, 0, '1000-01-01', $far, $evil, @method, 0),
+  ('', 'holder', 'theirs7', 'shared', 0, 0, '1000-01-01', $far, '', @method, 0),
+  (REPEAT($evil, 19), 'holder', REPEAT('x', 64), 'slots', 0, 0, '1000-01-01', $far, REPEAT($evil, 5000), @method, 0);
 SQL
     ;;
 esac

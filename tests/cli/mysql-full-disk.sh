@@ -28,7 +28,7 @@ refused() {
   assert_contains "$(<err)" "$1" "the reason in the message"
 }
 is_waiting() { [[ $("$DLOCK" show -q -o waiting job) == *1 ]]; }
-expires() { sql server "SELECT MAX(expires_at) FROM dlock_locks WHERE kind = 0"; }
+expires() { sql server "SELECT MAX(expires_at) FROM dlock_locks WHERE role = 'holder'"; }
 renewed_after() { [[ $(expires) > $1 ]]; }
 
 methods=(table)

@@ -63,6 +63,6 @@ echo "$(wc -l <grants) grants ($(grep -c ignores grants) of jobs that ignore SIG
 [[ ! -s overlaps ]] || fail "OVERLAP: $(<overlaps) ($(tail -n 5 err))"
 (($(wc -l <grants) >= rounds)) || fail "hardly anybody had the lock: $(tail -n 20 err)"
 # The server takes a session that is silent for one of a holder, for a ttl at most.
-no_row() { [[ $(sql server "SELECT COUNT(*) FROM dlock_locks WHERE kind <> 0") == 0 ]]; }
+no_row() { [[ $(sql server "SELECT COUNT(*) FROM dlock_locks WHERE role <> 'holder'") == 0 ]]; }
 wait_until 20 no_row
 expect_status 0 "$DLOCK" run -q -k job -w 20 -- true

@@ -11,14 +11,14 @@
 start_proxy p "${mysql_port[server]}"
 
 # The session that has the lock.
-session() { sql server "SELECT IS_USED_LOCK(CONCAT('dlock.h.', owner)) FROM dlock_locks WHERE name = 'job' AND kind = 0"; }
+session() { sql server "SELECT IS_USED_LOCK(CONCAT('dlock.', owner)) FROM dlock_locks WHERE name = 'job' AND role = 'holder'"; }
 another_session() { [[ $(session) != @(NULL|"$killed") ]]; }
 # still: how many ms the server will keep the lock, if it is a lease that it sees.
 still() {
   sql server "SELECT TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at) DIV 1000 FROM dlock_locks
-         WHERE name = 'job' AND kind = 0"
+         WHERE name = 'job' AND role = 'holder'"
 }
-ends() { sql server "SELECT expires_at + 0 FROM dlock_locks WHERE name = 'job' AND kind = 0"; }
+ends() { sql server "SELECT expires_at + 0 FROM dlock_locks WHERE name = 'job' AND role = 'holder'"; }
 renewed_after() { [[ $(ends) > $1 ]]; }
 run_job 6s ./job.sh 7
 sleep 1.2  # the keeper is there

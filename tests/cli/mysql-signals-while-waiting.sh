@@ -9,7 +9,7 @@ export DLOCK_PASSWORD_FILE=$mysql_password_file
 waits() { [[ $("$DLOCK" show -q -o waiting job) == *1 ]]; }
 sessions() { sql a "SELECT COUNT(*) FROM information_schema.processlist WHERE user = 'app'"; }
 only_the_holder() {
-  [[ $(sessions) == "$of_a_holder" && $(sql a 'SELECT COUNT(*) FROM dlock_locks WHERE kind = 1') == 0 ]]
+  [[ $(sessions) == "$of_a_holder" && $(sql a "SELECT COUNT(*) FROM dlock_locks WHERE role = 'waiter'") == 0 ]]
 }
 
 for method in table row version; do

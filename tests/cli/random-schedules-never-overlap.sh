@@ -156,8 +156,8 @@ case $backend in
   zookeeper) waiters_left() { zk server ls "/dlock/key$1"; } ;;
   mysql-*)
     waiters_left() {
-      sql server "SELECT owner FROM dlock_locks WHERE name = 'key$1' AND kind = 1
-                  AND IS_USED_LOCK(CONCAT('dlock.w.', owner))"
+      sql server "SELECT owner FROM dlock_locks WHERE name = 'key$1' AND role = 'waiter'
+                  AND IS_USED_LOCK(CONCAT('dlock.', owner))"
     }
     ;;
   *) waiters_left() { "$DLOCK" show "key$1" | grep -i waiter || true; } ;;

@@ -8,7 +8,6 @@
 #include <random>
 #include <thread>
 
-#include "backends/mysql/statements.hpp"
 #include "mysql_fixture.hpp"
 #include "support/reserved_port.hpp"
 
@@ -30,7 +29,7 @@ TEST_P(MysqlFaults, WhoseConnectionAnOperatorKillsHasTheLeaseStill) {
   for (const Request& wanted : all_modes()) {
     auto lease = hold(*a, wanted);
     const int events = listen_to(*lease);
-    kill_session(session_of("kind = 0"));
+    kill_session(session_of("role = 'holder'"));
     EXPECT_LT(time_of([&] { EXPECT_TRUE(util::wait_readable(events, soon())); }),
               here(Millis{1'000}));
     EXPECT_TRUE(renew(*lease));
@@ -42,31 +41,12 @@ TEST_P(MysqlFaults, WhoseConnectionAnOperatorKillsHasTheLeaseStill) {
   }
 }
 
-// A session that was killed has its marks for a moment more.
-TEST_P(MysqlFaults, AHolderThatConnectsAgainHasItsMarkAtOnce) {
-  const Request wanted = request("job");
-  auto lease = hold(*a, wanted);
-  kill_session(session_of("kind = 0"));
-  const auto earlier = session_at(place());
-  const std::string mark = mysql::holder_mark(wanted.owner.id);
-  ASSERT_TRUE(eventually([&] {
-    const auto reply = earlier->ask(mysql::Marks().take(mark) + "DO 0", soon(), Cancel());
-    return reply.ok() && reply.answers.at(0).rows.at(0).at(0) == "1";
-  }));
-  auto renewed = std::async(std::launch::async, [&] { return renew(*lease); });
-  EXPECT_TRUE(processes_become(1, "user = 'app' AND state = 'User lock'"));
-  earlier->close();
-  EXPECT_TRUE(renewed.get());
-  EXPECT_NE(session_of("kind = 0"), "NULL");
-  EXPECT_TRUE(release(*lease));
-}
-
 TEST_P(MysqlFaults, AConnectionThatIsKilledBeforeTheKeeperStartsIsNews) {
   auto lease = hold(*a, request("job"));
   const int events = lease->event_fd();
   ASSERT_GE(events, 0);
   EXPECT_FALSE(util::wait_readable(events, Deadline{}));
-  kill_session(session_of("kind = 0"));
+  kill_session(session_of("role = 'holder'"));
   EXPECT_TRUE(util::wait_readable(events, soon()));
   EXPECT_TRUE(lease->has_news());
   EXPECT_TRUE(renew(*lease));
@@ -83,72 +63,6 @@ TEST_P(MysqlFaults, AServerThatComesBackWithItsDataKnowsTheLease) {
   EXPECT_EQ(code_of(try_once(*b, request("job"))), Errc::busy);
   EXPECT_TRUE(release(*lease));
   EXPECT_TRUE(rows_become(0));
-}
-
-// The server would not tell any more once it has noticed that the client has gone, which takes it a
-// second.
-TEST_P(MysqlFaults, WhatHoldsAStatementUpIsToldAlsoIfTheNextConnectionComesLate) {
-  make_tables();
-  std::optional<Waiting> waiting;
-  std::thread tables([&] { server->ask("LOCK TABLES dlock_locks WRITE; DO SLEEP(6)"); });
-  EXPECT_TRUE(processes_become(1, "info LIKE 'DO SLEEP(6)%'"));
-  waiting.emplace(through_proxy(1'700), request("job"));
-  EXPECT_TRUE(processes_become(1, "user = 'app' AND state LIKE '%metadata lock%'"));
-  proxy->delay_replies(Millis{150});  // that of the next login comes after two seconds
-  const Error error = error_of(waiting->result());
-  EXPECT_TRUE(says(error, "LOCK TABLES or ALTER TABLE blocks dlock's tables")) << error.message;
-  tables.join();
-}
-
-TEST_P(MysqlFaults, WhatHoldsARenewalUpIsToldAlsoIfTheNextOneComesLate) {
-  auto lease = hold(*a, request("job"));
-  std::thread backup([&] { server->ask("FLUSH TABLES WITH READ LOCK; DO SLEEP(6)"); });
-  EXPECT_TRUE(processes_become(1, "info LIKE 'DO SLEEP(6)%'"));
-  EXPECT_EQ(code_of(lease->renew(in(300), Cancel())), Errc::unreachable);
-  std::this_thread::sleep_for(Millis{1'500});
-  const Error error = error_of(lease->renew(in(1'000), Cancel()));
-  EXPECT_TRUE(says(error, "a backup or FLUSH TABLES WITH READ LOCK")) << error.message;
-  backup.join();
-  EXPECT_TRUE(renew(*lease));
-  EXPECT_TRUE(release(*lease));
-  EXPECT_TRUE(rows_become(0));
-  EXPECT_TRUE(sessions_become(0));
-}
-
-TEST_P(MysqlFaults, ALoginThatTakesLongerThanASecondIsWaitedFor) {
-  auto slow = *place();
-  slow.hosts = {{"127.0.0.1", static_cast<std::uint16_t>(proxy->port())}};
-  const auto at_proxy = std::make_shared<const mysql::Place>(slow);
-  const auto earlier = session_at(at_proxy);
-  EXPECT_FALSE(earlier->ask("DO SLEEP(600)", in(100), Cancel()).ok());
-  proxy->delay_replies(Millis{MysqlServer::is_mariadb() ? 600 : 300});  // MySQL has TLS, too
-  const auto next = mysql::Connection::open(at_proxy, in(1'900), Cancel(), earlier.get());
-  EXPECT_TRUE(next) << next.error().message;
-}
-
-// A proxy keeps those waiting that are too many for it.
-TEST_P(MysqlFaults, AHolderThatGivesUpTheOnlyConnectionOfAProxyKeepsItsLease) {
-  const auto client = through_proxy();
-  auto lease = hold(*client, request("job"));
-  proxy->limit(1);
-  server->pause();
-  EXPECT_EQ(code_of(lease->renew(in(300), Cancel())), Errc::unreachable);
-  server->resume();
-  EXPECT_TRUE(lease->renew(in(3'000), Cancel()));
-  EXPECT_TRUE(release(*lease));
-}
-
-TEST_P(MysqlFaults, AWaiterThatGivesUpTheOnlyConnectionOfAProxyLeavesNothing) {
-  auto lease = hold(*a, request("job"));
-  proxy->limit(1);
-  for (const bool cancelled : {false, true}) {
-    Waiting waiting(through_proxy(), request("job"), cancelled ? kNever : in(1'000));
-    ASSERT_TRUE(waiters_are(1));
-    if (cancelled) waiting.cancel();
-    EXPECT_EQ(code_of(waiting.result()), cancelled ? Errc::cancelled : Errc::busy);
-    EXPECT_EQ(rows(), 1);
-  }
-  EXPECT_TRUE(release(*lease));
 }
 
 // The connection that it gives up is the last one that the server had.
@@ -179,7 +93,7 @@ TEST_P(MysqlFaults, AWaiterThatConnectsAgainKillsNobodyElsesSession) {
   for (int i = 0; i < 100; ++i) inspect(*client(), "job");
   Waiting waiter(through_proxy(), request("job"));
   ASSERT_TRUE(waiters_are(1));
-  const long session = std::stol(session_of("kind = 1", true));
+  const long session = std::stol(session_of("role = 'waiter'"));
   proxy->refuse();
   server->start_again();
   std::vector<std::unique_ptr<Backend>> programs;
@@ -214,7 +128,7 @@ TEST_P(MysqlFaults, AGrantThatIsCommittedIsHeardOf) {
   auto lease = hold(*a, brief(1'500));
   Waiting waiting(client(), request("job"));
   ASSERT_TRUE(waiters_are(1));
-  kill_session(session_of("kind = 0"));  // and so nobody keeps the lease
+  kill_session(session_of("role = 'holder'"));  // and so nobody keeps the lease
   std::thread backup([&] {
     server->ask(
         "BACKUP STAGE START; BACKUP STAGE FLUSH; BACKUP STAGE BLOCK_DDL; BACKUP STAGE "
@@ -404,7 +318,7 @@ TEST_P(MysqlFaults, AReleaseWhoseReplyIsLostFreesTheLockAndNoOther) {
 TEST_P(MysqlFaults, AForceReleaseWhoseReplyIsLostEndsTheHoldersSession) {
   for (const Request& wanted : all_modes()) {
     auto lease = hold(*a, wanted);
-    const std::string session = session_of("kind = 0");
+    const std::string session = session_of("role = 'holder'");
     Waiting waiting(client(), mysql_rival_of(wanted));
     ASSERT_TRUE(waiters_are(1));
     auto operators = readable_through_proxy();

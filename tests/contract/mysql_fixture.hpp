@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "backends/mysql/connection.hpp"
+#include "backends/mysql/database.hpp"
 #include "backends/mysql/schema.hpp"
 #include "client.hpp"
 #include "support/mysql_server.hpp"
@@ -89,6 +90,8 @@ class MysqlTest : public testing::TestWithParam<const char*> {
                                  : mysql::Method::version;
   }
 
+  std::string method_text() const { return std::to_string(static_cast<int>(method_number())); }
+
   std::unique_ptr<Backend> client(const MysqlSettings& settings = {}) const {
     return connect_mysql(server->url(method()), settings);
   }
@@ -109,6 +112,10 @@ class MysqlTest : public testing::TestWithParam<const char*> {
   std::shared_ptr<const mysql::Place> place() const {
     return std::make_shared<const mysql::Place>(
         mysql::make_place({.url = parse_url(server->url(method())).value()}).value());
+  }
+  /// What is said to the server.
+  std::shared_ptr<const mysql::MysqlDatabase> database() const {
+    return std::make_shared<const mysql::MysqlDatabase>(place(), method_number());
   }
   /// A session of dlock's user, for a test to say what it likes.
   static std::unique_ptr<mysql::Connection> session_at(
@@ -141,10 +148,10 @@ class MysqlTest : public testing::TestWithParam<const char*> {
   bool sessions_become(long count) const {
     return eventually([&] { return sessions() == count; });
   }
-  /// Of whoever has the mark of the row that `condition` tells.
-  std::string session_of(const std::string& condition, bool waiter = false) const {
-    return server->ask("SELECT IS_USED_LOCK(CONCAT('dlock." + std::string(waiter ? "w" : "h") +
-                       ".', owner)) FROM dlock_locks WHERE " + condition);
+  /// That of the row that `condition` tells.
+  std::string session_of(const std::string& condition) const {
+    return server->ask("SELECT IS_USED_LOCK(CONCAT('dlock.', owner)) FROM dlock_locks WHERE " +
+                       condition);
   }
   void kill_session(const std::string& id) const { server->ask("KILL " + id); }
   bool waiters_are(std::size_t count, const std::string& key = "job") {

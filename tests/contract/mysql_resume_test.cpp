@@ -40,7 +40,7 @@ class MysqlResume : public MysqlTest {
     return id;
   }
   std::string mark_of(const std::string& id) const {
-    return server->ask("SELECT IS_USED_LOCK('dlock.h." + id + "')");
+    return server->ask("SELECT IS_USED_LOCK('dlock." + id + "')");
   }
   static std::unique_ptr<Lease> pick_up(Backend& backend, const std::string& id,
                                         Millis ttl = kTenMinutes) {
@@ -411,25 +411,6 @@ TEST_P(MysqlResume, AnOwnerThatMakesNoNameOfAMarkIsReleased) {
   const auto lease = pick_up(*a, owner);
   EXPECT_TRUE(lease && renew(*lease) && release(*lease));
   EXPECT_TRUE(rows_become(0));
-}
-
-// The machine of the process that acquired it has gone, and the server has not noticed: its marks
-// would keep the waiter until then.
-TEST_P(MysqlResume, ASessionThatIsLeftOfTheAcquireIsEnded) {
-  for (const bool renewing : {false, true}) {
-    auto lost = hold(*a, fixed());
-    Waiting waiting(client(), request("job"));
-    ASSERT_TRUE(waiting.blocked());
-    EXPECT_TRUE(processes_become(1, "user = 'app' AND state = 'User lock'"));
-    const auto lease = pick_up(*b, lost->owner_id(), renewing ? Millis{500} : kTenMinutes);
-    ASSERT_TRUE(lease);
-    const auto took = time_of([&] {
-      EXPECT_TRUE(renewing ? renew(*lease) : release(*lease));
-      const auto next = waiting.lease();
-      EXPECT_TRUE(next && release(*next));
-    });
-    EXPECT_LT(took, here(kAtOnce));
-  }
 }
 
 TEST_P(MysqlResume, ARestartOfTheServerDoesNotEndIt) {

@@ -23,7 +23,7 @@ class MysqlRow : public MysqlTest {
   }
   std::string row_session() const {
     return server->ask(
-        "SELECT IS_USED_LOCK(CONCAT('dlock.r.', owner)) FROM dlock_locks WHERE kind = 0");
+        "SELECT IS_USED_LOCK(CONCAT('dlock.row.', owner)) FROM dlock_locks WHERE role = 'holder'");
   }
 };
 
@@ -131,7 +131,7 @@ TEST_P(MysqlRow, TheEndOfTheRowLockIsALoss) {
 // That of the lease goes on over another connection.
 TEST_P(MysqlRow, TheLeaseOutlivesItsOwnConnection) {
   auto lease = hold(*a, request("job"));
-  kill_session(session_of("kind = 0"));
+  kill_session(session_of("role = 'holder'"));
   EXPECT_TRUE(eventually([&] { return renew(*lease).has_value(); }));
   EXPECT_FALSE(can_lock(*session()));
   EXPECT_TRUE(release(*lease));

@@ -11,7 +11,6 @@ namespace {
 
 class MysqlServers : public MysqlTest {
  protected:
-  std::string method_number() const { return method() == "table" ? "1" : "3"; }
   // May log in, and do in the database test what `rights` says.
   std::unique_ptr<Backend> user(const std::string& name, const std::string& rights) {
     server->ask("DROP USER IF EXISTS " + name + "@'%'; CREATE USER " + name + "@'%'; GRANT " +
@@ -30,14 +29,14 @@ class MysqlServers : public MysqlTest {
     }
     return all;
   }
-  // A row of dlock_locks that somebody wrote: kind, mode, owner, expires_at, record are SQL.
-  void write_row(const std::string& kind, const std::string& mode, const std::string& owner,
+  // A row of dlock_locks that somebody wrote: owner, expires_at, record are SQL.
+  void write_row(const std::string& role, const std::string& mode, const std::string& owner,
                  const std::string& expires, const std::string& record = "''") const {
     server->ask(
-        "INSERT INTO dlock_locks (method, name, kind, sole, slot, owner, mode, slots, fence, "
-        "since, expires_at, record) VALUES (" +
-        method_number() + ", 'job', " + kind + ", NULL, 1, " + owner + ", " + mode +
-        ", 0, 0, '1000-01-01', " + expires + ", " + record + ")");
+        "SET SESSION sql_mode = ''; INSERT INTO dlock_locks (method, name, role, slot, owner, "
+        "mode, slots, fence, since, expires_at, record) VALUES (" +
+        method_text() + ", 'job', '" + role + "', 1, " + owner + ", '" + mode +
+        "', 0, 0, '1000-01-01', " + expires + ", " + record + ")");
   }
   // Runs, lists, shows and frees: `lease` may be renewed.
   void expect_all_works(Backend& backend) {
@@ -137,15 +136,15 @@ TEST_P(MysqlServers, ImpatientDefaultsDoNotMatter) {
   }
   start({.settings = settings});
   auto lease = hold(*a, request("job"));
-  const auto session = session_of("kind = 0");
+  const auto session = session_of("role = 'holder'");
   Waiting waiting(client(), request("job"));
   ASSERT_TRUE(waiters_are(1));
-  const std::string waits = server->ask("SELECT owner FROM dlock_locks WHERE kind = 1");
+  const std::string waits = server->ask("SELECT owner FROM dlock_locks WHERE role = 'waiter'");
   EXPECT_FALSE(waiting.done(2'500));  // longer than each of them
-  EXPECT_EQ(server->ask("SELECT owner FROM dlock_locks WHERE kind = 1"), waits);
-  EXPECT_EQ(session_of("kind = 0"), session);
+  EXPECT_EQ(server->ask("SELECT owner FROM dlock_locks WHERE role = 'waiter'"), waits);
+  EXPECT_EQ(session_of("role = 'holder'"), session);
   EXPECT_TRUE(renew(*lease));
-  EXPECT_EQ(session_of("kind = 0"), session);
+  EXPECT_EQ(session_of("role = 'holder'"), session);
   EXPECT_TRUE(release(*lease));
   EXPECT_TRUE(release(*waiting.lease()));
   EXPECT_TRUE(rows_become(0));
@@ -373,12 +372,12 @@ TEST_P(MysqlServers, RowsThatMakeNoSenseHurtNobody) {
   const std::string past = "'1000-01-01'";
   const std::string garbage = "X'00ff7b5b1b5b33316d0a'";
   server->ask("ALTER TABLE dlock_locks MODIFY record LONGBLOB NOT NULL");
-  write_row("0", "7", "'a'", past);
-  write_row("9", "0", "'b'", "'9999-12-31'");
-  write_row("1", "0", "''", "NULL");
-  write_row("1", "7", garbage, "'9999-12-31'", garbage);
-  write_row("0", "0", garbage, past, "REPEAT('[', 5000000)");
-  write_row("2", "200", "REPEAT('x', 64)", "NULL", garbage);
+  write_row("holder", "?", "'a'", past);
+  write_row("?", "exclusive", "'b'", "'9999-12-31'");
+  write_row("waiter", "exclusive", "''", "NULL");
+  write_row("waiter", "?", garbage, "'9999-12-31'", garbage);
+  write_row("holder", "exclusive", "CONCAT(" + garbage + ", 2)", past, "REPEAT('[', 5000000)");
+  write_row("broken", "?", "REPEAT('x', 64)", "NULL", garbage);
   EXPECT_TRUE(inspect(*b, "job").holders.empty());
   EXPECT_TRUE(inspect(*b, "job").waiters->empty());
   EXPECT_TRUE(b->list("", soon()));
@@ -396,9 +395,9 @@ TEST_P(MysqlServers, RowsThatMakeNoSenseHurtNobody) {
 TEST_P(MysqlServers, AHolderWithoutAnEndIsShownAndKeepsOthersOut) {
   make_tables();
   for (const std::string owner : {"x", "\xf0\x9f\x98\x80\n"}) {
-    const std::string mode = owner == "x" ? "0" : "7";
+    const std::string mode = owner == "x" ? "exclusive" : "?";
     SCOPED_TRACE(mode);
-    write_row("0", mode, mysql::literal(owner), "NULL");
+    write_row("holder", mode, mysql::literal(owner), "NULL");
     const auto seen = inspect(*b, "job");
     ASSERT_EQ(seen.holders.size(), 1u);
     EXPECT_TRUE(seen.holders[0].endless);

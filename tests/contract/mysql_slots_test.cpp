@@ -31,12 +31,12 @@ TEST_P(MysqlSlots, TheOneNumberOfAThousandThatIsFreeIsFound) {
   for (int slot = 1'000; slot > 0; --slot) {
     if (slot == 437) continue;
     rows += (rows.empty() ? "" : ", ") + std::string("(") +
-            std::to_string(static_cast<int>(method_number())) + ", 'job', 0, NULL, " +
+            std::to_string(static_cast<int>(method_number())) + ", 'job', 'holder', " +
             std::to_string(slot) + ", 'x" + std::to_string(slot) +
-            "', 2, 1000, 1, UTC_TIMESTAMP(6), '9999-12-31', '')";
+            "', 'slots', 1000, 1, UTC_TIMESTAMP(6), '9999-12-31', '')";
   }
   server->ask(
-      "INSERT INTO dlock_locks (method, name, kind, sole, slot, owner, mode, slots, fence, "
+      "INSERT INTO dlock_locks (method, name, role, slot, owner, mode, slots, fence, "
       "since, expires_at, record) VALUES " +
       rows);
   auto lease = hold(*a, slots("job", 1'000));

@@ -60,7 +60,7 @@ class MysqlStandby : public testing::TestWithParam<const char*> {
   bool is_copied() {
     return eventually([&] {
       return standby->ask("SHOW TABLES LIKE 'dlock\\_locks'") != "" &&
-             standby->ask("SELECT COUNT(*) FROM dlock_locks WHERE kind = 0") == "1";
+             standby->ask("SELECT COUNT(*) FROM dlock_locks WHERE role = 'holder'") == "1";
     });
   }
   void promote() {
@@ -84,7 +84,7 @@ TEST_P(MysqlStandby, TheOneThatCanBeWrittenIsTheOneThatIsAsked) {
   auto client = connect();
   auto lease = hold(*client, request("job"));
   ASSERT_TRUE(lease);
-  EXPECT_EQ(primary->ask("SELECT COUNT(*) FROM dlock_locks WHERE kind = 0"), "1");
+  EXPECT_EQ(primary->ask("SELECT COUNT(*) FROM dlock_locks WHERE role = 'holder'"), "1");
   EXPECT_TRUE(release(*lease));
 }
 
@@ -138,11 +138,12 @@ TEST_P(MysqlStandby, APlannedSwitchoverIsFollowedByTheHolderAndItsWaiter) {
   ASSERT_TRUE(lease);
   Waiting waiting(connect(), request("job"));
   ASSERT_TRUE(waiting.blocked());
-  ASSERT_TRUE(eventually(
-      [&] { return standby->ask("SELECT COUNT(*) FROM dlock_locks WHERE kind = 1") == "1"; }));
+  ASSERT_TRUE(eventually([&] {
+    return standby->ask("SELECT COUNT(*) FROM dlock_locks WHERE role = 'waiter'") == "1";
+  }));
   switch_over();
   EXPECT_TRUE(goes_on_or_has_lost_its_row(*lease));
-  EXPECT_EQ(standby->ask("SELECT COUNT(*) FROM dlock_locks WHERE kind = 0"), "1");
+  EXPECT_EQ(standby->ask("SELECT COUNT(*) FROM dlock_locks WHERE role = 'holder'"), "1");
   EXPECT_TRUE(release(*lease));
   lease = waiting.lease();
   EXPECT_TRUE(lease && release(*lease));
@@ -163,9 +164,9 @@ TEST_P(MysqlStandby, ANameThatLeadsToAnotherServerMovesTheLeaseAndNotTheRow) {
   switch_over();
   name.forward_to(standby->port());
   EXPECT_TRUE(eventually([&] { return goes_on_or_has_lost_its_row(*lease); }));
-  EXPECT_EQ(standby->ask("SELECT COUNT(*) FROM dlock_locks WHERE kind = 0"), "1");
+  EXPECT_EQ(standby->ask("SELECT COUNT(*) FROM dlock_locks WHERE role = 'holder'"), "1");
   EXPECT_TRUE(release(*lease));
-  EXPECT_EQ(standby->ask("SELECT COUNT(*) FROM dlock_locks WHERE kind = 0"), "0");
+  EXPECT_EQ(standby->ask("SELECT COUNT(*) FROM dlock_locks WHERE role = 'holder'"), "0");
 }
 
 // Not even for who may write there: its lease is not to be renewed beside one that the next
@@ -182,7 +183,7 @@ TEST_P(MysqlStandby, AServerThatIsReadOnlyKeepsAndGrantsNoLease) {
   EXPECT_EQ(lease->valid_until(), until);
   EXPECT_EQ(code_of(lease->complete({"", Millis{60'000}}, in(1'000), Cancel())), Errc::unreachable);
   EXPECT_EQ(code_of(try_once(*client, request("other"))), Errc::unreachable);
-  EXPECT_EQ(primary->ask("SELECT COUNT(*) FROM dlock_locks WHERE kind = 0"), "1");
+  EXPECT_EQ(primary->ask("SELECT COUNT(*) FROM dlock_locks WHERE role = 'holder'"), "1");
   primary->ask("SET GLOBAL read_only = 0");
   EXPECT_TRUE(eventually([&] { return goes_on_or_has_lost_its_row(*lease); }));  // by complete()
   EXPECT_TRUE(release(*lease));

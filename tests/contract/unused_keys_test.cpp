@@ -136,7 +136,7 @@ TEST_P(MysqlUnusedKeys, LeaveNothingAndWhatIsInUseStays) {
 TEST_P(MysqlUnusedKeys, WhatAnAdministratorKeepsStaysAndHoldsNobodyUp) {
   auto lease = hold(*a, request("kept"));
   ASSERT_TRUE(lease);
-  kill_session(session_of("kind = 0"));
+  kill_session(session_of("role = 'holder'"));
   lease.reset();
   server->ask(
       "UPDATE dlock_keys SET version = 1; UPDATE dlock_locks SET since = since - INTERVAL "
@@ -165,23 +165,23 @@ TEST_P(MysqlUnusedKeys, AreFoundWhereverTheyAre) {
         "1 FROM numbers WHERE seq < " +
         std::to_string(count) + ") SELECT " + rows);
   };
-  insert_keys(30, "1 + seq % 3, CONCAT('pr-', 10000 + seq), 1 FROM numbers");
+  insert_keys(30, method_text() + ", CONCAT('pr-', 10000 + seq), 1 FROM numbers");
   insert_keys(20,
               "method, CONCAT('backup-', seq), 1000 * UNIX_TIMESTAMP() FROM numbers JOIN (SELECT 1 "
               "AS method UNION SELECT 2 UNION SELECT 3) AS methods");
-  const auto add_lock = [&](int id, const std::string& age) {
+  const auto add_lock = [&](const std::string& owner, const std::string& age) {
     server->ask(
-        "INSERT INTO dlock_locks (id, method, name, kind, slot, owner, mode, slots, fence, "
-        "since, expires_at, record) SELECT " +
-        std::to_string(id) + ", 1, 'died', 0, 0, 'x" + std::to_string(id) +
-        "', 1, 1, 1, UTC_TIMESTAMP() - INTERVAL " + age + ", UTC_TIMESTAMP() - INTERVAL " + age +
-        ", ''");
+        "INSERT INTO dlock_locks (owner, method, name, role, slot, mode, slots, fence, since, "
+        "expires_at, record) SELECT '" +
+        owner + "', " + method_text() +
+        ", 'died', 'holder', 0, 'shared', 1, 1, UTC_TIMESTAMP() - INTERVAL " + age +
+        ", UTC_TIMESTAMP() - INTERVAL " + age + ", ''");
   };
-  add_lock(1, "30 DAY");
-  add_lock(2'000'000, "1 SECOND");
+  add_lock("x1", "30 DAY");
+  add_lock("x2", "1 SECOND");
   const auto left = [&] {
     return number("SELECT COUNT(*) FROM dlock_keys WHERE name LIKE 'pr-%' AND version = 1") +
-           number("SELECT COUNT(*) FROM dlock_locks WHERE id = 1");
+           number("SELECT COUNT(*) FROM dlock_locks WHERE owner = 'x1'");
   };
   for (int i = 0; i < 1'000 && left() > 0; ++i) {
     EXPECT_TRUE(is_free_for(*b, request("pr-2" + std::to_string(i))));

@@ -35,8 +35,8 @@ TEST(MysqlErrors, SayWhatAndWhere) {
 
 TEST(MysqlErrors, SortByWhatHelps) {
   for (const unsigned code :
-       {1021U, 1040U, 1047U, 1053U, 1114U, 1129U, 1203U, 1205U, 1213U, 1226U, 1317U,
-        1467U, 1792U, 1836U, 1927U, 1969U, 2006U, 2013U, 2026U, 2055U, 3024U}) {
+       {1021U, 1040U, 1047U, 1053U, 1114U, 1129U, 1203U, 1205U, 1213U, 1226U,
+        1317U, 1792U, 1836U, 1927U, 1969U, 2006U, 2013U, 2026U, 2055U, 3024U}) {
     EXPECT_EQ(error(code, "x").code, Errc::unreachable) << code;
   }
   for (const unsigned code : {1044U, 1045U, 1130U, 1142U, 1143U, 1227U, 1370U, 1698U, 1862U}) {
@@ -147,11 +147,16 @@ TEST(MysqlErrors, SayThatALoginMayNeedTls) {
 }
 
 TEST(MysqlErrors, KnowWhatIsWorthSayingAgain) {
-  for (const unsigned code : {1020U, 1205U, 1213U, 1467U, 3058U})
-    EXPECT_TRUE(is_passing(code)) << code;
-  for (const unsigned code : {0U, 1045U, 1062U, 1317U, 2006U}) {
-    EXPECT_FALSE(is_passing(code)) << code;
+  Place place;
+  for (const unsigned code : {1020U, 1205U, 1213U, 3058U}) {
+    EXPECT_EQ(trouble_of(code, place), sql::Trouble::passing) << code;
   }
+  for (const unsigned code : {1045U, 1062U, 1317U, 2006U}) {
+    EXPECT_EQ(trouble_of(code, place), sql::Trouble::other) << code;
+  }
+  EXPECT_EQ(trouble_of(1146, place), sql::Trouble::no_table);
+  *place.cluster = Place::Cluster::galera;
+  EXPECT_EQ(trouble_of(1317, place), sql::Trouble::passing);
 }
 
 TEST(MysqlErrors, KnowWhatEndsAConnection) {

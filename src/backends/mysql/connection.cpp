@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <array>
 
-#include "backends/mysql/clauses.hpp"
 #include "backends/mysql/errors.hpp"
 #include "backends/mysql/library.hpp"
 #include "backends/mysql/sql.hpp"
@@ -23,10 +22,11 @@
 namespace dlock::mysql {
 namespace {
 
+using sql::Answer;
+using sql::Reply;
+
 // How long close() waits until the goodbye is sent: an idle socket takes it at once.
 constexpr Millis kGoodbye{200};
-constexpr Millis kBeside{1'000};
-constexpr int kMostTriesToInsist = 20;
 
 // MariaDB carries out what is in /*M! */ and MySQL what is in /*!50708 */, from that version on.
 // init_connect may have begun a transaction.  With completion_type, each end of a transaction
@@ -34,7 +34,8 @@ constexpr int kMostTriesToInsist = 20;
 constexpr std::string_view kSetUp =
     "ROLLBACK AND NO CHAIN NO RELEASE; SET SESSION completion_type=NO_CHAIN,"
     " sql_mode='STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', time_zone='+00:00',"
-    " autocommit=1, sql_safe_updates=0, sql_select_limit=DEFAULT, wait_timeout=28800,"
+    " autocommit=1, sql_safe_updates=0, sql_quote_show_create=1, sql_select_limit=DEFAULT,"
+    " wait_timeout=28800,"
     " innodb_lock_wait_timeout=50, lock_wait_timeout=10"
     " /*M!100101 , max_statement_time=0 */"
     " /*M!100300 , idle_transaction_timeout=0, idle_readonly_transaction_timeout=0,"
@@ -43,6 +44,9 @@ constexpr std::string_view kSetUp =
     "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;"
     "SET NAMES utf8mb4;";
 constexpr std::size_t kAnswersOfSetUp = 4;
+
+constexpr const char* kAsksWhetherPrimary =
+    "SELECT CAST(@@GLOBAL.read_only AS CHAR) IN ('0', 'OFF')";
 
 // "within 5s": what went by between setting the deadline and `start` is rounded away.
 std::string within(Deadline start, Deadline deadline) {
@@ -69,13 +73,14 @@ void log_reply(const std::string& server, const std::string& asked, const Reply&
       reply.ok() ? "answers: " + std::to_string(reply.answers.size()) : reply.error->message, sent);
 }
 
-Reply failed(Errc code, std::string message) { return {.error = Error{code, std::move(message)}}; }
+Reply failed(Errc code, std::string message) {
+  return {.answers = {}, .trouble = sql::Trouble::other, .error = Error{code, std::move(message)}};
+}
 
 }  // namespace
 
 struct Connection::State {
   std::shared_ptr<Worker> worker;  // none: closed
-  bool given_up = false;
   Worker::Greeting greeting;
   std::shared_ptr<const Place> place;
   std::string server;
@@ -95,15 +100,11 @@ namespace {
 /// As it is done by open() for each host.
 Result<std::pair<std::shared_ptr<Worker>, Worker::Greeting>> connect_to(
     const Library& library, const std::shared_ptr<const Place>& place, const HostPort& host,
-    Deadline deadline, Cancel cancel, Connection* earlier) {
+    Deadline deadline, Cancel cancel) {
   const std::string server = place->shown_host(host);
   const Deadline start = Clock::now();
   auto worker = Worker::start(library, place, host);
   if (!worker) return worker.error();
-  if (earlier != nullptr) {
-    const Deadline beside = std::min(deadline, after(start, kBeside));
-    if (wait_for(**worker, beside, cancel) == Waited::late) earlier->close();
-  }
   switch (wait_for(**worker, deadline, cancel)) {
     case Waited::cancelled:
       worker.value()->leave();
@@ -162,8 +163,7 @@ Result<void> join_cluster(Connection& connection, const Place& place, Deadline d
 }  // namespace
 
 Result<std::unique_ptr<Connection>> Connection::open(const std::shared_ptr<const Place>& place,
-                                                     Deadline deadline, Cancel cancel,
-                                                     Connection* earlier) {
+                                                     Deadline deadline, Cancel cancel) {
   const auto library = load_library();
   if (!library) return library.error();
   std::vector<Error> failures;
@@ -175,11 +175,10 @@ Result<std::unique_ptr<Connection>> Connection::open(const std::shared_ptr<const
     const Deadline begun = Clock::now();
     const auto share = (deadline - begun) / static_cast<int>(hosts - tried);
     const Deadline its = std::min(begun + share, after(begun, place->connect_timeout));
-    auto got = connect_to(*library.value(), place, host, its, cancel, earlier);
+    auto got = connect_to(*library.value(), place, host, its, cancel);
     util::log_exchange(place->shown_host(host), "connect", got ? "connected" : got.error().message,
                        begun);
     if (!got) {
-      if (earlier != nullptr) earlier->close();
       failures.push_back(got.error());
       if (got.error().code == Errc::cancelled) return got.error();
       if (Clock::now() >= deadline) break;
@@ -193,12 +192,12 @@ Result<std::unique_ptr<Connection>> Connection::open(const std::shared_ptr<const
     auto connection = std::unique_ptr<Connection>(new Connection(std::move(state)));
     const auto joined = join_cluster(*connection, *place, its, cancel);
     if (joined && hosts == 1) return connection;
-    const Reply reply = joined ? connection->ask("SELECT " + std::string(kWritable), its, cancel)
-                               : Reply{.error = joined.error()};
+    const Reply reply = joined ? connection->ask(kAsksWhetherPrimary, its, cancel)
+                               : failed(joined.error().code, joined.error().message);
     if (!reply.ok()) {
       failures.push_back(*reply.error);
       if (reply.error->code == Errc::cancelled) return *reply.error;
-    } else if (number_in(reply.answers.at(0)) == 1) {
+    } else if (sql::number_in(reply.answers.at(0)) == 1) {
       *place->primary = number;
       return connection;
     } else {
@@ -208,36 +207,13 @@ Result<std::unique_ptr<Connection>> Connection::open(const std::shared_ptr<const
   return merged(failures);
 }
 
-Reply Connection::ask(const std::string& sql, Deadline deadline, Cancel cancel) {
-  if (broken()) return failed(Errc::unreachable, state_->why_broken);
-  // What has not been sent leaves the connection as it is.
-  if (cancel.requested()) return failed(Errc::cancelled, state_->server + ": cancelled");
-  if (Clock::now() >= deadline) {
-    return failed(Errc::unreachable, state_->server + ": the time for this request is over");
-  }
-  send(sql);
-  Reply reply = receive(deadline, cancel);
-  if (!under_way()) return reply;
-  state_->given_up = true;
-  state_->why_broken = "dlock gave the connection up: " + reply.error->message;
-  return reply;
-}
-
-Reply Connection::insist(const std::string& sql, Deadline deadline, Cancel cancel) {
-  for (int tries = 1;; ++tries) {
-    Reply reply = ask(sql, deadline, cancel);
-    if (reply.ok() || !is_passing(reply.code) || tries >= kMostTriesToInsist) return reply;
-    util::wait_readable(cancel.fd(), after(Clock::now(), util::jitter(Millis{tries * 2})));
-  }
-}
-
-void Connection::send(const std::string& sql) {
+void Connection::send(const std::string& text) {
   if (broken()) return;
   state_->sets_up = !state_->is_set_up;
   state_->under_way = true;
   state_->sent = Clock::now();
-  if (util::exchanges_shown()) state_->asked = outline(sql);
-  state_->worker->ask(state_->sets_up ? std::string(kSetUp) + sql : sql);
+  if (util::exchanges_shown()) state_->asked = outline(text);
+  state_->worker->ask(state_->sets_up ? std::string(kSetUp) + text : text);
 }
 
 Reply Connection::receive(Deadline deadline, Cancel cancel) {
@@ -256,7 +232,7 @@ Reply Connection::receive(Deadline deadline, Cancel cancel) {
     case Waited::done:
       break;
   }
-  Reply reply = worker.reply();
+  Worker::Outcome reply = worker.reply();
   state_->under_way = false;
   if (state_->sets_up) {
     const std::size_t dropped = std::min(reply.answers.size(), kAnswersOfSetUp);
@@ -265,35 +241,25 @@ Reply Connection::receive(Deadline deadline, Cancel cancel) {
                         reply.answers.begin() + static_cast<std::ptrdiff_t>(dropped));
   }
   if (reply.ok() && reply.answers.empty()) {
-    reply = failed(
-        Errc::unreachable,
-        state_->server + ": sent fewer answers than it was asked for; is it a MySQL server?");
-    state_->given_up = true;
-    state_->why_broken = reply.error->message;
+    reply = {failed(Errc::unreachable, state_->server + ": sent fewer answers than it was asked "
+                                                        "for; is it a MySQL server?"),
+             true};
   }
   log_reply(state_->server, state_->asked, reply, state_->sent);
-  if (reply.error && ends_connection(reply.code)) {
-    close();
-    state_->why_broken = reply.error->message;
-  }
+  if (reply.ends_connection) close(reply.error->message);
   return reply;
 }
 
 bool Connection::under_way() const { return !broken() && state_->under_way; }
 int Connection::fd() const { return broken() ? -1 : state_->greeting.fd; }
 std::uint64_t Connection::id() const { return state_->greeting.id; }
-bool Connection::skips_locked() const { return state_->greeting.skips_locked; }
-bool Connection::on_cluster() const { return *state_->place->cluster != Place::Cluster::no; }
-Error Connection::no_primary() const {
-  return {Errc::unreachable, server() + ": is read_only, so it is no primary"};
-}
 const std::string& Connection::server() const { return state_->server; }
-bool Connection::broken() const { return !state_->worker || state_->given_up; }
+bool Connection::broken() const { return !state_->worker; }
 
-void Connection::close() {
+void Connection::close(const std::string& why) {
   const auto worker = std::move(state_->worker);
   if (!worker) return;
-  if (!state_->given_up) state_->why_broken = state_->server + ": the connection is closed";
+  state_->why_broken = why;
   if (worker->leave()) util::wait_readable(worker->done_fd(), after(Clock::now(), kGoodbye));
 }
 

@@ -22,7 +22,11 @@ constexpr unsigned kNoLogin = 1045;
 constexpr unsigned kTlsFailed = 2026;
 constexpr unsigned kLoginFailed = 2061;
 
-// In what a row says, %u is the user and %d the database.
+constexpr const char* kNotOurs =
+    "a table %pkeys, %plocks, %precords or %prows is there that this dlock did not make; ALTER or "
+    "DROP it (dlock backends --schema mysql), or choose another --prefix";
+
+// In what a row says, %u is the user, %d the database, and %p the prefix of the tables.
 struct Meaning {
   unsigned code;
   Errc errc;
@@ -55,7 +59,6 @@ constexpr std::array kMeanings{
     Meaning{1226, Errc::unreachable, "the user %u has reached a limit of its account"},
     Meaning{1290, Errc::unsupported, "one of its options forbids that"},
     Meaning{1317, Errc::unreachable, "somebody has interrupted the statement"},
-    Meaning{1467, Errc::unreachable, "it could not give a new row its number"},
     Meaning{1792, Errc::unreachable, "it is read_only; is it a replica?"},
     Meaning{1836, Errc::unreachable, "it is read_only; is it a replica?"},
     Meaning{1927, Errc::unreachable, "somebody has killed the connection"},
@@ -67,6 +70,7 @@ constexpr std::array kMeanings{
     Meaning{1044, Errc::denied, "the user %u may not use the database %d"},
     Meaning{kNoLogin, Errc::denied,
             "wrong password for user %u, or the user may not connect from this host"},
+    Meaning{1095, Errc::denied, "the user %u may not end a connection of another user"},
     Meaning{1130, Errc::denied, "this host may not connect"},
     Meaning{1142, Errc::denied, "the user %u may not do that in the database %d"},
     Meaning{1143, Errc::denied, "the user %u may not do that in the database %d"},
@@ -87,9 +91,12 @@ constexpr std::array kMeanings{
     Meaning{5010, Errc::denied, "it asks for a login that is not safe; is it a MySQL or MariaDB?"},
     // --- what waiting does not cure
     Meaning{1049, Errc::invalid, "there is no database %d"},
-    Meaning{1054, Errc::invalid, "a table in the database %d is not one of dlock's"},
+    Meaning{1054, Errc::invalid, kNotOurs},
     Meaning{1064, Errc::invalid, "it does not understand the statement"},
     Meaning{1146, Errc::invalid, "a table is missing in the database %d"},
+    Meaning{1286, Errc::invalid, "it has no InnoDB, which dlock needs"},
+    Meaning{1364, Errc::invalid, kNotOurs},
+    Meaning{1406, Errc::invalid, kNotOurs},
     Meaning{1193, Errc::invalid, "it is too old or has no InnoDB, which dlock needs"},
     Meaning{1665, Errc::unsupported,
             "its binary log takes statements only, which InnoDB does not write at the isolation "
@@ -122,8 +129,10 @@ std::string filled(std::string_view says, const Place& place) {
   for (std::size_t i = 0; i < says.size(); ++i) {
     if (says[i] != '%') {
       out += says[i];
+    } else if (says[++i] == 'p') {
+      out += place.prefix;
     } else {
-      out += in_quotes(says[++i] == 'u' ? place.user : place.database);
+      out += in_quotes(says[i] == 'u' ? place.user : place.database);
     }
   }
   return out;
@@ -219,13 +228,16 @@ Error connect_error_of(unsigned code, std::string_view text, std::optional<int> 
   return {Errc::unreachable, server + ": " + why_not_connected(code, error.value_or(0), place)};
 }
 
+// 1317: on a cluster, a statement that collides with one of another server may end as one that was
+//       interrupted.
 // 3058: of MySQL, for 1213 where the locks are those of GET_LOCK().
 // 3101: of MySQL, for 1213 where another server of a group was first.
-// 1467: an INSERT ... SELECT locks the counter of AUTO_INCREMENT.  A deadlock or a timeout of that
-// lock is reported by this number (MariaDB 10.11, innodb_autoinc_lock_mode=1).
-bool is_passing(unsigned code) {
-  return code == 1213 || code == 1205 || code == 1020 || code == 1467 || code == 3058 ||
-         code == 3101;
+sql::Trouble trouble_of(unsigned code, const Place& place) {
+  constexpr std::array kPassing{1020U, 1205U, 1213U, 3058U, 3101U};
+  if (code == 1146) return sql::Trouble::no_table;
+  if (code == 1317 && *place.cluster == Place::Cluster::galera) return sql::Trouble::passing;
+  return std::find(kPassing.begin(), kPassing.end(), code) != kPassing.end() ? sql::Trouble::passing
+                                                                             : sql::Trouble::other;
 }
 
 // 1047: this server has lost the others of its cluster.  1290, 1792, 1836: it has become read-only.

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "backends/mysql/place.hpp"
+#include "backends/sql/session.hpp"
 
 namespace dlock::mysql {
 
@@ -31,8 +32,7 @@ Error connect_error_of(unsigned code, std::string_view text, std::optional<int> 
 /// Whether this number means that the connection is of no use any more.
 bool ends_connection(unsigned code);
 
-/// Saying the same again is all there is to do: a deadlock, a wait for a lock of the server's own
-/// that was too long, a row that has changed.
-bool is_passing(unsigned code);
+/// What a client does about it.
+sql::Trouble trouble_of(unsigned code, const Place& place);
 
 }  // namespace dlock::mysql

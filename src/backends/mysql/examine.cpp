@@ -5,8 +5,8 @@
 #include <ctime>
 #include <map>
 
-#include "backends/mysql/clauses.hpp"
-#include "backends/mysql/extra_table.hpp"
+#include "backends/mysql/connection.hpp"
+#include "backends/mysql/database.hpp"
 #include "backends/mysql/sql.hpp"
 #include "core/checks.hpp"
 #include "util/host.hpp"
@@ -15,10 +15,17 @@
 namespace dlock::mysql {
 namespace {
 
+using sql::Answer;
+using sql::number_in;
+using sql::Reply;
+using sql::Row;
 using Cluster = Place::Cluster;
 using Look = std::optional<Seen>;
 
 constexpr long long kFewConnections = 20;
+
+constexpr const char* kNowMs =
+    "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000)";
 
 // The rows of each answer are names and values.
 constexpr const char* kAsked =
@@ -77,13 +84,15 @@ struct Facts {
   std::string grants() const {
     const Tables names(place->prefix);
     std::string text;
-    for (const std::string& table : {names.keys, names.locks, names.records, names.rows}) {
-      if (table == names.rows && method != Method::row) continue;
-      text += "GRANT SELECT, INSERT, UPDATE, DELETE ON " + table + " TO " + user() + "; ";
+    for (const Table* table : names.all()) {
+      if (table == &names.rows && method != Method::row) continue;
+      text += "GRANT SELECT, INSERT, UPDATE, DELETE ON " + table->name + " TO " + user() + "; ";
     }
     return client() + " -e " + util::in_shell_quotes(text);
   }
-  bool has_locks() const { return missing.empty() || missing == Tables(place->prefix).records; }
+  bool has_locks() const {
+    return missing.empty() || missing == Tables(place->prefix).records.name;
+  }
 };
 
 Look server(const Facts& facts) {
@@ -188,7 +197,7 @@ Look tables(const Facts& facts) {
   }
   if (facts.kept.empty()) return Seen{"as dlock makes them"};
   return Seen{"may not DELETE from " + facts.kept,
-              facts.kept == Tables(facts.place->prefix).rows ? Severity::warn : Severity::fail,
+              facts.kept == Tables(facts.place->prefix).rows.name ? Severity::warn : Severity::fail,
               facts.grants()};
 }
 
@@ -231,34 +240,28 @@ constexpr std::array kChecks{
 };
 
 // PREPARE and an empty DELETE check the rights of a statement, and do nothing.
-void look_at_tables(const Say& say, Facts& facts) {
-  const Place& place = *facts.place;
-  const Tables names(place.prefix);
-  const ExtraTable records = records_table(place.prefix);
-  const ExtraTable rows = rows_table(place.prefix);
-  const auto check = [&](const std::string& name, const std::string& fit, const Error& unfit) {
-    const auto seen = sees(say, {name});
-    if (!seen || !seen.value()) {
-      facts.missing += (facts.missing.empty() ? "" : ", ") + name;
-      return;
+void look_at_tables(sql::Session& session, Facts& facts, Deadline deadline, Cancel cancel) {
+  const Tables names(facts.place->prefix);
+  for (const Table* table : names.all()) {
+    if (table == &names.rows && facts.method != Method::row) continue;
+    const sql::Reply seen = session.ask(
+        "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE() AND "
+        "table_name = " +
+            literal(table->name),
+        deadline, cancel);
+    if (!seen.ok() || sql::number_in(sql::last_answer(seen)) == 0) {
+      facts.missing += (facts.missing.empty() ? "" : ", ") + table->name;
+      continue;
     }
-    facts.tables.push_back(name);
-    const auto kept = say("DELETE FROM " + name + " WHERE FALSE");
-    if (!kept && kept.error().code == Errc::denied) facts.kept = name;
-    const auto fits = say(fit);
+    facts.tables.push_back(table->name);
+    const auto kept = session.ask("DELETE FROM " + table->name + " WHERE FALSE", deadline, cancel);
+    if (!kept.ok() && kept.error->code == Errc::denied) facts.kept = table->name;
+    const auto fits = check_table(session, *facts.place, *table, deadline, cancel);
     if (!fits) facts.unfit = fits.error();
-    if (fits && fits.value().ok() && number_in(fits.value().answers.back()) == 0) {
-      facts.unfit = unfit;
-    }
-  };
-  check(names.keys, "SELECT 1", {});
-  check(names.locks, probe(names), unfit(place));
-  check(names.records, "SELECT " + fit(records), unfit(place, records));
-  if (facts.method == Method::row) {
-    check(names.rows, "SELECT " + fit(rows), unfit(place, rows));
   }
-  const auto created = say("PREPARE dlock_create FROM '" + records.create + '\'');
-  facts.may_create = created && created.value().ok();
+  facts.may_create =
+      session.ask("PREPARE dlock_create FROM '" + names.records.create + '\'', deadline, cancel)
+          .ok();
 }
 
 Result<void> ask_all(Facts& facts, Deadline deadline, Cancel cancel) {
@@ -285,12 +288,7 @@ Result<void> ask_all(Facts& facts, Deadline deadline, Cancel cancel) {
       if (row.size() == 2) facts.told.add(row[0].value_or(""), row[1].value_or(""));
     }
   }
-  const Say say = [&](const std::string& text) -> Result<Reply> {
-    Reply reply = connection.ask(text, deadline, cancel);
-    if (!reply.ok() && reply.code != kNoTable) return *reply.error;
-    return reply;
-  };
-  if (facts.takes_writes()) look_at_tables(say, facts);
+  if (facts.takes_writes()) look_at_tables(connection, facts, deadline, cancel);
   const Reply last = connection.ask("DO 0", deadline, cancel);
   return last.ok() ? Result<void>() : *last.error;
 }
@@ -360,7 +358,7 @@ Result<void> MysqlExamination::remove_traces(std::string_view key, std::span<con
   const std::string method = " AND method = " + std::to_string(static_cast<int>(method_));
   std::string text;
   for (const std::string& table : primary_->tables) {
-    const bool has_method = table != Tables(place_->prefix).rows;
+    const bool has_method = table != Tables(place_->prefix).rows.name;
     text += "DELETE FROM " + table + " WHERE name = " + literal(key) + (has_method ? method : "") +
             "; ";
   }

@@ -30,11 +30,8 @@ struct Library : util::DynamicLibrary {
   decltype(&::mysql_fetch_row) mysql_fetch_row = find("mysql_fetch_row");
   decltype(&::mysql_field_count) mysql_field_count = find("mysql_field_count");
   decltype(&::mysql_free_result) mysql_free_result = find("mysql_free_result");
-  decltype(&::mysql_get_server_info) mysql_get_server_info = find("mysql_get_server_info");
-  decltype(&::mysql_get_server_version) mysql_get_server_version = find("mysql_get_server_version");
   decltype(&::mysql_get_ssl_cipher) mysql_get_ssl_cipher = find("mysql_get_ssl_cipher");
   decltype(&::mysql_init) mysql_init = find("mysql_init");
-  decltype(&::mysql_insert_id) mysql_insert_id = find("mysql_insert_id");
   decltype(&::mysql_next_result) mysql_next_result = find("mysql_next_result");
   decltype(&::mysql_num_fields) mysql_num_fields = find("mysql_num_fields");
   decltype(&::mysql_options) mysql_options = find("mysql_options");

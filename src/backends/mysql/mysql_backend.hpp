@@ -1,4 +1,4 @@
-// Locks in a MySQL or MariaDB database: as a unique row, as a row that is locked, as a row with a
+// Locks in a MySQL or MariaDB database: as a unique row, with a locked row as well, as a row with a
 // version.
 #pragma once
 
@@ -13,11 +13,8 @@ namespace dlock::mysql {
 
 /// As BackendEntry says.
 Result<std::string> place(const Target& target);
-/// No network: whoever needs a connection makes one.
 template <Method method>
 Result<std::unique_ptr<Backend>> open(const Target& target, Deadline deadline, Cancel cancel);
-
-/// The statements that make the tables, for somebody who may.
 std::string schema_of(std::string_view prefix);
 
 }  // namespace dlock::mysql

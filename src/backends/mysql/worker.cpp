@@ -31,7 +31,6 @@
 #include "backends/mysql/errors.hpp"
 #include "backends/mysql/library.hpp"
 #include "backends/mysql/login_guard.hpp"
-#include "backends/mysql/probe.hpp"
 #include "util/fd.hpp"
 #include "util/host.hpp"
 #include "util/log.hpp"
@@ -71,7 +70,7 @@ struct Worker::Shared {
   bool busy = true;
   std::optional<Result<Greeting>> greeting;
   std::optional<std::string> sql;
-  Reply reply;
+  Outcome reply;
   int fd = -1;  // to shut down; -1: none
   Fd copy;      // of the library's socket while it connects
 
@@ -88,19 +87,15 @@ struct Worker::Shared {
   }
   Error why_not_connected(Deadline start);
   Greeting greet();
-  Reply carry_out(const std::string& statements);
-  bool take_rows(Answer& answer, std::size_t& bytes);
-  void set_error(Reply& reply) const;
+  Outcome carry_out(const std::string& statements);
+  bool take_rows(sql::Answer& answer, std::size_t& bytes);
+  void set_error(Outcome& out, unsigned code, std::string_view text) const;
   void tell() const { eventfd_write(done.get(), 1); }
 };
 
 Worker::Greeting Worker::Shared::greet() {
   Greeting out;
   out.id = library->mysql_thread_id(mysql);
-  const char* version = library->mysql_get_server_info(mysql);
-  const bool mariadb = version != nullptr && std::strstr(version, "MariaDB") != nullptr;
-  const unsigned long number = library->mysql_get_server_version(mysql);
-  out.skips_locked = number >= (mariadb ? 100'600UL : 80'001UL);
   out.fd = static_cast<int>(mysql->net.fd);
 #ifdef LIBMARIADB
   // A statement may take as long as it likes.
@@ -133,9 +128,12 @@ Error Worker::Shared::why_not_connected(Deadline start) {
     code = refusal->code;
     text = std::move(refusal->text);
   }
-  auto error = system_error(code, text);
-  const Deadline end = after(start, place->connect_timeout);
-  if (error == EINPROGRESS && place->socket.empty()) error = probe(host, end);
+  const auto error = system_error(code, text);
+  // MariaDB's library does not look why a connect(2) has failed that took a moment.
+  const bool is_late = Clock::now() >= after(start, place->connect_timeout);
+  if (error == EINPROGRESS && !is_late) {
+    return {Errc::unreachable, server + ": connection refused, or no route to it"};
+  }
   return connect_error_of(code, text, error, server, *place);
 }
 
@@ -158,9 +156,10 @@ Result<Worker::Greeting> Worker::Shared::connect() {
   const Deadline start = Clock::now();
   const char* const socket = place->socket.empty() ? nullptr : place->socket.c_str();
   const char* const name = socket == nullptr ? host.host.c_str() : nullptr;
+  // FOUND_ROWS: a row that is set to what it was counts, too.  Two renewals can be that alike.
   if (library->mysql_real_connect(mysql, name, place->user.c_str(), place->password.c_str(),
                                   place->database.c_str(), host.port, socket,
-                                  CLIENT_MULTI_STATEMENTS) == nullptr) {
+                                  CLIENT_MULTI_STATEMENTS | CLIENT_FOUND_ROWS) == nullptr) {
     return why_not_connected(start);
   }
   if (library->mysql_get_ssl_cipher(mysql) == nullptr) {
@@ -178,26 +177,26 @@ Result<Worker::Greeting> Worker::Shared::connect() {
 }
 
 // Once TLS works, "SSL connection error" (2026) means that the connection was lost.
-void Worker::Shared::set_error(Reply& out) const {
-  out.code = library->mysql_errno(mysql);
-  if (out.code == CR_SSL_CONNECTION_ERROR) out.code = CR_SERVER_LOST;
-  out.error = error_of(out.code, library->mysql_error(mysql), server, *place);
+void Worker::Shared::set_error(Outcome& out, unsigned code, std::string_view text) const {
+  if (code == CR_SSL_CONNECTION_ERROR) code = CR_SERVER_LOST;
+  out.error = error_of(code, text, server, *place);
+  out.trouble = trouble_of(code, *place);
+  out.ends_connection = ends_connection(code);
 }
 
 // The rows of one answer, if it has any; false if there is an error or they are too many.
-bool Worker::Shared::take_rows(Answer& answer, std::size_t& bytes) {
+bool Worker::Shared::take_rows(sql::Answer& answer, std::size_t& bytes) {
   MYSQL_RES* const result = library->mysql_use_result(mysql);
   if (result == nullptr) {
     answer.affected = library->mysql_affected_rows(mysql);
-    answer.insert_id = library->mysql_insert_id(mysql);
     return library->mysql_field_count(mysql) == 0;
   }
   const unsigned fields = library->mysql_num_fields(result);
   while (const MYSQL_ROW row = library->mysql_fetch_row(result)) {
     const unsigned long* const lengths = library->mysql_fetch_lengths(result);
-    Row& out = answer.rows.emplace_back();
+    sql::Row& out = answer.rows.emplace_back();
     out.reserve(fields);
-    bytes += sizeof(Row);
+    bytes += sizeof(sql::Row);
     for (unsigned i = 0; i < fields; ++i) {
       bytes += kBytesOfField + lengths[i];
       if (row[i] == nullptr) {
@@ -214,14 +213,14 @@ bool Worker::Shared::take_rows(Answer& answer, std::size_t& bytes) {
   return ok;
 }
 
-Reply Worker::Shared::carry_out(const std::string& statements) {
-  Reply out;
+Worker::Outcome Worker::Shared::carry_out(const std::string& statements) {
+  Outcome out;
   std::size_t bytes = 0;
   begin_answer();
   int status = library->mysql_real_query(mysql, statements.data(),
                                          static_cast<unsigned long>(statements.size()));
   while (status == 0) {
-    Answer answer;
+    sql::Answer answer;
     bytes += sizeof answer;
     const bool ok = take_rows(answer, bytes);
     if (!ok || bytes > kMostBytes) break;
@@ -230,10 +229,9 @@ Reply Worker::Shared::carry_out(const std::string& statements) {
     if (status < 0) return out;  // that was the last
   }
   if (bytes > kMostBytes || answer_is_too_long()) {
-    out.code = CR_NET_PACKET_TOO_LARGE;
-    out.error = error_of(out.code, "more than 64 MiB", server, *place);
+    set_error(out, CR_NET_PACKET_TOO_LARGE, "more than 64 MiB");
   } else {
-    set_error(out);
+    set_error(out, library->mysql_errno(mysql), library->mysql_error(mysql));
   }
   return out;
 }
@@ -255,7 +253,7 @@ void Worker::Shared::run() {
     const std::string statements = std::move(*sql);
     sql.reset();
     lock.unlock();
-    Reply out = carry_out(statements);
+    Outcome out = carry_out(statements);
     lock.lock();
     reply = std::move(out);
     busy = false;
@@ -317,7 +315,7 @@ void Worker::ask(std::string sql) {
   shared_->wake.notify_one();
 }
 
-Reply Worker::reply() {
+Worker::Outcome Worker::reply() {
   const std::lock_guard lock(shared_->mutex);
   eventfd_t count = 0;
   eventfd_read(shared_->done.get(), &count);

@@ -4,20 +4,24 @@
 #include <memory>
 #include <string>
 
-#include "backends/mysql/connection.hpp"
+#include "backends/mysql/place.hpp"
+#include "backends/sql/session.hpp"
 
 namespace dlock::mysql {
 
 class Library;
 
 /// One connection to one host.  It is asked one thing at a time; the thread holds a share of it, so
-/// that who has asked need not wait for the answer.
+/// that its user need not wait for the answer.
 class Worker {
  public:
   struct Greeting {
     int fd = -1;  // open until leave()
     std::uint64_t id = 0;
-    bool skips_locked = false;
+  };
+
+  struct Outcome : sql::Reply {
+    bool ends_connection = false;  // nothing more can be asked
   };
 
   /// Begins to connect.  Errc::unreachable if there can be no thread.
@@ -34,7 +38,7 @@ class Worker {
   void ask(std::string sql);
 
   /// The reply to them; once it is done.
-  Reply reply();
+  Outcome reply();
 
   /// The thread is to end.  True if nothing was under way: then it says goodbye to the server, and
   /// done_fd() tells when it has.  Nothing else may be called after this.

@@ -1,0 +1,2 @@
+-- Ends a session, which any user may do to its own ones.
+KILL {session}

@@ -1,0 +1,9 @@
+-- Extends a lease that is not over.  The server is asked twice whether it takes writes, since it may
+-- be demoted in between.
+-- The last answer: {done, writable all the time, role, why} of the own row, {session that has its row locked}.
+SET @dlock_writable = {writable};
+UPDATE {locks} SET expires_at = {expiry}{new_record}
+ WHERE owner = {owner} AND role = 'holder' AND {is_ours} AND @dlock_writable;
+SET @dlock_done = ROW_COUNT();
+SELECT @dlock_done, @dlock_writable AND {writable}, role, why, {row_session}
+  FROM (SELECT 1) AS one LEFT JOIN {locks} ON owner = {owner}

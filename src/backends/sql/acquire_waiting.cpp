@@ -1,0 +1,152 @@
+// What a request does between two looks.
+//
+// Watch.   The owner of the gate waits for the name of one holder.  Of slots that is the oldest,
+//          which is likely to end first, and it is waited for no longer than a second.  If the name
+//          is free although the lease lives, the holder connects again, or its process has ended:
+//          the owner of the gate looks each second.
+// Gate.    The other waiters sleep in one statement, without end, so that the server keeps their
+//          order.  The server can be stopped meanwhile, demoted or replaced, and the owner of the
+//          gate can fail to take the lock.  So each of them looks over a second session now and
+//          then: whether its own session is there, and whether the lock is free.  One that was free
+//          at two looks with the same version is taken without the gate.  Two, because between a
+//          release and the next grant each lock is free.
+#include <algorithm>
+#include <array>
+
+#include "backends/sql/acquisition.hpp"
+#include "util/jitter.hpp"
+#include "util/poll.hpp"
+
+namespace dlock::sql {
+namespace {
+
+constexpr Millis kLook{1'000};
+constexpr Millis kLongestWatch{10'000};
+constexpr Millis kLeastWatch{100};
+constexpr Millis kAfterDeadlock{1'000};
+
+constexpr Millis kFirstLookBeside{10'000};
+constexpr Millis kLookBeside{30'000};  // and up to half more
+constexpr Millis kIfFree{5'000};
+
+}  // namespace
+
+// A connection that is closed is noticed.
+Result<void> Acquisition::rest(Millis time) {
+  std::array<pollfd, 2> fds{{{wait_.cancel.fd(), POLLIN, 0}, {session_->fd(), POLLIN, 0}}};
+  util::poll(fds, std::min(after(Clock::now(), time), wait_.until));
+  if (fds[0].revents != 0) return Error{Errc::cancelled, "stopped waiting"};
+  return {};
+}
+
+// The place in the queue is told without another look.
+Result<void> Acquisition::join() {
+  has_row_ = true;  // if the answer is lost, perhaps
+  const auto joined = ask(statements_.join(request_));
+  if (!joined) return joined.error();
+  beat_at_ = after(Clock::now(), kWaiterBeat);
+  info_.place = static_cast<unsigned>(number_in(last_answer(joined.value())));
+  seen_ += std::to_string(*info_.place);
+  return {};
+}
+
+Result<bool> Acquisition::wait(Deadline until) {
+  if (!has_row_) {
+    if (auto ok = join(); !ok) return ok.error();
+    has_news_ = true;
+    return true;
+  }
+  if (database_->is_without_session_locks()) return look_each_second(until);
+  return has_gate_ ? watch(until) : wait_at_gate(until);
+}
+
+Result<bool> Acquisition::look_each_second(Deadline until) {
+  if (Clock::now() >= beat_at_) {
+    if (auto ok = join(); !ok) return ok.error();
+  }
+  if (auto ok = rest(std::min(util::jitter(kLook), remaining(until))); !ok) return ok.error();
+  return Clock::now() < until;
+}
+
+Result<bool> Acquisition::watch(Deadline until) {
+  Millis time = std::min({remaining(until), waits_for_any_ ? kLook : kLongestWatch,
+                          std::max(first_left_, kLeastWatch)});
+  if (first_ == nameless_) {
+    if (auto ok = rest(std::min(time, kLook)); !ok) return ok.error();
+    time = Millis{0};
+  }
+  session_->send(statements_.watch(request_.owner.id, first_, time));
+  const Reply reply = session_->receive(after(patience_.call_until(), time), wait_.cancel);
+  if (session_->under_way()) session_->close(reply.error->message);
+  if (!reply.ok()) {
+    if (session_->broken() || reply.trouble != Trouble::passing) return *reply.error;
+    if (auto ok = rest(kAfterDeadlock); !ok) return ok.error();
+    return true;
+  }
+  nameless_ = gained(reply).has_name ? first_ : "";
+  look_ = read(reply);
+  return true;
+}
+
+Result<bool> Acquisition::wait_at_gate(Deadline until) {
+  if (!session_->under_way()) {
+    session_->send(statements_.wait_for_gate(request_.owner.id, remaining(until)));
+    look_beside_at_ = after(Clock::now(), kFirstLookBeside);
+  }
+  for (;;) {
+    const Reply reply = session_->receive(std::min(until, look_beside_at_), wait_.cancel);
+    if (!session_->under_way()) {
+      if (reply.ok()) {
+        look_ = read(reply);
+        return true;
+      }
+      if (session_->broken() || reply.trouble != Trouble::passing) return *reply.error;
+      if (auto ok = rest(kAfterDeadlock); !ok) return ok.error();
+      return true;
+    }
+    if (reply.error->code == Errc::cancelled) return *reply.error;
+    if (Clock::now() >= until) return false;
+    if (Clock::now() < look_beside_at_) continue;
+    auto is_told = look_beside();
+    if (!is_told || *is_told) return is_told;
+  }
+}
+
+// True: the caller is to know what was seen, or the lock may be taken.
+Result<bool> Acquisition::look_beside() {
+  look_beside_at_ = after(Clock::now(), util::jitter(kLookBeside, kLookBeside * 3 / 2));
+  auto beside = database_->open(patience_.call_until(), wait_.cancel);
+  if (!beside && beside.error().is_full) return false;
+  if (!beside) return beside.error();
+  const Reply reply = (*beside)->ask(statements_.peek(), patience_.call_until(), wait_.cancel);
+  if (!reply.ok()) return *reply.error;
+  Look look = look_of(reply.answers);
+  if (!look.is_writable) return (*beside)->no_primary();
+  const auto own = std::find_if(look.rows.begin(), look.rows.end(),
+                                [&](const LockRow& row) { return row.owner == request_.owner.id; });
+  if (own == look.rows.end() || !own->has_session) {
+    return Error{Errc::unreachable, (*beside)->server() + ": this is another server than before"};
+  }
+  const Look all = look;
+  std::erase_if(look.rows, [](const LockRow& row) { return row.role != LockRow::Role::holder; });
+  const Decision decision = decide(look, request_.claim(), request_.owner.id);
+  const std::string before = seen_;
+  remember(all, decision);
+  // A reader that came in beside other readers would pass a writer that has the gate.
+  const bool is_held = std::any_of(look.rows.begin(), look.rows.end(),
+                                   [](const LockRow& row) { return row.is_alive(); });
+  const bool is_free = decision.kind == Turn::Kind::granted && look.version &&
+                       (request_.mode == Mode::slots || !is_held);
+  if (is_free && free_version_ == *look.version) {
+    session_ = std::move(*beside);
+    begin_anew();
+    may_pass_gate_ = true;
+    return true;
+  }
+  free_version_ = is_free ? *look.version : "";
+  if (is_free) look_beside_at_ = after(Clock::now(), kIfFree);
+  has_news_ = seen_ != before;
+  return has_news_;
+}
+
+}  // namespace dlock::sql

@@ -1,0 +1,115 @@
+// What is said to a database about one lock.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "backends/sql/database.hpp"
+#include "backends/sql/lock_rows.hpp"
+#include "core/backend.hpp"
+
+namespace dlock::sql {
+
+class Statements {
+ public:
+  /// `database` must outlive this object.
+  Statements(const Database& database, std::string_view key);
+
+  // The answers to these three: gained(), and those of look_of().
+  /// Takes the own name, for which an earlier session may be waited so long, and tries the gate.
+  std::string look(std::string_view owner, Millis for_name) const;
+  std::string wait_for_gate(std::string_view owner, Millis time) const;
+  /// Waits until the session of this holder has ended, or has released its name.
+  std::string watch(std::string_view owner, std::string_view holder, Millis time) const;
+
+  /// All rows of the key.  The answers: those of look_of().
+  std::string peek() const;
+
+  /// Creates the row of the key, which counts the grants.
+  std::string create_key() const;
+  /// The last answer: how many wait.
+  std::string join(const Request& request) const;
+  /// The answers: those of taken().
+  std::string take(const Request& request, const Look& look, const Decision& decision) const;
+  /// Removes the rows of these owners.
+  std::string leave(std::span<const std::string> owners) const;
+  /// Removes the rows of waiters of this key that are not there any more.
+  std::string sweep_key() const;
+  /// Stands before another text: finds some rows that nobody uses, of any key.  The answers: their
+  /// owners, and keys.
+  std::string sweep() const;
+  std::string forget_keys(std::span<const std::string> keys) const;
+
+  // The answers to these: those of changed().
+  /// `has_name`: the session is the holder's since the grant.  `record`: a new one, or none.
+  std::string renew(std::string_view owner, Millis ttl, bool has_name,
+                    const std::string& record) const;
+  std::string release(std::string_view owner) const;
+  /// Releases the lock and writes a done-mark.
+  std::string complete(const Owner& owner, std::uint64_t fence, const Completion& completion,
+                       bool has_name) const;
+
+  /// Makes a session that of the holder.  The last answer: whether it is.
+  std::string take_name(std::string_view owner, Millis ttl) const;
+
+  /// The answers: those of broken().
+  std::string break_grant(std::string_view owner, std::string_view why) const;
+  std::string end_session(const std::string& session) const;
+
+  /// Locks the row of the key, for which other programs are waited for so long, whole seconds.  The
+  /// last answer: the row.
+  std::string lock_row(const Request& request, Millis slice) const;
+
+ private:
+  std::string fill(std::string_view text, Values values) const;
+  std::string literals(std::span<const std::string> texts) const;
+  Values of_request(const Request& request) const;
+
+  const Database& database_;
+  const std::string name_;
+  const std::string key_;  // a literal
+  const std::string gate_;
+};
+
+/// Where a sweep begins to look: at all keys, or at those that begin like this one, since names
+/// that are used once often begin alike.
+std::string_view random_beginning(std::string_view key);
+
+/// All rows of the keys that begin so.
+std::string list(const Database& database, std::string_view prefix);
+
+/// What a session has after look(), wait_for_gate() and watch().
+struct Gained {
+  bool has_name = false;  // of look(): its own; of watch(): that of the holder was free
+  bool has_gate = false;
+};
+Gained gained(const Reply& reply);
+
+struct Taken {
+  bool is_won = false;
+  bool is_primary = false;  // else it is not known whether it is won
+  std::uint64_t fence = 0;
+};
+Taken taken(const Reply& reply);
+
+/// The outcome of a text that does nothing unless the lock is still the caller's.
+struct Changed {
+  bool is_primary = false;  // the server took writes all the time; else it is not known
+  bool is_done = false;
+  std::optional<LockRow::Role> role;  // of the own row, if it is there
+  std::string why;                    // it was broken
+  bool has_row_session = false;       // renew(): the row of the key is locked
+  bool is_repeated = false;           // the answer to an earlier text was lost
+};
+Changed changed(const Reply& reply);
+
+struct Broken {
+  bool is_primary = false;
+  bool is_done = false;
+  std::vector<std::string> sessions;  // those that the holder has
+};
+Broken broken(const Reply& reply);
+
+}  // namespace dlock::sql

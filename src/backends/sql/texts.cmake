@@ -1,0 +1,20 @@
+# dlock_sql_texts(OUT NAMESPACE): writes OUT from texts/*.sql, one text for each member of sql::Texts,
+# in their order.  Runs when configuring; a changed text configures again.
+function(dlock_sql_texts out namespace)
+  set(folder ${CMAKE_CURRENT_SOURCE_DIR}/texts)
+  file(GLOB names CONFIGURE_DEPENDS RELATIVE ${folder} ${folder}/*.sql)
+  list(SORT names)
+  set(code "#include \"backends/${namespace}/texts.hpp\"\n\nnamespace dlock::${namespace} {\n\nconst sql::Texts kTexts{\n")
+  foreach(name ${names})
+    file(READ ${folder}/${name} text)
+    # Comments are for us; the server need not read them.
+    string(REGEX REPLACE "(^|\n)--[^\n]*" "\\1" text "${text}")
+    string(REGEX REPLACE "^\n+" "" text "${text}")
+    string(REGEX REPLACE "\n *" " " text "${text}")
+    get_filename_component(member ${name} NAME_WE)
+    string(APPEND code "    .${member} = R\"sql(${text})sql\",\n")
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${folder}/${name})
+  endforeach()
+  string(APPEND code "};\n\n}  // namespace dlock::${namespace}\n")
+  file(GENERATE OUTPUT ${out} CONTENT "${code}")
+endfunction()
