@@ -22,7 +22,6 @@
 namespace dlock::mysql {
 namespace {
 
-using sql::Answer;
 using sql::Reply;
 
 // How long close() waits until the goodbye is sent: an idle socket takes it at once.
@@ -44,9 +43,6 @@ constexpr std::string_view kSetUp =
     "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;"
     "SET NAMES utf8mb4;";
 constexpr std::size_t kAnswersOfSetUp = 4;
-
-constexpr const char* kAsksWhetherPrimary =
-    "SELECT CAST(@@GLOBAL.read_only AS CHAR) IN ('0', 'OFF')";
 
 // "within 5s": what went by between setting the deadline and `start` is rounded away.
 std::string within(Deadline start, Deadline deadline) {
@@ -192,7 +188,7 @@ Result<std::unique_ptr<Connection>> Connection::open(const std::shared_ptr<const
     auto connection = std::unique_ptr<Connection>(new Connection(std::move(state)));
     const auto joined = join_cluster(*connection, *place, its, cancel);
     if (joined && hosts == 1) return connection;
-    const Reply reply = joined ? connection->ask(kAsksWhetherPrimary, its, cancel)
+    const Reply reply = joined ? connection->ask("SELECT " + std::string(kWritable), its, cancel)
                                : failed(joined.error().code, joined.error().message);
     if (!reply.ok()) {
       failures.push_back(*reply.error);
@@ -201,7 +197,7 @@ Result<std::unique_ptr<Connection>> Connection::open(const std::shared_ptr<const
       *place->primary = number;
       return connection;
     } else {
-      failures.push_back(connection->no_primary());
+      failures.push_back(sql::no_primary(connection->server()));
     }
   }
   return merged(failures);

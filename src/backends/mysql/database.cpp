@@ -96,10 +96,9 @@ sql::Values values_of(const Place& place, Method method) {
       {"method", std::to_string(static_cast<int>(method))},
       {"all_methods", "0"},
       {"now", "UTC_TIMESTAMP(6)"},
-      {"now_ms", "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000)"},
+      {"now_ms", kNowMs},
       {"written_ms", "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', written_at) DIV 1000"},
-      // Since MariaDB 11.8 the variable is a word, before and elsewhere a number.
-      {"writable", "CAST(@@GLOBAL.read_only AS CHAR) IN ('0', 'OFF')"},
+      {"writable", kWritable},
       {"expiry", "{now} + INTERVAL {ttl} MICROSECOND"},
       {"reason_expiry", "{now} + INTERVAL {kept} MICROSECOND"},
       {"columns",

@@ -24,9 +24,6 @@ using Look = std::optional<Seen>;
 
 constexpr long long kFewConnections = 20;
 
-constexpr const char* kNowMs =
-    "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000)";
-
 // The rows of each answer are names and values.
 constexpr const char* kAsked =
     "SHOW GLOBAL VARIABLES; SHOW STATUS; SELECT '@user', CURRENT_USER(); "
@@ -244,12 +241,12 @@ void look_at_tables(sql::Session& session, Facts& facts, Deadline deadline, Canc
   const Tables names(facts.place->prefix);
   for (const Table* table : names.all()) {
     if (table == &names.rows && facts.method != Method::row) continue;
-    const sql::Reply seen = session.ask(
+    const Reply seen = session.ask(
         "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE() AND "
         "table_name = " +
             literal(table->name),
         deadline, cancel);
-    if (!seen.ok() || sql::number_in(sql::last_answer(seen)) == 0) {
+    if (!seen.ok() || number_in(sql::last_answer(seen)) == 0) {
       facts.missing += (facts.missing.empty() ? "" : ", ") + table->name;
       continue;
     }

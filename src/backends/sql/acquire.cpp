@@ -39,7 +39,7 @@ constexpr Millis kForEarlierSession{2'000};
 constexpr Millis kForPassingClient{1'000};
 
 // One of eight acquires removes what nobody uses.
-bool is_chosen_to_sweep() { return util::random_id().front() < '2'; }
+bool is_chosen_to_sweep() { return util::random_seed() % 8 == 0; }
 
 }  // namespace
 
@@ -57,8 +57,6 @@ Result<Reply> Acquisition::ask(const std::string& text) {
     Reply reply = session_->ask(text, patience_.call_until(), wait_.cancel);
     if (reply.ok()) return reply;
     if (session_->broken()) return *reply.error;
-    const Reply undone = session_->ask("ROLLBACK", patience_.call_until(), wait_.cancel);
-    if (!undone.ok()) return *undone.error;
     if (reply.trouble == Trouble::no_table && tries == 1) {
       auto made = database_->create_tables(*session_, patience_.call_until(), wait_.cancel);
       if (!made) return made.error();
@@ -137,9 +135,8 @@ Result<Look> Acquisition::next_look() {
 
 // The lock was granted by a text whose answer was lost.  Null: that is over.
 Result<std::unique_ptr<Lease>> Acquisition::confirm(const Look& look) {
-  const auto own = std::find_if(look.rows.begin(), look.rows.end(),
-                                [&](const LockRow& row) { return row.owner == request_.owner.id; });
-  if (own == look.rows.end()) {
+  const LockRow* const own = find_row(look.rows, request_.owner.id);
+  if (own == nullptr) {
     begin_anew();
     return nullptr;
   }
@@ -159,15 +156,12 @@ Result<std::unique_ptr<Lease>> Acquisition::take(const Look& look, const Decisio
   const Reply reply = session_->ask(statements_.take(request_, look, decision),
                                     patience_.call_until(), wait_.cancel);
   if (!reply.ok()) {
-    if (session_->broken()) return *reply.error;
-    const Reply undone = session_->ask("ROLLBACK", patience_.call_until(), wait_.cancel);
-    if (!undone.ok()) return *undone.error;
-    if (reply.trouble != Trouble::passing) return *reply.error;
+    if (session_->broken() || reply.trouble != Trouble::passing) return *reply.error;
     doubtful_ids_.pop_back();
     return nullptr;
   }
   const Taken result = taken(reply);
-  if (!result.is_primary) return session_->no_primary();
+  if (!result.is_primary) return no_primary(session_->server());
   doubtful_ids_.pop_back();
   if (!result.is_won) return nullptr;
   doubtful_ids_.clear();  // no other text can take the lock at this version
@@ -246,7 +240,7 @@ Result<AcquireSteps::Attempt> Acquisition::attempt() {
   for (unsigned tries = 1;; ++tries) {
     auto look = next_look();
     if (!look) return look.error();
-    if (!look->is_writable) return session_->no_primary();
+    if (!look->is_writable) return no_primary(session_->server());
     if (look->own == LockRow::Role::holder) {
       auto lease = confirm(*look);
       if (!lease) return lease.error();

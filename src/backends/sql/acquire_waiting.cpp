@@ -68,6 +68,17 @@ Result<bool> Acquisition::look_each_second(Deadline until) {
   return Clock::now() < until;
 }
 
+// By the answer to a text that waits.
+Result<bool> Acquisition::woken_by(const Reply& reply) {
+  if (reply.ok()) {
+    look_ = read(reply);
+    return true;
+  }
+  if (session_->broken() || reply.trouble != Trouble::passing) return *reply.error;
+  if (auto ok = rest(kAfterDeadlock); !ok) return ok.error();
+  return true;
+}
+
 Result<bool> Acquisition::watch(Deadline until) {
   Millis time = std::min({remaining(until), waits_for_any_ ? kLook : kLongestWatch,
                           std::max(first_left_, kLeastWatch)});
@@ -78,14 +89,8 @@ Result<bool> Acquisition::watch(Deadline until) {
   session_->send(statements_.watch(request_.owner.id, first_, time));
   const Reply reply = session_->receive(after(patience_.call_until(), time), wait_.cancel);
   if (session_->under_way()) session_->close(reply.error->message);
-  if (!reply.ok()) {
-    if (session_->broken() || reply.trouble != Trouble::passing) return *reply.error;
-    if (auto ok = rest(kAfterDeadlock); !ok) return ok.error();
-    return true;
-  }
-  nameless_ = gained(reply).has_name ? first_ : "";
-  look_ = read(reply);
-  return true;
+  if (reply.ok()) nameless_ = gained(reply).has_name ? first_ : "";
+  return woken_by(reply);
 }
 
 Result<bool> Acquisition::wait_at_gate(Deadline until) {
@@ -95,15 +100,7 @@ Result<bool> Acquisition::wait_at_gate(Deadline until) {
   }
   for (;;) {
     const Reply reply = session_->receive(std::min(until, look_beside_at_), wait_.cancel);
-    if (!session_->under_way()) {
-      if (reply.ok()) {
-        look_ = read(reply);
-        return true;
-      }
-      if (session_->broken() || reply.trouble != Trouble::passing) return *reply.error;
-      if (auto ok = rest(kAfterDeadlock); !ok) return ok.error();
-      return true;
-    }
+    if (!session_->under_way()) return woken_by(reply);
     if (reply.error->code == Errc::cancelled) return *reply.error;
     if (Clock::now() >= until) return false;
     if (Clock::now() < look_beside_at_) continue;
@@ -121,10 +118,9 @@ Result<bool> Acquisition::look_beside() {
   const Reply reply = (*beside)->ask(statements_.peek(), patience_.call_until(), wait_.cancel);
   if (!reply.ok()) return *reply.error;
   Look look = look_of(reply.answers);
-  if (!look.is_writable) return (*beside)->no_primary();
-  const auto own = std::find_if(look.rows.begin(), look.rows.end(),
-                                [&](const LockRow& row) { return row.owner == request_.owner.id; });
-  if (own == look.rows.end() || !own->has_session) {
+  if (!look.is_writable) return no_primary((*beside)->server());
+  const LockRow* const own = find_row(look.rows, request_.owner.id);
+  if (own == nullptr || !own->has_session) {
     return Error{Errc::unreachable, (*beside)->server() + ": this is another server than before"};
   }
   const Look all = look;

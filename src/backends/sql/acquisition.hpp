@@ -48,6 +48,7 @@ class Acquisition final : public AcquireSteps {
   // acquire_waiting.cpp
   Result<void> join();
   Result<bool> look_each_second(Deadline until);
+  Result<bool> woken_by(const Reply& reply);
   Result<bool> watch(Deadline until);
   Result<bool> wait_at_gate(Deadline until);
   Result<bool> look_beside();

@@ -21,7 +21,7 @@ struct Texts {
       take_name, watch;
 };
 
-/// What the holes of a text are filled with: a {name} and what stands in its place.
+/// Names of holes, and what replaces each {name} in a text.
 using Values = std::vector<std::pair<std::string_view, std::string>>;
 
 /// One database, with one method and one prefix.  Used by any thread.

@@ -28,7 +28,7 @@
 namespace dlock::sql {
 namespace {
 
-constexpr Millis kReason{1'000};
+constexpr Millis kForgetting{1'000};
 constexpr unsigned kMostRenewals = 10;
 
 class SqlLease final : public Lease {
@@ -67,7 +67,6 @@ class SqlLease final : public Lease {
   Result<void> connect(Deadline deadline, Cancel cancel);
   Result<void> leave(const std::string& text, bool writes_mark, Deadline deadline, Cancel cancel);
   Error lost(const Changed& found);
-  static Deadline soon() { return after(Clock::now(), kReason); }
   void listen();
 
   const std::shared_ptr<const Database> database_;
@@ -113,14 +112,11 @@ Result<Changed> SqlLease::change(const std::string& text, Deadline deadline, Can
       out.is_repeated = tries > 1;
       if (out.is_primary) return out;
       session_->close();
-      return session_->no_primary();
+      return no_primary(session_->server());
     }
     const bool may_repeat = session_->broken()
                                 ? tries == 1
                                 : reply.trouble == Trouble::passing && tries < kMostRenewals;
-    if (!session_->broken() && !session_->ask("ROLLBACK", soon(), Cancel()).ok()) {
-      session_->close();
-    }
     if (!may_repeat || Clock::now() >= deadline || cancel.requested()) return *reply.error;
   }
 }
@@ -134,7 +130,8 @@ Error SqlLease::lost(const Changed& found) {
         here + "the row of " + key + " is not there any more: it expired, or somebody deleted it";
   } else if (found.role == LockRow::Role::broken) {
     error = taken_away(database_->shown(), request_.key, found.why);
-    (void)session_->ask(statements_.leave({&request_.owner.id, 1}), soon(), Cancel());
+    (void)session_->ask(statements_.leave({&request_.owner.id, 1}),
+                        after(Clock::now(), kForgetting), Cancel());
   }
   session_->close();  // its name would keep others out
   loss_ = error;

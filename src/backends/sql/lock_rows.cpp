@@ -58,6 +58,12 @@ std::vector<LockRow> lock_rows_of(const Answer& answer) {
   return out;
 }
 
+const LockRow* find_row(std::span<const LockRow> rows, std::string_view owner) {
+  const auto found = std::find_if(rows.begin(), rows.end(),
+                                  [&](const LockRow& row) { return row.owner == owner; });
+  return found == rows.end() ? nullptr : &*found;
+}
+
 LockInfo lock_info(const std::string& key, std::span<const LockRow> rows) {
   LockInfo info{.key = key};
   info.waiters.emplace();

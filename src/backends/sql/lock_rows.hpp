@@ -45,6 +45,9 @@ std::optional<LockRow::Role> parse_role(std::string_view name);
 /// Those of the rows that make sense, in their order.
 std::vector<LockRow> lock_rows_of(const Answer& answer);
 
+/// The row of this owner; null: there is none.
+const LockRow* find_row(std::span<const LockRow> rows, std::string_view owner);
+
 /// The lock `key`, of which these are all rows.
 LockInfo lock_info(const std::string& key, std::span<const LockRow> rows);
 

@@ -1,6 +1,6 @@
 // Order.    The lease excludes all that use dlock, so none of these waits for the row, but for that
 //           of a session which has not ended yet.  The row excludes all others that lock it.  It
-//           stands in a table of its own, because each grant locks the row of the key.
+//           is in a table of its own: each grant locks the row in the table of keys.
 // Waiting.  A server can grant a row lock to a session whose client has gone.  So each wait is
 //           short (a slice), and a client that gives up ends the session.  The lease is renewed
 //           meanwhile, and once more when the row is locked.

@@ -7,6 +7,7 @@ namespace dlock::sql {
 namespace {
 
 constexpr int kMostTriesToInsist = 20;
+constexpr Millis kForRollback{1'000};
 
 Reply failed(Errc code, std::string message) {
   return {.answers = {}, .trouble = Trouble::other, .error = Error{code, std::move(message)}};
@@ -24,18 +25,22 @@ Reply Session::ask(const std::string& text, Deadline deadline, Cancel cancel) {
   }
   Reply reply = receive(deadline, cancel);
   if (under_way()) close("dlock gave the connection up: " + reply.error->message);
+  if (reply.ok() || broken()) return reply;
+  send("ROLLBACK");
+  if (!receive(after(Clock::now(), kForRollback), Cancel()).ok()) close();
   return reply;
 }
 
 Reply Session::insist(const std::string& text, Deadline deadline, Cancel cancel) {
   for (int tries = 1;; ++tries) {
     Reply reply = ask(text, deadline, cancel);
-    if (reply.ok() || broken()) return reply;
-    const Reply undone = ask("ROLLBACK", deadline, cancel);
-    if (!undone.ok() && !broken()) close();
-    if (reply.trouble != Trouble::passing || tries == kMostTriesToInsist) return reply;
+    if (reply.trouble != Trouble::passing || broken() || tries == kMostTriesToInsist) return reply;
     util::wait_readable(cancel.fd(), after(Clock::now(), util::jitter(Millis{tries * 2})));
   }
+}
+
+Error no_primary(const std::string& server) {
+  return {Errc::unreachable, server + ": it is read_only; is it a replica?"};
 }
 
 const Answer& last_answer(const Reply& reply) {

@@ -39,16 +39,18 @@ class Session {
   Session& operator=(const Session&) = delete;
 
   /// Sends a text of one or more statements and waits for all answers.  The first statement that
-  /// fails ends the text.  After Errc::cancelled, a deadline that has passed (Errc::unreachable) or
-  /// a lost connection, the session is broken; but not if nothing was sent.
+  /// fails ends the text, and a transaction that the text has begun is rolled back.  After
+  /// Errc::cancelled, a deadline that has passed (Errc::unreachable) or a lost connection, the
+  /// session is broken; but not if nothing was sent.
   Reply ask(const std::string& text, Deadline deadline, Cancel cancel);
 
-  /// As ask().  What has failed is undone, and said again while the trouble passes, after a short
-  /// pause, at most twenty times.
+  /// As ask().  What has failed is said again while the trouble passes, after a short pause, at
+  /// most twenty times.
   Reply insist(const std::string& text, Deadline deadline, Cancel cancel);
 
-  /// As ask(), in two steps.  If there is no answer by the deadline, or when Cancel fires, the
-  /// session is not broken: the answer is still to be received, before anything else is sent.
+  /// As ask(), in two steps, without a rollback.  If there is no answer by the deadline, or when
+  /// Cancel fires, the session is not broken: the answer is still to be received, before anything
+  /// else is sent.
   virtual void send(const std::string& text) = 0;
   virtual Reply receive(Deadline deadline, Cancel cancel) = 0;
   virtual bool under_way() const = 0;
@@ -66,12 +68,10 @@ class Session {
   /// unless something is under way.  Never blocks.
   virtual void close(const std::string& why) = 0;
   void close() { close(server() + ": the connection is closed"); }
-
-  /// The error of a server that does not take writes.
-  Error no_primary() const {
-    return {Errc::unreachable, server() + ": it is read_only; is it a replica?"};
-  }
 };
+
+/// The error of a server that does not take writes.
+Error no_primary(const std::string& server);
 
 /// The last of the answers; an empty one if there is none.
 const Answer& last_answer(const Reply& reply);

@@ -90,7 +90,7 @@ Result<bool> SqlBackend::force_release(std::string_view key, std::string_view ow
   if (!reply.value().ok()) return false;
   const Broken result = broken(reply.value());
   if (!result.is_primary) {
-    return Error{Errc::unreachable, database_->shown() + ": it is read_only; is it a replica?"};
+    return no_primary(database_->shown());
   }
   if (!result.is_done) return false;
   for (const std::string& session : result.sessions) {

@@ -96,7 +96,7 @@ Result<std::size_t> SqlRecords::count_done(const Result<Reply>& reply) const {
     const Row& row = first_row(answer);
     if (row.size() != 2) continue;
     if (!is_true(row, 1)) {
-      return Error{Errc::unreachable, database_.shown() + ": it is read_only; is it a replica?"};
+      return no_primary(database_.shown());
     }
     done += number(row, 0);
   }
