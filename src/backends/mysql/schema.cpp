@@ -43,7 +43,7 @@ constexpr const char* kLocks = R"(  owner VARBINARY(64) NOT NULL PRIMARY KEY,
   record BLOB NOT NULL,
   why BLOB NULL,
   UNIQUE KEY sole (method, name, sole),
-  KEY queue (method, name, role))";
+  KEY queue (method, name, role, since))";
 
 constexpr const char* kRows = R"(  name VARBINARY(255) NOT NULL PRIMARY KEY)";
 

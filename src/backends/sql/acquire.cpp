@@ -265,7 +265,7 @@ Result<AcquireSteps::Attempt> Acquisition::attempt() {
     }
     const bool may_pass = std::exchange(may_pass_gate_, false) && look->version == free_version_;
     if (decision.kind != Turn::Kind::granted || tries > kMostTries) return Attempt{nullptr, seen_};
-    if (has_gate_ && !has_row_ && look->has_waiters) {  // nobody waits at the gate
+    if (has_gate_ && look->has_waiters_before) {  // they have gone: the gate keeps the order
       if (auto swept = ask(statements_.sweep_key()); !swept) return swept.error();
     }
     if (has_gate_ || may_pass) {

@@ -96,7 +96,7 @@ Look look_of(std::span<const Answer> answers) {
   look.is_writable = is_true(state, 0);
   if (state.size() > 1) look.version = state[1];
   look.own = parse_role(text(state, 2));
-  look.has_waiters = is_true(state, 3);
+  look.has_waiters_before = is_true(state, 3);
   look.rows = lock_rows_of(answers.back());
   return look;
 }

@@ -56,7 +56,7 @@ struct Look {
   bool is_writable = false;            // by this client, now: the server is no standby
   std::optional<std::string> version;  // of the key; none: the key has no row
   std::optional<LockRow::Role> own;    // of the client's own row; none: it has no row
-  bool has_waiters = false;            // there are rows of waiters
+  bool has_waiters_before = false;     // there are rows of waiters, older than its own
   // The holders in the order of their grants; then, where there is no gate, those that wait.
   std::vector<LockRow> rows;
 };
