@@ -5,7 +5,7 @@
 . "$(dirname "$0")/mysql.sh"
 . "$(dirname "$0")/certificates.sh"
 
-need python3
+need python3 strace
 cd "$tmp"
 product=mysql
 secret=sesame
@@ -45,6 +45,10 @@ done
 works "mysql://app@$o?tls=on"
 refuses 69 'is for another name; is its CA in ' "mysql://app@$o?tls=verify&ca=$tmp/ca.pem"
 refuses 69 'is not trusted or is for another name; is its CA in ' "mysql://tls@$s?tls=verify&ca=$tmp/job.pem"
+
+# Where no certificate is verified, the list of those that the system trusts is not read.
+strace -f -qq -o trace -e trace=openat "$DLOCK" run -b "mysql://tls@$s?tls=on" -k job -- true
+! grep -F /etc/ssl/certs trace || fail "reads the list of the system's CAs"
 
 # Ours.
 ours="cert=$tmp/job.pem&key=$tmp/job.key"

@@ -132,10 +132,8 @@ TEST_F(MysqlSession, AnswersEveryStatementOfAnAsk) {
   ASSERT_TRUE(reply.ok()) << reply.error->message;
   EXPECT_EQ(reply.trouble, Trouble::none);
   ASSERT_EQ(reply.answers.size(), 5U);
-  EXPECT_EQ(reply.answers[1].affected, 3U);
   EXPECT_EQ(reply.answers[2].rows,
             (std::vector<Row>{{std::string("\0\xFF\n", 3)}, {std::nullopt}, {""}}));
-  EXPECT_EQ(reply.answers[3].affected, 2U);
   EXPECT_TRUE(reply.answers[4].rows.empty());
 }
 

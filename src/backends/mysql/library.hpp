@@ -21,7 +21,6 @@ struct Library : util::DynamicLibrary {
                                    void (*)(int, MYSQL*, const unsigned char*,
                                             std::size_t)) = find("ma_pvio_register_callback");
 #endif
-  decltype(&::mysql_affected_rows) mysql_affected_rows = find("mysql_affected_rows");
   decltype(&::mysql_client_find_plugin) mysql_client_find_plugin = find("mysql_client_find_plugin");
   decltype(&::mysql_close) mysql_close = find("mysql_close");
   decltype(&::mysql_errno) mysql_errno = find("mysql_errno");

@@ -187,10 +187,7 @@ void Worker::Shared::set_error(Outcome& out, unsigned code, std::string_view tex
 // The rows of one answer, if it has any; false if there is an error or they are too many.
 bool Worker::Shared::take_rows(sql::Answer& answer, std::size_t& bytes) {
   MYSQL_RES* const result = library->mysql_use_result(mysql);
-  if (result == nullptr) {
-    answer.affected = library->mysql_affected_rows(mysql);
-    return library->mysql_field_count(mysql) == 0;
-  }
+  if (result == nullptr) return library->mysql_field_count(mysql) == 0;
   const unsigned fields = library->mysql_num_fields(result);
   while (const MYSQL_ROW row = library->mysql_fetch_row(result)) {
     const unsigned long* const lengths = library->mysql_fetch_lengths(result);

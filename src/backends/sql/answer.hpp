@@ -12,7 +12,6 @@ using Row = std::vector<std::optional<std::string>>;  // none: NULL
 
 struct Answer {
   std::vector<Row> rows;
-  std::uint64_t affected = 0;  // rows that were added, deleted or changed
 };
 
 /// The text of a column; "" if it is NULL or is not there.
