@@ -13,7 +13,7 @@
 #include "backends/mysql/library.hpp"
 #include "backends/mysql/sql.hpp"
 #include "backends/mysql/worker.hpp"
-#include "util/duration.hpp"
+#include "backends/sql/servers.hpp"
 #include "util/exchange.hpp"
 #include "util/fd.hpp"
 #include "util/jitter.hpp"
@@ -43,14 +43,6 @@ constexpr std::string_view kSetUp =
     "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;"
     "SET NAMES utf8mb4;";
 constexpr std::size_t kAnswersOfSetUp = 4;
-
-// "within 5s": what went by between setting the deadline and `start` is rounded away.
-std::string within(Deadline start, Deadline deadline) {
-  const auto given = remaining(deadline, start).count();
-  const auto step = given < 1'000 ? 10 : 100;
-  const Millis rounded{(given + step - 1) / step * step};
-  return rounded == Millis::zero() ? " in time" : " within " + util::format_duration(rounded);
-}
 
 enum class Waited { done, cancelled, late };
 
@@ -107,25 +99,13 @@ Result<std::pair<std::shared_ptr<Worker>, Worker::Greeting>> connect_to(
       return Error{Errc::cancelled, server + ": stopped connecting"};
     case Waited::late:
       worker.value()->leave();
-      return Error{Errc::unreachable, server + ": no answer" + within(start, deadline)};
+      return Error{Errc::unreachable, server + ": no answer" + sql::within(start, deadline)};
     case Waited::done:
       break;
   }
   auto greeting = worker.value()->greeting();
   if (!greeting) return greeting.error();
   return std::pair(std::move(*worker), *greeting);
-}
-
-// Of several failures: each is told, and the one that the operator can do something about counts.
-Error merged(const std::vector<Error>& failures) {
-  if (failures.size() == 1) return failures.front();
-  Error out{failures.front().code, ""};
-  for (const Error& failure : failures) {
-    if (failure.code != out.code) out.code = Errc::unreachable;
-    out.is_full = out.is_full || failure.is_full;
-    out.message += (out.message.empty() ? "" : "; ") + failure.message;
-  }
-  return out;
 }
 
 // Whether the server belongs to a cluster of several that take writes, if that is not known yet. On
@@ -162,45 +142,25 @@ Result<std::unique_ptr<Connection>> Connection::open(const std::shared_ptr<const
                                                      Deadline deadline, Cancel cancel) {
   const auto library = load_library();
   if (!library) return library.error();
-  std::vector<Error> failures;
-  const std::size_t hosts = place->hosts.size();
-  const std::size_t first = *place->primary;
-  for (std::size_t tried = 0; tried < hosts; ++tried) {
-    const std::size_t number = (first + tried) % hosts;
-    const HostPort& host = place->hosts[number];
+  const auto dial = [&](const HostPort& host, Deadline its) -> Result<std::unique_ptr<Connection>> {
     const Deadline begun = Clock::now();
-    const auto share = (deadline - begun) / static_cast<int>(hosts - tried);
-    const Deadline its = std::min(begun + share, after(begun, place->connect_timeout));
     auto got = connect_to(*library.value(), place, host, its, cancel);
     util::log_exchange(place->shown_host(host), "connect", got ? "connected" : got.error().message,
                        begun);
-    if (!got) {
-      failures.push_back(got.error());
-      if (got.error().code == Errc::cancelled) return got.error();
-      if (Clock::now() >= deadline) break;
-      continue;
-    }
+    if (!got) return got.error();
     auto state = std::make_unique<State>();
     state->server = place->shown_host(host);
     state->worker = std::move(got->first);
     state->greeting = got->second;
     state->place = place;
     auto connection = std::unique_ptr<Connection>(new Connection(std::move(state)));
-    const auto joined = join_cluster(*connection, *place, its, cancel);
-    if (joined && hosts == 1) return connection;
-    const Reply reply = joined ? connection->ask("SELECT " + std::string(kWritable), its, cancel)
-                               : failed(joined.error().code, joined.error().message);
-    if (!reply.ok()) {
-      failures.push_back(*reply.error);
-      if (reply.error->code == Errc::cancelled) return *reply.error;
-    } else if (sql::number_in(reply.answers.at(0)) == 1) {
-      *place->primary = number;
-      return connection;
-    } else {
-      failures.push_back(sql::no_primary(connection->server()));
+    if (auto joined = join_cluster(*connection, *place, its, cancel); !joined) {
+      return joined.error();
     }
-  }
-  return merged(failures);
+    return connection;
+  };
+  return sql::open_primary<Connection>(place->hosts, *place->primary, place->connect_timeout,
+                                       kWritable, deadline, cancel, dial);
 }
 
 void Connection::send(const std::string& text) {
@@ -224,7 +184,7 @@ Reply Connection::receive(Deadline deadline, Cancel cancel) {
       return failed(Errc::cancelled, state_->server + ": stopped waiting for an answer");
     case Waited::late:
       return failed(Errc::unreachable,
-                    state_->server + ": no answer" + within(state_->sent, deadline));
+                    state_->server + ": no answer" + sql::within(state_->sent, deadline));
     case Waited::done:
       break;
   }

@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "core/secret.hpp"
+#include "backends/sql/servers.hpp"
 #include "util/duration.hpp"
 #include "util/text.hpp"
 
@@ -117,27 +117,6 @@ bool is_of_library(unsigned code) {
   return (code >= 2'000 && code < 3'000) || (code >= 5'000 && code < 6'000);
 }
 
-// Without the quotes.
-std::string cut(std::string_view text, const Place& place) {
-  while (text.ends_with('\n') || text.ends_with(' ')) text.remove_suffix(1);
-  std::string out = shown_answer(text, place.password);
-  return out.substr(1, out.size() - 2);
-}
-
-std::string filled(std::string_view says, const Place& place) {
-  std::string out;
-  for (std::size_t i = 0; i < says.size(); ++i) {
-    if (says[i] != '%') {
-      out += says[i];
-    } else if (says[++i] == 'p') {
-      out += place.prefix;
-    } else {
-      out += in_quotes(says[i] == 'u' ? place.user : place.database);
-    }
-  }
-  return out;
-}
-
 // What the TLS of the URL may have to do with it.
 std::string tls_hint(unsigned code, const Place& place) {
   if (code == kNoLogin && place.tls == Tls::off && place.socket.empty()) {
@@ -187,12 +166,15 @@ Error error_of(unsigned code, std::string_view text, const std::string& server,
   const auto* known = std::find_if(kMeanings.begin(), kMeanings.end(),
                                    [code](const Meaning& it) { return it.code == code; });
   if (known == kMeanings.end()) {
-    return {Errc::unreachable,
-            server + ": error " + std::to_string(code) + " (" + cut(text, place) + ')'};
+    return {Errc::unreachable, server + ": error " + std::to_string(code) + " (" +
+                                   sql::shown_text(text, place.password) + ')'};
   }
-  std::string message = server + ": " + filled(known->says, place);
+  std::string message =
+      server + ": " + sql::filled(known->says, place.user, place.database, place.prefix);
   const bool is_full = code == 1040 || code == 1203 || code == 1226;
-  return {known->errc, message + tls_hint(code, place) + " (" + cut(text, place) + ')', is_full};
+  return {known->errc,
+          message + tls_hint(code, place) + " (" + sql::shown_text(text, place.password) + ')',
+          is_full};
 }
 
 // "... (111)", or "... system error: 110".

@@ -31,6 +31,7 @@
 #include "backends/mysql/errors.hpp"
 #include "backends/mysql/library.hpp"
 #include "backends/mysql/login_guard.hpp"
+#include "backends/sql/servers.hpp"
 #include "util/fd.hpp"
 #include "util/host.hpp"
 #include "util/log.hpp"
@@ -44,14 +45,6 @@ namespace dlock::mysql {
 namespace {
 
 constexpr std::size_t kBytesOfField = 48;  // what a field costs beside its text, about
-
-// In this process.
-bool is_new(const std::string& server) {
-  static std::mutex guard;
-  static auto& known = *new std::set<std::string>;  // threads may come here while the process exits
-  const std::lock_guard lock(guard);
-  return known.insert(server).second;
-}
 
 }  // namespace
 
@@ -165,12 +158,9 @@ Result<Worker::Greeting> Worker::Shared::connect() {
   if (library->mysql_get_ssl_cipher(mysql) == nullptr) {
     // The guard has refused such a server before, except with a library in which it has no place.
     if (needs_tls(place->tls)) return without_tls();
-    if (place->tls == Tls::preferred &&
-        util::ends_of(static_cast<int>(mysql->net.fd)).leaves_machine() && is_new(server)) {
-      util::log(util::Level::warning,
-                server +
-                    " has no TLS: what is said can be read and changed on the way; ?tls=verify "
-                    "in the URL asks for TLS, ?tls=off accepts that");
+    if (place->tls == Tls::preferred) {
+      sql::warn_without_tls(server, static_cast<int>(mysql->net.fd),
+                            "?tls=verify in the URL asks for TLS, ?tls=off accepts that");
     }
   }
   return greet();
