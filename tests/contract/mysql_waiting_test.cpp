@@ -282,7 +282,7 @@ TEST_P(MysqlWaiting, ALeaseThatIsRenewedAfterItWasSeenToEndIsNotTakenOver) {
   // A clock that was set back: the holder renews in time.
   server->ask("UPDATE dlock_locks SET expires_at = UTC_TIMESTAMP(6) + INTERVAL 1 SECOND");
   EXPECT_TRUE(renew(*lease));
-  const auto took = session->ask(say.take(other, look, decision), soon(), Cancel());
+  const auto took = session->ask(say.take(other, look, decision, true), soon(), Cancel());
   ASSERT_TRUE(took.ok()) << took.error->message;
   EXPECT_FALSE(sql::taken(took).is_won);
   EXPECT_TRUE(renew(*lease));
@@ -307,7 +307,8 @@ TEST_P(MysqlWaiting, OfTwoThatHaveSeenAFreeLockOneTakesIt) {
   for (std::size_t i = 0; i < 2; ++i) {
     const auto decision = sql::decide(looks[i], both[i].claim(), both[i].owner.id);
     ASSERT_EQ(decision.kind, Turn::Kind::granted);
-    const auto took = sessions[i]->ask(say.take(both[i], looks[i], decision), soon(), Cancel());
+    const auto took =
+        sessions[i]->ask(say.take(both[i], looks[i], decision, i == 0), soon(), Cancel());
     ASSERT_TRUE(took.ok()) << took.error->message;
     EXPECT_EQ(sql::taken(took).is_won, i == 0);
   }

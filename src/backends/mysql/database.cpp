@@ -52,7 +52,7 @@ sql::Values session_locks() {
       {"session", session_of_row(kOwn)},
       {"own_session", "IS_USED_LOCK({own})"},
       {"other_session", "NULLIF({own_session}, CONNECTION_ID())"},
-      {"take_own", "IF({own_session} <=> CONNECTION_ID(), 1, GET_LOCK({own}, {own_seconds}))"},
+      {"take_own", "IF({own_session} <=> CONNECTION_ID(), 1, GET_LOCK({own}, 0))"},
       {"release_own", "RELEASE_LOCK({own})"},
       {"take_gate",
        "IF(IS_USED_LOCK({gate}) <=> CONNECTION_ID(), 1, GET_LOCK({gate}, {gate_seconds}))"},

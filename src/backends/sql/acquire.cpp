@@ -75,7 +75,7 @@ void Acquisition::begin_anew() {
 
 // The answers to look(), wait_for_gate() and watch().
 Look Acquisition::read(const Reply& reply) {
-  has_gate_ = gained(reply).has_gate;
+  has_gate_ = has_gate_ || gained(reply).has_gate;
   Look look = look_of(reply.answers);
   if (database_->is_without_session_locks()) {
     heartbeats_.judge(look.rows, Clock::now(), patience_.tries_once());
@@ -118,14 +118,18 @@ Result<Look> Acquisition::next_look() {
     const bool has_earlier_session = is_new && (has_row_ || is_doubtful(id));
     const auto reply =
         ask((sweeps ? statements_.sweep() : "") +
-            statements_.look(id, has_earlier_session ? kForEarlierSession : Millis{0}));
+            statements_.look(id, has_earlier_session ? kForEarlierSession : Millis{0},
+                             {named_ == id, has_gate_}));
     if (!reply) return reply.error();
     if (std::exchange(sweeps, false)) {
       if (auto ok = sweep(reply.value()); !ok) return ok.error();
     }
     Look look = read(reply.value());
     const bool has_name = gained(reply.value()).has_name;
-    if (has_name) std::erase(doubtful_ids_, id);
+    if (has_name) {
+      named_ = id;
+      std::erase(doubtful_ids_, id);
+    }
     if (has_name && look.own != LockRow::Role::broken) return look;
     if (!has_name) end_sessions_of(id, patience_.call_until());
     begin_anew();
@@ -153,7 +157,7 @@ Result<std::unique_ptr<Lease>> Acquisition::confirm(const Look& look) {
 Result<std::unique_ptr<Lease>> Acquisition::take(const Look& look, const Decision& decision) {
   const Deadline asked = Clock::now();
   doubtful_ids_.push_back(request_.owner.id);
-  const Reply reply = session_->ask(statements_.take(request_, look, decision),
+  const Reply reply = session_->ask(statements_.take(request_, look, decision, has_gate_),
                                     patience_.call_until(), wait_.cancel);
   if (!reply.ok()) {
     if (session_->broken() || reply.trouble != Trouble::passing) return *reply.error;
@@ -235,6 +239,14 @@ std::vector<std::string> Acquisition::useless(std::span<const LockRow> rows) con
   return owners;
 }
 
+// The caller is told the place in the queue with the rest.
+Result<AcquireSteps::Attempt> Acquisition::blocked() {
+  if (!has_row_ && !patience_.tries_once() && Clock::now() < wait_.until) {
+    if (auto ok = join(); !ok) return ok.error();
+  }
+  return Attempt{nullptr, seen_};
+}
+
 Result<AcquireSteps::Attempt> Acquisition::attempt() {
   if (std::exchange(has_news_, false)) return Attempt{nullptr, seen_};
   for (unsigned tries = 1;; ++tries) {
@@ -264,25 +276,26 @@ Result<AcquireSteps::Attempt> Acquisition::attempt() {
       return mode_conflict(request_.key, request_.claim(), decision.first->claim);
     }
     const bool may_pass = std::exchange(may_pass_gate_, false) && look->version == free_version_;
-    if (decision.kind != Turn::Kind::granted || tries > kMostTries) return Attempt{nullptr, seen_};
+    if (decision.kind != Turn::Kind::granted || tries > kMostTries) return blocked();
     if (has_gate_ && look->has_waiters_before) {  // they have gone: the gate keeps the order
-      if (auto swept = ask(statements_.sweep_key()); !swept) return swept.error();
+      if (auto swept = ask(statements_.sweep_key(request_.owner.id)); !swept) return swept.error();
     }
     if (has_gate_ || may_pass) {
       auto lease = take(*look, decision);
       if (!lease) return lease.error();
       if (*lease) return Attempt{std::move(*lease), ""};
     } else {
-      if (!patience_.tries_once()) return Attempt{nullptr, seen_};
+      if (!patience_.tries_once()) return blocked();
       const auto has_gate = try_gate_once_more();
       if (!has_gate) return has_gate.error();
-      if (!has_gate.value()) return Attempt{nullptr, seen_};
+      if (!has_gate.value()) return blocked();
     }
   }
 }
 
 void Acquisition::recover(const Error&) {
   session_.reset();
+  named_.clear();
   look_.reset();
   has_news_ = false;
   has_gate_ = false;
@@ -293,7 +306,7 @@ void Acquisition::end_sessions_of(const std::string& id, Deadline deadline) {
   const Reply found = session_->insist(statements_.break_grant(id, ""), deadline, Cancel());
   if (!found.ok()) return;
   for (const std::string& session : sql::broken(found).sessions) {
-    (void)session_->insist(statements_.end_session(session), deadline, Cancel());
+    (void)session_->insist(statements_.end_session(id, session), deadline, Cancel());
   }
 }
 

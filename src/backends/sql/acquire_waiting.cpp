@@ -51,11 +51,6 @@ Result<void> Acquisition::join() {
 }
 
 Result<bool> Acquisition::wait(Deadline until) {
-  if (!has_row_) {
-    if (auto ok = join(); !ok) return ok.error();
-    has_news_ = true;
-    return true;
-  }
   if (database_->is_without_session_locks()) return look_each_second(until);
   return has_gate_ ? watch(until) : wait_at_gate(until);
 }
@@ -135,6 +130,7 @@ Result<bool> Acquisition::look_beside() {
                        (request_.mode == Mode::slots || !is_held);
   if (is_free && free_version_ == *look.version) {
     session_ = std::move(*beside);
+    named_.clear();
     begin_anew();
     may_pass_gate_ = true;
     return true;

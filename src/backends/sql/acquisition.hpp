@@ -35,6 +35,7 @@ class Acquisition final : public AcquireSteps {
   Result<std::unique_ptr<Lease>> take(const Look& look, const Decision& decision);
   Result<std::unique_ptr<Lease>> complete(std::unique_ptr<Lease> lease);
   Result<bool> try_gate_once_more();
+  Result<Attempt> blocked();
   Result<Reply> ask(const std::string& text);
   Look read(const Reply& reply);
   Result<void> sweep(const Reply& found);
@@ -62,6 +63,7 @@ class Acquisition final : public AcquireSteps {
 
   // The session, and what it has.
   std::unique_ptr<Session> session_;
+  std::string named_;  // the id whose name it has
   bool has_gate_ = false;
   bool has_row_ = false;                   // as a waiter
   std::vector<std::string> earlier_ids_;   // of rows that may be left

@@ -13,6 +13,7 @@
 #include <sys/epoll.h>
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "backends/sql/conversation.hpp"
@@ -54,18 +55,22 @@ class SqlLease final : public Lease {
   Result<void> end_command(Deadline until, Deadline deadline, Cancel cancel) override;
   int event_fd() override;
   Result<void> release(Deadline deadline, Cancel cancel) override {
-    return leave(statements_.release(request_.owner.id), false, deadline, cancel);
+    return leave([&] { return statements_.release(request_.owner.id, has_name_); }, false, deadline,
+                 cancel);
   }
   Result<void> complete(const Completion& completion, Deadline deadline, Cancel cancel) override {
-    return leave(statements_.complete(request_.owner, fence_, completion, has_name_), true,
-                 deadline, cancel);
+    return leave(
+        [&] { return statements_.complete(request_.owner, fence_, completion, has_name_); }, true,
+        deadline, cancel);
   }
   Result<std::optional<Mark>> find_mark(Backend&, const MarkName& name, Deadline deadline) override;
 
  private:
-  Result<Changed> change(const std::string& text, Deadline deadline, Cancel cancel);
+  // A text depends on what the session has.
+  using MakeText = std::function<std::string()>;
+  Result<Changed> change(const MakeText& text, Deadline deadline, Cancel cancel);
   Result<void> connect(Deadline deadline, Cancel cancel);
-  Result<void> leave(const std::string& text, bool writes_mark, Deadline deadline, Cancel cancel);
+  Result<void> leave(const MakeText& text, bool writes_mark, Deadline deadline, Cancel cancel);
   Error lost(const Changed& found);
   void listen();
 
@@ -103,10 +108,10 @@ Result<void> SqlLease::connect(Deadline deadline, Cancel cancel) {
 // A server that does not take writes any more is like one that has gone: the next connection looks
 // for the primary.  A connection that was closed is made again at once: it may have been closed to
 // tell something.
-Result<Changed> SqlLease::change(const std::string& text, Deadline deadline, Cancel cancel) {
+Result<Changed> SqlLease::change(const MakeText& text, Deadline deadline, Cancel cancel) {
   for (unsigned tries = 1;; ++tries) {
     if (auto ok = connect(deadline, cancel); !ok) return ok.error();
-    const Reply reply = session_->ask(text, deadline, cancel);
+    const Reply reply = session_->ask(text(), deadline, cancel);
     if (reply.ok()) {
       Changed out = changed(reply);
       out.is_repeated = tries > 1;
@@ -141,9 +146,10 @@ Error SqlLease::lost(const Changed& found) {
 Result<void> SqlLease::renew(Deadline deadline, Cancel cancel) {
   if (loss_) return *loss_;
   const Deadline asked = Clock::now();
-  const auto done = change(statements_.renew(request_.owner.id, request_.ttl, has_name_,
-                                             is_resumed_ ? format_lock_record(request_) : ""),
-                           deadline, cancel);
+  const std::string record = is_resumed_ ? format_lock_record(request_) : "";
+  const auto done =
+      change([&] { return statements_.renew(request_.owner.id, request_.ttl, has_name_, record); },
+             deadline, cancel);
   if (!done) return not_told(done.error());
   if (!done.value().is_done) return lost(done.value());
   if (database_->locks_rows() && !done.value().has_row_session) {
@@ -168,8 +174,9 @@ Result<void> SqlLease::end_command(Deadline until, Deadline deadline, Cancel can
   rest.ttl = std::max(remaining(until), Millis{1});
   // Others add that where clocks differ.
   const Millis skew = database_->is_without_session_locks() ? Heartbeats::kMostSkew : Millis{0};
+  const std::string record = format_lock_record(rest);
   const auto done =
-      change(statements_.renew(rest.owner.id, rest.ttl - skew, has_name_, format_lock_record(rest)),
+      change([&] { return statements_.renew(rest.owner.id, rest.ttl - skew, has_name_, record); },
              deadline, cancel);
   if (!done) return not_told(done.error());
   if (!done.value().is_done) return lost(done.value());
@@ -197,7 +204,7 @@ void SqlLease::listen() {
 }
 
 // A row that is not there may have been deleted by an earlier try whose answer was lost.
-Result<void> SqlLease::leave(const std::string& text, bool writes_mark, Deadline deadline,
+Result<void> SqlLease::leave(const MakeText& text, bool writes_mark, Deadline deadline,
                              Cancel cancel) {
   if (loss_) return *loss_;
   const auto done = change(text, deadline, cancel);

@@ -94,7 +94,7 @@ Result<bool> SqlBackend::force_release(std::string_view key, std::string_view ow
   }
   if (!result.is_done) return false;
   for (const std::string& session : result.sessions) {
-    const auto ended = conversation_.ask(statements.end_session(session), deadline);
+    const auto ended = conversation_.ask(statements.end_session(owner_id, session), deadline);
     if (ended || ended.error().code != Errc::denied) continue;
     util::log(util::Level::warning,
               database_->shown() +

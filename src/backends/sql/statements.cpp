@@ -11,17 +11,20 @@ namespace {
 
 constexpr Millis kReasonIsKept{60'000};
 constexpr std::size_t kLongestReason = 4'000;
+constexpr Millis kForName{1'000};
 
 std::string micros(Millis time) { return std::to_string(time.count() * 1'000); }
 
 // Rounded up: MySQL rounds the seconds of GET_LOCK to the nearest, and the servers end no session
 // after half a second.
 std::string seconds(Millis time) {
-  constexpr std::int64_t kLongest = 31'536'000;  // wait_timeout
+  constexpr std::int64_t kLongest = 2'000'000;  // in ms, a number of 31 bits
   return std::to_string(std::clamp<std::int64_t>((time.count() + 999) / 1'000, 0, kLongest));
 }
 
 std::string quoted(std::string_view word) { return "'" + std::string(word) + '\''; }
+
+std::string truth(bool is_true) { return is_true ? "TRUE" : "FALSE"; }
 
 }  // namespace
 
@@ -37,12 +40,14 @@ std::string Statements::fill(std::string_view text, Values values) const {
   return database_.fill(text, values);
 }
 
-std::string Statements::look(std::string_view owner, Millis for_name) const {
+std::string Statements::look(std::string_view owner, Millis for_name, Gained has) const {
   const Values values{{"owner", database_.literal(owner)},
                       {"own", database_.own_name(owner)},
-                      {"own_seconds", seconds(for_name)},
+                      {"has_name", truth(has.has_name)},
+                      {"has_gate", truth(has.has_gate)},
                       {"gate_seconds", "0"}};
-  return fill(database_.texts().look, values) + fill(database_.texts().state, values);
+  return (for_name > Millis{0} ? wait_for_name(owner, for_name) : "") +
+         fill(database_.texts().look, values) + fill(database_.texts().state, values);
 }
 
 std::string Statements::wait_for_gate(std::string_view owner, Millis time) const {
@@ -50,9 +55,14 @@ std::string Statements::wait_for_gate(std::string_view owner, Millis time) const
          fill(database_.texts().state, {{"owner", database_.literal(owner)}});
 }
 
-std::string Statements::watch(std::string_view owner, std::string_view holder, Millis time) const {
+std::string Statements::wait_for_name(std::string_view owner, Millis time) const {
+  if (database_.is_without_session_locks()) return "";
   return fill(database_.texts().watch,
-              {{"holder", database_.own_name(holder)}, {"seconds", seconds(time)}}) +
+              {{"holder", database_.own_name(owner)}, {"seconds", seconds(time)}});
+}
+
+std::string Statements::watch(std::string_view owner, std::string_view holder, Millis time) const {
+  return wait_for_name(holder, time) +
          fill(database_.texts().state, {{"owner", database_.literal(owner)}});
 }
 
@@ -81,8 +91,8 @@ std::string Statements::join(const Request& request) const {
   return fill(database_.texts().join, of_request(request));
 }
 
-std::string Statements::take(const Request& request, const Look& look,
-                             const Decision& decision) const {
+std::string Statements::take(const Request& request, const Look& look, const Decision& decision,
+                             bool has_gate) const {
   std::string is_over;
   for (const LockRow* row : decision.over) {
     is_over += (is_over.empty() ? "" : " OR ") + ("owner = " + database_.literal(row->owner)) +
@@ -95,6 +105,7 @@ std::string Statements::take(const Request& request, const Look& look,
   values.emplace_back("sole", request.mode == Mode::exclusive ? "1" : "NULL");
   values.emplace_back("slot", std::to_string(decision.slot));
   values.emplace_back("silence", seconds(request.ttl));
+  values.emplace_back("has_gate", truth(has_gate));
   return fill(database_.texts().take, std::move(values));
 }
 
@@ -106,7 +117,9 @@ std::string Statements::forget_keys(std::span<const std::string> keys) const {
   return fill(database_.texts().forget_keys, {{"names", literals(keys)}});
 }
 
-std::string Statements::sweep_key() const { return fill(database_.texts().sweep_key, {}); }
+std::string Statements::sweep_key(std::string_view owner) const {
+  return fill(database_.texts().sweep_key, {{"owner", database_.literal(owner)}});
+}
 
 std::string Statements::sweep() const {
   return fill(database_.texts().sweep,
@@ -122,12 +135,13 @@ std::string Statements::renew(std::string_view owner, Millis ttl, bool has_name,
                {"row", database_.row_name(owner)},
                {"ttl", micros(ttl)},
                {"new_record", record.empty() ? "" : ", record = " + database_.literal(record)},
-               {"has_name", has_name ? "TRUE" : "FALSE"}});
+               {"has_name", truth(has_name)}});
 }
 
-std::string Statements::release(std::string_view owner) const {
-  return fill(database_.texts().release,
-              {{"owner", database_.literal(owner)}, {"own", database_.own_name(owner)}});
+std::string Statements::release(std::string_view owner, bool has_name) const {
+  return fill(database_.texts().release, {{"owner", database_.literal(owner)},
+                                          {"own", database_.own_name(owner)},
+                                          {"has_name", truth(has_name)}});
 }
 
 std::string Statements::complete(const Owner& owner, std::uint64_t fence,
@@ -135,16 +149,16 @@ std::string Statements::complete(const Owner& owner, std::uint64_t fence,
   return fill(database_.texts().complete,
               {{"owner", database_.literal(owner.id)},
                {"own", database_.own_name(owner.id)},
-               {"has_name", has_name ? "TRUE" : "FALSE"},
+               {"has_name", truth(has_name)},
                {"period", database_.literal(completion.period)},
                {"mark", database_.literal(format_mark(owner, fence, completion.remember))},
                {"id_in_mark", database_.literal("\"id\":\"" + owner.id + '"')}});
 }
 
 std::string Statements::take_name(std::string_view owner, Millis ttl) const {
-  return fill(
-      database_.texts().take_name,
-      {{"own", database_.own_name(owner)}, {"own_seconds", "1"}, {"silence", seconds(ttl)}});
+  return wait_for_name(owner, kForName) +
+         fill(database_.texts().take_name,
+              {{"own", database_.own_name(owner)}, {"silence", seconds(ttl)}});
 }
 
 std::string Statements::break_grant(std::string_view owner, std::string_view why) const {
@@ -156,8 +170,10 @@ std::string Statements::break_grant(std::string_view owner, std::string_view why
                {"kept", micros(kReasonIsKept)}});
 }
 
-std::string Statements::end_session(const std::string& session) const {
-  return fill(database_.texts().end_session, {{"session", session}});
+std::string Statements::end_session(std::string_view owner, const std::string& session) const {
+  return fill(database_.texts().end_session, {{"own", database_.own_name(owner)},
+                                              {"row", database_.row_name(owner)},
+                                              {"session", session}});
 }
 
 std::string Statements::lock_row(const Request& request, Millis slice) const {
@@ -171,7 +187,13 @@ std::string Statements::lock_row(const Request& request, Millis slice) const {
 
 std::string_view random_beginning(std::string_view key) {
   const unsigned random = util::random_seed();
-  return random % 2 == 0 ? "" : key.substr(0, random / 2 % (key.size() + 1));
+  if (random % 2 == 0) return "";
+  std::size_t size = random / 2 % (key.size() + 1);
+  const auto is_in_character = [&] {  // UTF-8
+    return size < key.size() && (static_cast<unsigned char>(key[size]) & 0xC0U) == 0x80U;
+  };
+  while (is_in_character()) --size;
+  return key.substr(0, size);
 }
 
 std::string list(const Database& database, std::string_view prefix) {

@@ -12,14 +12,22 @@
 
 namespace dlock::sql {
 
+/// What a session has after look() and wait_for_gate().  After watch(): whether the name of the
+/// holder was free.
+struct Gained {
+  bool has_name = false;
+  bool has_gate = false;
+};
+
 class Statements {
  public:
   /// `database` must outlive this object.
   Statements(const Database& database, std::string_view key);
 
   // The answers to these three: gained(), and those of look_of().
-  /// Takes the own name, for which an earlier session may be waited so long, and tries the gate.
-  std::string look(std::string_view owner, Millis for_name) const;
+  /// Takes the own name and tries the gate, but for what the session `has`.  Waits so long for an
+  /// earlier session that has the name.
+  std::string look(std::string_view owner, Millis for_name, Gained has = {}) const;
   std::string wait_for_gate(std::string_view owner, Millis time) const;
   /// Waits until the session of this holder has ended, or has released its name.
   std::string watch(std::string_view owner, std::string_view holder, Millis time) const;
@@ -32,11 +40,12 @@ class Statements {
   /// The last answer: how many wait.
   std::string join(const Request& request) const;
   /// The answers: those of taken().
-  std::string take(const Request& request, const Look& look, const Decision& decision) const;
+  std::string take(const Request& request, const Look& look, const Decision& decision,
+                   bool has_gate) const;
   /// Removes the rows of these owners.
   std::string leave(std::span<const std::string> owners) const;
-  /// Removes the rows of waiters of this key that are not there any more.
-  std::string sweep_key() const;
+  /// Removes the rows of other waiters of this key that are not there any more.
+  std::string sweep_key(std::string_view owner) const;
   /// Stands before another text: finds some rows that nobody uses, of any key.  The answers: their
   /// owners, and keys.
   std::string sweep() const;
@@ -46,7 +55,7 @@ class Statements {
   /// `has_name`: the session is the holder's since the grant.  `record`: a new one, or none.
   std::string renew(std::string_view owner, Millis ttl, bool has_name,
                     const std::string& record) const;
-  std::string release(std::string_view owner) const;
+  std::string release(std::string_view owner, bool has_name) const;
   /// Releases the lock and writes a done-mark.
   std::string complete(const Owner& owner, std::uint64_t fence, const Completion& completion,
                        bool has_name) const;
@@ -56,7 +65,7 @@ class Statements {
 
   /// The answers: those of broken().
   std::string break_grant(std::string_view owner, std::string_view why) const;
-  std::string end_session(const std::string& session) const;
+  std::string end_session(std::string_view owner, const std::string& session) const;
 
   /// Locks the row of the key, for which other programs are waited for so long, whole seconds.  The
   /// last answer: the row.
@@ -65,6 +74,7 @@ class Statements {
  private:
   std::string fill(std::string_view text, Values values) const;
   std::string literals(std::span<const std::string> texts) const;
+  std::string wait_for_name(std::string_view owner, Millis time) const;
   Values of_request(const Request& request) const;
 
   const Database& database_;
@@ -80,11 +90,6 @@ std::string_view random_beginning(std::string_view key);
 /// All rows of the keys that begin so.
 std::string list(const Database& database, std::string_view prefix);
 
-/// What a session has after look(), wait_for_gate() and watch().
-struct Gained {
-  bool has_name = false;  // of look(): its own; of watch(): that of the holder was free
-  bool has_gate = false;
-};
 Gained gained(const Reply& reply);
 
 struct Taken {
