@@ -9,6 +9,7 @@ build_packages=(
   g++
   libcli11-dev
   libhiredis-dev
+  libpq-dev
   libssl-dev
   libzookeeper-st-dev
   ninja-build
@@ -40,6 +41,7 @@ test_packages=(
   nodejs
   npm
   openssl
+  postgresql
   procps
   psmisc
   python3
@@ -82,6 +84,7 @@ declare -A packages_probe=(
   [libcurator-recipes-java]=/usr/share/java/curator-recipes.jar
   [libgtest-dev]='<gtest/gtest.h>'
   [libhiredis-dev]='<hiredis/hiredis.h>'
+  [libpq-dev]='<postgresql/libpq-fe.h>'
   [libssl-dev]='<openssl/ssl.h>'
   [libzookeeper-st-dev]=/usr/lib/$(uname -m)-linux-gnu/libzookeeper_st.a
   [man-db]=man
@@ -90,6 +93,7 @@ declare -A packages_probe=(
   [ninja-build]=ninja
   [nlohmann-json3-dev]='<nlohmann/json.hpp>'
   [nodejs]=node
+  [postgresql]=pg_ctlcluster
   [procps]=ps
   [psmisc]=killall
   [python3-kazoo]=/usr/lib/python3/dist-packages/kazoo

@@ -12,7 +12,8 @@ foreach(row
     "file|file"
     "redis|redis, redlock"
     "zookeeper|zookeeper"
-    "mysql|mysql, mysql-row, mysql-version")
+    "mysql|mysql, mysql-row, mysql-version"
+    "postgres|postgres, postgres-row")
   string(REPLACE "|" ";" row "${row}")
   list(GET row 0 folder)
   list(GET row 1 names)

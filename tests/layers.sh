@@ -35,7 +35,7 @@ done
 
 # Client libraries stay in the folder of their backend.
 while read -r library owner; do
-  hits=$(grep -rnE --include='*.[ch]pp' "^[[:space:]]*#[[:space:]]*include[[:space:]]*[<\"]$library/" . |
+  hits=$(grep -rnE --include='*.[ch]pp' "^[[:space:]]*#[[:space:]]*include[[:space:]]*[<\"]${library}[/>\"]" . |
     grep -v "^\./backends/$owner/" || true)
   [[ -z $hits ]] || {
     printf '%s\n  ^ %s is for src/backends/%s only\n' "$hits" "$library" "$owner"
@@ -46,6 +46,7 @@ hiredis redis
 zookeeper zookeeper
 mysql mysql
 mariadb mysql
+libpq-fe.h postgres
 END
 
 exit "$broken"

@@ -27,7 +27,7 @@ if(CPACK_GENERATOR STREQUAL "DEB")
   set(CPACK_DEBIAN_PACKAGE_RELEASE 1~${system}${release})
 
   # The program contains the names of the libraries that it loads when it needs them.
-  file(STRINGS ${CPACK_DLOCK_PROGRAM} libraries REGEX "^lib(mariadb|mysqlclient|ssl)[.]so[.][0-9.]+$")
+  file(STRINGS ${CPACK_DLOCK_PROGRAM} libraries REGEX "^lib(mariadb|mysqlclient|pq|ssl)[.]so[.][0-9.]+$")
   set(packages "")
   foreach(library IN LISTS libraries)
     execute_process(COMMAND dpkg-query -S */${library} OUTPUT_VARIABLE owner COMMAND_ERROR_IS_FATAL ANY)

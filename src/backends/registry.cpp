@@ -6,11 +6,16 @@
 #include "backends/file/file_backend.hpp"
 #include "backends/file/url_forms.hpp"
 #include "backends/mysql/url_forms.hpp"
+#include "backends/postgres/url_forms.hpp"
 #include "backends/redis/url_forms.hpp"
 #include "backends/zookeeper/url_forms.hpp"
 #ifdef DLOCK_WITH_MYSQL
 #include "backends/mysql/examine.hpp"
 #include "backends/mysql/mysql_backend.hpp"
+#endif
+#ifdef DLOCK_WITH_POSTGRES
+#include "backends/postgres/examine.hpp"
+#include "backends/postgres/postgres_backend.hpp"
 #endif
 #ifdef DLOCK_WITH_REDIS
 #include "backends/redis/examine.hpp"
@@ -43,6 +48,7 @@ constexpr Traits with(Traits traits, EndsOn ends_on, Order order, bool knows_wai
 }
 
 constexpr std::span<const UrlForm> kMysqlForms = mysql::kUrlForms;
+constexpr std::span<const UrlForm> kPostgresForms = postgres::kUrlForms;
 
 constexpr std::array kBackends{
     BackendEntry{.name = "file",
@@ -126,6 +132,31 @@ constexpr std::array kBackends{
                  .schema = mysql::schema_of,
                  .usual_prefix = "dlock_",
                  .examine = mysql::examine<mysql::Method::version>
+#endif
+    },
+    BackendEntry{.name = "postgres",
+                 .aliases = {"postgres-table", "postgresql"},
+                 .forms = kPostgresForms.subspan(0, 1),
+                 .brief = "a unique row in PostgreSQL",
+                 .traits = with(kOnServer, EndsOn::ttl, Order::fifo, true),
+#ifdef DLOCK_WITH_POSTGRES
+                 .place = postgres::place,
+                 .open = postgres::open<postgres::Method::table>,
+                 .schema = postgres::schema_of,
+                 .usual_prefix = "dlock_",
+                 .examine = postgres::examine<postgres::Method::table>
+#endif
+    },
+    BackendEntry{.name = "postgres-row",
+                 .forms = kPostgresForms.subspan(1, 1),
+                 .brief = "postgres, and a row that other programs lock",
+                 .traits = with(kOfAProcess, EndsOn::ttl, Order::fifo, true),
+#ifdef DLOCK_WITH_POSTGRES
+                 .place = postgres::place,
+                 .open = postgres::open<postgres::Method::row>,
+                 .schema = postgres::schema_of,
+                 .usual_prefix = "dlock_",
+                 .examine = postgres::examine<postgres::Method::row>
 #endif
     },
 };

@@ -115,9 +115,10 @@ void Candidates::offer_values(const Flag& flag) {
   }
 }
 
-// mysql is the one to choose of its family: mysql-row and mysql-version are for special cases.
+// The first one is the one to choose of its family: mysql-row and the like are for special cases.
 bool is_offered(const BackendEntry& entry) {
-  return entry.open != nullptr && !entry.name.starts_with("mysql-");
+  return entry.open != nullptr && !entry.name.starts_with("mysql-") &&
+         !entry.name.starts_with("postgres-");
 }
 
 void Candidates::offer_backends() {

@@ -38,7 +38,7 @@ std::set<std::string> client_libraries() {
   for (std::string line; std::getline(maps, line);) {
     const std::string name = line.substr(line.rfind('/') + 1);
     for (const char* client :
-         {"libhiredis", "libmariadb", "libmysqlclient", "libssl", "libzookeeper"}) {
+         {"libhiredis", "libmariadb", "libmysqlclient", "libpq", "libssl", "libzookeeper"}) {
       if (name.starts_with(client)) out.insert(util::printable(name));
     }
   }

@@ -18,7 +18,7 @@ struct UrlParameter {
   enum class Kind { choice, path, secret_file, number };
   std::string_view name;
   Kind kind = Kind::path;
-  std::array<std::string_view, 4> choices = {};
+  std::array<std::string_view, 5> choices = {};
 };
 
 /// One way to write the URL of a backend.
@@ -34,7 +34,7 @@ struct UrlForm {
   std::size_t most_hosts = 1;  // 0: it has none
   std::uint16_t port = 0;      // where the URL names none; 0: there is no default, nor for the host
   Path path = Path::free;
-  std::array<UrlParameter, 5> parameters = {};
+  std::array<UrlParameter, 6> parameters = {};
   bool tls = false;
   std::string_view advice = {};   // for messages: how to get what URLs of this form cannot say
   std::string_view refusal = {};  // why there is no backend for this form, which people try

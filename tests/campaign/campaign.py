@@ -27,9 +27,11 @@ import clients
 import faults
 import processes
 
-BACKENDS = ["file", "redis", "redlock", "zookeeper", "mysql", "mysql-row", "mysql-version"]
+BACKENDS = ["file", "redis", "redlock", "zookeeper", "mysql", "mysql-row", "mysql-version", "postgres",
+            "postgres-row"]
 # How many servers there can be, where there is a choice.
-SERVER_COUNTS = {"redlock": [3, 4, 5], "mysql": [1, 2], "mysql-row": [1, 2], "mysql-version": [1, 2]}
+SERVER_COUNTS = {"redlock": [3, 4, 5], "mysql": [1, 2], "mysql-row": [1, 2], "mysql-version": [1, 2],
+                 "postgres": [1, 2], "postgres-row": [1, 2]}
 # A shorter campaign has no outage that outlasts all leases: it would see little else.
 LONG = 30
 GETS_IN_WITHIN = 5

@@ -29,7 +29,7 @@ SCRIPTS = {
              'IFS=$\'\\n\'; for key in $DLOCK_KEYS; do "$DLOCK" release -q --connect-timeout 2s -k "$key"; done; '
              'exit $status'}
 # Whose locks do not end with a process or a connection.
-LEASES = ["redis", "redlock", "mysql", "mysql-version"]
+LEASES = ["redis", "redlock", "mysql", "mysql-version", "postgres"]
 # Longer than any wait, hold and stop of a run together.
 HANGS_AFTER = 120
 

@@ -148,7 +148,7 @@ class ServerFaults(Faults):
         super().__init__(campaign, rng, 0.8)
         self.servers = campaign.servers
         self.has_leader = campaign.backend == "zookeeper"
-        self.has_standby = campaign.backend.startswith("mysql") and len(self.servers.names) == 2
+        self.has_standby = campaign.backend.startswith(("mysql", "postgres")) and len(self.servers.names) == 2
         self.down, self.back = [], None  # names, and what brings them back
 
     def hit(self):

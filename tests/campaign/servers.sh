@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # servers.sh BACKEND COUNT: the servers of a campaign, for campaign.py.  Starts so many of the backend, where there is a
-# choice: for redlock, and for MySQL, where 2 are a primary and a standby.  Prints lines NAME=VALUE about them.  Then it
+# choice: for redlock, and for MySQL and PostgreSQL, where 2 are a primary and a standby.  Prints lines NAME=VALUE about them.  Then it
 # does what the lines on stdin say, until there are no more:
 #   kill NAME...     as a power failure would       pause NAME...    SIGSTOP
 #   restart NAME...  with its data, until it serves resume NAME...   SIGCONT
-#   leader           prints which server leads      fail_over HOW S  the standby takes over (failover.sh)
+#   leader           prints which server leads      fail_over HOW S  the standby takes over (*failover.sh)
 #   left KEY...      prints what these keys have left on the servers
 #   grants           prints on which of several servers somebody has a lock, though it be too few of them
 # Each answer ends with a line that has only a full stop.
@@ -62,6 +62,21 @@ case $backend in
       mysql_backend "$backend"
     fi
     ;;
+  postgres*)
+    # shellcheck source=../cli/postgres.sh
+    . "$cli/postgres.sh"
+    kind=postgres names=(server) primary=server
+    if ((count == 2)); then
+      # shellcheck source=postgres_failover.sh
+      . "$TEST_SOURCE/tests/campaign/postgres_failover.sh"
+      kind=postgres_pair names=(a b)
+      start_postgres_pair
+      export DLOCK_PASSWORD_FILE=$postgres_password_file
+      DLOCK_BACKEND=$backend://app@127.0.0.1:${postgres_port[a]},127.0.0.1:${postgres_port[b]}/test
+    else
+      postgres_backend "$backend"
+    fi
+    ;;
   *) fail "there is no campaign for the backend $backend" ;;
 esac
 
@@ -92,6 +107,8 @@ left_zk() {
   done
 }
 left_pair() { left_mysql; }
+left_postgres_pair() { left_mysql; }
+left_postgres() { left_mysql; }
 # The row that tells a holder that its lock was broken (broken) expires if the holder was killed.
 left_mysql() {
   sql "$primary" "SELECT 'row', name, role, owner, expires_at FROM dlock_locks

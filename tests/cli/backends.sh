@@ -44,6 +44,14 @@ lib_use_mysql() {
   servers_of_backend=(mysql server)
 }
 
+use_postgres() { lib_use_postgres postgres; }
+use_postgres-row() { lib_use_postgres postgres-row; }
+lib_use_postgres() {
+  . "${BASH_SOURCE[0]%/*}/postgres.sh"
+  postgres_backend "$1"
+  servers_of_backend=(postgres server)
+}
+
 # stop_servers: kills all that the backend has.  restart_servers: starts them once more, with their data
 # if they keep any.
 stop_servers() { lib_each_server stop; }

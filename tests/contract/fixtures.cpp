@@ -8,6 +8,7 @@
 #include "core/sharded_backend.hpp"
 #include "support/galera_cluster.hpp"
 #include "support/mysql_server.hpp"
+#include "support/postgres_server.hpp"
 #include "support/redis_server.hpp"
 #include "support/test_registry.hpp"
 #include "support/zookeeper_client.hpp"
@@ -181,6 +182,52 @@ class MysqlService final : public Service {
   std::string database_;
 };
 
+// What an administrator may have set, and dlock must not depend on.
+class StrangePostgresServer final : public PostgresServer {
+ public:
+  StrangePostgresServer()
+      : PostgresServer(
+            {"default_transaction_isolation=serializable", "default_transaction_read_only=on",
+             "statement_timeout=200ms", "lock_timeout=50ms", "idle_session_timeout=300ms",
+             "idle_in_transaction_session_timeout=300ms", "synchronous_commit=off",
+             "timezone=Asia/Kathmandu", "datestyle=German", "intervalstyle=iso_8601",
+             "standard_conforming_strings=off", "deadlock_timeout=10ms", "extra_float_digits=0",
+             "bytea_output=escape", "max_locks_per_transaction=10"}) {}
+};
+
+// A database of its own of the server that all tests of this process share.
+class PostgresService final : public Service {
+ public:
+  PostgresService(std::string method, std::shared_ptr<PostgresServer> server,
+                  const std::string& encoding)
+      : method_(std::move(method)),
+        database_("contract" + std::to_string(++services_)),
+        server_(std::move(server)) {
+    server_->ask("CREATE DATABASE " + database_ + " OWNER app TEMPLATE template0 ENCODING '" +
+                 encoding + '\'');
+  }
+  ~PostgresService() override {
+    if (!server_->disturbed()) server_->ask("DROP DATABASE " + database_ + " WITH (FORCE)");
+  }
+  const Traits& traits() const override {
+    return find_backend(method_ == "table" ? "postgres" : "postgres-" + method_)->traits;
+  }
+  std::unique_ptr<Backend> connect(Millis patience) override {
+    return open_url(server_->url(method_, "app:sesame", database_), patience);
+  }
+  std::vector<TestServer*> servers() override { return {server_.get()}; }
+  bool forget() override {
+    server_->ask("DROP TABLE IF EXISTS dlock_keys, dlock_locks", database_);
+    return true;
+  }
+
+ private:
+  static inline int services_ = 0;
+  const std::string method_;
+  const std::string database_;
+  const std::shared_ptr<PostgresServer> server_;
+};
+
 // A database of its own of a cluster of two; each client asks the one that the client before it did
 // not ask.
 class GaleraService final : public Service {
@@ -220,6 +267,18 @@ std::unique_ptr<Service> strange_mysql_table() { return mysql<StrangeMysqlServer
 std::unique_ptr<Service> strange_mysql_row() { return mysql<StrangeMysqlServer>("row"); }
 std::unique_ptr<Service> strange_mysql_version() { return mysql<StrangeMysqlServer>("version"); }
 std::unique_ptr<Service> galera_version() { return std::make_unique<GaleraService>(); }
+template <class Server>
+std::unique_ptr<Service> postgres(const std::string& method, const std::string& encoding) {
+  return std::make_unique<PostgresService>(method, shared_server<Server>(), encoding);
+}
+std::unique_ptr<Service> postgres_table() { return postgres<PostgresServer>("table", "UTF8"); }
+std::unique_ptr<Service> postgres_row() { return postgres<PostgresServer>("row", "UTF8"); }
+std::unique_ptr<Service> strange_postgres_table() {
+  return postgres<StrangePostgresServer>("table", "LATIN1");
+}
+std::unique_ptr<Service> strange_postgres_row() {
+  return postgres<StrangePostgresServer>("row", "SQL_ASCII");
+}
 std::unique_ptr<Service> zookeeper() { return std::make_unique<ZooKeeperService>(); }
 std::unique_ptr<Service> redlock() { return std::make_unique<RedlockService>(); }
 std::unique_ptr<Service> redis() { return std::make_unique<RedisService>(); }
@@ -258,6 +317,10 @@ std::vector<ServiceKind> service_kinds() {
     kinds.push_back({"strange_mysql_version", strange_mysql_version});
     if (GaleraCluster::available()) kinds.push_back({"galera_version", galera_version});
   }
+  if (find_backend("postgres")->open != nullptr && PostgresServer::available()) {
+    kinds.push_back({"strange_postgres_table", strange_postgres_table});
+    kinds.push_back({"strange_postgres_row", strange_postgres_row});
+  }
   return kinds;
 }
 
@@ -274,6 +337,10 @@ std::vector<ServiceKind> server_kinds() {
     kinds.push_back({"mysql_table", mysql_table});
     kinds.push_back({"mysql_row", mysql_row});
     kinds.push_back({"mysql_version", mysql_version});
+  }
+  if (find_backend("postgres")->open != nullptr && PostgresServer::available()) {
+    kinds.push_back({"postgres_table", postgres_table});
+    kinds.push_back({"postgres_row", postgres_row});
   }
   return kinds;
 }

@@ -29,22 +29,6 @@ std::string program(const char* name) {
   return path;
 }
 
-// What it writes; throws if it fails.
-std::string outcome_of(const std::vector<std::string>& argv) {
-  const TempDir dir;
-  const std::string output = dir.path() + "/output";
-  const pid_t pid = spawn(argv, {}, output);
-  int status = 0;
-  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-  }
-  std::ostringstream text;
-  text << std::ifstream(output).rdbuf();
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-    throw std::runtime_error(argv[0] + " failed: " + text.str());
-  }
-  return text.str();
-}
-
 // The directory of a server that has just been installed, made once for a process.
 const std::string& fresh_data() {
   static const TempDir dir;

@@ -6,16 +6,20 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <condition_variable>
 #include <cstdlib>
+#include <fstream>
 #include <mutex>
 #include <sstream>
+#include <stdexcept>
 #include <system_error>
 #include <thread>
 
+#include "support/temp_dir.hpp"
 #include "util/fd.hpp"
 
 namespace dlock::test {
@@ -127,6 +131,21 @@ pid_t spawn(const std::vector<std::string>& argv, const std::vector<std::string>
   const pid_t pid = spawner.spawn(program);
   if (pid < 0) throw std::system_error(errno, std::generic_category(), "cannot start " + argv[0]);
   return pid;
+}
+
+std::string outcome_of(const std::vector<std::string>& argv) {
+  const TempDir dir;
+  const std::string output = dir.path() + "/output";
+  const pid_t pid = spawn(argv, {}, output);
+  int status = 0;
+  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  std::ostringstream text;
+  text << std::ifstream(output).rdbuf();
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+    throw std::runtime_error(argv[0] + " failed: " + text.str());
+  }
+  return text.str();
 }
 
 }  // namespace dlock::test

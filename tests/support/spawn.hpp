@@ -18,4 +18,7 @@ std::string find_program(const std::string& program);
 pid_t spawn(const std::vector<std::string>& argv, const std::vector<std::string>& environment,
             const std::string& output);
 
+/// Runs it, by spawn(), until it ends: what it writes.  Throws if it fails.
+std::string outcome_of(const std::vector<std::string>& argv);
+
 }  // namespace dlock::test

@@ -55,21 +55,23 @@ std::string TestServer::output() const {
 
 void TestServer::pause() {
   disturbed_ = true;
-  if (pid_ > 0) ::kill(pid_, SIGSTOP);
+  if (pid_ > 0) signal(SIGSTOP);
   if (pid_ < 0 || !runs(WUNTRACED)) throw std::runtime_error(name_ + " has ended");
 }
 
 void TestServer::resume() {
-  if (pid_ > 0) ::kill(pid_, SIGCONT);
+  if (pid_ > 0) signal(SIGCONT);
 }
 
 void TestServer::kill() {
   if (pid_ < 0) return;
   disturbed_ = true;
-  ::kill(pid_, SIGKILL);
+  signal(SIGKILL);
   while (runs(0)) {
   }
 }
+
+void TestServer::signal(int number) { ::kill(pid_, number); }
 
 void TestServer::start_again() {
   kill();

@@ -43,6 +43,8 @@ class TestServer {
   virtual void launch() = 0;
   /// Whether it serves.
   virtual bool answers() const = 0;
+  /// Sends a signal to all its processes.
+  virtual void signal(int number);
 
   void start(const std::vector<std::string>& argv,
              const std::vector<std::string>& environment = {});

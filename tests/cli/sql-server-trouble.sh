@@ -1,32 +1,45 @@
 #!/usr/bin/env bash
-# ctest: every mysql backend
+# ctest: every sql backend
 # ctest: cost 25
-# A MySQL server that stops for less than the margin costs a warning; one that stays silent ends the job
+# A database server that stops for less than the margin costs a warning; one that stays silent ends the job
 # before anybody else can hold the lock.  Of a connection that is killed, and of a restart, nobody notices anything but who
-# reads the warnings; with mysql-row a restart ends the job.
+# reads the warnings; with mysql-row and postgres-row a restart ends the job.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/trouble.sh"
 . "$(dirname "$0")/backends.sh"
 
-start_proxy p "${mysql_port[server]}"
-
-# The session that has the lock.
-session() { sql server "SELECT IS_USED_LOCK(CONCAT('dlock.', owner)) FROM dlock_locks WHERE name = 'job' AND role = 'holder'"; }
-another_session() { [[ $(session) != @(NULL|"$killed") ]]; }
-# still: how many ms the server will keep the lock, if it is a lease that it sees.
-still() {
-  sql server "SELECT TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at) DIV 1000 FROM dlock_locks
-         WHERE name = 'job' AND role = 'holder'"
-}
-ends() { sql server "SELECT expires_at + 0 FROM dlock_locks WHERE name = 'job' AND role = 'holder'"; }
+kind=${backend%-*}
+case $kind in
+  mysql)
+    port=${mysql_port[server]}
+    # The session that has the lock.
+    session() { sql server "SELECT IS_USED_LOCK(CONCAT('dlock.', owner)) FROM dlock_locks WHERE $holder"; }
+    # still: how many ms the server will keep the lock, if it is a lease that it sees.
+    still() { sql server "SELECT TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at) DIV 1000 FROM dlock_locks WHERE $holder"; }
+    kill_session() { sql server "KILL $1"; }
+    ;;
+  postgres)
+    port=${postgres_port[server]}
+    session() {
+      sql server "SELECT pid FROM pg_locks, dlock_locks WHERE locktype = 'advisory' AND pg_locks.mode = 'ExclusiveLock'
+          AND (classid::bigint << 32) | objid::bigint = ('x' || left(owner, 16))::bit(64)::bigint AND $holder"
+    }
+    still() { sql server "SELECT (extract(epoch FROM expires_at - clock_timestamp()) * 1000)::bigint FROM dlock_locks WHERE $holder"; }
+    kill_session() { sql server "SELECT pg_terminate_backend($1)" >killed; }
+    ;;
+esac
+holder="name = 'job' AND role = 'holder'"
+start_proxy p "$port"
+another_session() { [[ $(session) != @(|NULL|"$killed") ]]; }
+ends() { sql server "SELECT expires_at FROM dlock_locks WHERE $holder"; }
 renewed_after() { [[ $(ends) > $1 ]]; }
 run_job 6s ./job.sh 7
 sleep 1.2  # the keeper is there
-survives_a_stop mysql server "mysql 127.0.0.1:${mysql_port[server]}: no answer within"
+survives_a_stop "$kind" server "$kind 127.0.0.1:$port: no answer within"
 
 run_job 4s ./stubborn.sh
 sleep 1.5
-dies_of_a_stop mysql server $(($(still) + $(now_ms)))
+dies_of_a_stop "$kind" server $(($(still) + $(now_ms)))
 expect_status 0 "$DLOCK" run -q -k job -w 30 -- true
 
 # The same by the server's own word: it hears of the job no more, and gives the lock to the next.
@@ -44,7 +57,7 @@ run_job 6s ./job.sh 7
 sleep 1.2
 killed=$(session)
 before=$(ends)
-sql server "KILL $killed"
+kill_session "$killed"
 wait_until 6 renewed_after "$before"
 assert_held job
 wait_until 6 another_session  # the renewal was its first statement
@@ -57,12 +70,12 @@ outcome_is completed "$what"
 expect_status 0 wait $next
 rm next
 what="the server is restarted"
-if [[ $backend == mysql-row ]]; then
+if [[ $backend == *-row ]]; then
   run_job 20s flock oracle sh -c 'touch started; exec sleep 1000'
   sleep 1.2
-  stop_mysql server
+  stop_servers
   wait_until 6 flock -n oracle true  # the job is dead, and dlock tells the server so when that is back
-  restart_mysql server
+  restart_servers
   lost 10000 "$what"
   expect_status 0 "$DLOCK" run -q -k job -w 10 -- true
 
@@ -72,9 +85,9 @@ if [[ $backend == mysql-row ]]; then
   "$DLOCK" run -k a -k b --ttl 60 -- true 2>err &
   both=$!
   wait_until 30 grep -q 'waiting for "b"' err
-  stop_mysql server
+  stop_servers
   sleep 5  # longer than a farewell
-  restart_mysql server
+  restart_servers
   expect_status 0 wait $both
   assert_contains "$(<err)" 'taking all again' "$what"
   assert_lacks "$(<err)" 'waiting for "a"' "$what"
@@ -82,7 +95,7 @@ else
   run_job 20s ./job.sh 7
   sleep 1.2
   before=$(ends)
-  restart_mysql server
+  restart_servers
   wait_until 20 renewed_after "$before"
   assert_held job
   touch go
