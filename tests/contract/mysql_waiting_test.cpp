@@ -290,7 +290,19 @@ TEST_P(MysqlWaiting, ALeaseThatIsRenewedAfterItWasSeenToEndIsNotTakenOver) {
   EXPECT_TRUE(release(*lease));
 }
 
-// Nor is one that another client was granted.
+// A waiter that was seen to be dead has connected again, and was granted the lock.
+TEST_P(MysqlWaiting, ARowThatHasBecomeAHoldersIsNotSwept) {
+  auto lease = hold(*a, patient());
+  const auto its = database();
+  const sql::Statements say(*its, "job");
+  const std::vector<std::string> owners{lease->owner_id()};
+  ASSERT_TRUE(session_at(place())->ask(say.sweep_rows(owners), soon(), Cancel()).ok());
+  EXPECT_EQ(server->ask("SELECT role FROM dlock_locks"), "holder");
+  EXPECT_TRUE(renew(*lease));
+  EXPECT_TRUE(release(*lease));
+}
+
+// A lock that two have seen to be free is granted to one.
 TEST_P(MysqlWaiting, OfTwoThatHaveSeenAFreeLockOneTakesIt) {
   make_tables();
   EXPECT_TRUE(is_free_for(*a, patient()));

@@ -92,7 +92,7 @@ Result<void> Acquisition::sweep(const Reply& found) {
   }
   const auto& [owners, keys] = unused;
   if (!owners.empty()) {
-    if (auto done = ask(statements_.leave(owners)); !done) return done.error();
+    if (auto done = ask(statements_.sweep_rows(owners)); !done) return done.error();
   }
   if (!keys.empty()) {
     if (auto done = ask(statements_.forget_keys(keys)); !done) return done.error();
@@ -226,17 +226,21 @@ void Acquisition::remember(const Look& look, const Decision& decision) {
   if (decision.first->has_session) nameless_.clear();
 }
 
-// Rows that are in the way of others for nothing: of the earlier ids, and of waiters that are there
-// no more.
-std::vector<std::string> Acquisition::useless(std::span<const LockRow> rows) const {
-  std::vector<std::string> owners;
+// Of rows that are in the way of others for nothing: of the earlier ids, and of waiters that are
+// there no more.  "": there are none.
+std::string Acquisition::removal(std::span<const LockRow> rows) const {
+  std::vector<std::string> earlier;
+  std::vector<std::string> dead;
   for (const LockRow& row : rows) {
     const bool is_earlier =
         std::find(earlier_ids_.begin(), earlier_ids_.end(), row.owner) != earlier_ids_.end();
     const bool is_dead = row.role == LockRow::Role::waiter && !row.is_alive();
-    if (row.owner != request_.owner.id && (is_earlier || is_dead)) owners.push_back(row.owner);
+    if (row.owner == request_.owner.id) continue;
+    if (is_earlier) earlier.push_back(row.owner);
+    if (is_dead && !is_earlier) dead.push_back(row.owner);
   }
-  return owners;
+  if (!earlier.empty()) return statements_.leave(earlier);
+  return dead.empty() ? "" : statements_.sweep_rows(dead);
 }
 
 // The caller is told the place in the queue with the rest.
@@ -259,8 +263,8 @@ Result<AcquireSteps::Attempt> Acquisition::attempt() {
       if (*lease) return Attempt{std::move(*lease), ""};
       continue;
     }
-    if (const auto owners = useless(look->rows); !owners.empty()) {
-      if (auto left = ask(statements_.leave(owners)); !left) return left.error();
+    if (const std::string text = removal(look->rows); !text.empty()) {
+      if (auto removed = ask(text); !removed) return removed.error();
       continue;
     }
     if (!look->version) {

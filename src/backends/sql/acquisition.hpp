@@ -41,7 +41,7 @@ class Acquisition final : public AcquireSteps {
   Result<void> sweep(const Reply& found);
   void remember(const Look& look, const Decision& decision);
   void begin_anew();
-  std::vector<std::string> useless(std::span<const LockRow> rows) const;
+  std::string removal(std::span<const LockRow> rows) const;
   bool is_doubtful(const std::string& id) const;
   void end_sessions_of(const std::string& id, Deadline deadline);
   Result<void> remove_rows(Deadline deadline);

@@ -17,8 +17,8 @@ namespace dlock::sql {
 struct Texts {
   std::string_view break_grant, complete, create_key, end_session, forget_keys, gate, join, leave,
       list, lock_row, look, peek, record_delete, record_insert, record_list, record_read,
-      record_sample, record_try, record_update, release, renew, state, sweep, sweep_key, take,
-      take_name, watch;
+      record_sample, record_try, record_update, release, renew, state, sweep, sweep_key, sweep_rows,
+      take, take_name, watch;
 };
 
 /// Names of holes, and what replaces each {name} in a text.

@@ -113,6 +113,10 @@ std::string Statements::leave(std::span<const std::string> owners) const {
   return fill(database_.texts().leave, {{"owners", literals(owners)}});
 }
 
+std::string Statements::sweep_rows(std::span<const std::string> owners) const {
+  return fill(database_.texts().sweep_rows, {{"owners", literals(owners)}});
+}
+
 std::string Statements::forget_keys(std::span<const std::string> keys) const {
   return fill(database_.texts().forget_keys, {{"names", literals(keys)}});
 }

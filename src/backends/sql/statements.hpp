@@ -42,8 +42,10 @@ class Statements {
   /// The answers: those of taken().
   std::string take(const Request& request, const Look& look, const Decision& decision,
                    bool has_gate) const;
-  /// Removes the rows of these owners.
+  /// Removes the rows of these owners, which are the caller's.
   std::string leave(std::span<const std::string> owners) const;
+  /// Removes those of these rows of others that nobody uses: none of a holder that is there.
+  std::string sweep_rows(std::span<const std::string> owners) const;
   /// Removes the rows of other waiters of this key that are not there any more.
   std::string sweep_key(std::string_view owner) const;
   /// Stands before another text: finds some rows that nobody uses, of any key.  The answers: their
