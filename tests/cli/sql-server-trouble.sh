@@ -13,25 +13,25 @@ case $kind in
   mysql)
     port=${mysql_port[server]}
     # The session that has the lock.
-    session() { sql server "SELECT IS_USED_LOCK(CONCAT('dlock.', owner)) FROM dlock_locks WHERE $holder"; }
+    session() { sql server "SELECT IS_USED_LOCK(CONCAT('dlock.', owner)) FROM dlock_locks WHERE $row"; }
     # still: how many ms the server will keep the lock, if it is a lease that it sees.
-    still() { sql server "SELECT TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at) DIV 1000 FROM dlock_locks WHERE $holder"; }
+    still() { sql server "SELECT TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at) DIV 1000 FROM dlock_locks WHERE $row"; }
     kill_session() { sql server "KILL $1"; }
     ;;
   postgres)
     port=${postgres_port[server]}
     session() {
       sql server "SELECT pid FROM pg_locks, dlock_locks WHERE locktype = 'advisory' AND pg_locks.mode = 'ExclusiveLock'
-          AND (classid::bigint << 32) | objid::bigint = ('x' || left(owner, 16))::bit(64)::bigint AND $holder"
+          AND (classid::bigint << 32) | objid::bigint = ('x' || left(owner, 16))::bit(64)::bigint AND $row"
     }
-    still() { sql server "SELECT (extract(epoch FROM expires_at - clock_timestamp()) * 1000)::bigint FROM dlock_locks WHERE $holder"; }
+    still() { sql server "SELECT (extract(epoch FROM expires_at - clock_timestamp()) * 1000)::bigint FROM dlock_locks WHERE $row"; }
     kill_session() { sql server "SELECT pg_terminate_backend($1)" >killed; }
     ;;
 esac
-holder="name = 'job' AND role = 'holder'"
+row="name = 'job' AND role = 'holder'"
 start_proxy p "$port"
 another_session() { [[ $(session) != @(|NULL|"$killed") ]]; }
-ends() { sql server "SELECT expires_at FROM dlock_locks WHERE $holder"; }
+ends() { sql server "SELECT expires_at FROM dlock_locks WHERE $row"; }
 renewed_after() { [[ $(ends) > $1 ]]; }
 run_job 6s ./job.sh 7
 sleep 1.2  # the keeper is there

@@ -25,6 +25,8 @@ namespace {
 
 using sql::Reply;
 
+constexpr std::size_t kMostBytes = std::size_t{64} * 1024 * 1024;  // in answer to one text
+constexpr std::size_t kBytesOfField = 48;  // what a field costs beside its text, about
 constexpr int kWithTransactionTimeout = 170'000;
 
 // The division fails if the session is not that of the process which has greeted us: a pooler is
@@ -76,12 +78,21 @@ struct Connection::State {
   bool is_under_way = false;
   Reply reply;
   std::size_t set_up_answers = 0;  // still to come
-  std::string state;               // SQLSTATE of its error
+  std::size_t missing = 0;         // answers that are still to come, with those
+  sql::Answer answer;              // as far as it has come
+  std::size_t bytes = 0;
+  std::string state;  // SQLSTATE of its error
   bool is_unacknowledged = false;
+  bool is_given_up = false;  // what it sends makes no sense
   Deadline sent{};
   std::string asked;  // for -vv
 
   void on_result(const PGresult* result);
+  void take_rows(const PGresult* result);
+  void give_up(const std::string& why) {
+    if (!reply.error) reply = failed(Errc::unreachable, server + ": " + why);
+    is_given_up = true;
+  }
   std::string field(const PGresult* result, int code) const {
     const char* const text = library->PQresultErrorField(result, code);
     return text == nullptr ? "" : text;
@@ -134,14 +145,19 @@ void Connection::send(const std::string& text) {
   state_->reply = {};
   state_->state.clear();
   state_->is_unacknowledged = false;
+  state_->answer = {};
+  state_->bytes = 0;
   state_->sent = Clock::now();
   if (util::exchanges_shown()) state_->asked = outline(text);
   state_->set_up_answers = state_->is_set_up ? 0 : kAnswersOfSetUp;
   const std::string all = state_->is_set_up ? text : set_up(library, line, *state_->place) + text;
+  const std::vector<std::string> statements = statements_of(all);
+  state_->missing = statements.size();
   bool ok = true;
-  for (const std::string& statement : statements_of(all)) {
+  for (const std::string& statement : statements) {
     ok = ok && library.PQsendQueryParams(line, statement.c_str(), 0, nullptr, nullptr, nullptr,
                                          nullptr, 0) == 1;
+    if (&statement == &statements.front()) library.PQsetSingleRowMode(line);
   }
   ok = ok && library.PQpipelineSync(line) == 1;
   if (!ok)
@@ -149,51 +165,76 @@ void Connection::send(const std::string& text) {
 }
 
 void Connection::State::on_result(const PGresult* result) {
-  const ExecStatusType status = library->PQresultStatus(result);
-  if (status == PGRES_PIPELINE_SYNC) {
-    is_under_way = false;
-    return;
-  }
-  if (status == PGRES_PIPELINE_ABORTED) return;
-  if (status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK) {
-    if (reply.error) return;
-    state = field(result, PG_DIAG_SQLSTATE);
-    const std::string text = field(result, PG_DIAG_MESSAGE_PRIMARY);
-    reply.error = state.empty() ? Error{Errc::unreachable, server + ": the connection was lost"}
-                                : error_of(state, text, server, *place);
-    reply.trouble = trouble_of(state);
-    return;
-  }
-  if (set_up_answers > 0) {
-    is_set_up = --set_up_answers == 0;
-    return;
-  }
-  sql::Answer& answer = reply.answers.emplace_back();
-  const int fields = library->PQnfields(result);
-  for (int number = 0; number < library->PQntuples(result); ++number) {
-    sql::Row& row = answer.rows.emplace_back();
-    for (int i = 0; i < fields; ++i) {
-      if (library->PQgetisnull(result, number, i) != 0) {
-        row.emplace_back();
+  switch (library->PQresultStatus(result)) {
+    case PGRES_PIPELINE_SYNC:
+      is_under_way = false;
+      if (!reply.error && missing > 0) give_up("sent fewer answers than it was asked for");
+      return;
+    case PGRES_PIPELINE_ABORTED:
+      return;
+    case PGRES_SINGLE_TUPLE:
+      take_rows(result);
+      return;
+    case PGRES_TUPLES_OK:
+    case PGRES_COMMAND_OK:
+      take_rows(result);
+      if (missing == 0) return give_up("sent more answers than it was asked for");
+      --missing;
+      if (set_up_answers == 0) {
+        reply.answers.push_back(std::move(answer));
       } else {
-        row.emplace_back(
-            std::string(library->PQgetvalue(result, number, i),
-                        static_cast<std::size_t>(library->PQgetlength(result, number, i))));
+        is_set_up = --set_up_answers == 0;
       }
-    }
+      answer = {};
+      return;
+    case PGRES_FATAL_ERROR:
+      if (reply.error) return;
+      state = field(result, PG_DIAG_SQLSTATE);
+      reply.error = state.empty()
+                        ? Error{Errc::unreachable, server + ": the connection was lost"}
+                        : error_of(state, field(result, PG_DIAG_MESSAGE_PRIMARY), server, *place);
+      reply.trouble = trouble_of(state);
+      return;
+    default:
+      give_up("its answer makes no sense; is it a PostgreSQL server?");
   }
 }
 
+void Connection::State::take_rows(const PGresult* result) {
+  const int fields = library->PQnfields(result);
+  for (int number = 0; number < library->PQntuples(result); ++number) {
+    sql::Row& row = answer.rows.emplace_back();
+    bytes += sizeof row;
+    for (int i = 0; i < fields; ++i) {
+      bytes += kBytesOfField;
+      if (library->PQgetisnull(result, number, i) != 0) {
+        row.emplace_back();
+        continue;
+      }
+      const auto length = static_cast<std::size_t>(library->PQgetlength(result, number, i));
+      bytes += length;
+      row.emplace_back(std::string(library->PQgetvalue(result, number, i), length));
+    }
+  }
+  if (bytes > kMostBytes) give_up("its answer is too large");
+}
+
+// The rows come one by one: a server can send more than there is memory.
 void Connection::take_answers() {
   const Library& library = *state_->library;
   PGconn* const line = state_->line.get();
-  while (state_->is_under_way && library.PQisBusy(line) == 0) {
+  bool is_next = false;  // an answer is over
+  while (state_->is_under_way && !state_->is_given_up && library.PQisBusy(line) == 0) {
     if (PGresult* const result = library.PQgetResult(line)) {
+      is_next = false;
       state_->on_result(result);
       library.PQclear(result);
-    } else if (library.PQstatus(line) == CONNECTION_BAD) {
-      break;
+      continue;
     }
+    if (library.PQstatus(line) == CONNECTION_BAD) return;
+    if (is_next) return state_->give_up("its answers came out of order");
+    is_next = true;
+    library.PQsetSingleRowMode(line);
   }
 }
 
@@ -205,11 +246,14 @@ Reply Connection::receive(Deadline deadline, Cancel cancel) {
   for (;;) {
     const bool is_sent = library.PQflush(line) == 0;
     take_answers();
-    if (!state_->is_under_way || library.PQstatus(line) == CONNECTION_BAD) break;
+    const bool is_over =
+        !state_->is_under_way || state_->is_given_up || library.PQstatus(line) == CONNECTION_BAD;
+    if (is_over) break;
     const auto events = static_cast<short>(is_sent ? POLLIN : POLLIN | POLLOUT);
     std::array<pollfd, 2> fds{{{socket, events, 0}, {cancel.fd(), POLLIN, 0}}};
     util::poll(fds, deadline);
-    if (fds[0].revents == 0) {
+    // Also of a server that goes on to send.
+    if (fds[1].revents != 0 || fds[0].revents == 0 || Clock::now() >= deadline) {
       util::log_exchange(state_->server, state_->asked, "no reply yet", state_->sent);
       if (fds[1].revents != 0) {
         return failed(Errc::cancelled, state_->server + ": stopped waiting for an answer");
@@ -226,9 +270,6 @@ Reply Connection::receive(Deadline deadline, Cancel cancel) {
     reply = failed(Errc::unreachable, state_->server +
                                           ": its synchronous standby has not "
                                           "acknowledged the commit");
-  } else if (reply.ok() && reply.answers.empty()) {
-    reply =
-        failed(Errc::unreachable, state_->server + ": sent fewer answers than it was asked for");
   }
   if (util::exchanges_shown()) {
     util::log_exchange(
@@ -236,8 +277,8 @@ Reply Connection::receive(Deadline deadline, Cancel cancel) {
         reply.ok() ? "answers: " + std::to_string(reply.answers.size()) : reply.error->message,
         state_->sent);
   }
-  if (!reply.ok() &&
-      (state_->is_under_way || state_->is_unacknowledged || ends_connection(state_->state))) {
+  if (!reply.ok() && (state_->is_under_way || state_->is_given_up || state_->is_unacknowledged ||
+                      ends_connection(state_->state))) {
     close(reply.error->message);
   }
   return reply;

@@ -1,8 +1,9 @@
 // Names.    A session lock is an advisory lock with a key of 64 bits, of this database.  That of an
 //           owner is the first 64 bits of its random id, which a text can compute from a row, too.
-// Alive.    A session is there if its name cannot be had, not even shared, for the rest of a
-//           transaction: pg_locks would tell as well, but reading it takes longer the more clients
-//           wait.  To its own session a name seems to be free.
+// Alive.    A session is there if its name cannot be had, not even shared and for a moment:
+// pg_locks
+//           would tell as well, but reading it takes longer the more clients wait.  To its own
+//           session a name seems to be free.
 // Twice.    A session lock that is taken twice must be released twice.  So a text is told what the
 //           session has.
 #include "backends/postgres/database.hpp"
@@ -18,6 +19,11 @@ namespace dlock::postgres {
 namespace {
 
 std::string number(std::uint64_t bits) { return std::to_string(static_cast<std::int64_t>(bits)); }
+
+std::string is_free(const std::string& name) {
+  return "(CASE WHEN pg_try_advisory_lock_shared(" + name + ") THEN pg_advisory_unlock_shared(" +
+         name + ") ELSE FALSE END)";
+}
 
 sql::Values values_of(const Place& place, Method method) {
   const Tables tables(place.prefix);
@@ -40,15 +46,13 @@ sql::Values values_of(const Place& place, Method method) {
        " (extract(epoch FROM {now} - since) * 1000000)::bigint,"
        " (extract(epoch FROM expires_at - {now}) * 1000000)::bigint, expires_at,"
        " CASE WHEN {is_gone} THEN NULL ELSE 1 END, record"},
-      {"is_gone", "pg_try_advisory_xact_lock_shared(('x' || left(owner, 16))::bit(64)::bigint)"},
+      {"is_gone", is_free("('x' || left(owner, 16))::bit(64)::bigint")},
       {"take_own", "CASE WHEN {has_name} THEN 1 ELSE pg_try_advisory_lock({own})::int END"},
       {"release_own", "CASE WHEN {has_name} THEN pg_advisory_unlock({own})::int END"},
       {"take_gate", "CASE WHEN {has_gate} THEN 1 ELSE pg_try_advisory_lock({gate})::int END"},
       {"release_gate", "CASE WHEN {has_gate} THEN pg_advisory_unlock({gate})::int END"},
       {"is_ours", "(expires_at > {now} OR {has_name})"},
-      {"is_there",
-       "(expires_at IS NULL OR expires_at > {now} OR NOT "
-       "pg_try_advisory_xact_lock_shared({own}))"},
+      {"is_there", "(expires_at IS NULL OR expires_at > {now} OR NOT " + is_free("{own}") + ")"},
       {"session_locks",
        "(SELECT pid, (classid::bigint << 32) | objid::bigint AS name FROM pg_locks"
        " WHERE locktype = 'advisory' AND objsubid = 1 AND granted AND mode = 'ExclusiveLock'"
@@ -60,8 +64,7 @@ sql::Values values_of(const Place& place, Method method) {
       {"row_session", method == Method::row
                           ? "(SELECT pid FROM {session_locks} WHERE {session_lock} = {row} LIMIT 1)"
                           : "NULL"},
-      {"has_row_session",
-       method == Method::row ? "(NOT pg_try_advisory_xact_lock_shared({row}))::int" : "NULL"},
+      {"has_row_session", method == Method::row ? "(NOT " + is_free("{row}") + ")::int" : "NULL"},
       {"take_row", "pg_try_advisory_lock({row})"},
       {"for_update", "FOR UPDATE"},
       {"for_share", "FOR SHARE"},

@@ -110,7 +110,7 @@ Result<void> shake_hands(const Library& library, PGconn* line, const std::string
     std::array<pollfd, 2> fds{{{library.PQsocket(line), events, 0}, {cancel.fd(), POLLIN, 0}}};
     util::poll(fds, deadline);
     if (fds[1].revents != 0) return Error{Errc::cancelled, server + ": stopped connecting"};
-    if (fds[0].revents == 0) {
+    if (fds[0].revents == 0 || Clock::now() >= deadline) {
       return Error{Errc::unreachable, server + ": no answer" + sql::within(start, deadline) +
                                           "; is this a PostgreSQL server?"};
     }
@@ -148,6 +148,8 @@ Result<Line> dial(const Library& library, const Place& place, const HostPort& ho
     return connect_error_of(library.PQerrorMessage(line.get()), server, place);
   }
   library.PQsetErrorVerbosity(line.get(), PQERRORS_VERBOSE);
+  library.PQsetNoticeReceiver(
+      line.get(), [](void*, const PGresult*) {}, nullptr);
   auto ok = shake_hands(library, line.get(), server, place, deadline, cancel);
   if (!ok) return ok.error();
   if (library.PQserverVersion(line.get()) < kOldest) {

@@ -87,8 +87,8 @@ Look Acquisition::read(const Reply& reply) {
 // Removes what the first two answers have found that nobody uses.
 Result<void> Acquisition::sweep(const Reply& found) {
   std::array<std::vector<std::string>, 2> unused;
-  for (std::size_t i = 0; i < unused.size(); ++i) {
-    for (const Row& row : found.answers.at(i).rows) unused.at(i).push_back(text(row, 0));
+  for (std::size_t i = 0; i < std::min(unused.size(), found.answers.size()); ++i) {
+    for (const Row& row : found.answers[i].rows) unused.at(i).push_back(text(row, 0));
   }
   const auto& [owners, keys] = unused;
   if (!owners.empty()) {
@@ -146,9 +146,12 @@ Result<std::unique_ptr<Lease>> Acquisition::confirm(const Look& look) {
   }
   auto lease = make_lease(database_, std::move(session_),
                           {request_, own->fence, own->slot, Clock::now(), false});
+  has_gate_ = false;
+  doubtful_ids_.push_back(request_.owner.id);
   const auto renewed = lease->renew(patience_.call_until(), wait_.cancel);
+  if (!renewed && renewed.error().code != Errc::lost) return renewed.error();
+  doubtful_ids_.pop_back();
   if (renewed) return complete(std::move(lease));
-  if (renewed.error().code != Errc::lost) return renewed.error();
   begin_anew();
   return nullptr;
 }

@@ -91,8 +91,9 @@ LockInfo lock_info(const std::string& key, std::span<const LockRow> rows) {
 }
 
 Look look_of(std::span<const Answer> answers) {
-  const Row& state = first_row(answers[answers.size() - 2]);
   Look look;
+  if (answers.size() < 2) return look;
+  const Row& state = first_row(answers[answers.size() - 2]);
   look.is_writable = is_true(state, 0);
   if (state.size() > 1) look.version = state[1];
   look.own = parse_role(text(state, 2));

@@ -49,7 +49,7 @@ class RowLease final : public Lease {
     const Reply answer = row_->receive(deadline, cancel);
     if (!renewed && renewed.error().code == Errc::lost) {
       loss_ = renewed.error();
-    } else if (row_->broken()) {
+    } else if (!answer.ok() && !row_->under_way()) {  // an error ends the transaction
       loss_ = Error{Errc::lost, answer.error->message + "; the row is not locked any more"};
     }
     if (loss_) return *loss_;

@@ -206,7 +206,8 @@ std::string list(const Database& database, std::string_view prefix) {
 }
 
 Gained gained(const Reply& reply) {
-  const Row& row = first_row(reply.answers.at(reply.answers.size() - 3));
+  if (reply.answers.size() < 3) return {};
+  const Row& row = first_row(reply.answers[reply.answers.size() - 3]);
   return {is_true(row, 0), is_true(row, 1)};
 }
 

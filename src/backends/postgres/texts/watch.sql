@@ -3,6 +3,7 @@
 DO $$BEGIN
   PERFORM set_config('lock_timeout', '{seconds}001ms', true);
   PERFORM pg_advisory_xact_lock_shared({holder});
+  PERFORM set_config('lock_timeout', '0', true);
 EXCEPTION WHEN lock_not_available THEN
 END$$;
 SELECT pg_try_advisory_xact_lock_shared({holder})::int;
