@@ -4,6 +4,8 @@
 //           one simple query have not.
 // Set-up.   The first text carries it in front: what the server's administrator has made the
 //           default must not matter to locks.
+// Network.  A server that has half of a text waits for the rest, with the row of the key locked: it
+//           looks whether the client is there.
 // Standby.  A commit that a synchronous standby has not acknowledged is no answer: the server says
 //           so in a warning only.
 #include "backends/postgres/connection.hpp"
@@ -39,10 +41,10 @@ std::string set_up(const Library& library, PGconn* line, const Place& place) {
   out += place.has_pooler
              ? "1"
              : "1 / (pg_backend_pid() = " + std::to_string(library.PQbackendPID(line)) + ")::int";
-  for (const char* name : {"statement_timeout", "lock_timeout", "idle_session_timeout",
-                           "idle_in_transaction_session_timeout"}) {
+  for (const char* name : {"statement_timeout", "lock_timeout", "idle_session_timeout"}) {
     out += set(name, "'0'");
   }
+  out += set("idle_in_transaction_session_timeout", "'3s'");  // after an error, too
   if (library.PQserverVersion(line) >= kWithTransactionTimeout) {
     out += set("transaction_timeout", "'0'");
   }
@@ -54,6 +56,8 @@ std::string set_up(const Library& library, PGconn* line, const Place& place) {
              "ELSE 'on' END") +
          set("client_encoding", "current_setting('server_encoding')") + set("timezone", "'UTC'") +
          set("datestyle", "'ISO'") + set("intervalstyle", "'postgres'") +
+         set("tcp_keepalives_idle", "'10'") + set("tcp_keepalives_interval", "'5'") +
+         set("tcp_keepalives_count", "'3'") + set("tcp_user_timeout", "'30s'") +
          set("client_connection_check_interval",
              "CASE WHEN version() LIKE '%linux%' THEN '1s' ELSE '0' END");
   return out + ";COMMIT;";
@@ -204,7 +208,7 @@ void Connection::State::take_rows(const PGresult* result) {
   const int fields = library->PQnfields(result);
   for (int number = 0; number < library->PQntuples(result); ++number) {
     sql::Row& row = answer.rows.emplace_back();
-    bytes += sizeof row;
+    bytes += sizeof(sql::Row);
     for (int i = 0; i < fields; ++i) {
       bytes += kBytesOfField;
       if (library->PQgetisnull(result, number, i) != 0) {
