@@ -7,7 +7,8 @@ set(CPACK_GENERATOR DEB TGZ)
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "run commands under a distributed lock")
 set(CPACK_PACKAGE_DESCRIPTION
   "dlock runs a command under a lock, so that it runs once at a time: on one
-machine with lock files, on several with Redis, ZooKeeper, MySQL, MariaDB or PostgreSQL.
+machine with lock files, on several with Redis, ZooKeeper, MySQL, MariaDB or
+PostgreSQL.
 If the lock is lost, or dlock dies, the command is ended.")
 set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
   OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)

@@ -44,7 +44,7 @@ tarball=dlock-$version-linux-$(uname -m)-glibc${glibc#GLIBC_}
 expect "name of the tarball" "$tarball.tar.gz" "$(echo ./*.tar.gz | cut -c 3-)"
 
 expect Depends 'libc6 (>= +([0-9.]))' "$(dpkg-deb -f "$deb" Depends)"
-expect Recommends '@(libmariadb|libmysqlclient)+([a-z0-9]), libssl+([a-z0-9])' "$(dpkg-deb -f "$deb" Recommends)"
+expect Recommends '@(libmariadb|libmysqlclient)+([a-z0-9]), libpq+([0-9]), libssl+([a-z0-9])' "$(dpkg-deb -f "$deb" Recommends)"
 lintian --allow-root --fail-on error,warning "$deb"
 
 files='bin/dlock
