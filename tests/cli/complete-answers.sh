@@ -52,8 +52,8 @@ expect '--on-lost=kill' run --on-lost=k
 expect '--export=sh --export=fish' acquire --export=
 expect 'redis redlock' run -qb red
 expect '-bfile' run -bf
-expect 'file redis redlock zookeeper mysql' run -b ''
-expect 'mysql' backends --schema ''
+expect 'file redis redlock zookeeper mysql postgres' run -b ''
+expect 'mysql postgres' backends --schema ''
 expect 'key,host' list -o key,ho
 expect_text $'\tfiles' run --status-file x
 expect_text $'\tfiles' run --config=
@@ -65,7 +65,7 @@ echo '{"backends": {"files": {"url": "file://'"$locks"'"}, "other": {"url": "fil
   "a\u202eb": {"url": "redis://h"}, "\u200b": {"url": "redis://h"}}}' >config.json
 chmod 600 config.json
 cp config.json home/config.json
-expect 'files other file redis redlock zookeeper mysql' run --config config.json -b ''
+expect 'files other file redis redlock zookeeper mysql postgres' run --config config.json -b ''
 # shellcheck disable=SC2088  # a shell does not expand it before the command runs
 expect 'files file' run --config '~/config.json' -b 'fi'
 DLOCK_CONFIG=config.json expect 'other' run -b o
