@@ -131,7 +131,7 @@ Result<Look> Acquisition::next_look() {
       std::erase(doubtful_ids_, id);
     }
     if (has_name && look.own != LockRow::Role::broken) return look;
-    if (!has_name) end_sessions_of(id, patience_.call_until());
+    if (!has_name) end_sessions_of(id, Which::all, patience_.call_until());
     begin_anew();
   }
   return Error{Errc::unreachable, session_->server() + ": it gives this client no session lock"};
@@ -308,11 +308,15 @@ void Acquisition::recover(const Error&) {
   has_gate_ = false;
 }
 
-// A server goes on to wait, in the way of others, although the client has gone.
-void Acquisition::end_sessions_of(const std::string& id, Deadline deadline) {
+// A server goes on to wait, in the way of others, although the client has gone.  The name of one
+// that has ended may be another client's for the moment in which that has waited for it, so whoever
+// wants it waits for a moment, too, before all sessions are ended.
+void Acquisition::end_sessions_of(const std::string& id, Which which, Deadline deadline) {
   const Reply found = session_->insist(statements_.break_grant(id, ""), deadline, Cancel());
   if (!found.ok()) return;
-  for (const std::string& session : sql::broken(found).sessions) {
+  const Broken its = sql::broken(found);
+  for (const std::string& session : {which == Which::all ? its.session : "", its.row_session}) {
+    if (session.empty()) continue;
     (void)session_->insist(statements_.end_session(id, session), deadline, Cancel());
   }
 }
@@ -328,11 +332,16 @@ Result<void> Acquisition::remove_rows(Deadline deadline) {
   ids.push_back(request_.owner.id);
   for (const std::string& id : ids) {
     if (!is_doubtful(id)) continue;
-    end_sessions_of(id, deadline);
-    const Reply looked =
-        session_->insist(statements_.look(id, kForPassingClient), deadline, Cancel());
-    if (!looked.ok()) return *looked.error;
-    if (!gained(looked).has_name) {
+    bool has_name = false;
+    for (const Which which : {Which::of_row, Which::all}) {
+      if (has_name) break;
+      end_sessions_of(id, which, deadline);
+      const Reply looked =
+          session_->insist(statements_.look(id, kForPassingClient), deadline, Cancel());
+      if (!looked.ok()) return *looked.error;
+      has_name = gained(looked).has_name;
+    }
+    if (!has_name) {
       return Error{Errc::unreachable,
                    session_->server() + ": an earlier connection of this dlock has not ended yet"};
     }

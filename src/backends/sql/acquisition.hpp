@@ -43,7 +43,8 @@ class Acquisition final : public AcquireSteps {
   void begin_anew();
   std::string removal(std::span<const LockRow> rows) const;
   bool is_doubtful(const std::string& id) const;
-  void end_sessions_of(const std::string& id, Deadline deadline);
+  enum class Which { of_row, all };
+  void end_sessions_of(const std::string& id, Which which, Deadline deadline);
   Result<void> remove_rows(Deadline deadline);
 
   // acquire_waiting.cpp

@@ -93,7 +93,8 @@ Result<bool> SqlBackend::force_release(std::string_view key, std::string_view ow
     return no_primary(database_->shown());
   }
   if (!result.is_done) return false;
-  for (const std::string& session : result.sessions) {
+  for (const std::string& session : {result.session, result.row_session}) {
+    if (session.empty()) continue;
     const auto ended = conversation_.ask(statements.end_session(owner_id, session), deadline);
     if (ended || ended.error().code != Errc::denied) continue;
     util::log(util::Level::warning,

@@ -224,11 +224,7 @@ Changed changed(const Reply& reply) {
 
 Broken broken(const Reply& reply) {
   const Row& row = first_row(last_answer(reply));
-  Broken out{is_true(row, 1), is_true(row, 0), {}};
-  for (const std::size_t column : {2U, 3U}) {
-    if (!text(row, column).empty()) out.sessions.push_back(text(row, column));
-  }
-  return out;
+  return {is_true(row, 1), is_true(row, 0), text(row, 2), text(row, 3)};
 }
 
 }  // namespace dlock::sql

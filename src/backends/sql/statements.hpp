@@ -115,7 +115,8 @@ Changed changed(const Reply& reply);
 struct Broken {
   bool is_primary = false;
   bool is_done = false;
-  std::vector<std::string> sessions;  // those that the holder has
+  std::string session;      // that has the holder's name; "": none
+  std::string row_session;  // that has its row locked
 };
 Broken broken(const Reply& reply);
 
