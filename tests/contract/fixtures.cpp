@@ -195,29 +195,29 @@ class StrangePostgresServer final : public PostgresServer {
              "bytea_output=escape", "max_locks_per_transaction=10"}) {}
 };
 
-// A database of its own of the server that all tests of this process share.
+// Tables of its own in the server that all tests of this process share: to make a database takes
+// longer than most tests.
 class PostgresService final : public Service {
  public:
-  PostgresService(std::string method, std::shared_ptr<PostgresServer> server,
-                  const std::string& encoding)
+  PostgresService(std::string method, std::shared_ptr<PostgresServer> server, std::string encoding)
       : method_(std::move(method)),
-        database_("contract" + std::to_string(++services_)),
+        database_("in_" + encoding),
+        prefix_("t" + std::to_string(++services_) + '_'),
         server_(std::move(server)) {
-    server_->ask("CREATE DATABASE " + database_ + " OWNER app TEMPLATE template0 ENCODING '" +
-                 encoding + '\'');
-  }
-  ~PostgresService() override {
-    if (!server_->disturbed()) server_->ask("DROP DATABASE " + database_ + " WITH (FORCE)");
+    if (server_->ask("SELECT 1 FROM pg_database WHERE datname = '" + database_ + '\'').empty()) {
+      server_->ask("CREATE DATABASE " + database_ + " OWNER app TEMPLATE template0 ENCODING '" +
+                   encoding + '\'');
+    }
   }
   const Traits& traits() const override {
     return find_backend(method_ == "table" ? "postgres" : "postgres-" + method_)->traits;
   }
   std::unique_ptr<Backend> connect(Millis patience) override {
-    return open_url(server_->url(method_, "app:sesame", database_), patience);
+    return open_url(server_->url(method_, "app:sesame", database_), patience, prefix_);
   }
   std::vector<TestServer*> servers() override { return {server_.get()}; }
   bool forget() override {
-    server_->ask("DROP TABLE IF EXISTS dlock_keys, dlock_locks", database_);
+    server_->ask("DROP TABLE IF EXISTS " + prefix_ + "keys, " + prefix_ + "locks", database_);
     return true;
   }
 
@@ -225,6 +225,7 @@ class PostgresService final : public Service {
   static inline int services_ = 0;
   const std::string method_;
   const std::string database_;
+  const std::string prefix_;
   const std::shared_ptr<PostgresServer> server_;
 };
 
@@ -271,13 +272,13 @@ template <class Server>
 std::unique_ptr<Service> postgres(const std::string& method, const std::string& encoding) {
   return std::make_unique<PostgresService>(method, shared_server<Server>(), encoding);
 }
-std::unique_ptr<Service> postgres_table() { return postgres<PostgresServer>("table", "UTF8"); }
-std::unique_ptr<Service> postgres_row() { return postgres<PostgresServer>("row", "UTF8"); }
+std::unique_ptr<Service> postgres_table() { return postgres<PostgresServer>("table", "utf8"); }
+std::unique_ptr<Service> postgres_row() { return postgres<PostgresServer>("row", "utf8"); }
 std::unique_ptr<Service> strange_postgres_table() {
-  return postgres<StrangePostgresServer>("table", "LATIN1");
+  return postgres<StrangePostgresServer>("table", "latin1");
 }
 std::unique_ptr<Service> strange_postgres_row() {
-  return postgres<StrangePostgresServer>("row", "SQL_ASCII");
+  return postgres<StrangePostgresServer>("row", "sql_ascii");
 }
 std::unique_ptr<Service> zookeeper() { return std::make_unique<ZooKeeperService>(); }
 std::unique_ptr<Service> redlock() { return std::make_unique<RedlockService>(); }
@@ -345,7 +346,8 @@ std::vector<ServiceKind> server_kinds() {
   return kinds;
 }
 
-std::unique_ptr<Backend> open_url(const std::string& url, Millis connect_timeout) {
+std::unique_ptr<Backend> open_url(const std::string& url, Millis connect_timeout,
+                                  std::optional<std::string> prefix) {
   auto parsed = parse_url(url);
   if (!parsed) {
     ADD_FAILURE() << url << ": " << parsed.error().message;
@@ -353,8 +355,9 @@ std::unique_ptr<Backend> open_url(const std::string& url, Millis connect_timeout
   }
   const BackendEntry& entry = entry_of(url);
   if (find_form(entry.forms, parsed->scheme) == nullptr) parsed->scheme = std::string(entry.name);
-  auto backend = entry.open({.url = parsed.value(), .connect_timeout = connect_timeout},
-                            after(Clock::now(), Millis{5'000}), Cancel());
+  auto backend = entry.open(
+      {.url = parsed.value(), .prefix = std::move(prefix), .connect_timeout = connect_timeout},
+      after(Clock::now(), Millis{5'000}), Cancel());
   if (!backend) {
     ADD_FAILURE() << url << ": " << backend.error().message;
     return nullptr;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -40,6 +41,7 @@ std::vector<ServiceKind> server_kinds();
 inline void PrintTo(const ServiceKind& kind, std::ostream* out) { *out << kind.name; }
 
 /// Opens a backend of the test registry; a test failure and null if that fails.
-std::unique_ptr<Backend> open_url(const std::string& url, Millis connect_timeout = Millis{5'000});
+std::unique_ptr<Backend> open_url(const std::string& url, Millis connect_timeout = Millis{5'000},
+                                  std::optional<std::string> prefix = {});
 
 }  // namespace dlock::test
