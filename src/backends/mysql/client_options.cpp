@@ -2,24 +2,19 @@
 
 #include <fcntl.h>
 
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <string>
 
 #include "backends/mysql/login_guard.hpp"
+#include "backends/sql/servers.hpp"
 #include "core/trusted_file.hpp"
 #include "util/fd.hpp"
 #include "util/text.hpp"
 
 namespace dlock::mysql {
 namespace {
-
-// The bundles of Debian, of Fedora and of SUSE.
-constexpr std::array<const char*, 3> kTrusted{"/etc/ssl/certs/ca-certificates.crt",
-                                              "/etc/pki/tls/certs/ca-bundle.crt",
-                                              "/etc/ssl/ca-bundle.pem"};
 
 // How a user may log in, but for what is guarded.  What a server may ask for otherwise is the
 // password in plain text (mysql_clear_password) or as a question on the terminal (dialog).  MySQL's
@@ -40,9 +35,7 @@ Result<std::string> ca_of(const Place& place) {
     if (is_readable(place.ca)) return place.ca;
     return unreadable("CA certificate", place.ca);
   }
-  for (const char* path : kTrusted) {
-    if (is_readable(path)) return std::string(path);
-  }
+  if (auto trusted = sql::trusted_cas(); !trusted.empty()) return trusted;
   return Error{Errc::invalid,
                "this machine has no list of CAs that it trusts; name the server's with ?ca=FILE"};
 }

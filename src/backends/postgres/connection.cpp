@@ -164,8 +164,9 @@ void Connection::send(const std::string& text) {
     if (&statement == &statements.front()) library.PQsetSingleRowMode(line);
   }
   ok = ok && library.PQpipelineSync(line) == 1;
-  if (!ok)
+  if (!ok) {
     close(connect_error_of(library.PQerrorMessage(line), state_->server, *state_->place).message);
+  }
 }
 
 void Connection::State::on_result(const PGresult* result) {

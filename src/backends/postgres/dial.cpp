@@ -21,11 +21,6 @@ namespace {
 
 constexpr int kOldest = 140'000;  // idle_session_timeout
 
-// The bundles of Debian, of Fedora and of SUSE.
-constexpr std::array<const char*, 3> kTrusted{"/etc/ssl/certs/ca-certificates.crt",
-                                              "/etc/pki/tls/certs/ca-bundle.crt",
-                                              "/etc/ssl/ca-bundle.pem"};
-
 struct Settings {
   std::vector<std::pair<std::string, std::string>> all;
 
@@ -44,10 +39,7 @@ std::string root_certificates(const Place& place) {
       (home != nullptr && is_readable(std::string(home) + "/.postgresql/root.crt"))) {
     return "";
   }
-  for (const char* path : kTrusted) {
-    if (is_readable(path)) return path;
-  }
-  return "";
+  return sql::trusted_cas();
 }
 
 Settings settings_of(const Place& place, const HostPort& host, const std::string& addresses,

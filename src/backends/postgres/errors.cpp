@@ -112,8 +112,8 @@ Error error_of(std::string_view state, std::string_view text, const std::string&
   const auto* known = std::find_if(kMeanings.begin(), kMeanings.end(),
                                    [&](const Meaning& it) { return it.state == state; });
   if (known == kMeanings.end()) {
-    const bool is_for_ever = state.starts_with("42") || state.starts_with("0A");
-    return {is_for_ever ? Errc::invalid : Errc::unreachable,
+    const bool is_lasting = state.starts_with("42") || state.starts_with("0A");
+    return {is_lasting ? Errc::invalid : Errc::unreachable,
             server + ": error " + util::printable(state) + " (" +
                 sql::shown_text(text, place.password) + ')'};
   }

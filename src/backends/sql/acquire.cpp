@@ -308,9 +308,9 @@ void Acquisition::recover(const Error&) {
   has_gate_ = false;
 }
 
-// A server goes on to wait, in the way of others, although the client has gone.  The name of one
-// that has ended may be another client's for the moment in which that has waited for it, so whoever
-// wants it waits for a moment, too, before all sessions are ended.
+// A server goes on to wait, in the way of others, although the client has gone.  A client that has
+// waited for a name has it for a moment: so the name is waited for, too, before the session that
+// has it is ended.
 void Acquisition::end_sessions_of(const std::string& id, Which which, Deadline deadline) {
   const Reply found = session_->insist(statements_.break_grant(id, ""), deadline, Cancel());
   if (!found.ok()) return;

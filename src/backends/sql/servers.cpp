@@ -1,16 +1,25 @@
 #include "backends/sql/servers.hpp"
 
+#include <fcntl.h>
+
+#include <array>
 #include <mutex>
 #include <set>
 
 #include "core/secret.hpp"
 #include "util/duration.hpp"
+#include "util/fd.hpp"
 #include "util/host.hpp"
 #include "util/log.hpp"
 #include "util/text.hpp"
 
 namespace dlock::sql {
 namespace {
+
+// The bundles of Debian, of Fedora and of SUSE.
+constexpr std::array<const char*, 3> kTrusted{"/etc/ssl/certs/ca-certificates.crt",
+                                              "/etc/pki/tls/certs/ca-bundle.crt",
+                                              "/etc/ssl/ca-bundle.pem"};
 
 // In this process.
 bool is_new(const std::string& server) {
@@ -59,6 +68,13 @@ std::string filled(std::string_view says, const std::string& user, const std::st
     }
   }
   return out;
+}
+
+std::string trusted_cas() {
+  for (const char* path : kTrusted) {
+    if (Fd(::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)).get() >= 0) return path;
+  }
+  return "";
 }
 
 void warn_without_tls(const std::string& server, int socket, const std::string& advice) {

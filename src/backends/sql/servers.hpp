@@ -26,6 +26,9 @@ std::string shown_text(std::string_view text, std::string_view password);
 std::string filled(std::string_view says, const std::string& user, const std::string& database,
                    const std::string& prefix);
 
+/// The file with the CAs that this machine trusts; "" if it has none that can be read.
+std::string trusted_cas();
+
 /// Warns, once for each server, if what is said over this socket leaves the machine.
 void warn_without_tls(const std::string& server, int socket, const std::string& advice);
 
