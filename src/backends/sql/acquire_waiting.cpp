@@ -82,7 +82,9 @@ Result<bool> Acquisition::watch(Deadline until) {
     time = Millis{0};
   }
   session_->send(statements_.watch(request_.owner.id, first_, time));
-  const Reply reply = session_->receive(after(patience_.call_until(), time), wait_.cancel);
+  // Some servers know whole seconds only.
+  const Millis longest = std::chrono::ceil<std::chrono::seconds>(time);
+  const Reply reply = session_->receive(after(patience_.call_until(), longest), wait_.cancel);
   if (session_->under_way()) session_->close(reply.error->message);
   if (reply.ok()) nameless_ = gained(reply).has_name ? first_ : "";
   return woken_by(reply);

@@ -22,6 +22,11 @@ std::string seconds(Millis time) {
   return std::to_string(std::clamp<std::int64_t>((time.count() + 999) / 1'000, 0, kLongest));
 }
 
+// At least 1: no time at all means that there is no limit.
+std::string millis(Millis time) {
+  return std::to_string(std::clamp<std::int64_t>(time.count(), 1, INT32_MAX));
+}
+
 std::string quoted(std::string_view word) { return "'" + std::string(word) + '\''; }
 
 std::string truth(bool is_true) { return is_true ? "TRUE" : "FALSE"; }
@@ -51,14 +56,16 @@ std::string Statements::look(std::string_view owner, Millis for_name, Gained has
 }
 
 std::string Statements::wait_for_gate(std::string_view owner, Millis time) const {
-  return fill(database_.texts().gate, {{"gate_seconds", seconds(time)}}) +
+  return fill(database_.texts().gate,
+              {{"gate_seconds", seconds(time)}, {"gate_millis", millis(time)}}) +
          fill(database_.texts().state, {{"owner", database_.literal(owner)}});
 }
 
 std::string Statements::wait_for_name(std::string_view owner, Millis time) const {
   if (database_.is_without_session_locks()) return "";
-  return fill(database_.texts().watch,
-              {{"holder", database_.own_name(owner)}, {"seconds", seconds(time)}});
+  return fill(database_.texts().watch, {{"holder", database_.own_name(owner)},
+                                        {"seconds", seconds(time)},
+                                        {"millis", millis(time)}});
 }
 
 std::string Statements::watch(std::string_view owner, std::string_view holder, Millis time) const {

@@ -3,7 +3,7 @@
 -- The last answer: {0, gate}.
 SELECT set_config('dlock.gate', '0', false);
 DO $$BEGIN
-  PERFORM set_config('lock_timeout', '{gate_seconds}001ms', true);
+  PERFORM set_config('lock_timeout', '{gate_millis}ms', true);
   PERFORM pg_advisory_lock({gate});
   PERFORM set_config('lock_timeout', '0', true);
   PERFORM set_config('dlock.gate', '1', false);

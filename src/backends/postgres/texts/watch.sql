@@ -1,7 +1,7 @@
 -- Stands before other texts: waits until the session of a holder has ended or has released its name.
 -- The last answer: {the name is free}.
 DO $$BEGIN
-  PERFORM set_config('lock_timeout', '{seconds}001ms', true);
+  PERFORM set_config('lock_timeout', '{millis}ms', true);
   PERFORM pg_advisory_xact_lock_shared({holder});
   PERFORM set_config('lock_timeout', '0', true);
 EXCEPTION WHEN lock_not_available THEN
