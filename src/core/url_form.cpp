@@ -73,6 +73,8 @@ Result<void> check_parameters(const Url& url, const UrlForm& form) {
           return bad_url(name + " in the URL must be a number");
         }
         break;
+      case Kind::word:
+        break;
     }
   }
   return {};

@@ -14,8 +14,9 @@ namespace dlock {
 
 /// What may stand behind the ? of a URL.
 struct UrlParameter {
-  /// A path is absolute; the content of a secret file goes to Target::auth.
-  enum class Kind { choice, path, secret_file, number };
+  /// A path is absolute; the content of a secret file goes to Target::auth; the backend looks at a
+  /// word.
+  enum class Kind { choice, path, secret_file, number, word };
   std::string_view name;
   Kind kind = Kind::path;
   std::array<std::string_view, 5> choices = {};
@@ -34,7 +35,7 @@ struct UrlForm {
   std::size_t most_hosts = 1;  // 0: it has none
   std::uint16_t port = 0;      // where the URL names none; 0: there is no default, nor for the host
   Path path = Path::free;
-  std::array<UrlParameter, 6> parameters = {};
+  std::array<UrlParameter, 7> parameters = {};
   bool tls = false;
   std::string_view advice = {};   // for messages: how to get what URLs of this form cannot say
   std::string_view refusal = {};  // why there is no backend for this form, which people try

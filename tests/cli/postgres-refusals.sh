@@ -56,6 +56,11 @@ refuses 69 'SSL' "postgres://$at/test?sslmode=require"
   mv .pgpass other
   PGPASSFILE=$tmp/other works "postgres://$at/test"
   PGPASSFILE=$tmp/other PGUSER=app works "postgres://$host:${postgres_port[a]}/test"
+  (umask 077 && printf '[jobs]\nuser=app\npassword=%s\n' "$secret" >service)
+  PGSERVICEFILE=$tmp/service PGSERVICE=jobs works "postgres://$host:${postgres_port[a]}/test"
+  PGUSER=nobody PGSERVICEFILE=$tmp/service PGSERVICE=none refuses 69 'definition of service "none" not found' \
+    "postgres://$host:${postgres_port[a]}/test"
+  PGUSER=nobody PGPASSWORD=x refuses 77 'wrong password for user "nobody"' "postgres://$host:${postgres_port[a]}/test"
 )
 
 # Tables that are not dlock's, and no right to make them.

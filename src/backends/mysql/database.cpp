@@ -108,6 +108,7 @@ sql::Values values_of(const Place& place, Method method) {
       {"take_row", "GET_LOCK({row}, 0)"},
       {"for_update", "FOR UPDATE"},
       {"for_share", "LOCK IN SHARE MODE"},
+      {"free_row", "ROLLBACK"},
       {"risk",
        "IF(@@GLOBAL.innodb_flush_log_at_trx_commit = 0, "
        "'innodb_flush_log_at_trx_commit=0', NULL)"},

@@ -19,7 +19,9 @@ class MysqlDatabase final : public sql::Database {
   Millis connect_timeout() const override { return place_->connect_timeout; }
   bool is_without_session_locks() const override { return has_copies(); }
   bool locks_rows() const override { return method_ == Method::row; }
-  std::string rows_table() const override { return Tables(place_->prefix).rows.name; }
+  std::string foreign_lock() const override {
+    return "has locked its row in " + Tables(place_->prefix).rows.name + ", or that table";
+  }
   bool has_copies() const override {
     return *place_->cluster == Place::Cluster::galera || *place_->cluster == Place::Cluster::group;
   }

@@ -125,13 +125,14 @@ Result<std::unique_ptr<Connection>> Connection::open(const std::shared_ptr<const
   if (!library) return library.error();
   const auto call = [&](const HostPort& host, Deadline its) -> Result<std::unique_ptr<Connection>> {
     const Deadline begun = Clock::now();
-    auto line = dial(*library.value(), *place, host, its, cancel);
+    const auto known = std::make_shared<Place>(*place);
+    auto line = dial(*library.value(), *known, host, its, cancel);
     util::log_exchange(place->shown_host(host), "connect",
                        line ? "connected" : line.error().message, begun);
     if (!line) return line.error();
     auto state = std::make_unique<State>();
     state->library = library.value();
-    state->place = place;
+    state->place = known;
     state->server = place->shown_host(host);
     state->line = std::move(*line);
     library.value()->PQsetNoticeReceiver(state->line.get(), on_notice, &state->is_unacknowledged);

@@ -25,6 +25,19 @@ std::string is_free(const std::string& name) {
          name + ") ELSE FALSE END)";
 }
 
+// What pg_advisory_lock() is given.
+std::string advisory_lock(const std::string& word) {
+  if (word == "hash") return "hashtext({key})";
+  if (word.find(',') != std::string::npos) return word;
+  return '\'' + word + "'::bigint";
+}
+
+sql::Texts texts_of(const Place& place) {
+  sql::Texts out = kTexts;
+  if (!place.advisory.empty()) out.lock_row = out.lock_advisory;
+  return out;
+}
+
 sql::Values values_of(const Place& place, Method method) {
   const Tables tables(place.prefix);
   const std::string the_method = '\'' + std::string(method_name(method)) + '\'';
@@ -66,8 +79,10 @@ sql::Values values_of(const Place& place, Method method) {
                           : "NULL"},
       {"has_row_session", method == Method::row ? "(NOT " + is_free("{row}") + ")::int" : "NULL"},
       {"take_row", "pg_try_advisory_lock({row})"},
-      {"for_update", "FOR UPDATE"},
-      {"for_share", "FOR SHARE"},
+      {"advisory", advisory_lock(place.advisory)},
+      {"for_update", place.advisory.empty() ? "FOR UPDATE" : "pg_advisory_lock"},
+      {"for_share", place.advisory.empty() ? "FOR SHARE" : "pg_advisory_lock_shared"},
+      {"free_row", "ROLLBACK; SELECT pg_advisory_unlock_all()"},
       {"risk", "CASE WHEN current_setting('fsync') = 'off' THEN 'fsync=off' END"},
   };
 }
@@ -75,9 +90,16 @@ sql::Values values_of(const Place& place, Method method) {
 }  // namespace
 
 PostgresDatabase::PostgresDatabase(std::shared_ptr<const Place> place, Method method)
-    : place_(std::move(place)), method_(method), common_(values_of(*place_, method)) {}
+    : place_(std::move(place)),
+      method_(method),
+      texts_(texts_of(*place_)),
+      common_(values_of(*place_, method)) {}
 
-const sql::Texts& PostgresDatabase::texts() const { return kTexts; }
+std::string PostgresDatabase::foreign_lock() const {
+  if (place_->advisory == "hash") return "has the advisory lock hashtext(KEY)";
+  if (!place_->advisory.empty()) return "has the advisory lock " + place_->advisory;
+  return "has locked its row in " + Tables(place_->prefix).rows.name + ", or that table";
+}
 
 std::string PostgresDatabase::literal(std::string_view bytes) const {
   return postgres::literal(bytes);

@@ -18,9 +18,9 @@ class PostgresDatabase final : public sql::Database {
   const std::string& shown() const override { return place_->shown; }
   Millis connect_timeout() const override { return place_->connect_timeout; }
   bool locks_rows() const override { return method_ == Method::row; }
-  std::string rows_table() const override { return Tables(place_->prefix).rows.name; }
+  std::string foreign_lock() const override;
   Result<std::unique_ptr<sql::Session>> open(Deadline deadline, Cancel cancel) const override;
-  const sql::Texts& texts() const override;
+  const sql::Texts& texts() const override { return texts_; }
   std::string literal(std::string_view bytes) const override;
   std::string instant(std::string_view text) const override;
   std::string own_name(std::string_view owner) const override;
@@ -39,6 +39,7 @@ class PostgresDatabase final : public sql::Database {
  private:
   const std::shared_ptr<const Place> place_;
   const Method method_;
+  const sql::Texts texts_;
   const sql::Values common_;
 };
 

@@ -85,6 +85,17 @@ Result<std::vector<util::SocketAddress>> resolve(const HostPort& host, const std
   return Error{Errc::unreachable, server + ": " + found.why};
 }
 
+// What libpq goes by, from wherever it has it.
+std::string setting_in_force(const Library& library, PGconn* line, std::string_view name) {
+  PQconninfoOption* const all = library.PQconninfo(line);
+  std::string out;
+  for (const PQconninfoOption* it = all; it != nullptr && it->keyword != nullptr; ++it) {
+    if (it->keyword == name && it->val != nullptr) out = it->val;
+  }
+  library.PQconninfoFree(all);
+  return out;
+}
+
 Result<void> shake_hands(const Library& library, PGconn* line, const std::string& server,
                          const Place& place, Deadline deadline, Cancel cancel) {
   const Deadline start = Clock::now();
@@ -113,8 +124,8 @@ Result<void> shake_hands(const Library& library, PGconn* line, const std::string
 
 }  // namespace
 
-Result<Line> dial(const Library& library, const Place& place, const HostPort& host,
-                  Deadline deadline, Cancel cancel) {
+Result<Line> dial(const Library& library, Place& place, const HostPort& host, Deadline deadline,
+                  Cancel cancel) {
   const std::string server = place.shown_host(host);
   std::string addresses;
   std::size_t count = 0;
@@ -136,6 +147,7 @@ Result<Line> dial(const Library& library, const Place& place, const HostPort& ho
   values.push_back(nullptr);
   Line line(library.PQconnectStartParams(names.data(), values.data(), 0), Hangup{&library});
   if (!line) return Error{Errc::unreachable, server + ": out of memory"};
+  place.user = setting_in_force(library, line.get(), "user");
   if (library.PQstatus(line.get()) == CONNECTION_BAD) {
     return connect_error_of(library.PQerrorMessage(line.get()), server, place);
   }
@@ -147,8 +159,8 @@ Result<Line> dial(const Library& library, const Place& place, const HostPort& ho
   if (library.PQserverVersion(line.get()) < kOldest) {
     return Error{Errc::unsupported, server + ": it is older than PostgreSQL 14"};
   }
-  const bool may_do_without = place.sslmode.empty() || place.sslmode == "prefer";
-  if (may_do_without && library.PQsslInUse(line.get()) == 0) {
+  if (library.PQsslInUse(line.get()) == 0 &&
+      setting_in_force(library, line.get(), "sslmode") == "prefer") {
     sql::warn_without_tls(
         server, library.PQsocket(line.get()),
         "?sslmode=verify-full in the URL asks for TLS, ?sslmode=disable accepts that");

@@ -18,8 +18,8 @@ struct Hangup {
 using Line = std::unique_ptr<PGconn, Hangup>;
 
 /// Errc::unreachable, denied, invalid (no such database), unsupported (too old), cancelled.  The
-/// line does not block, and is in pipeline mode.
-Result<Line> dial(const Library& library, const Place& place, const HostPort& host,
-                  Deadline deadline, Cancel cancel);
+/// line does not block, and is in pipeline mode.  `place` is told the user whom libpq has found.
+Result<Line> dial(const Library& library, Place& place, const HostPort& host, Deadline deadline,
+                  Cancel cancel);
 
 }  // namespace dlock::postgres

@@ -13,6 +13,8 @@ struct Library : util::DynamicLibrary {
 
   decltype(&::PQbackendPID) PQbackendPID = find("PQbackendPID");
   decltype(&::PQclear) PQclear = find("PQclear");
+  decltype(&::PQconninfo) PQconninfo = find("PQconninfo");
+  decltype(&::PQconninfoFree) PQconninfoFree = find("PQconninfoFree");
   decltype(&::PQconnectPoll) PQconnectPoll = find("PQconnectPoll");
   decltype(&::PQconnectStartParams) PQconnectStartParams = find("PQconnectStartParams");
   decltype(&::PQconnectionNeedsPassword) PQconnectionNeedsPassword =

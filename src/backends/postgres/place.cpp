@@ -1,7 +1,6 @@
 #include "backends/postgres/place.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <utility>
 
 #include "backends/postgres/url_forms.hpp"
@@ -31,6 +30,21 @@ Result<std::string> prefix_of(const Target& target) {
                  std::to_string(kLongestPrefix) + " of them, the first of them no digit");
 }
 
+Result<void> check_advisory(const Url& url, const std::string& word) {
+  const auto is_number = [](std::string_view text, long long low, long long high) {
+    return util::parse_int(text, low, high).has_value();
+  };
+  const auto comma = word.find(',');
+  const bool are_two = comma != std::string::npos &&
+                       is_number(word.substr(0, comma), INT32_MIN, INT32_MAX) &&
+                       is_number(word.substr(comma + 1), INT32_MIN, INT32_MAX);
+  if (word != "hash" && !are_two && !is_number(word, INT64_MIN, INT64_MAX)) {
+    return invalid("pg_advisory in the URL must be a number, two numbers (4,2) or hash");
+  }
+  if (url.scheme == "postgres-row") return {};
+  return invalid("pg_advisory in the URL is for postgres-row, which waits for other programs");
+}
+
 Result<void> take_parameters(const Url& url, Place& place) {
   const auto value_of = [&](const char* name) {
     const auto found = url.query.find(name);
@@ -42,6 +56,10 @@ Result<void> take_parameters(const Url& url, Place& place) {
   place.sslcert = value_of("sslcert");
   place.sslkey = value_of("sslkey");
   place.has_pooler = value_of("pooler") == "session";
+  place.advisory = value_of("pg_advisory");
+  if (url.query.contains("pg_advisory")) {
+    if (auto ok = check_advisory(url, place.advisory); !ok) return ok;
+  }
   if (!place.socket.empty() && !place.sslmode.empty() && place.sslmode != "disable") {
     return invalid("TLS over a unix socket protects nothing; leave sslmode out");
   }
@@ -111,8 +129,7 @@ Result<Place> make_place(const Target& target) {
           (place.shown.empty() ? "postgres " : ",") + util::printable(dlock::shown(host));
     }
   }
-  const char* const user = std::getenv("PGUSER");
-  place.user = !url.user.empty() ? url.user : user != nullptr ? user : util::user_name();
+  place.user = url.user;
   place.password = url.password;
   place.connect_timeout = target.connect_timeout;
   place.location = url.redacted();

@@ -19,8 +19,8 @@ struct Place {
   std::string shown;            // for messages: "postgres db1:5432,db2:5432"
   std::vector<HostPort> hosts;  // a primary and its standbys; of a socket, the port only
   std::string socket;           // directory of a unix socket; empty: none
-  std::string user;
-  std::string password;  // empty: libpq looks into .pgpass
+  std::string user;             // empty: whom libpq finds, in PGUSER for one
+  std::string password;         // empty: libpq looks into .pgpass
   std::string database;
   std::string prefix;  // of the names of tables: [a-z_][a-z0-9_]{0,31}
   // As libpq knows them; empty: its own default.
@@ -29,6 +29,7 @@ struct Place {
   std::string sslcert;
   std::string sslkey;
   bool has_pooler = false;        // one that keeps a session for each client
+  std::string advisory;           // what postgres-row locks in place of a row: "42", "4,2", "hash"
   Millis connect_timeout{5'000};  // for one host
   /// Which of the hosts could be written to last: it is asked first.
   std::shared_ptr<std::atomic<std::size_t>> primary = std::make_shared<std::atomic<std::size_t>>(0);

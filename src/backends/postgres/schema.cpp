@@ -81,12 +81,12 @@ std::string layout(const std::vector<const Table*>& tables) {
 Error may_not_create(const Place& place) {
   const std::string prefix =
       place.prefix == kDefaultPrefix ? "" : " --prefix " + util::in_shell(place.prefix);
-  return {Errc::denied, place.shown + ": user " + util::in_quotes(place.user) +
-                            " may not create tables in the schema public of database " +
-                            util::in_quotes(place.database) +
-                            "; an administrator must run: dlock backends --schema postgres" +
-                            prefix + " | psql " + util::in_shell(place.database) +
-                            " (rights: man dlock-postgres)"};
+  const std::string user = place.user.empty() ? "this user" : "user " + util::in_quotes(place.user);
+  return {Errc::denied,
+          place.shown + ": " + user + " may not create tables in the schema public of database " +
+              util::in_quotes(place.database) +
+              "; an administrator must run: dlock backends --schema postgres" + prefix +
+              " | psql " + util::in_shell(place.database) + " (rights: man dlock-postgres)"};
 }
 
 }  // namespace

@@ -20,7 +20,8 @@ constexpr UrlForm url_form(std::string_view scheme, std::string_view example) {
            {"sslrootcert"},
            {"sslcert"},
            {"sslkey"},
-           {"pooler", Kind::choice, {"session"}}}}};
+           {"pooler", Kind::choice, {"session"}},
+           {"pg_advisory", Kind::word}}}};
 }
 
 inline constexpr std::array kUrlForms{

@@ -16,7 +16,9 @@ namespace dlock::sql {
 /// what the answers are.
 struct Texts {
   std::string_view break_grant, complete, create_key, end_session, forget_keys, gate, join, leave,
-      list, lock_row, look, peek, record_delete, record_insert, record_list, record_read,
+      list;
+  std::string_view lock_advisory = {};  // of PostgreSQL
+  std::string_view lock_row, look, peek, record_delete, record_insert, record_list, record_read,
       record_sample, record_try, record_update, release, renew, state, sweep, sweep_key, sweep_rows,
       take, take_name, watch;
 };
@@ -42,8 +44,8 @@ class Database {
 
   /// A holder has a row locked as well, which other programs may lock.
   virtual bool locks_rows() const { return false; }
-  /// The table with that row.
-  virtual std::string rows_table() const { return ""; }
+  /// What such a program does: "has locked ...".
+  virtual std::string foreign_lock() const { return ""; }
 
   /// Other servers know what this one loses in a crash.  Known after open().
   virtual bool has_copies() const { return false; }

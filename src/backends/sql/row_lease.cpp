@@ -32,8 +32,8 @@ constexpr Millis kSliceOfOneTry{1'000};
 
 class RowLease final : public Lease {
  public:
-  RowLease(std::unique_ptr<Lease> lease, std::unique_ptr<Session> row)
-      : lease_(std::move(lease)), row_(std::move(row)) {}
+  RowLease(std::unique_ptr<Lease> lease, std::unique_ptr<Session> row, std::string free_row)
+      : lease_(std::move(lease)), row_(std::move(row)), free_row_(std::move(free_row)) {}
 
   const std::string& owner_id() const override { return lease_->owner_id(); }
   std::optional<std::uint64_t> fence() const override { return lease_->fence(); }
@@ -50,7 +50,8 @@ class RowLease final : public Lease {
     if (!renewed && renewed.error().code == Errc::lost) {
       loss_ = renewed.error();
     } else if (!answer.ok() && !row_->under_way()) {  // an error ends the transaction
-      loss_ = Error{Errc::lost, answer.error->message + "; the row is not locked any more"};
+      loss_ =
+          Error{Errc::lost, answer.error->message + "; nothing keeps other programs out any more"};
     }
     if (loss_) return *loss_;
     if (!renewed || answer.ok()) return renewed;
@@ -90,13 +91,14 @@ class RowLease final : public Lease {
   // The next holder does not wait for the server to notice that this session has gone.
   void let_go(Deadline deadline) {
     if (!row_->broken() && !row_->under_way()) {
-      (void)row_->ask("ROLLBACK", std::min(deadline, after(Clock::now(), kFarewell)), Cancel());
+      (void)row_->ask(free_row_, std::min(deadline, after(Clock::now(), kFarewell)), Cancel());
     }
     row_->close();
   }
 
   const std::unique_ptr<Lease> lease_;
   const std::unique_ptr<Session> row_;
+  const std::string free_row_;  // the text
   std::optional<Error> loss_;
   Fd events_;  // epoll: of the lease, and the session
 };
@@ -180,14 +182,12 @@ class RowWait {
   void tell() {
     if (std::exchange(tell_at_, kNever) == kNever || !wait_.on_blocked) return;
     LockInfo info{.key = request_.key, .mode = request_.mode, .slots = request_.slots};
-    info.holders.push_back({.foreign = "a program that has locked its row in " +
-                                       database_->rows_table() + ", or that table"});
+    info.holders.push_back({.foreign = "a program that " + database_->foreign_lock()});
     wait_.on_blocked(info);
   }
   Error busy() const {
-    return {Errc::busy, util::in_quotes(request_.key) +
-                            " is busy: another program has locked its row in " +
-                            database_->rows_table() + ", or that table"};
+    return {Errc::busy, util::in_quotes(request_.key) + " is busy: another program " +
+                            database_->foreign_lock()};
   }
 
   const std::shared_ptr<const Database>& database_;
@@ -212,7 +212,8 @@ Result<std::unique_ptr<Lease>> lock_row(const std::shared_ptr<const Database>& d
     (void)lease->release(patience.call_until(), Cancel());
     return row.error();
   }
-  return std::unique_ptr<Lease>(std::make_unique<RowLease>(std::move(lease), std::move(*row)));
+  return std::unique_ptr<Lease>(std::make_unique<RowLease>(std::move(lease), std::move(*row),
+                                                           database->fill("{free_row}", {})));
 }
 
 }  // namespace dlock::sql

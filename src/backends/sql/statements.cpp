@@ -193,7 +193,7 @@ std::string Statements::lock_row(const Request& request, Millis slice) const {
               {{"row", database_.row_name(request.owner.id)},
                {"silence", seconds(request.ttl)},
                {"slice", seconds(slice)},
-               {"strength", database_.fill(is_exclusive ? "{for_update}" : "{for_share}", {})}});
+               {"strength", fill(is_exclusive ? "{for_update}" : "{for_share}", {})}});
 }
 
 std::string_view random_beginning(std::string_view key) {
