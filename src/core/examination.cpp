@@ -14,12 +14,14 @@ std::string in_ms(Clock::duration time) {
 
 Finding cannot_look(std::string_view name, const std::string& server, const Error& error) {
   const bool is_named = error.message.starts_with(server + ": ");
-  const bool is_denied = error.code == Errc::denied;
+  const char* const status = error.code == Errc::denied    ? "77"
+                             : error.code == Errc::invalid ? "64"
+                                                           : "69";
   return {.name = name,
           .level = Severity::fail,
           .server = server,
           .seen = error.message.substr(is_named ? server.size() + 2 : 0),
-          .why = "dlock run ends with status " + std::string(is_denied ? "77." : "69."),
+          .why = "dlock run ends with status " + std::string(status) + '.',
           .error = error.code};
 }
 

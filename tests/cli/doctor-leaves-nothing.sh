@@ -16,6 +16,12 @@ contents() {
       done
       ;;
     zookeeper) nodes_below / ;;
+    postgres*)
+      for name in $(sql server "SELECT relname FROM pg_stat_user_tables ORDER BY 1"); do
+        echo "$name"
+        sql server "TABLE $name" | sort
+      done
+      ;;
     mysql*)
       for name in $(sql server 'SHOW TABLES'); do
         echo "$name"

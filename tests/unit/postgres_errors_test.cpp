@@ -5,7 +5,15 @@
 namespace dlock::postgres {
 namespace {
 
-const Place kPlace{.user = "app", .password = "sesame", .database = "jobs", .prefix = "dlock_"};
+Place place_of_test() {
+  Place out;
+  out.user = "app";
+  out.password = "sesame";
+  out.database = "jobs";
+  out.prefix = "dlock_";
+  return out;
+}
+const Place kPlace = place_of_test();
 
 Error connecting(std::string_view text) {
   return connect_error_of(text, "postgres db:5432", kPlace);

@@ -35,7 +35,7 @@ TEST(PostgresPlace, ASocketIsADirectoryOrAFile) {
   for (const char* socket : {"/run/postgresql", "/run/postgresql/.s.PGSQL.5432"}) {
     auto place = place_of(std::string("postgres-row://app@/jobs?socket=") + socket);
     ASSERT_TRUE(place) << socket;
-    EXPECT_EQ(place->socket, "/run/postgresql");
+    EXPECT_EQ(place->directory, "/run/postgresql");
     EXPECT_EQ(place->hosts.at(0).port, 5432);
     EXPECT_EQ(place->shown, "postgres /run/postgresql/.s.PGSQL.5432");
     EXPECT_EQ(place->name, "postgres-row:///jobs?socket=/run/postgresql/.s.PGSQL.5432");

@@ -3,22 +3,19 @@
 #include <algorithm>
 #include <array>
 #include <ctime>
-#include <map>
 
 #include "backends/mysql/connection.hpp"
 #include "backends/mysql/database.hpp"
 #include "backends/mysql/sql.hpp"
-#include "core/checks.hpp"
+#include "backends/sql/examination.hpp"
 #include "util/host.hpp"
 #include "util/text.hpp"
 
 namespace dlock::mysql {
 namespace {
 
-using sql::Answer;
 using sql::number_in;
 using sql::Reply;
-using sql::Row;
 using Cluster = Place::Cluster;
 using Look = std::optional<Seen>;
 
@@ -31,23 +28,30 @@ constexpr const char* kAsked =
     "SELECT '@limit', @@SESSION.max_user_connections";
 
 // What is known of one server.
-struct Facts {
-  std::string server;
-  std::shared_ptr<const Place> place;  // with this host alone
+struct Facts : sql::ServerFacts {
+  using Place = mysql::Place;
+  using Method = mysql::Method;
+  static constexpr sql::Words kWords{
+      "mysql-connect",
+      "systemctl status mariadb    # on that machine; user and rights: man dlock-mysql",
+      "mysql-primaries"};
+  static std::span<const Check<Facts>> checks();
+
+  std::shared_ptr<const Place> place;
   Method method = Method::table;
-  Millis ttl{};
-  std::optional<Error> error = {};
-  bool has_primary = false;     // one of the servers takes writes
-  std::string connection = {};  // its number, as the greeting has it
-  util::Ends ends = {};
-  RoundTrips round_trips = {};
-  Millis ahead{0};
-  Told told = {};                        // of variables and status, and by kAsked
-  std::vector<std::string> tables = {};  // those that are there
-  std::string missing = {};              // the others
-  std::optional<Error> unfit = {};
-  bool may_create = false;
-  std::string kept = {};  // a table from which this user may not delete
+  std::string connection;  // its number, as the greeting has it
+
+  static Place place_with(Place place, const HostPort& host) {
+    place.hosts = {host};
+    place.primary = std::make_shared<std::atomic<std::size_t>>(0);
+    place.cluster = std::make_shared<std::atomic<Cluster>>(Cluster::unknown);
+    return place;
+  }
+  static auto open(const std::shared_ptr<const Place>& at, Deadline deadline, Cancel cancel) {
+    return Connection::open(at, deadline, cancel);
+  }
+  Result<void> ask_all(Deadline deadline, Cancel cancel);
+  void look_at_tables(sql::Session& session, Deadline deadline, Cancel cancel);
 
   std::string client() const {
     const HostPort& host = place->hosts[0];
@@ -56,9 +60,6 @@ struct Facts {
                 ? " -h " + util::in_shell(host.host) + " -P " + std::to_string(host.port)
                 : " -S " + util::in_shell(place->socket)) +
            " -u root -p " + util::in_shell(place->database);
-  }
-  long long number(const std::string& name) const {
-    return util::parse_int(told(name), 0, INT64_MAX).value_or(0);
   }
   bool takes_writes() const { return told("read_only") == "OFF" || told("read_only") == "0"; }
   bool logs() const { return told("log_bin") == "ON"; }
@@ -87,8 +88,14 @@ struct Facts {
     }
     return client() + " -e " + util::in_shell_quotes(text);
   }
-  bool has_locks() const {
-    return missing.empty() || missing == Tables(place->prefix).records.name;
+  std::string demote() const {
+    return "if this one is the standby: " + client() +
+           " -e 'SET GLOBAL read_only = 1'    # and in its my.cnf";
+  }
+  std::string trace_of(const std::string& table, std::string_view key) const {
+    const bool has_method = table != Tables(place->prefix).rows.name;
+    return "name = " + literal(key) +
+           (has_method ? " AND method = " + std::to_string(static_cast<int>(method)) : "");
   }
 };
 
@@ -98,9 +105,9 @@ Look server(const Facts& facts) {
               facts.told("@user") + address};
 }
 
-Look round_trip(const Facts& facts) { return facts.round_trips.seen(facts.ttl); }
+Look round_trip(const Facts& facts) { return sql::seen_round_trip(facts); }
 
-Look clock(const Facts& facts) { return clock_seen(facts.ahead); }
+Look clock(const Facts& facts) { return sql::seen_clock(facts); }
 
 // The certificate ends at a time such as "Nov 27 02:41:00 2036 GMT".
 Look tls(const Facts& facts) {
@@ -182,20 +189,7 @@ Look durability(const Facts& facts) {
 
 Look tables(const Facts& facts) {
   if (!facts.takes_writes()) return std::nullopt;
-  if (facts.unfit) return Seen{cannot_look("", facts.server, *facts.unfit).seen, Severity::fail};
-  if (!facts.missing.empty() && facts.may_create) {
-    return Seen{"missing: " + facts.missing, Severity::note, facts.schema()};
-  }
-  // The server does not tell a table that is missing from one to which the user has no right.
-  if (!facts.missing.empty()) {
-    return Seen{"missing, or not open to this user: " + facts.missing,
-                facts.has_locks() ? Severity::warn : Severity::fail,
-                facts.schema() + "; " + facts.grants()};
-  }
-  if (facts.kept.empty()) return Seen{"as dlock makes them"};
-  return Seen{"may not DELETE from " + facts.kept,
-              facts.kept == Tables(facts.place->prefix).rows.name ? Severity::warn : Severity::fail,
-              facts.grants()};
+  return sql::seen_tables(facts, facts.schema(), facts.grants());
 }
 
 constexpr std::array kChecks{
@@ -236,131 +230,49 @@ constexpr std::array kChecks{
         "GRANT, ALTER or DROP as man dlock-mysql says, SET-UP"},
 };
 
+std::span<const Check<Facts>> Facts::checks() { return kChecks; }
+
 // PREPARE and an empty DELETE check the rights of a statement, and do nothing.
-void look_at_tables(sql::Session& session, Facts& facts, Deadline deadline, Cancel cancel) {
-  const Tables names(facts.place->prefix);
+void Facts::look_at_tables(sql::Session& session, Deadline deadline, Cancel cancel) {
+  const Tables names(place->prefix);
   for (const Table* table : names.all()) {
-    if (table == &names.rows && facts.method != Method::row) continue;
+    if (table == &names.rows && method != Method::row) continue;
     const Reply seen = session.ask(
         "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE() AND "
         "table_name = " +
             literal(table->name),
         deadline, cancel);
     if (!seen.ok() || number_in(sql::last_answer(seen)) == 0) {
-      facts.missing += (facts.missing.empty() ? "" : ", ") + table->name;
+      is_missing(table->name, table != &names.records);
       continue;
     }
-    facts.tables.push_back(table->name);
+    tables.push_back(table->name);
     const auto kept = session.ask("DELETE FROM " + table->name + " WHERE FALSE", deadline, cancel);
-    if (!kept.ok() && kept.error->code == Errc::denied) facts.kept = table->name;
-    const auto fits = check_table(session, *facts.place, *table, deadline, cancel);
-    if (!fits) facts.unfit = fits.error();
+    if (!kept.ok() && kept.error->code == Errc::denied) {
+      lacks = "may not DELETE from " + table->name;
+      lacking = table == &names.rows ? Severity::warn : Severity::fail;
+    }
+    const auto fits = check_table(session, *place, *table, deadline, cancel);
+    if (!fits) unfit = fits.error();
   }
-  facts.may_create =
+  may_create =
       session.ask("PREPARE dlock_create FROM '" + names.records.create + '\'', deadline, cancel)
           .ok();
 }
 
-Result<void> ask_all(Facts& facts, Deadline deadline, Cancel cancel) {
-  const auto opened = Connection::open(facts.place, deadline, cancel);
+Result<void> Facts::ask_all(Deadline deadline, Cancel cancel) {
+  const auto opened = open(place, deadline, cancel);
   if (!opened) return opened.error();
-  Connection& connection = *opened.value();
-  facts.connection = std::to_string(connection.id());
-  facts.ends = util::ends_of(connection.fd());
-  auto measured = facts.round_trips.measure(deadline, [&]() -> Result<void> {
-    const Deadline start = Clock::now();
-    const Reply now = connection.ask("SELECT " + std::string(kNowMs), deadline, cancel);
-    if (!now.ok()) return *now.error;
-    const Clock::duration took = Clock::now() - start;
-    if (!facts.round_trips.is_fastest(took)) return {};
-    const auto ahead = static_cast<std::int64_t>(number_in(now.answers[0]) - util::utc_now_ms());
-    facts.ahead = Millis{ahead} + std::chrono::duration_cast<Millis>(took / 2);
-    return {};
-  });
-  if (!measured) return measured;
-  const Reply told = connection.ask(kAsked, deadline, cancel);
-  if (!told.ok()) return *told.error;
-  for (const Answer& answer : told.answers) {
-    for (const Row& row : answer.rows) {
-      if (row.size() == 2) facts.told.add(row[0].value_or(""), row[1].value_or(""));
-    }
-  }
-  if (facts.takes_writes()) look_at_tables(connection, facts, deadline, cancel);
-  const Reply last = connection.ask("DO 0", deadline, cancel);
+  Connection& session = *opened.value();
+  connection = std::to_string(session.id());
+  ends = util::ends_of(session.fd());
+  if (auto ok = measure(session, kNowMs, deadline, cancel); !ok) return ok;
+  const Reply asked = session.ask(kAsked, deadline, cancel);
+  if (!asked.ok()) return *asked.error;
+  tell(asked);
+  if (takes_writes()) look_at_tables(session, deadline, cancel);
+  const Reply last = session.ask("DO 0", deadline, cancel);
   return last.ok() ? Result<void>() : *last.error;
-}
-
-class MysqlExamination final : public Examination {
- public:
-  MysqlExamination(const Target& target, Place place, Method method, Millis ttl)
-      : target_(target),
-        place_(std::make_shared<Place>(std::move(place))),
-        method_(method),
-        ttl_(ttl) {}
-
-  Findings look(Deadline deadline, Cancel cancel) override;
-  bool may_try() const override {
-    return primary_ && primary_->has_locks() && primary_->kept.empty() && !primary_->unfit &&
-           !primary_->is_refused();
-  }
-  bool may_try_marks() const override { return primary_->missing.empty(); }
-  std::string rights() const override { return primary_->grants(); }
-  Result<void> remove_traces(std::string_view key, std::span<const std::string> owners,
-                             Deadline deadline) override;
-
- private:
-  const Target target_;
-  const std::shared_ptr<const Place> place_;
-  const Method method_;
-  const Millis ttl_;
-  std::optional<Facts> primary_;
-};
-
-Findings MysqlExamination::look(Deadline deadline, Cancel cancel) {
-  auto servers = look_at_each(place_->hosts, [&](const HostPort& host) {
-    Target target = target_;
-    if (place_->hosts.size() > 1) target.url.hosts = {host};
-    auto place = std::make_shared<Place>(std::move(*make_place(target)));
-    Facts facts{place->shown, place, method_, ttl_};
-    if (auto ok = ask_all(facts, deadline, cancel); !ok) facts.error = ok.error();
-    return facts;
-  });
-  std::map<std::string, const Facts*> primaries;  // each once, also if it has several names
-  for (const Facts& facts : servers) {
-    if (facts.error || !facts.takes_writes()) continue;
-    primaries.emplace(facts.identity(), &facts);
-    if (!primary_) primary_ = facts;
-  }
-  for (Facts& facts : servers) facts.has_primary = primary_.has_value();
-  Findings out;
-  check_each<Facts>(
-      kChecks, servers, "mysql-connect",
-      "systemctl status mariadb    # on that machine; user and rights: man dlock-mysql",
-      primary_.has_value(), out);
-  for (const auto& [identity, facts] : primaries) {
-    if (primaries.size() == 1) break;
-    out.push_back({"mysql-primaries", Severity::fail, facts->server,
-                   "one of " + std::to_string(primaries.size()) + " servers that take writes",
-                   "Each of them grants the same lock, and two jobs run at once.",
-                   "if this one is the standby: " + facts->client() +
-                       " -e 'SET GLOBAL read_only = 1'    # and in its my.cnf"});
-  }
-  return out;
-}
-
-Result<void> MysqlExamination::remove_traces(std::string_view key, std::span<const std::string>,
-                                             Deadline deadline) {
-  const auto opened = Connection::open(place_, deadline, Cancel());
-  if (!opened) return opened.error();
-  const std::string method = " AND method = " + std::to_string(static_cast<int>(method_));
-  std::string text;
-  for (const std::string& table : primary_->tables) {
-    const bool has_method = table != Tables(place_->prefix).rows.name;
-    text += "DELETE FROM " + table + " WHERE name = " + literal(key) + (has_method ? method : "") +
-            "; ";
-  }
-  const Reply reply = opened.value()->insist(text, deadline, Cancel());
-  return reply.ok() ? Result<void>() : *reply.error;
 }
 
 }  // namespace
@@ -369,7 +281,7 @@ template <Method method>
 Result<std::unique_ptr<Examination>> examine(const Target& target, Millis ttl) {
   auto place = make_place(target);
   if (!place) return place.error();
-  return std::make_unique<MysqlExamination>(target, std::move(*place), method, ttl);
+  return std::make_unique<sql::SqlExamination<Facts>>(std::move(*place), method, ttl);
 }
 template Result<std::unique_ptr<Examination>> examine<Method::table>(const Target&, Millis);
 template Result<std::unique_ptr<Examination>> examine<Method::row>(const Target&, Millis);

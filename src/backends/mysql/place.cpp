@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "backends/mysql/url_forms.hpp"
-#include "core/spelling.hpp"
 #include "util/host.hpp"
 #include "util/text.hpp"
 
@@ -15,19 +14,17 @@ namespace {
 
 using util::in_quotes;
 
-constexpr std::size_t kLongestPrefix = 32;
-
 Error invalid(std::string message) { return {Errc::invalid, std::move(message)}; }
 
 Result<std::string> prefix_of(const Target& target) {
-  std::string prefix = target.prefix.value_or(std::string(kDefaultPrefix));
+  std::string prefix = target.prefix.value_or(std::string(sql::kDefaultPrefix));
   const bool plain = std::all_of(prefix.begin(), prefix.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
   });
-  if (plain && prefix.size() <= kLongestPrefix) return prefix;
+  if (plain && prefix.size() <= sql::kLongestPrefix) return prefix;
   return invalid("bad prefix " + in_quotes(prefix) +
                  " for the names of tables: must be A-Z, a-z, 0-9 and _, at most " +
-                 std::to_string(kLongestPrefix) + " of them");
+                 std::to_string(sql::kLongestPrefix) + " of them");
 }
 
 Result<void> take_parameters(const Url& url, Place& place) {
@@ -75,44 +72,20 @@ Result<void> check_socket(const Url& url, const std::string& socket) {
 
 }  // namespace
 
-std::string Place::shown_host(const HostPort& host) const {
-  return "mysql " + util::printable(socket.empty() ? dlock::shown(host) : socket);
-}
-
 Result<Place> make_place(const Target& target) {
-  const std::string_view scheme = target.url.scheme;
-  const UrlForm* form = find_form(kUrlForms, scheme.substr(0, scheme.find('+')));
-  const std::span<const UrlForm> all = kUrlForms;
-  auto completed = complete_url(target.url, form != nullptr ? std::span(form, 1) : all);
-  if (!completed) return completed.error();
-  Url& url = *completed;
   Place place;
+  const auto url = place.begin(target, kUrlForms);
+  if (!url) return url.error();
   auto prefix = prefix_of(target);
   if (!prefix) return prefix.error();
   place.prefix = std::move(*prefix);
-  place.database = url.path.substr(1);
-  if (auto ok = take_parameters(url, place); !ok) return ok.error();
-  url.query.clear();  // how we get there is no part of where the locks are
+  if (place.user.empty()) place.user = util::user_name();
+  if (auto ok = take_parameters(url.value(), place); !ok) return ok.error();
   if (!place.socket.empty()) {
     if (auto ok = check_socket(target.url, place.socket); !ok) return ok.error();
-    url.hosts.clear();
-    url.query.emplace("socket", place.socket);
     place.hosts.emplace_back();
-    place.shown = place.shown_host({});
-  } else {
-    for (const HostPort& host : url.hosts) {
-      place.shown += (place.shown.empty() ? "mysql " : ",") + util::printable(dlock::shown(host));
-    }
-    place.hosts = url.hosts;
   }
-  place.user = url.user.empty() ? util::user_name() : url.user;
-  place.password = url.password;
-  place.connect_timeout = target.connect_timeout;
-  place.location = url.redacted();
-  const std::string method = url.scheme == "mysql" ? "mysql-table" : url.scheme;
-  place.name = method + "://" +
-               (place.socket.empty() ? canonical_list(place.hosts) + url.path
-                                     : url.path + "?socket=" + canonical_path(place.socket));
+  place.finish(url.value(), "mysql");
   return place;
 }
 

@@ -57,7 +57,7 @@ constexpr const char* kRecords = R"(  method TINYINT UNSIGNED NOT NULL,
 
 Error may_not_create(const Place& place) {
   const std::string prefix =
-      place.prefix == kDefaultPrefix ? "" : " --prefix " + util::in_shell(place.prefix);
+      place.prefix == sql::kDefaultPrefix ? "" : " --prefix " + util::in_shell(place.prefix);
   return {Errc::denied,
           place.shown + ": user " + util::in_quotes(place.user) +
               " may not create tables in database " + util::in_quotes(place.database) +

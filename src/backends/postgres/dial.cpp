@@ -50,7 +50,7 @@ Settings settings_of(const Place& place, const HostPort& host, const std::string
     return out;
   };
   Settings out;
-  out.add("host", place.socket.empty() ? repeated(host.host) : place.socket);
+  out.add("host", place.socket.empty() ? repeated(host.host) : place.directory);
   out.add("hostaddr", addresses);
   out.add("port", std::to_string(host.port));
   out.add("user", place.user);

@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 
 #include "backends/postgres/connection.hpp"
 #include "backends/postgres/database.hpp"
 #include "backends/postgres/text.hpp"
-#include "core/checks.hpp"
+#include "backends/sql/examination.hpp"
 #include "util/host.hpp"
 #include "util/text.hpp"
 
@@ -28,7 +27,7 @@ constexpr const char* kAsked =
     " UNION ALL SELECT '@tls', COALESCE((SELECT version || ', ' || cipher FROM"
     " pg_catalog.pg_stat_ssl WHERE pid = pg_backend_pid() AND ssl), '')"
     " UNION ALL SELECT '@connections', count(*)::text FROM pg_catalog.pg_stat_activity"
-    " WHERE backend_type = 'client backend' OR backend_type IS NULL"
+    " WHERE datid IS NOT NULL AND COALESCE(backend_type, 'client backend') = 'client backend'"
     " UNION ALL SELECT '@limit', (SELECT rolconnlimit::text FROM pg_catalog.pg_roles"
     " WHERE rolname = current_user)"
     " UNION ALL SELECT '@others', count(*)::text FROM pg_catalog.pg_stat_user_tables"
@@ -38,31 +37,38 @@ constexpr const char* kAsked =
     " current_database()) || ' ' || pg_postmaster_start_time()";
 
 // What is known of one server.
-struct Facts {
-  std::string server;
-  std::shared_ptr<const Place> place;  // with this host alone
+struct Facts : sql::ServerFacts {
+  using Place = postgres::Place;
+  using Method = postgres::Method;
+  static constexpr sql::Words kWords{
+      "postgres-connect",
+      "systemctl status postgresql    # on that machine; user and rights: man dlock-postgres",
+      "postgres-primaries"};
+  static std::span<const Check<Facts>> checks();
+
+  std::shared_ptr<const Place> place;
   Method method = Method::table;
-  Millis ttl{};
-  std::optional<Error> error = {};
-  bool has_primary = false;  // one of the servers takes writes
-  util::Ends ends = {};
-  RoundTrips round_trips = {};
-  Millis ahead{0};
-  Told told = {};
-  std::vector<std::string> tables = {};  // those that are there
-  std::string missing = {};              // the others
-  std::optional<Error> unfit = {};
-  std::string kept = {};  // a table that this user may not write to
+
+  static Place place_with(Place place, const HostPort& host) {
+    place.hosts = {host};
+    place.primary = std::make_shared<std::atomic<std::size_t>>(0);
+    return place;
+  }
+  static auto open(const std::shared_ptr<const Place>& at, Deadline deadline, Cancel cancel) {
+    return Connection::open(at, deadline, cancel);
+  }
+  Result<void> ask_all(Deadline deadline, Cancel cancel);
+  void look_at_tables(sql::Session& session, Deadline deadline, Cancel cancel);
 
   std::string client() const {
     const HostPort& host = place->hosts[0];
-    return "psql -h " + util::in_shell(place->socket.empty() ? host.host : place->socket) + " -p " +
-           std::to_string(host.port) + " -U postgres -d " + util::in_shell(place->database);
-  }
-  long long number(const std::string& name) const {
-    return util::parse_int(told(name), -1, INT64_MAX).value_or(0);
+    return "psql -h " + util::in_shell(place->socket.empty() ? host.host : place->directory) +
+           " -p " + std::to_string(host.port) + " -U postgres -d " +
+           util::in_shell(place->database);
   }
   bool takes_writes() const { return told("@standby") == "false"; }
+  std::string identity() const { return told("@identity"); }
+  static bool is_refused() { return false; }
   std::vector<const Table*> needed(const Tables& names) const {
     std::vector<const Table*> out;
     for (const Table* table : names.all()) {
@@ -81,8 +87,13 @@ struct Facts {
            util::in_shell_quotes("GRANT SELECT, INSERT, UPDATE, DELETE ON " + on + " TO \"" +
                                  told("@user") + '"');
   }
-  bool has_locks() const {
-    return missing.empty() || missing == Tables(place->prefix).records.name;
+  static std::string demote() {
+    return "stop the one that was the primary before, and make it a standby again";
+  }
+  std::string trace_of(const std::string& table, std::string_view key) const {
+    const bool has_method = table != Tables(place->prefix).rows.name;
+    return "name = " + literal(key) +
+           (has_method ? " AND method = '" + std::string(method_name(method)) + '\'' : "");
   }
 };
 
@@ -91,9 +102,9 @@ Look server(const Facts& facts) {
   return Seen{facts.told("server_version") + ", user " + facts.told("@user") + address};
 }
 
-Look round_trip(const Facts& facts) { return facts.round_trips.seen(facts.ttl); }
+Look round_trip(const Facts& facts) { return sql::seen_round_trip(facts); }
 
-Look clock(const Facts& facts) { return clock_seen(facts.ahead); }
+Look clock(const Facts& facts) { return sql::seen_clock(facts); }
 
 Look tls(const Facts& facts) {
   const std::string cipher = facts.told("@tls");
@@ -143,16 +154,7 @@ Look vacuum(const Facts& facts) {
 
 Look tables(const Facts& facts) {
   if (!facts.takes_writes()) return std::nullopt;
-  if (facts.unfit) return Seen{cannot_look("", facts.server, *facts.unfit).seen, Severity::fail};
-  if (!facts.missing.empty() && facts.told("@create") == "true") {
-    return Seen{"missing: " + facts.missing, Severity::note, facts.schema()};
-  }
-  if (!facts.missing.empty()) {
-    return Seen{"missing: " + facts.missing, facts.has_locks() ? Severity::warn : Severity::fail,
-                facts.schema() + "; " + facts.grants()};
-  }
-  if (facts.kept.empty()) return Seen{"as dlock makes them"};
-  return Seen{"may not write to " + facts.kept, Severity::fail, facts.grants()};
+  return sql::seen_tables(facts, facts.schema(), facts.grants());
 }
 
 constexpr std::array kChecks{
@@ -181,28 +183,6 @@ constexpr std::array kChecks{
         "GRANT, ALTER or DROP as man dlock-postgres says, SET-UP"},
 };
 
-void look_at_tables(sql::Session& session, Facts& facts, Deadline deadline, Cancel cancel) {
-  const Tables names(facts.place->prefix);
-  const auto needed = facts.needed(names);
-  for (const Table* table : needed) {
-    const std::string name = literal(table->name);
-    const Reply seen = session.ask(
-        "SELECT has_table_privilege(" + name + ", 'SELECT') AND has_table_privilege(" + name +
-            ", 'INSERT') AND has_table_privilege(" + name + ", 'UPDATE') AND has_table_privilege(" +
-            name + ", 'DELETE') FROM (SELECT to_regclass(" + name +
-            ") AS it) AS found WHERE it IS NOT NULL",
-        deadline, cancel);
-    if (!seen.ok() || seen.answers.front().rows.empty()) {
-      facts.missing += (facts.missing.empty() ? "" : ", ") + table->name;
-      continue;
-    }
-    facts.tables.push_back(table->name);
-    if (sql::text(sql::first_row(seen.answers.front()), 0) != "t") facts.kept = table->name;
-  }
-  const auto fits = check_tables(session, *facts.place, needed, deadline, cancel);
-  if (!fits) facts.unfit = fits.error();
-}
-
 std::string asked_of(const Place& place) {
   const Tables names(place.prefix);
   std::string ours;
@@ -214,103 +194,43 @@ std::string asked_of(const Place& place) {
   return text.replace(text.find(kHole), kHole.size(), ours);
 }
 
-Result<void> ask_all(Facts& facts, Deadline deadline, Cancel cancel) {
-  const auto opened = Connection::open(facts.place, deadline, cancel);
-  if (!opened) return opened.error();
-  Connection& connection = *opened.value();
-  facts.ends = util::ends_of(connection.fd());
-  auto measured = facts.round_trips.measure(deadline, [&]() -> Result<void> {
-    const Deadline start = Clock::now();
-    const Reply now = connection.ask("SELECT " + std::string(kNowMs), deadline, cancel);
-    if (!now.ok()) return *now.error;
-    const Clock::duration took = Clock::now() - start;
-    if (!facts.round_trips.is_fastest(took)) return {};
-    const auto ahead =
-        static_cast<std::int64_t>(sql::number_in(now.answers[0]) - util::utc_now_ms());
-    facts.ahead = Millis{ahead} + std::chrono::duration_cast<Millis>(took / 2);
-    return {};
-  });
-  if (!measured) return measured;
-  const Reply told = connection.ask(asked_of(*facts.place), deadline, cancel);
-  if (!told.ok()) return *told.error;
-  for (const sql::Answer& answer : told.answers) {
-    for (const sql::Row& row : answer.rows) {
-      if (row.size() == 2) facts.told.add(row[0].value_or(""), row[1].value_or(""));
+std::span<const Check<Facts>> Facts::checks() { return kChecks; }
+
+void Facts::look_at_tables(sql::Session& session, Deadline deadline, Cancel cancel) {
+  const Tables names(place->prefix);
+  const auto all = needed(names);
+  for (const Table* table : all) {
+    const std::string name = literal(table->name);
+    const Reply seen = session.ask(
+        "SELECT has_table_privilege(" + name + ", 'SELECT') AND has_table_privilege(" + name +
+            ", 'INSERT') AND has_table_privilege(" + name + ", 'UPDATE') AND has_table_privilege(" +
+            name + ", 'DELETE') FROM (SELECT to_regclass(" + name +
+            ") AS it) AS found WHERE it IS NOT NULL",
+        deadline, cancel);
+    if (!seen.ok() || seen.answers.front().rows.empty()) {
+      is_missing(table->name, table != &names.records);
+      continue;
     }
+    tables.push_back(table->name);
+    const bool may_write = sql::text(sql::first_row(seen.answers.front()), 0) == "t";
+    if (!may_write) lacks = "may not write to " + table->name;
   }
-  if (facts.takes_writes()) look_at_tables(connection, facts, deadline, cancel);
-  return {};
+  may_create = told("@create") == "true";
+  const auto fits = check_tables(session, *place, all, deadline, cancel);
+  if (!fits) unfit = fits.error();
 }
 
-class PostgresExamination final : public Examination {
- public:
-  PostgresExamination(const Target& target, Place place, Method method, Millis ttl)
-      : target_(target),
-        place_(std::make_shared<Place>(std::move(place))),
-        method_(method),
-        ttl_(ttl) {}
-
-  Findings look(Deadline deadline, Cancel cancel) override;
-  bool may_try() const override {
-    return primary_ && primary_->has_locks() && primary_->kept.empty() && !primary_->unfit;
-  }
-  bool may_try_marks() const override { return primary_->missing.empty(); }
-  std::string rights() const override { return primary_->grants(); }
-  Result<void> remove_traces(std::string_view key, std::span<const std::string> owners,
-                             Deadline deadline) override;
-
- private:
-  const Target target_;
-  const std::shared_ptr<const Place> place_;
-  const Method method_;
-  const Millis ttl_;
-  std::optional<Facts> primary_;
-};
-
-Findings PostgresExamination::look(Deadline deadline, Cancel cancel) {
-  auto servers = look_at_each(place_->hosts, [&](const HostPort& host) {
-    Target target = target_;
-    if (place_->hosts.size() > 1) target.url.hosts = {host};
-    auto place = std::make_shared<Place>(std::move(*make_place(target)));
-    Facts facts{place->shown, place, method_, ttl_};
-    if (auto ok = ask_all(facts, deadline, cancel); !ok) facts.error = ok.error();
-    return facts;
-  });
-  std::map<std::string, const Facts*> primaries;  // each once, also if it has several names
-  for (const Facts& facts : servers) {
-    if (facts.error || !facts.takes_writes()) continue;
-    primaries.emplace(facts.told("@identity"), &facts);
-    if (!primary_) primary_ = facts;
-  }
-  for (Facts& facts : servers) facts.has_primary = primary_.has_value();
-  Findings out;
-  check_each<Facts>(
-      kChecks, servers, "postgres-connect",
-      "systemctl status postgresql    # on that machine; user and rights: man dlock-postgres",
-      primary_.has_value(), out);
-  for (const auto& [identity, facts] : primaries) {
-    if (primaries.size() == 1) break;
-    out.push_back({"postgres-primaries", Severity::fail, facts->server,
-                   "one of " + std::to_string(primaries.size()) + " servers that take writes",
-                   "Each of them grants the same lock, and two jobs run at once.",
-                   "stop the one that was the primary before, and make it a standby again"});
-  }
-  return out;
-}
-
-Result<void> PostgresExamination::remove_traces(std::string_view key, std::span<const std::string>,
-                                                Deadline deadline) {
-  const auto opened = Connection::open(place_, deadline, Cancel());
+Result<void> Facts::ask_all(Deadline deadline, Cancel cancel) {
+  const auto opened = open(place, deadline, cancel);
   if (!opened) return opened.error();
-  const std::string method = " AND method = '" + std::string(method_name(method_)) + '\'';
-  std::string text;
-  for (const std::string& table : primary_->tables) {
-    const bool has_method = table != Tables(place_->prefix).rows.name;
-    text += "DELETE FROM " + table + " WHERE name = " + literal(key) + (has_method ? method : "") +
-            "; ";
-  }
-  const Reply reply = opened.value()->insist(text, deadline, Cancel());
-  return reply.ok() ? Result<void>() : *reply.error;
+  Connection& session = *opened.value();
+  ends = util::ends_of(session.fd());
+  if (auto ok = measure(session, kNowMs, deadline, cancel); !ok) return ok;
+  const Reply asked = session.ask(asked_of(*place), deadline, cancel);
+  if (!asked.ok()) return *asked.error;
+  tell(asked);
+  if (takes_writes()) look_at_tables(session, deadline, cancel);
+  return {};
 }
 
 }  // namespace
@@ -319,7 +239,7 @@ template <Method method>
 Result<std::unique_ptr<Examination>> examine(const Target& target, Millis ttl) {
   auto place = make_place(target);
   if (!place) return place.error();
-  return std::make_unique<PostgresExamination>(target, std::move(*place), method, ttl);
+  return std::make_unique<sql::SqlExamination<Facts>>(std::move(*place), method, ttl);
 }
 template Result<std::unique_ptr<Examination>> examine<Method::table>(const Target&, Millis);
 template Result<std::unique_ptr<Examination>> examine<Method::row>(const Target&, Millis);

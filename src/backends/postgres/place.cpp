@@ -4,8 +4,6 @@
 #include <utility>
 
 #include "backends/postgres/url_forms.hpp"
-#include "core/spelling.hpp"
-#include "util/host.hpp"
 #include "util/text.hpp"
 
 namespace dlock::postgres {
@@ -13,21 +11,19 @@ namespace {
 
 using util::in_quotes;
 
-constexpr std::size_t kLongestPrefix = 32;
-
 Error invalid(std::string message) { return {Errc::invalid, std::move(message)}; }
 
 // Names that need no quotes, which an operator would have to write.
 Result<std::string> prefix_of(const Target& target) {
-  std::string prefix = target.prefix.value_or(std::string(kDefaultPrefix));
+  std::string prefix = target.prefix.value_or(std::string(sql::kDefaultPrefix));
   const bool plain = std::all_of(prefix.begin(), prefix.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
   });
   const bool begins_well = prefix.empty() || prefix.front() < '0' || prefix.front() > '9';
-  if (plain && begins_well && prefix.size() <= kLongestPrefix) return prefix;
+  if (plain && begins_well && prefix.size() <= sql::kLongestPrefix) return prefix;
   return invalid("bad prefix " + in_quotes(prefix) +
                  " for the names of tables: must be a-z, 0-9 and _, at most " +
-                 std::to_string(kLongestPrefix) + " of them, the first of them no digit");
+                 std::to_string(sql::kLongestPrefix) + " of them, the first of them no digit");
 }
 
 Result<void> check_advisory(const Url& url, const std::string& word) {
@@ -84,60 +80,33 @@ Result<void> take_socket(const Url& url, Place& place) {
     }
     if (url.hosts.front().port != 0) only.port = url.hosts.front().port;
   }
+  place.directory = place.socket;
   if (const auto at = place.socket.rfind(kFile); at != std::string::npos && at > 0) {
     const auto port =
         util::parse_int(std::string_view(place.socket).substr(at + kFile.size()), 1, 65'535);
     if (!port) return invalid("socket in the URL must be a directory, as /run/postgresql");
     only.port = static_cast<std::uint16_t>(*port);
-    place.socket.resize(at);
+    place.directory.resize(at);
   }
+  place.socket = place.directory + std::string(kFile) + std::to_string(only.port);
   place.hosts = {only};
   return {};
 }
 
 }  // namespace
 
-std::string Place::shown_host(const HostPort& host) const {
-  return "postgres " + util::printable(socket.empty()
-                                           ? dlock::shown(host)
-                                           : socket + "/.s.PGSQL." + std::to_string(host.port));
-}
-
 Result<Place> make_place(const Target& target) {
-  const std::string_view scheme = target.url.scheme;
-  const UrlForm* form = find_form(kUrlForms, scheme.substr(0, scheme.find('+')));
-  const std::span<const UrlForm> all = kUrlForms;
-  auto completed = complete_url(target.url, form != nullptr ? std::span(form, 1) : all);
-  if (!completed) return completed.error();
-  Url& url = *completed;
   Place place;
+  const auto url = place.begin(target, kUrlForms);
+  if (!url) return url.error();
   auto prefix = prefix_of(target);
   if (!prefix) return prefix.error();
   place.prefix = std::move(*prefix);
-  place.database = url.path.substr(1);
-  if (auto ok = take_parameters(url, place); !ok) return ok.error();
-  url.query.clear();  // how we get there is no part of where the locks are
-  place.hosts = url.hosts;
+  if (auto ok = take_parameters(url.value(), place); !ok) return ok.error();
   if (!place.socket.empty()) {
     if (auto ok = take_socket(target.url, place); !ok) return ok.error();
-    url.hosts.clear();
-    url.query.emplace("socket", place.socket + "/.s.PGSQL." + std::to_string(place.hosts[0].port));
-    place.shown = place.shown_host(place.hosts[0]);
-  } else {
-    for (const HostPort& host : url.hosts) {
-      place.shown +=
-          (place.shown.empty() ? "postgres " : ",") + util::printable(dlock::shown(host));
-    }
   }
-  place.user = url.user;
-  place.password = url.password;
-  place.connect_timeout = target.connect_timeout;
-  place.location = url.redacted();
-  const std::string method = url.scheme == "postgres" ? "postgres-table" : url.scheme;
-  place.name = method + "://" +
-               (place.socket.empty()
-                    ? canonical_list(place.hosts) + url.path
-                    : url.path + "?socket=" + canonical_path(url.query.find("socket")->second));
+  place.finish(url.value(), "postgres");
   return place;
 }
 

@@ -80,7 +80,7 @@ std::string layout(const std::vector<const Table*>& tables) {
 
 Error may_not_create(const Place& place) {
   const std::string prefix =
-      place.prefix == kDefaultPrefix ? "" : " --prefix " + util::in_shell(place.prefix);
+      place.prefix == sql::kDefaultPrefix ? "" : " --prefix " + util::in_shell(place.prefix);
   const std::string user = place.user.empty() ? "this user" : "user " + util::in_quotes(place.user);
   return {Errc::denied,
           place.shown + ": " + user + " may not create tables in the schema public of database " +
