@@ -33,7 +33,7 @@ struct Request {
   Mode mode = Mode::exclusive;
   unsigned slots = 1;  // how many may hold at once; 1 in the other modes
   Millis ttl{30'000};  // the lock expires this long after its last renewal
-  Owner owner;
+  Owner owner;         // its id is of no earlier request
 
   Claim claim() const { return {mode, slots}; }
 };

@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <sstream>
 
 #include "backends/file/file_backend.hpp"
+#include "backends/mysql/database.hpp"
+#include "backends/postgres/database.hpp"
 #include "core/sharded_backend.hpp"
 #include "support/galera_cluster.hpp"
 #include "support/mysql_server.hpp"
@@ -58,14 +61,23 @@ class UrlService final : public Service {
   std::string url_;
 };
 
+std::string with_port(std::string url, int from, int to) {
+  const std::string port = ':' + std::to_string(from);
+  return url.replace(url.rfind(port), port.size(), ':' + std::to_string(to));
+}
+
 class RedisService final : public Service {
  public:
   const Traits& traits() const override { return find_backend("redis")->traits; }
+  std::unique_ptr<Backend> connect_to(int port) override {
+    return open_url(with_port(server_.url(), server_.port(), port));
+  }
   std::unique_ptr<Backend> connect(Millis patience) override {
     return open_url(server_.url(), patience);
   }
   std::vector<TestServer*> servers() override { return {&server_}; }
   bool forget() override { return server_.command("FLUSHALL") == "OK"; }
+  bool survives(Fault fault) const override { return fault != Fault::killed; }  // it keeps no file
 
  private:
   RedisServer server_;
@@ -86,6 +98,7 @@ class RedlockService final : public Service {
     return std::all_of(servers_.begin(), servers_.end(),
                        [](const auto& server) { return server.command("FLUSHALL") == "OK"; });
   }
+  bool survives(Fault fault) const override { return fault != Fault::killed; }
 
  private:
   std::array<RedisServer, 3> servers_;
@@ -103,6 +116,9 @@ class ZooKeeperService final : public Service {
     if (!server_->disturbed()) server_->clear();
   }
   const Traits& traits() const override { return find_backend("zookeeper")->traits; }
+  std::unique_ptr<Backend> connect_to(int port) override {
+    return open_url(with_port(server_->url(), server_->port(), port) + root_);
+  }
   std::unique_ptr<Backend> connect(Millis patience) override {
     return open_url(server_->url() + root_, patience);
   }
@@ -169,18 +185,69 @@ class MysqlService final : public Service {
   std::unique_ptr<Backend> connect(Millis patience) override {
     return open_url(server_->url(method_, "app:sesame", database_), patience);
   }
+  // MySQL lets a user in without TLS who has logged in with it.
+  std::unique_ptr<Backend> connect_to(int port) override {
+    if (!MysqlServer::is_mariadb())
+      (void)connect(Millis{5'000})->inspect("job", after(Clock::now(), Millis{5'000}));
+    const std::string url = server_->url(method_, "app:sesame", database_) + "?tls=off";
+    return open_url(with_port(url, server_->port(), port));
+  }
+  std::string in_requests() const override { return "locks"; }
   std::vector<TestServer*> servers() override { return {server_.get()}; }
   bool forget() override {
     server_->ask("DROP TABLE IF EXISTS " + database_ + ".dlock_keys, " + database_ +
                  ".dlock_locks");
     return true;
   }
+  std::shared_ptr<const sql::Database> database() override {
+    const Target target{.url = parse_url(server_->url("table", "app:sesame", database_)).value()};
+    return std::make_shared<const mysql::MysqlDatabase>(
+        std::make_shared<const mysql::Place>(mysql::make_place(target).value()),
+        mysql::Method::table);
+  }
+  void provoke(Fault fault) override;
+  void mend(Fault fault) override;
+  bool survives(Fault fault) const override {
+    return method_ != "row" || (fault != Fault::killed && fault != Fault::sessions_ended);
+  }
 
  private:
   std::string method_;
   std::shared_ptr<MysqlServer> server_;
   std::string database_;
+  std::string most_connections_;
+  std::vector<std::unique_ptr<Backend>> crowd_;
 };
+
+void MysqlService::provoke(Fault fault) {
+  if (fault == Fault::sessions_ended) {
+    std::istringstream ids(
+        server_->ask("SELECT id FROM information_schema.processlist WHERE user = 'app'"));
+    for (std::string id; ids >> id;) server_->ask("KILL " + id);
+  } else if (fault == Fault::full) {
+    most_connections_ = server_->ask("SELECT @@max_connections");
+    server_->ask("SET GLOBAL max_connections = 10");
+    do {
+      crowd_.push_back(connect(Millis{100}));
+    } while (crowd_.back()->inspect("job", after(Clock::now(), Millis{100})));
+  } else if (fault == Fault::read_only) {
+    server_->ask("SET GLOBAL read_only = 1");
+  } else {
+    Service::provoke(fault);
+  }
+}
+
+void MysqlService::mend(Fault fault) {
+  if (fault == Fault::sessions_ended) {
+  } else if (fault == Fault::full) {
+    crowd_.clear();
+    server_->ask("SET GLOBAL max_connections = " + most_connections_);
+  } else if (fault == Fault::read_only) {
+    server_->ask("SET GLOBAL read_only = 0");
+  } else {
+    Service::mend(fault);
+  }
+}
 
 // What an administrator may have set, and dlock must not depend on.
 class StrangePostgresServer final : public PostgresServer {
@@ -215,10 +282,29 @@ class PostgresService final : public Service {
   std::unique_ptr<Backend> connect(Millis patience) override {
     return open_url(server_->url(method_, "app:sesame", database_), patience, prefix_);
   }
+  std::unique_ptr<Backend> connect_to(int port) override {
+    return open_url(
+        with_port(server_->url(method_, "app:sesame", database_), server_->port(), port),
+        Millis{5'000}, prefix_);
+  }
+  std::string in_requests() const override { return "locks"; }
   std::vector<TestServer*> servers() override { return {server_.get()}; }
   bool forget() override {
     server_->ask("DROP TABLE IF EXISTS " + prefix_ + "keys, " + prefix_ + "locks", database_);
     return true;
+  }
+  std::shared_ptr<const sql::Database> database() override {
+    const Target target{.url = parse_url(server_->url("table", "app:sesame", database_)).value(),
+                        .prefix = prefix_};
+    return std::make_shared<const postgres::PostgresDatabase>(
+        std::make_shared<const postgres::Place>(postgres::make_place(target).value()),
+        postgres::Method::table);
+  }
+  void provoke(Fault fault) override;
+  void mend(Fault fault) override;
+  // A server that becomes a standby starts anew.
+  bool survives(Fault fault) const override {
+    return method_ != "row" || fault == Fault::stopped || fault == Fault::full;
   }
 
  private:
@@ -228,6 +314,29 @@ class PostgresService final : public Service {
   const std::string prefix_;
   const std::shared_ptr<PostgresServer> server_;
 };
+
+void PostgresService::provoke(Fault fault) {
+  if (fault == Fault::sessions_ended) {
+    server_->ask("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'app'");
+  } else if (fault == Fault::full) {
+    server_->ask("ALTER ROLE app CONNECTION LIMIT 0");
+  } else if (fault == Fault::read_only) {
+    server_->become_standby();
+  } else {
+    Service::provoke(fault);
+  }
+}
+
+void PostgresService::mend(Fault fault) {
+  if (fault == Fault::sessions_ended) {
+  } else if (fault == Fault::full) {
+    server_->ask("ALTER ROLE app CONNECTION LIMIT -1");
+  } else if (fault == Fault::read_only) {
+    server_->ask("SELECT pg_promote()");
+  } else {
+    Service::mend(fault);
+  }
+}
 
 // A database of its own of a cluster of two; each client asks the one that the client before it did
 // not ask.
@@ -322,6 +431,33 @@ std::vector<ServiceKind> service_kinds() {
     kinds.push_back({"strange_postgres_table", strange_postgres_table});
     kinds.push_back({"strange_postgres_row", strange_postgres_row});
   }
+  return kinds;
+}
+
+std::unique_ptr<Backend> Service::connect_to(int) { return nullptr; }
+
+void Service::provoke(Fault fault) {
+  for (TestServer* server : servers()) fault == Fault::killed ? server->kill() : server->pause();
+}
+
+void Service::mend(Fault fault) {
+  for (TestServer* server : servers()) {
+    fault == Fault::killed ? server->start_again() : server->resume();
+  }
+}
+
+std::vector<ServiceKind> one_server_kinds() {
+  std::vector<ServiceKind> kinds = server_kinds();
+  std::erase_if(kinds, [](const ServiceKind& kind) { return kind.name == "redlock"; });
+  return kinds;
+}
+
+std::vector<ServiceKind> sql_kinds(std::string_view end) {
+  std::vector<ServiceKind> kinds = server_kinds();
+  std::erase_if(kinds, [&](const ServiceKind& kind) {
+    const bool is_sql = kind.name.starts_with("mysql") || kind.name.starts_with("postgres");
+    return !is_sql || !kind.name.ends_with(end);
+  });
   return kinds;
 }
 

@@ -52,19 +52,6 @@ TEST_P(MysqlFaults, AConnectionThatIsKilledBeforeTheKeeperStartsIsNews) {
   EXPECT_TRUE(renew(*lease));
 }
 
-TEST_P(MysqlFaults, AServerThatComesBackWithItsDataKnowsTheLease) {
-  auto lease = hold(*a, request("job"));
-  const auto fence = *lease->fence();
-  server->kill();
-  EXPECT_EQ(code_of(lease->renew(in(1'000), Cancel())), Errc::unreachable);
-  server->start_again();
-  EXPECT_TRUE(renew(*lease));
-  EXPECT_EQ(*lease->fence(), fence);
-  EXPECT_EQ(code_of(try_once(*b, request("job"))), Errc::busy);
-  EXPECT_TRUE(release(*lease));
-  EXPECT_TRUE(rows_become(0));
-}
-
 // The connection that it gives up is the last one that the server had.
 TEST_P(MysqlFaults, WhoeverGivesUpWithNoConnectionToSpareLeavesNothing) {
   start({.settings = {"max_connections=10"}});
@@ -147,44 +134,6 @@ TEST_P(MysqlFaults, AGrantThatIsCommittedIsHeardOf) {
   EXPECT_TRUE(rows_become(0));
 }
 
-TEST_P(MysqlFaults, AStoppedServerIsNoNewsAndTakesNothing) {
-  auto lease = hold(*a, request("job"));
-  const Deadline valid_until = lease->valid_until();
-  Waiting waiting(client(), request("job"));
-  ASSERT_TRUE(waiters_are(1));
-  server->pause();
-  for (int i = 0; i < 2; ++i) {
-    const auto took =
-        time_of([&] { EXPECT_EQ(code_of(lease->renew(in(300), Cancel())), Errc::unreachable); });
-    EXPECT_LT(took, here(Millis{3'000}));
-  }
-  EXPECT_EQ(lease->valid_until(), valid_until);
-  EXPECT_FALSE(waiting.done(0));
-  server->resume();
-  EXPECT_TRUE(renew(*lease));
-  EXPECT_GT(lease->valid_until(), valid_until);
-  EXPECT_FALSE(waiting.done(0));
-  EXPECT_TRUE(release(*lease));
-  EXPECT_TRUE(release(*waiting.lease()));
-  EXPECT_TRUE(rows_become(0));
-}
-
-TEST_P(MysqlFaults, AReleaseThatAStoppedServerDoesNotAnswerCanBeSaidAgain) {
-  for (const bool renewing : {false, true}) {
-    auto lease = hold(*a, request("job"));
-    server->pause();
-    if (renewing) {
-      EXPECT_EQ(code_of(lease->renew(in(200), Cancel())), Errc::unreachable);
-    }
-    EXPECT_EQ(code_of(lease->release(in(300), Cancel())), Errc::unreachable);
-    server->resume();
-    const auto again = release(*lease);
-    EXPECT_TRUE(again) << again.error().message;
-    EXPECT_TRUE(rows_become(0));
-    EXPECT_TRUE(is_free_for(*b, request("job")));
-  }
-}
-
 // With mysql-row by wait_timeout, which the session has from the ttl.
 TEST_P(MysqlFaults, AHolderThatIsCutOffFreesTheLockWithItsTtl) {
   for (const bool shared_first : {false, true}) {
@@ -206,136 +155,6 @@ TEST_P(MysqlFaults, AHolderThatIsCutOffFreesTheLockWithItsTtl) {
     EXPECT_TRUE(renew(*next));
     EXPECT_TRUE(release(*next));
     EXPECT_TRUE(rows_become(0));
-  }
-}
-
-// --- lost replies
-
-TEST_P(MysqlFaults, AnAcquireIsGrantedOnceWhicheverReplyIsLost) {
-  make_tables();
-  std::uint64_t fence = 0;
-  for (const Request& wanted : all_modes()) {
-    for (const bool known : {false, true}) {
-      if (!known) server->ask("DELETE FROM dlock_keys");
-      fence = known ? fence : 0;
-      long lost = 0;
-      for (int skip = 0; skip < 7; ++skip) {
-        SCOPED_TRACE(std::string(mode_name(wanted.mode)) + (known ? " known " : " new ") +
-                     std::to_string(skip));
-        if (!known) server->ask("DELETE FROM dlock_keys");
-        const long before = proxy->lost_replies();
-        proxy->lose_reply_to("dlock", 1, skip);
-        LeaseResult lease = Error{};
-        EXPECT_LT(
-            time_of([&] { lease = readable_through_proxy()->acquire(wanted, {.until = soon()}); }),
-            here(Millis{5'000}));  // not for itself
-        ASSERT_TRUE(lease) << lease.error().message;
-        EXPECT_EQ(rows(), 1);
-        EXPECT_EQ(sessions("command = 'Sleep'"), sessions());
-        EXPECT_EQ(code_of(try_once(*b, mysql_rival_of(wanted))), Errc::busy);
-        if (known) {
-          EXPECT_GT(*(*lease)->fence(), fence);
-        }
-        fence = *(*lease)->fence();
-        lost += proxy->lost_replies() - before;
-        proxy->pass();
-        EXPECT_TRUE(release(**lease));
-        EXPECT_TRUE(rows_become(0));
-      }
-      EXPECT_GE(lost, 1);
-    }
-  }
-}
-
-TEST_P(MysqlFaults, AWaiterGetsItWhicheverReplyIsLost) {
-  make_tables();
-  for (int skip = 0; skip < 8; ++skip) {
-    SCOPED_TRACE(skip);
-    auto lease = hold(*a, request("job"));
-    proxy->lose_reply_to("dlock", 1, skip);
-    Waiting waiting(readable_through_proxy(), request("job"));
-    ASSERT_TRUE(waiters_are(1));
-    EXPECT_FALSE(waiting.done(20));
-    EXPECT_TRUE(release(*lease));
-    EXPECT_LT(time_of([&] { lease = waiting.lease(); }), here(Millis{5'000}));
-    ASSERT_TRUE(lease);
-    proxy->pass();
-    EXPECT_EQ(rows(), 1);
-    EXPECT_TRUE(release(*lease));
-    EXPECT_TRUE(rows_become(0));
-    EXPECT_TRUE(sessions_become(1));  // b looks through one
-  }
-}
-
-TEST_P(MysqlFaults, ATryWhoseReplyIsLostLeavesNothing) {
-  make_tables();
-  for (int skip = 0; skip < 5; ++skip) {
-    SCOPED_TRACE(skip);
-    proxy->lose_reply_to("dlock", 1, skip);
-    auto lease = try_once(*readable_through_proxy(), request("job"));
-    proxy->pass();
-    if (lease) {
-      EXPECT_TRUE(release(**lease));
-    } else {
-      EXPECT_EQ(lease.error().code, Errc::unreachable) << lease.error().message;
-    }
-    EXPECT_TRUE(rows_become(0));
-    EXPECT_TRUE(is_free_for(*a, request("job")));
-  }
-}
-
-TEST_P(MysqlFaults, ARenewalWhoseReplyIsLostKeepsTheLease) {
-  for (const Request& wanted : all_modes()) {
-    auto lease = hold(*readable_through_proxy(), wanted);
-    proxy->lose_reply_to("dlock");
-    const auto renewed = renew(*lease);
-    EXPECT_EQ(proxy->lost_replies() > 0, true);
-    EXPECT_TRUE(renewed) << renewed.error().message;
-    EXPECT_TRUE(release(*lease));
-    proxy->pass();
-    EXPECT_TRUE(rows_become(0));
-    EXPECT_TRUE(is_free_for(*b, mysql_rival_of(wanted)));
-  }
-}
-
-TEST_P(MysqlFaults, AReleaseWhoseReplyIsLostFreesTheLockAndNoOther) {
-  for (const Request& wanted : all_modes()) {
-    auto lease = hold(*readable_through_proxy(), wanted);
-    Waiting waiting(client(), mysql_rival_of(wanted));
-    ASSERT_TRUE(waiters_are(1));
-    proxy->lose_reply_to("dlock");
-    const auto released = release(*lease);
-    EXPECT_TRUE(released) << released.error().message;
-    auto next = waiting.lease();
-    ASSERT_TRUE(next);
-    proxy->pass();
-    EXPECT_TRUE(renew(*next));
-    EXPECT_TRUE(release(*next));
-    EXPECT_TRUE(rows_become(0));
-  }
-}
-
-TEST_P(MysqlFaults, AForceReleaseWhoseReplyIsLostEndsTheHoldersSession) {
-  for (const Request& wanted : all_modes()) {
-    auto lease = hold(*a, wanted);
-    const std::string session = session_of("role = 'holder'");
-    Waiting waiting(client(), mysql_rival_of(wanted));
-    ASSERT_TRUE(waiters_are(1));
-    auto operators = readable_through_proxy();
-    EXPECT_EQ(inspect(*operators, "job").holders.size(), 1u);
-    const long before = proxy->lost_replies();
-    proxy->lose_reply_to("dlock");
-    const auto broken = operators->force_release("job", lease->owner_id(), "test", soon());
-    EXPECT_EQ(proxy->lost_replies() - before, 1);
-    EXPECT_TRUE(broken && broken.value());
-    EXPECT_TRUE(eventually([&] { return sessions("id = " + session) == 0; }));
-    EXPECT_LT(time_of([&] { EXPECT_TRUE(release(*waiting.lease())); }), here(Millis{3'000}));
-    const Error error = error_of(renew(*lease));
-    EXPECT_EQ(error.code, Errc::lost);
-    EXPECT_TRUE(says(error, "test")) << error.message;
-    EXPECT_EQ(code_of(release(*lease)), Errc::lost);
-    EXPECT_TRUE(rows_become(0));
-    proxy->pass();
   }
 }
 
@@ -414,52 +233,6 @@ TEST_P(MysqlFaults, WhoeverGivesUpASilentServerDoesSoInTime) {
     EXPECT_TRUE(eventually([&] { return is_free_for(*b, request("job")); }));
     EXPECT_TRUE(sessions_become(1));
   }
-}
-
-// A holder of a row lock has lost it by the cut, and learns so later: only its numbers are
-// compared.  A grant that nobody heard of is in the way for its 5 s.
-TEST_P(MysqlFaults, WhateverIsCutWhenTwoNeverHoldItAndAllGoesOn) {
-  make_tables();
-  std::atomic<bool> stop = false;
-  std::atomic<int> holders = 0;
-  std::atomic<int> granted = 0;
-  const auto seed = static_cast<unsigned>(Clock::now().time_since_epoch().count());
-  SCOPED_TRACE(seed);
-  std::vector<std::thread> threads;
-  for (unsigned thread = 0; thread < 4; ++thread) {
-    threads.emplace_back([&, thread] {
-      std::mt19937 random(seed + thread);
-      auto client = through_proxy();
-      std::uint64_t fence = 0;
-      while (!stop) {
-        const auto until = in(static_cast<int>(random() % 200));
-        auto lease = client->acquire(brief(5'000), {.until = until});
-        if (!lease) {
-          EXPECT_TRUE(lease.error().code == Errc::busy || lease.error().code == Errc::unreachable)
-              << lease.error().message;
-          continue;
-        }
-        EXPECT_GT(*(*lease)->fence(), fence);
-        fence = *(*lease)->fence();
-        ++granted;
-        EXPECT_EQ(++holders, 1);
-        if (random() % 2 == 0) (void)(*lease)->renew(in(500), Cancel());
-        --holders;
-        for (auto released = release(**lease); !released; released = release(**lease)) {
-          if (released.error().code == Errc::lost) break;
-          if (Clock::now() >= (*lease)->valid_until()) break;
-        }
-      }
-    });
-  }
-  proxy->cut_often(seed, [&] { return granted > 5; });
-  stop = true;
-  for (auto& thread : threads) thread.join();
-  EXPECT_GT(granted, 5);
-  // At the latest when the lease of a grant that nobody heard of ends.
-  EXPECT_TRUE(release(*hold(*a, request("job"))));
-  EXPECT_TRUE(inspect(*b, "job").waiters->empty());
-  EXPECT_TRUE(sessions_become(1));
 }
 
 }  // namespace

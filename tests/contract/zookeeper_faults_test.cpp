@@ -74,66 +74,6 @@ TEST_F(ZooKeeperNetwork, AWaiterKeepsItsPlaceWhicheverReplyIsLost) {
   }
 }
 
-TEST_F(ZooKeeperNetwork, ATryWhoseReplyIsLostIsGrantedOrBusyAndLeavesNothing) {
-  for (int skip = 0; skip < 4; ++skip) {
-    SCOPED_TRACE(skip);
-    proxy->lose_reply_to("dlock", 1, skip);
-    auto lease = try_once(*through_proxy(), request("job"));
-    ASSERT_TRUE(lease) << lease.error().message;
-    EXPECT_EQ(code_of(try_once(*a, request("job"))), Errc::busy);
-    proxy->pass();
-    proxy->lose_reply_to("dlock", 1, skip);
-    EXPECT_EQ(code_of(try_once(*through_proxy(), request("job"))), Errc::busy);
-    EXPECT_TRUE(queue_is(1));
-    proxy->pass();
-    EXPECT_TRUE(release(**lease));
-    EXPECT_TRUE(is_empty());
-  }
-}
-
-TEST_F(ZooKeeperNetwork, ARenewalWhoseReplyIsLostKeepsTheLock) {
-  for (const Request& wanted : each_mode()) {
-    auto lease = hold(*through_proxy(), wanted);
-    for (int skip = 0; skip < 2; ++skip) {
-      const Deadline valid_until = lease->valid_until();
-      proxy->lose_reply_to("job", 1, skip);
-      if (auto renewed = renew(*lease); !renewed) {
-        EXPECT_EQ(renewed.error().code, Errc::unreachable) << renewed.error().message;
-      }
-      EXPECT_TRUE(renew(*lease));
-      EXPECT_GT(lease->valid_until(), valid_until);
-    }
-    proxy->pass();
-    EXPECT_EQ(children().size(), zookeeper_nodes_of(wanted));
-    EXPECT_TRUE(release(*lease));
-    EXPECT_TRUE(is_empty());
-  }
-}
-
-TEST_F(ZooKeeperNetwork, AReleaseWhoseReplyIsLostFreesTheLockAndNoOther) {
-  for (const Request& wanted : each_mode()) {
-    auto lease = hold(*through_proxy(), wanted);
-    Waiting waiting(client(), zookeeper_rival_of(wanted));
-    ASSERT_TRUE(waiters_are(1));
-    proxy->lose_reply_to("job");
-    const auto first = release(*lease);
-    if (!first) {
-      EXPECT_EQ(first.error().code, Errc::unreachable) << first.error().message;
-    }
-    auto next = waiting.lease();
-    ASSERT_TRUE(next);
-    EXPECT_EQ(proxy->lost_replies() > 0, true);
-    proxy->pass();
-    if (!first) {
-      const auto second = release(*lease);
-      EXPECT_TRUE(second || second.error().code == Errc::lost);
-    }
-    EXPECT_TRUE(renew(*next));
-    EXPECT_TRUE(release(*next));
-    EXPECT_TRUE(is_empty());
-  }
-}
-
 // --- given up
 
 TEST_F(ZooKeeperNetwork, WhoeverGivesUpWithTheAnswerOutstandingLeavesNothing) {

@@ -79,6 +79,15 @@ void PostgresServer::signal(int number) {
   }
 }
 
+void PostgresServer::become_standby() {
+  kill();
+  const std::string data = directory() + "/data";
+  outcome_of({find_program("bash"), "-c",
+              "cd \"$1\" && touch standby.signal && chown --reference=PG_VERSION standby.signal",
+              "bash", data});
+  start_again();
+}
+
 std::string PostgresServer::url(const std::string& method, const std::string& user,
                                 const std::string& database) const {
   return (method == "table" ? "postgres" : "postgres-" + method) + "://" + user +

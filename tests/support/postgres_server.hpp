@@ -23,6 +23,9 @@ class PostgresServer : public TestServer {
   std::string url(const std::string& method, const std::string& user = "app:sesame",
                   const std::string& database = "test") const;
 
+  /// Starts again as a standby, which takes no writes; pg_promote() makes it a primary.
+  void become_standby();
+
   /// What the superuser gets for statements: rows as lines, fields between bars, the last newline
   /// left out.  Throws if there is an error.
   std::string ask(const std::string& sql, const std::string& database = "test") const;
