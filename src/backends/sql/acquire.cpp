@@ -209,24 +209,24 @@ Result<bool> Acquisition::try_gate_once_more() {
 }
 
 void Acquisition::remember(const Look& look, const Decision& decision) {
-  info_ = lock_info(request_.key, look.rows);
-  seen_.clear();
-  for (const LockInfo::Holder& holder : info_.holders) seen_ += holder.owner.id + '/';
-  const auto& waiters = *info_.waiters;
+  last_.info = lock_info(request_.key, look.rows);
+  last_.seen.clear();
+  for (const LockInfo::Holder& holder : last_.info.holders) last_.seen += holder.owner.id + '/';
+  const auto& waiters = *last_.info.waiters;
   const auto own = std::find_if(waiters.begin(), waiters.end(), [&](const LockInfo::Waiter& it) {
     return it.owner.id == request_.owner.id;
   });
   if (own != waiters.end()) {
-    info_.place = static_cast<unsigned>(own - waiters.begin()) + 1;
+    last_.info.place = static_cast<unsigned>(own - waiters.begin()) + 1;
   } else if (has_row_ && has_gate_) {
-    info_.place = 1;
+    last_.info.place = 1;
   }
-  if (info_.place) seen_ += std::to_string(*info_.place);
-  waits_for_any_ = decision.kind == Turn::Kind::wait_for_any;
+  if (last_.info.place) last_.seen += std::to_string(*last_.info.place);
+  last_.waits_for_any = decision.kind == Turn::Kind::wait_for_any;
   if (decision.first == nullptr) return;
-  first_ = decision.first->owner;
-  first_left_ = decision.first->left.value_or(Millis::max());
-  if (decision.first->has_session) nameless_.clear();
+  last_.first = decision.first->owner;
+  last_.first_left = decision.first->left.value_or(Millis::max());
+  if (decision.first->has_session) last_.nameless.clear();
 }
 
 // Of rows that are in the way of others for nothing: of the earlier ids, and of waiters that are
@@ -251,11 +251,11 @@ Result<AcquireSteps::Attempt> Acquisition::blocked() {
   if (!has_row_ && !patience_.tries_once() && Clock::now() < wait_.until) {
     if (auto ok = join(); !ok) return ok.error();
   }
-  return Attempt{nullptr, seen_};
+  return Attempt{nullptr, last_.seen};
 }
 
 Result<AcquireSteps::Attempt> Acquisition::attempt() {
-  if (std::exchange(has_news_, false)) return Attempt{nullptr, seen_};
+  if (std::exchange(last_.is_news, false)) return Attempt{nullptr, last_.seen};
   for (unsigned tries = 1;; ++tries) {
     auto look = next_look();
     if (!look) return look.error();
@@ -282,7 +282,8 @@ Result<AcquireSteps::Attempt> Acquisition::attempt() {
     if (decision.kind == Turn::Kind::refused) {
       return mode_conflict(request_.key, request_.claim(), decision.first->claim);
     }
-    const bool may_pass = std::exchange(may_pass_gate_, false) && look->version == free_version_;
+    const bool may_pass =
+        std::exchange(beside_.may_pass_gate, false) && look->version == beside_.free_version;
     if (decision.kind != Turn::Kind::granted || tries > kMostTries) return blocked();
     if (has_gate_ && look->has_waiters_before) {  // they have gone: the gate keeps the order
       if (auto swept = ask(statements_.sweep_key(request_.owner.id)); !swept) return swept.error();
@@ -304,7 +305,7 @@ void Acquisition::recover(const Error&) {
   session_.reset();
   named_.clear();
   look_.reset();
-  has_news_ = false;
+  last_.is_news = false;
   has_gate_ = false;
 }
 

@@ -45,8 +45,8 @@ Result<void> Acquisition::join() {
   const auto joined = ask(statements_.join(request_));
   if (!joined) return joined.error();
   beat_at_ = after(Clock::now(), kWaiterBeat);
-  info_.place = static_cast<unsigned>(number_in(last_answer(joined.value())));
-  seen_ += std::to_string(*info_.place);
+  last_.info.place = static_cast<unsigned>(number_in(last_answer(joined.value())));
+  last_.seen += std::to_string(*last_.info.place);
   return {};
 }
 
@@ -75,32 +75,32 @@ Result<bool> Acquisition::woken_by(const Reply& reply) {
 }
 
 Result<bool> Acquisition::watch(Deadline until) {
-  Millis time = std::min({remaining(until), waits_for_any_ ? kLook : kLongestWatch,
-                          std::max(first_left_, kLeastWatch)});
-  if (first_ == nameless_) {
+  Millis time = std::min({remaining(until), last_.waits_for_any ? kLook : kLongestWatch,
+                          std::max(last_.first_left, kLeastWatch)});
+  if (last_.first == last_.nameless) {
     if (auto ok = rest(std::min(time, kLook)); !ok) return ok.error();
     time = Millis{0};
   }
-  session_->send(statements_.watch(request_.owner.id, first_, time));
+  session_->send(statements_.watch(request_.owner.id, last_.first, time));
   // Some servers know whole seconds only.
   const Millis longest = std::chrono::ceil<std::chrono::seconds>(time);
   const Reply reply = session_->receive(after(patience_.call_until(), longest), wait_.cancel);
   if (session_->under_way()) session_->close(reply.error->message);
-  if (reply.ok()) nameless_ = gained(reply).has_name ? first_ : "";
+  if (reply.ok()) last_.nameless = gained(reply).has_name ? last_.first : "";
   return woken_by(reply);
 }
 
 Result<bool> Acquisition::wait_at_gate(Deadline until) {
   if (!session_->under_way()) {
     session_->send(statements_.wait_for_gate(request_.owner.id, remaining(until)));
-    look_beside_at_ = after(Clock::now(), kFirstLookBeside);
+    beside_.at = after(Clock::now(), kFirstLookBeside);
   }
   for (;;) {
-    const Reply reply = session_->receive(std::min(until, look_beside_at_), wait_.cancel);
+    const Reply reply = session_->receive(std::min(until, beside_.at), wait_.cancel);
     if (!session_->under_way()) return woken_by(reply);
     if (reply.error->code == Errc::cancelled) return *reply.error;
     if (Clock::now() >= until) return false;
-    if (Clock::now() < look_beside_at_) continue;
+    if (Clock::now() < beside_.at) continue;
     auto is_told = look_beside();
     if (!is_told || *is_told) return is_told;
   }
@@ -108,7 +108,7 @@ Result<bool> Acquisition::wait_at_gate(Deadline until) {
 
 // True: the caller is to know what was seen, or the lock may be taken.
 Result<bool> Acquisition::look_beside() {
-  look_beside_at_ = after(Clock::now(), util::jitter(kLookBeside, kLookBeside * 3 / 2));
+  beside_.at = after(Clock::now(), util::jitter(kLookBeside, kLookBeside * 3 / 2));
   auto beside = database_->open(patience_.call_until(), wait_.cancel);
   if (!beside && beside.error().is_full) return false;
   if (!beside) return beside.error();
@@ -123,24 +123,24 @@ Result<bool> Acquisition::look_beside() {
   const Look all = look;
   std::erase_if(look.rows, [](const LockRow& row) { return row.role != LockRow::Role::holder; });
   const Decision decision = decide(look, request_.claim(), request_.owner.id);
-  const std::string before = seen_;
+  const std::string before = last_.seen;
   remember(all, decision);
   // A reader that came in beside other readers would pass a writer that has the gate.
   const bool is_held = std::any_of(look.rows.begin(), look.rows.end(),
                                    [](const LockRow& row) { return row.is_alive(); });
   const bool is_free = decision.kind == Turn::Kind::granted && look.version &&
                        (request_.mode == Mode::slots || !is_held);
-  if (is_free && free_version_ == *look.version) {
+  if (is_free && beside_.free_version == *look.version) {
     session_ = std::move(*beside);
     named_.clear();
     begin_anew();
-    may_pass_gate_ = true;
+    beside_.may_pass_gate = true;
     return true;
   }
-  free_version_ = is_free ? *look.version : "";
-  if (is_free) look_beside_at_ = after(Clock::now(), kIfFree);
-  has_news_ = seen_ != before;
-  return has_news_;
+  beside_.free_version = is_free ? *look.version : "";
+  if (is_free) beside_.at = after(Clock::now(), kIfFree);
+  last_.is_news = last_.seen != before;
+  return last_.is_news;
 }
 
 }  // namespace dlock::sql

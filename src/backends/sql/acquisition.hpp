@@ -23,7 +23,7 @@ class Acquisition final : public AcquireSteps {
               Patience& patience);
 
   Result<Attempt> attempt() override;
-  Result<LockInfo> describe() override { return info_; }
+  Result<LockInfo> describe() override { return last_.info; }
   Result<bool> wait(Deadline until) override;
   void recover(const Error& why) override;
   Result<void> leave() override;
@@ -71,23 +71,28 @@ class Acquisition final : public AcquireSteps {
   std::vector<std::string> doubtful_ids_;  // to which the lock may have been granted
   std::optional<Look> look_;               // came with the last wait
 
-  // What the last look has seen.
-  LockInfo info_;
-  std::string seen_;
-  bool has_news_ = false;  // for the caller, without another look
-  std::string first_;      // the holder to wait for
-  Millis first_left_{0};   // of its lease
-  bool waits_for_any_ = false;
-  std::string nameless_;  // a holder that has no session
+  struct LastLook {
+    LockInfo info;
+    std::string seen;
+    bool is_news = false;  // for the caller, without another look
+    std::string first;     // the holder to wait for
+    Millis first_left{0};  // of its lease
+    bool waits_for_any = false;
+    std::string nameless;  // a holder that has no session
+  };
+  LastLook last_;
 
   // Without session locks.
   Heartbeats heartbeats_;
   Deadline beat_at_ = kNever;  // when to say again that we wait
 
   // Of the looks over a second session.
-  Deadline look_beside_at_ = kNever;
-  std::string free_version_;  // the lock was free at this version; "": it was not
-  bool may_pass_gate_ = false;
+  struct Beside {
+    Deadline at = kNever;
+    std::string free_version;  // the lock was free at this version; "": it was not
+    bool may_pass_gate = false;
+  };
+  Beside beside_;
 };
 
 }  // namespace dlock::sql

@@ -1,5 +1,6 @@
 -- Releases the lock and writes the done-mark, in one transaction.  The mark is locked first, so that
--- the row of the holder is not locked while the client waits for the mark.
+-- the row of the holder is not locked while the client waits for the mark; and that is a write, so that a
+-- synchronous standby is waited for also if all this is said again.
 -- The last answer: as that of renew.sql.
 BEGIN;
 SELECT period FROM {records} WHERE method = {method} AND name = {key} AND period = {period} FOR UPDATE;
