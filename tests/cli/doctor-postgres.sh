@@ -69,6 +69,13 @@ mend postgres-vacuum a
 sql a 'DROP DATABASE dlock'
 sql a 'DROP TABLE orders'
 
+sql a 'ALTER ROLE app SET log_lock_waits = on'
+doctor 0 -b "$url" --strict
+finds note postgres-log 'log_lock_waits is on'
+mend postgres-log a
+doctor 0 -b "$url" --strict
+finds_no postgres-log
+
 # A few connections only.
 start_postgres few max_connections=10
 doctor 0 -b "${postgres_url[few]}"
@@ -128,6 +135,11 @@ doctor 1 -b "$few" --prefix few_
 finds FAIL postgres-tables 'may not write to public.few_locks'
 finds_no try-acquire
 mend postgres-tables a
+sql a 'REVOKE INSERT ON few_records FROM few'
+doctor 0 -b "$few" --prefix few_
+finds note postgres-tables 'may not write to public.few_records'
+finds ok try-force-release
+finds_no try-done-mark
 sql a 'DROP TABLE few_records'
 doctor 0 -b "$few" --prefix few_
 finds warn postgres-tables 'missing, or not open to this user: public.few_records'

@@ -58,7 +58,7 @@ refuses 69 'SSL' "postgres://$at/test?sslmode=require"
   PGPASSFILE=$tmp/other PGUSER=app works "postgres://$host:${postgres_port[a]}/test"
   (umask 077 && printf '[jobs]\nuser=app\npassword=%s\n' "$secret" >service)
   PGSERVICEFILE=$tmp/service PGSERVICE=jobs works "postgres://$host:${postgres_port[a]}/test"
-  PGUSER=nobody PGSERVICEFILE=$tmp/service PGSERVICE=none refuses 69 'definition of service "none" not found' \
+  PGUSER=nobody PGSERVICEFILE=$tmp/service PGSERVICE=none refuses 64 'definition of service "none" not found' \
     "postgres://$host:${postgres_port[a]}/test"
   PGUSER=nobody PGPASSWORD=x refuses 77 'wrong password for user "nobody"' "postgres://$host:${postgres_port[a]}/test"
 )
@@ -68,7 +68,7 @@ sql a 'CREATE TABLE their_locks (id int); GRANT ALL ON their_locks TO app'
 refuses 64 'choose another --prefix' "postgres://$at/test" --prefix their_
 sql a "$("$DLOCK" backends --schema postgres --prefix lost_ | sed 's/CREATE TABLE/CREATE UNLOGGED TABLE/')
        GRANT ALL ON ALL TABLES IN SCHEMA public TO app"
-refuses 64 'must be as dlock makes it (dlock backends --schema postgres)' "postgres://$at/test" --prefix lost_
+refuses 64 'must be as dlock makes it (dlock backends --schema postgres --prefix lost_)' "postgres://$at/test" --prefix lost_
 refuses 64 'bad prefix' "postgres://$at/test" --prefix Jobs_
 sql a "CREATE ROLE guest LOGIN PASSWORD '$secret'"
 refuses 77 "dlock backends --schema postgres --prefix none_ | psql test" \

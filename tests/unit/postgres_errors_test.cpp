@@ -25,8 +25,8 @@ TEST(PostgresErrors, WhatTheServerSaysOfALoginHasItsState) {
       "Passwort-Authentifizierung fehlgeschlagen\nLOCATION:  auth_failed, auth.c:326\n");
   EXPECT_EQ(wrong.code, Errc::denied);
   EXPECT_EQ(wrong.message,
-            "postgres db:5432: wrong password for user \"app\" (Passwort-Authentifizierung "
-            "fehlgeschlagen)");
+            "postgres db:5432: wrong password for user \"app\", or there is no such user "
+            "(Passwort-Authentifizierung fehlgeschlagen)");
   const Error full = connecting("x failed: FATAL:  53300: sorry, too many clients already\n");
   EXPECT_TRUE(full.is_full);
   EXPECT_EQ(full.code, Errc::unreachable);

@@ -1,9 +1,8 @@
 // Names.    A session lock is an advisory lock with a key of 64 bits, of this database.  That of an
 //           owner is the first 64 bits of its random id, which a text can compute from a row, too.
-// Alive.    A session is there if its name cannot be had, not even shared and for a moment:
-// pg_locks
-//           would tell as well, but reading it takes longer the more clients wait.  To its own
-//           session a name seems to be free.
+// Alive.    A session is there if its name cannot be had, not even shared and for a moment.  What
+//           pg_locks tells would do, but takes longer the more clients wait.  To its own session a
+//           name seems to be free.
 // Twice.    A session lock that is taken twice must be released twice.  So a text is told what the
 //           session has.
 #include "backends/postgres/database.hpp"

@@ -31,8 +31,10 @@ constexpr std::array kMeanings{
     Meaning{"40P01", Errc::unreachable, "it found a deadlock"},
     Meaning{"53100", Errc::unreachable, "its disk is full"},
     Meaning{"53200", Errc::unreachable, "it is out of memory"},
-    Meaning{"53300", Errc::unreachable,
-            "it has no connection left for user %u; max_connections is its limit"},
+    Meaning{
+        "53300", Errc::unreachable,
+        "it has no connection left for user %u: its max_connections, or a CONNECTION LIMIT of the "
+        "role or database"},
     Meaning{"55P03", Errc::unreachable, "it waited too long for a lock"},
     Meaning{"57014", Errc::unreachable, "somebody has cancelled the statement"},
     Meaning{"57P01", Errc::unreachable, "an administrator has ended the connection"},
@@ -44,7 +46,7 @@ constexpr std::array kMeanings{
     Meaning{"28000", Errc::denied,
             "the user %u may not log in to database %d from this host, or only over TLS "
             "(pg_hba.conf there)"},
-    Meaning{"28P01", Errc::denied, "wrong password for user %u"},
+    Meaning{"28P01", Errc::denied, "wrong password for user %u, or there is no such user"},
     Meaning{"42501", Errc::denied, "the user %u may not do that in the database %d"},
     // --- what waiting does not cure
     Meaning{"3D000", Errc::invalid, "there is no database %d"},
@@ -132,7 +134,8 @@ Error connect_error_of(std::string_view text, const std::string& server, const P
   if (why.empty()) why = "it ended the connection before it said anything";
   const bool is_tls = text.find("SSL") != std::string_view::npos ||
                       text.find("certificate") != std::string_view::npos;
-  return {Errc::unreachable,
+  const bool is_setting = text.starts_with("definition of service");  // in our own files
+  return {is_setting ? Errc::invalid : Errc::unreachable,
           server + ": " + util::uncapitalized(why) + (is_tls ? tls_hint(place) : "")};
 }
 

@@ -22,7 +22,7 @@ constexpr long long kFewConnections = 20;
 constexpr const char* kAsked =
     "SELECT name, setting FROM pg_catalog.pg_settings WHERE name IN ('server_version',"
     " 'max_connections', 'superuser_reserved_connections', 'fsync', 'full_page_writes',"
-    " 'synchronous_standby_names');"
+    " 'log_lock_waits');"
     "SELECT '@user', current_user UNION ALL SELECT '@standby', pg_is_in_recovery()::text"
     " UNION ALL SELECT '@tls', COALESCE((SELECT version || ', ' || cipher FROM"
     " pg_catalog.pg_stat_ssl WHERE pid = pg_backend_pid() AND ssl), '')"
@@ -149,7 +149,17 @@ Look vacuum(const Facts& facts) {
   if (!facts.takes_writes()) return std::nullopt;
   const long long others = facts.number("@others");
   if (others == 0) return Seen{"no other tables in this database"};
-  return Seen{std::to_string(others) + " other tables in this database", Severity::note};
+  // What other programs lock is where they are.
+  return Seen{std::to_string(others) + " other tables in this database", Severity::note,
+              facts.method == Method::row
+                  ? "let no job wait for hours, nor hold a row: ?pg_advisory, man dlock-postgres"
+                  : ""};
+}
+
+Look log(const Facts& facts) {
+  if (facts.told("log_lock_waits") != "on") return std::nullopt;
+  return Seen{"log_lock_waits is on", Severity::note,
+              "{} -c 'ALTER ROLE \"" + facts.told("@user") + "\" SET log_lock_waits = off'"};
 }
 
 Look tables(const Facts& facts) {
@@ -176,6 +186,8 @@ constexpr std::array kChecks{
                  "this database.",
                  "for jobs that wait for hours, use a database of its own: {} -c 'CREATE DATABASE "
                  "dlock'"},
+    Check<Facts>{"postgres-log", log,
+                 "Each job that waits writes an entry of several lines each second."},
     Check<Facts>{
         "postgres-tables", tables,
         "A run creates the tables that it needs, if the user may; until then, doctor tries no "
@@ -199,6 +211,7 @@ std::span<const Check<Facts>> Facts::checks() { return kChecks; }
 void Facts::look_at_tables(sql::Session& session, Deadline deadline, Cancel cancel) {
   const Tables names(place->prefix);
   const auto all = needed(names);
+  lacking = Severity::note;  // done-marks are not for everybody
   for (const Table* table : all) {
     const std::string name = literal(table->name);
     const Reply seen = session.ask(
@@ -211,9 +224,11 @@ void Facts::look_at_tables(sql::Session& session, Deadline deadline, Cancel canc
       is_missing(table->name, table != &names.records);
       continue;
     }
-    tables.push_back(table->name);
     const bool may_write = sql::text(sql::first_row(seen.answers.front()), 0) == "t";
-    if (!may_write) lacks = "may not write to " + table->name;
+    if (may_write) tables.push_back(table->name);
+    if (may_write) continue;
+    lacks += (lacks.empty() ? "may not write to " : ", ") + table->name;
+    if (table != &names.records) lacking = Severity::fail;
   }
   may_create = told("@create") == "true";
   const auto fits = check_tables(session, *place, all, deadline, cancel);

@@ -124,7 +124,9 @@ Result<void> check_tables(sql::Session& session, const Place& place,
     if (found != tables.end() && (*found)->is == sql::text(row, 1)) continue;
     return Error{Errc::invalid, place.shown + ": the table " + util::printable(sql::text(row, 0)) +
                                     " must be as dlock makes it (dlock backends --schema "
-                                    "postgres); ALTER or DROP it, or choose another --prefix"};
+                                    "postgres --prefix " +
+                                    util::in_shell(place.prefix) +
+                                    "); choose another --prefix, or ALTER it"};
   }
   return {};
 }

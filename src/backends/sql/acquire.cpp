@@ -7,8 +7,9 @@
 // Safety.   The gate decides nothing.  A client takes the lock by a transaction that compares and
 //           sets the version of the key, and deletes each lease that is over if it is the one that
 //           the client has seen.  On the version alone, a lease could be taken over that was
-//           renewed after the look.  Only a grant raises the version: all other changes make a lock
-//           freer.
+//           renewed after the look.  Only a take raises the version: all other changes make a lock
+//           freer.  Sessions are READ COMMITTED, so that a take which has waited for another one
+//           compares with what that has written.
 // Doubt.    A client whose connection was lost takes its name again before it looks.  As the name
 //           ends with the earlier session, no text of that session is carried out later.  If the
 //           look finds that the lock was granted, a renewal confirms that.  If the name cannot be

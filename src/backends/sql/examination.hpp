@@ -29,8 +29,8 @@ struct ServerFacts {
   std::string missing = {};              // the others
   bool has_locks = true;                 // none is missing that locks need
   std::optional<Error> unfit = {};
-  std::string lacks = {};  // "may not DELETE from dlock_rows"
-  Severity lacking = Severity::fail;
+  std::string lacks = {};             // "may not DELETE from dlock_rows"
+  Severity lacking = Severity::fail;  // note: locks can be tried
   bool may_create = false;
 
   /// Asks for the time of the server, with "SELECT " and `now_ms`, to measure it and the way.
@@ -105,10 +105,13 @@ class SqlExamination final : public Examination {
     return out;
   }
   bool may_try() const override {
-    return primary_ && primary_->has_locks && primary_->lacks.empty() && !primary_->unfit &&
-           !primary_->is_refused();
+    const bool may_write =
+        primary_ && (primary_->lacks.empty() || primary_->lacking == Severity::note);
+    return may_write && primary_->has_locks && !primary_->unfit && !primary_->is_refused();
   }
-  bool may_try_marks() const override { return primary_->missing.empty(); }
+  bool may_try_marks() const override {
+    return primary_->missing.empty() && primary_->lacks.empty();
+  }
   std::string rights() const override { return primary_->grants(); }
   Result<void> remove_traces(std::string_view key, std::span<const std::string>,
                              Deadline deadline) override {

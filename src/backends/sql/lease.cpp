@@ -153,8 +153,9 @@ Result<void> SqlLease::renew(Deadline deadline, Cancel cancel) {
   if (!done) return not_told(done.error());
   if (!done.value().is_done) return lost(done.value());
   if (database_->locks_rows() && !done.value().has_row_session) {
-    return Error{Errc::lost, session_->server() + ": nothing keeps other programs out of " +
-                                 util::in_quotes(request_.key) + " any more"};
+    return Error{Errc::lost, session_->server() +
+                                 ": the connection that kept other programs out of " +
+                                 util::in_quotes(request_.key) + " has ended"};
   }
   valid_until_ = trusted_until(asked, request_.ttl);
   if (!has_name_ && !is_resumed_) {

@@ -1,5 +1,5 @@
 -- Stands before another text: finds rows that nobody uses, of those that follow {random}, and keys that
--- were unused for a week, of those that follow {from}.  It locks nothing.
+-- were not granted for a week, of those that follow {from}.  It locks nothing.
 -- Answers: {owner}, {name}.
 SELECT owner FROM (SELECT owner, method, role, since, expires_at FROM {locks}
    WHERE owner > {random} ORDER BY owner LIMIT 16) AS some

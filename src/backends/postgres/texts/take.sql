@@ -1,6 +1,6 @@
 -- Takes the lock if no other client has taken it since the look, and each lease that is taken over is
 -- the one that was over then.  Else no row is added.  The gate is released after the commit.
--- The last answer: {won, writable, fencing number}.
+-- The last answer: {won (NULL: there is no row), writable, fencing number, gate released, time limit}.
 BEGIN;
 WITH grown AS (UPDATE {keys} SET version = GREATEST(version + 1, {now_ms})
    WHERE method = {method} AND name = {key} AND version = {version} RETURNING version),
