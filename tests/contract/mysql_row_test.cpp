@@ -122,7 +122,7 @@ TEST_P(MysqlRow, TheEndOfTheRowLockIsALoss) {
   EXPECT_TRUE(util::wait_readable(events, soon()));
   const Error error = error_of(renew(*lease));
   EXPECT_EQ(error.code, Errc::lost);
-  EXPECT_TRUE(says(error, "the row ")) << error.message;
+  EXPECT_TRUE(says(error, "other programs out")) << error.message;
   (void)release(*lease);
   EXPECT_TRUE(rows_become(0));
   EXPECT_TRUE(is_free_for(*b, request("job")));
