@@ -14,9 +14,8 @@ std::string in_ms(Clock::duration time) {
 
 Finding cannot_look(std::string_view name, const std::string& server, const Error& error) {
   const bool is_named = error.message.starts_with(server + ": ");
-  const char* const status = error.code == Errc::denied    ? "77"
-                             : error.code == Errc::invalid ? "64"
-                                                           : "69";
+  const bool is_lasting = error.code == Errc::invalid || error.code == Errc::unsupported;
+  const char* const status = error.code == Errc::denied ? "77" : is_lasting ? "64" : "69";
   return {.name = name,
           .level = Severity::fail,
           .server = server,
