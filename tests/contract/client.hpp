@@ -1,6 +1,8 @@
 // Short words for what the contract tests do.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <functional>
 #include <future>
 #include <memory>
@@ -114,5 +116,18 @@ Millis time_of(const Function& what) {
 
 /// Asks again and again: for conditions that nothing announces.
 bool eventually(const std::function<bool()>& condition);
+
+/// Does it again while it is not known whether it was done: a service that is back may need a
+/// moment.
+template <class Operation>
+auto patiently(Operation operation) {
+  auto result = operation();
+  EXPECT_TRUE(eventually([&] {
+    if (result || result.error().code != Errc::unreachable) return true;
+    result = operation();
+    return false;
+  }));
+  return result;
+}
 
 }  // namespace dlock::test

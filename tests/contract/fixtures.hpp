@@ -16,7 +16,7 @@
 
 namespace dlock::test {
 
-/// What happens to a service.
+/// Faults of a service.
 enum class Fault {
   killed,          // and started again
   stopped,         // and resumed
@@ -35,7 +35,7 @@ class Service {
   /// The same by another port of 127.0.0.1, as that of a proxy, which can read what is said.  For
   /// the one_server_kinds().
   virtual std::unique_ptr<Backend> connect_to(int port);
-  /// What stands in each request about a lock.
+  /// Text that each request about a lock has.
   virtual std::string in_requests() const { return "dlock"; }
   /// What can be stopped and started again; none where the kernel is the service.
   virtual std::vector<TestServer*> servers() { return {}; }

@@ -37,13 +37,8 @@ class LostReplies : public testing::TestWithParam<ServiceKind> {
   }
   // A release that was carried out without an answer finds the lock gone.
   static void release_for_certain(Lease& lease) {
-    auto released = release(lease);
-    for (int i = 0; i < 3 && code_of_any(released) == Errc::unreachable; ++i)
-      released = release(lease);
+    const auto released = patiently([&] { return release(lease); });
     EXPECT_TRUE(released || released.error().code == Errc::lost) << released.error().message;
-  }
-  static std::optional<Errc> code_of_any(const Result<void>& result) {
-    return result ? std::nullopt : std::optional(result.error().code);
   }
 
   const std::unique_ptr<Service> service = GetParam().start();

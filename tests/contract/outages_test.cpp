@@ -25,18 +25,6 @@ struct GoesOn {
 
 class Outages : public testing::TestWithParam<ServiceKind> {
  protected:
-  // A service that is back may need a moment.
-  template <class Operation>
-  static auto patiently(Operation operation) {
-    auto result = operation();
-    EXPECT_TRUE(eventually([&] {
-      if (result || result.error().code != Errc::unreachable) return true;
-      result = operation();
-      return false;
-    }));
-    return result;
-  }
-
   void meet(Fault fault, const GoesOn& goes_on) {
     survives_ = service_->survives(fault);
     ASSERT_NO_FATAL_FAILURE(prepare());

@@ -41,12 +41,6 @@ struct Facts : sql::ServerFacts {
   Method method = Method::table;
   std::string connection;  // its number, as the greeting has it
 
-  static Place place_with(Place place, const HostPort& host) {
-    place.hosts = {host};
-    place.primary = std::make_shared<std::atomic<std::size_t>>(0);
-    place.cluster = std::make_shared<std::atomic<Cluster>>(Cluster::unknown);
-    return place;
-  }
   static auto open(const std::shared_ptr<const Place>& at, Deadline deadline, Cancel cancel) {
     return Connection::open(at, deadline, cancel);
   }
@@ -105,9 +99,9 @@ Look server(const Facts& facts) {
               facts.told("@user") + address};
 }
 
-Look round_trip(const Facts& facts) { return sql::seen_round_trip(facts); }
+Look round_trip(const Facts& facts) { return facts.round_trips.seen(facts.ttl); }
 
-Look clock(const Facts& facts) { return sql::seen_clock(facts); }
+Look clock(const Facts& facts) { return clock_seen(facts.ahead); }
 
 // The certificate ends at a time such as "Nov 27 02:41:00 2036 GMT".
 Look tls(const Facts& facts) {
@@ -243,7 +237,7 @@ void Facts::look_at_tables(sql::Session& session, Deadline deadline, Cancel canc
             literal(table->name),
         deadline, cancel);
     if (!seen.ok() || number_in(sql::last_answer(seen)) == 0) {
-      is_missing(table->name, table != &names.records);
+      add_missing(table->name, table != &names.records);
       continue;
     }
     tables.push_back(table->name);

@@ -28,6 +28,11 @@ struct Place : sql::Place {  // prefix: [A-Za-z0-9_]{0,32}
   enum class Cluster { unknown, no, galera, group };
   std::shared_ptr<std::atomic<Cluster>> cluster =
       std::make_shared<std::atomic<Cluster>>(Cluster::unknown);
+
+  void keep_only(const HostPort& host) {
+    sql::Place::keep_only(host);
+    cluster = std::make_shared<std::atomic<Cluster>>(Cluster::unknown);
+  }
 };
 
 /// Errc::invalid says what is wrong with the target.

@@ -49,11 +49,6 @@ struct Facts : sql::ServerFacts {
   std::shared_ptr<const Place> place;
   Method method = Method::table;
 
-  static Place place_with(Place place, const HostPort& host) {
-    place.hosts = {host};
-    place.primary = std::make_shared<std::atomic<std::size_t>>(0);
-    return place;
-  }
   static auto open(const std::shared_ptr<const Place>& at, Deadline deadline, Cancel cancel) {
     return Connection::open(at, deadline, cancel);
   }
@@ -102,9 +97,9 @@ Look server(const Facts& facts) {
   return Seen{facts.told("server_version") + ", user " + facts.told("@user") + address};
 }
 
-Look round_trip(const Facts& facts) { return sql::seen_round_trip(facts); }
+Look round_trip(const Facts& facts) { return facts.round_trips.seen(facts.ttl); }
 
-Look clock(const Facts& facts) { return sql::seen_clock(facts); }
+Look clock(const Facts& facts) { return clock_seen(facts.ahead); }
 
 Look tls(const Facts& facts) {
   const std::string cipher = facts.told("@tls");
@@ -221,7 +216,7 @@ void Facts::look_at_tables(sql::Session& session, Deadline deadline, Cancel canc
             ") AS it) AS found WHERE it IS NOT NULL",
         deadline, cancel);
     if (!seen.ok() || seen.answers.front().rows.empty()) {
-      is_missing(table->name, table != &names.records);
+      add_missing(table->name, table != &names.records);
       continue;
     }
     const bool may_write = sql::text(sql::first_row(seen.answers.front()), 0) == "t";

@@ -26,7 +26,7 @@ void ServerFacts::tell(const Reply& reply) {
   }
 }
 
-void ServerFacts::is_missing(const std::string& table, bool is_of_locks) {
+void ServerFacts::add_missing(const std::string& table, bool is_of_locks) {
   missing += (missing.empty() ? "" : ", ") + table;
   if (is_of_locks) has_locks = false;
 }

@@ -38,16 +38,11 @@ struct ServerFacts {
                        Cancel cancel);
   /// Keeps the answers, whose rows are names and values.
   void tell(const Reply& reply);
-  void is_missing(const std::string& table, bool is_of_locks);
+  void add_missing(const std::string& table, bool is_of_locks);
 
   long long number(const std::string& name) const;
 };
 
-// Checks of both.
-inline std::optional<Seen> seen_round_trip(const ServerFacts& facts) {
-  return facts.round_trips.seen(facts.ttl);
-}
-inline std::optional<Seen> seen_clock(const ServerFacts& facts) { return clock_seen(facts.ahead); }
 /// `schema` and `grants` are the lines that create the tables and that grant the rights to them.
 Seen seen_tables(const ServerFacts& facts, const std::string& schema, const std::string& grants);
 
@@ -59,7 +54,7 @@ struct Words {
 
 /// `Facts` has, beside those of ServerFacts:
 ///   - Place, Method, kWords, checks();
-///   - shared_ptr<const Place> place, Method method; place_with(place, host): of this host alone;
+///   - shared_ptr<const Place> place, of this host alone; Method method;
 ///   - ask_all(deadline, cancel): looks at the server;
 ///   - takes_writes(), identity(), the same for a server by each of its names;
 ///   - client(), grants(), demote(), lines for the operator;
@@ -77,9 +72,11 @@ class SqlExamination final : public Examination {
 
   Findings look(Deadline deadline, Cancel cancel) override {
     auto servers = look_at_each(place_.hosts, [&](const HostPort& host) {
+      auto place = std::make_shared<Place>(place_);
+      place->keep_only(host);
       Facts facts;
       facts.server = place_.shown_host(host);
-      facts.place = std::make_shared<const Place>(Facts::place_with(place_, host));
+      facts.place = std::move(place);
       facts.method = method_;
       facts.ttl = ttl_;
       if (auto ok = facts.ask_all(deadline, cancel); !ok) facts.error = ok.error();

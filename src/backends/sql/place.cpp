@@ -11,6 +11,11 @@ std::string Place::shown_host(const HostPort& host) const {
   return product_ + ' ' + util::printable(socket.empty() ? dlock::shown(host) : socket);
 }
 
+void Place::keep_only(const HostPort& host) {
+  hosts = {host};
+  primary = std::make_shared<std::atomic<std::size_t>>(0);
+}
+
 Result<Url> Place::begin(const Target& target, std::span<const UrlForm> forms) {
   const std::string_view scheme = target.url.scheme;
   const UrlForm* form = find_form(forms, scheme.substr(0, scheme.find('+')));

@@ -34,6 +34,9 @@ struct Place {
   /// The host for messages: "postgres db1:5432", "mysql /run/mysqld/mysqld.sock".
   std::string shown_host(const HostPort& host) const;
 
+  /// Of several hosts, the others are forgotten.
+  void keep_only(const HostPort& host);
+
   /// Takes what is written alike in the URLs of all databases, and returns the whole URL, of one of
   /// `forms`.  Errc::invalid says what is wrong with it.
   Result<Url> begin(const Target& target, std::span<const UrlForm> forms);
