@@ -235,6 +235,20 @@ TEST_P(SqlLostReplies, TheFirstOfAllIsGrantedAfterARollbackWithoutAnAnswer) {
   ASSERT_TRUE(lease);
   EXPECT_TRUE(release(*lease));
 }
+
+// It is not given back: that would cost the place in the queue, and a fencing number.
+TEST_P(SqlLostReplies, AGrantThatWasNotHeardIsKept) {
+  const Request wanted = request("job");
+  const auto own = through_proxy();
+  proxy.lose_reply_to(", 'holder', ");
+  const auto lease = hold(*own, wanted);
+  EXPECT_EQ(proxy.lost_replies(), 1);
+  proxy.pass();
+  ASSERT_TRUE(lease);
+  EXPECT_EQ(lease->owner_id(), wanted.owner.id);
+  EXPECT_TRUE(renew(*lease));
+  EXPECT_TRUE(release(*lease));
+}
 INSTANTIATE_TEST_SUITE_P(, SqlLostReplies, testing::ValuesIn(sql_kinds()),
                          [](const auto& it) { return it.param.name; });
 

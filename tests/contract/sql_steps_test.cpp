@@ -79,6 +79,24 @@ TEST_P(SqlSteps, ARowThatHasBecomeAHoldersIsNotSwept) {
   EXPECT_TRUE(release(*lease));
 }
 
+// It was found while its client was connecting again.
+TEST_P(SqlSteps, AWaiterThatIsThereIsNotSwept) {
+  auto lease = hold(*a, request("job"));
+  const Request waiter = request("job");
+  const std::vector<std::string> owners{waiter.owner.id};
+  const auto its = session();
+  look(*its, waiter);
+  ASSERT_TRUE(its->ask(say.join(waiter), soon(), Cancel()).ok());
+  ASSERT_TRUE(session()->ask(say.sweep_rows(owners), soon(), Cancel()).ok());
+  EXPECT_EQ(roles().size(), std::string("holder waiter ").size());
+  its->close();
+  EXPECT_TRUE(eventually([&] {
+    EXPECT_TRUE(session()->ask(say.sweep_rows(owners), soon(), Cancel()).ok());
+    return roles() == "holder ";
+  }));
+  EXPECT_TRUE(release(*lease));
+}
+
 TEST_P(SqlSteps, OfTwoThatHaveSeenAFreeLockOneTakesIt) {
   EXPECT_TRUE(is_free_for(*a, request("job")));
   const std::array both{request("job"), request("job")};

@@ -62,6 +62,7 @@ sql::Values session_locks() {
       {"is_in_way", "role = 'holder'"},
       {"waiter_expiry", "NULL"},
       {"is_gone", "{session} IS NULL"},
+      {"waiter_is_gone", "{is_gone}"},
       {"waiter_silence", "3"},
   };
 }
@@ -72,6 +73,7 @@ sql::Values no_session_locks() {
       {"waiter_silence", "28800"},
       {"is_gone",
        "expires_at < {now} - INTERVAL " + micros(Heartbeats::kMostSkew) + " MICROSECOND"},
+      {"waiter_is_gone", "TRUE"},  // by the clock of the client that says so
       {"own_session", "NULL"},
       {"other_session", "NULL"},
       {"take_own", "1"},

@@ -113,7 +113,7 @@ Result<Look> Acquisition::next_look() {
     if (!opened) return opened.error();
     session_ = std::move(*opened);
   }
-  bool sweeps = is_new && is_chosen_to_sweep();
+  bool sweeps = is_new && !has_row_ && is_chosen_to_sweep();  // its own row seems unused
   for (unsigned tries = 1; tries <= kMostTries; ++tries) {
     const std::string id = request_.owner.id;
     const bool has_earlier_session = is_new && (has_row_ || is_doubtful(id));
@@ -148,11 +148,12 @@ Result<std::unique_ptr<Lease>> Acquisition::confirm(const Look& look) {
   auto lease = make_lease(database_, std::move(session_),
                           {request_, own->fence, own->slot, Clock::now(), false});
   has_gate_ = false;
+  if (database_->locks_rows()) return complete(std::move(lease));  // which renews it
   doubtful_ids_.push_back(request_.owner.id);
   const auto renewed = lease->renew(patience_.call_until(), wait_.cancel);
   if (!renewed && renewed.error().code != Errc::lost) return renewed.error();
   doubtful_ids_.pop_back();
-  if (renewed) return complete(std::move(lease));
+  if (renewed) return lease;
   begin_anew();
   return nullptr;
 }
