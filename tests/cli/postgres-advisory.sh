@@ -53,7 +53,11 @@ done <<'END'
 hash hashtext('job')
 END
 
-# A job with another key waits for the same lock.
+# A job with another key waits for the same lock: so one job cannot hold two of them.
+refuses 64 'with this URL all keys are one lock' "$base?pg_advisory=7" -k job -k other
+shards config.json "$base?pg_advisory=7" "${base/test/postgres}"
+refuses 64 'with this URL all keys are one lock' '' --config config.json -b db -k job -k other
+expect_status 0 "$DLOCK" run -n -b "$base?pg_advisory=hash" -k job -k other -- true
 DLOCK_BACKEND="$base?pg_advisory=7" hold --ttl 30
 expect_status 75 "$DLOCK" run -q -n -b "$base?pg_advisory=7" -k other -- true
 expect_status 0 "$DLOCK" run -q -n -b "$base?pg_advisory=8" -k other -- true
@@ -70,6 +74,21 @@ wait "$holder" || status=$?
 [[ $status == 79 ]] || fail "ends with $status"
 grep -q 'other programs out' err || fail "says: $(<err)"
 expect_status 0 "$DLOCK" run -w 20 -b "$base?pg_advisory=7" -k job -- true
+
+# The server's queue is in order, however long a program has the lock.
+export DLOCK_BACKEND="$base?pg_advisory=7"
+program 'pg_advisory_lock(7)'
+"$DLOCK" run -k job -- sh -c 'echo job >>order' &
+waiter=$!
+are_waiting() { [[ $(sql a "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 7 AND NOT granted $2") == "$1" ]]; }
+wait_until 20 are_waiting 1 ''
+printf '%s\n' 'SELECT pg_advisory_lock(7);' '\! echo program >>order' | sql a >/dev/null &
+next=$!
+wait_until 20 are_waiting 2 ''
+wait_until 30 are_waiting 1 "AND waitstart < now() - INTERVAL '11 s'"
+end_program
+wait "$waiter" "$next"
+assert_equal 'job program' "$(paste -sd ' ' order)" 'they came in the order'
 
 for value in '' '4,' ',2' 4,2,1 x 9223372036854775808 4294967296,1 '1)::int' 'hash,1'; do
   refuses 64 'pg_advisory in the URL must be' "$base?pg_advisory=$value"

@@ -108,6 +108,7 @@ sql::Values values_of(const Place& place, Method method) {
        "TIMESTAMPDIFF(MICROSECOND, {now}, expires_at), expires_at, {session}, record"},
       {"row_session", method == Method::row ? "IS_USED_LOCK({row})" : "NULL"},
       {"take_row", "GET_LOCK({row}, 0)"},
+      {"row_patience", "10"},
       {"for_update", "FOR UPDATE"},
       {"for_share", "LOCK IN SHARE MODE"},
       {"free_row", "ROLLBACK"},

@@ -78,6 +78,7 @@ sql::Values values_of(const Place& place, Method method) {
                           : "NULL"},
       {"has_row_session", method == Method::row ? "(NOT " + is_free("{row}") + ")::int" : "NULL"},
       {"take_row", "pg_try_advisory_lock({row})"},
+      {"row_patience", "0"},  // no limit
       {"advisory", advisory_lock(place.advisory)},
       {"for_update", place.advisory.empty() ? "FOR UPDATE" : "pg_advisory_lock"},
       {"for_share", place.advisory.empty() ? "FOR SHARE" : "pg_advisory_lock_shared"},

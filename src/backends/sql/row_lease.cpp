@@ -1,9 +1,11 @@
 // Order.    The lease excludes all that use dlock, so none of these waits for the row, but for that
 //           of a session which has not ended yet.  The row excludes all others that lock it.  It
 //           is in a table of its own: each grant locks the row in the table of keys.
-// Waiting.  A server can grant a row lock to a session whose client has gone.  So each wait is
-//           short (a slice), and a client that gives up ends the session.  The lease is renewed
-//           meanwhile, and once more when the row is locked.
+// Waiting.  A server can keep a session waiting whose client has gone, in the way of others.
+//           PostgreSQL notices.  MySQL does not, and FLUSH TABLES WITH READ LOCK waits for such a
+//           session, and each renewal for that: so there a client waits for ten seconds at a
+//           time, and each time at the end of the queue.  A client that gives up ends the session.
+//           The lease is renewed meanwhile, and once more when the row is locked.
 // Server.   A name can lead to another server than a moment ago.  So the session of the row has a
 //           session lock, which each renewal looks for on the server that renews the lease.
 // The end.  The server ends the session, and with it the row lock, when nothing came from it for a
@@ -27,8 +29,6 @@ constexpr Millis kWorthAWord{1'000};
 constexpr Millis kRenewsAtLeast{20'000};
 constexpr Millis kRenewAgain{1'000};
 constexpr Millis kLongestSilence{60'000};
-constexpr Millis kSlice{10'000};
-constexpr Millis kSliceOfOneTry{1'000};
 
 class RowLease final : public Lease {
  public:
@@ -137,7 +137,7 @@ class RowWait {
   // The lease is renewed meanwhile.
   Result<Reply> wait_for_row() {
     const bool once = patience_.tries_once();
-    const std::string text = statements_.lock_row(request_, once ? kSliceOfOneTry : kSlice);
+    const std::string text = statements_.lock_row(request_, once);
     row_->send(text);
     for (;;) {
       const Deadline until = once ? patience_.call_until() : wait_.until;

@@ -187,12 +187,12 @@ std::string Statements::end_session(std::string_view owner, const std::string& s
                                               {"session", session}});
 }
 
-std::string Statements::lock_row(const Request& request, Millis slice) const {
+std::string Statements::lock_row(const Request& request, bool once) const {
   const bool is_exclusive = request.mode == Mode::exclusive;
   return fill(database_.texts().lock_row,
               {{"row", database_.row_name(request.owner.id)},
                {"silence", seconds(request.ttl)},
-               {"slice", seconds(slice)},
+               {"patience", once ? "1" : fill("{row_patience}", {})},
                {"strength", fill(is_exclusive ? "{for_update}" : "{for_share}", {})}});
 }
 

@@ -69,9 +69,9 @@ class Statements {
   std::string break_grant(std::string_view owner, std::string_view why) const;
   std::string end_session(std::string_view owner, const std::string& session) const;
 
-  /// Locks the row of the key, for which other programs are waited for so long, whole seconds.  The
-  /// last answer: the row.
-  std::string lock_row(const Request& request, Millis slice) const;
+  /// Locks the row of the key.  Other programs are waited for, a second if `once`, else for as long
+  /// as the database may be let wait.  The last answer: the row.
+  std::string lock_row(const Request& request, bool once) const;
 
  private:
   std::string fill(std::string_view text, Values values) const;
