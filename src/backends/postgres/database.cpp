@@ -59,6 +59,7 @@ sql::Values values_of(const Place& place, Method method) {
        " (extract(epoch FROM expires_at - {now}) * 1000000)::bigint, expires_at,"
        " CASE WHEN {is_gone} THEN NULL ELSE 1 END, record"},
       {"is_gone", is_free("('x' || left(owner, 16))::bit(64)::bigint")},
+      {"holder_is_gone", is_free("{holder}")},
       {"take_own", "CASE WHEN {has_name} THEN 1 ELSE pg_try_advisory_lock({own})::int END"},
       {"release_own", "CASE WHEN {has_name} THEN pg_advisory_unlock({own})::int END"},
       {"take_gate", "CASE WHEN {has_gate} THEN 1 ELSE pg_try_advisory_lock({gate})::int END"},
