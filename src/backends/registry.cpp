@@ -153,6 +153,7 @@ constexpr std::array kBackends{
                  .traits = with(kOfAProcess, EndsOn::ttl, Order::fifo, true),
 #ifdef DLOCK_WITH_POSTGRES
                  .place = postgres::place,
+                 .has_one_lock = postgres::has_one_lock,
                  .open = postgres::open<postgres::Method::row>,
                  .schema = postgres::schema_of,
                  .usual_prefix = "dlock_",

@@ -69,6 +69,17 @@ void take_hold(const Settings& settings, RunSpec& spec) {
   }
 }
 
+// A command that is to hold two of them would wait for itself.
+void check_keys_are_locks(const RunPlan& plan) {
+  if (plan.spec.keys.size() == 1 || plan.entry->has_one_lock == nullptr) return;
+  const std::vector<Target>& shards = plan.target.shards;
+  if (shards.empty() ? plan.entry->has_one_lock(plan.target)
+                     : std::any_of(shards.begin(), shards.end(), plan.entry->has_one_lock)) {
+    refuse_usage("--key is given " + std::to_string(plan.spec.keys.size()) +
+                 " times, but with this URL all keys are one lock, which is held once");
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> take_keys(const Settings& settings, const Command& command) {
@@ -104,6 +115,7 @@ RunPlan plan_locks(const Invocation& invocation, std::span<const BackendEntry> b
   plan.entry = selection.entry;
   plan.target = std::move(selection.target);
   plan.by_default = selection.by_default;
+  check_keys_are_locks(plan);
   take_mode(settings, plan);
   take_times(settings, plan.spec);
   if (const Setting* label = settings.find("label"); label != nullptr && !label->text().empty()) {

@@ -13,6 +13,11 @@ Result<std::string> place(const Target& target) {
   return std::move(found->name);
 }
 
+bool has_one_lock(const Target& target) {
+  const auto place = make_place(target);
+  return place && !place.value().advisory.empty() && place.value().advisory != "hash";
+}
+
 template <Method method>
 Result<std::unique_ptr<Backend>> open(const Target& target, Deadline, Cancel) {
   auto place = make_place(target);

@@ -12,6 +12,7 @@ namespace dlock::postgres {
 
 /// As BackendEntry says.
 Result<std::string> place(const Target& target);
+bool has_one_lock(const Target& target);
 template <Method method>
 Result<std::unique_ptr<Backend>> open(const Target& target, Deadline deadline, Cancel cancel);
 std::string schema_of(std::string_view prefix);
