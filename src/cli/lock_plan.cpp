@@ -69,14 +69,14 @@ void take_hold(const Settings& settings, RunSpec& spec) {
   }
 }
 
-// A command that is to hold two of them would wait for itself.
+// A command that takes two of them may wait for itself.
 void check_keys_are_locks(const RunPlan& plan) {
   if (plan.spec.keys.size() == 1 || plan.entry->has_one_lock == nullptr) return;
   const std::vector<Target>& shards = plan.target.shards;
   if (shards.empty() ? plan.entry->has_one_lock(plan.target)
                      : std::any_of(shards.begin(), shards.end(), plan.entry->has_one_lock)) {
     refuse_usage("--key is given " + std::to_string(plan.spec.keys.size()) +
-                 " times, but with this URL all keys are one lock, which is held once");
+                 " times, but with this URL all keys are one lock: give one");
   }
 }
 

@@ -351,7 +351,8 @@ struct BackendEntry {
   /// shard has a key (core/shards.hpp), so it can never change.  It is not for messages.
   /// Errc::invalid says what is wrong with the target, without the text that is wrong.  No network.
   Result<std::string> (*place)(const Target& target) = nullptr;
-  /// All keys of such a target are one lock, so that nobody can hold two of them.  Null: of none.
+  /// All keys of such a target are one lock: a command that takes two may wait for itself.  Null:
+  /// of none.
   bool (*has_one_lock)(const Target& target) = nullptr;
   /// This and place() are null if this dlock was built without the backend.
   Result<std::unique_ptr<Backend>> (*open)(const Target& target, Deadline deadline,

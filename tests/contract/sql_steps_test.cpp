@@ -112,6 +112,23 @@ TEST_P(SqlSteps, OfTwoThatHaveSeenAFreeLockOneTakesIt) {
   EXPECT_EQ(roles(), "holder ");
 }
 
+// It does not know that it has the row, and cannot say that its job runs.
+using SqlRowSteps = SqlSteps;
+TEST_P(SqlRowSteps, TheRowOfAClientThatIsStoppedIsFreeAfterTenSeconds) {
+  const auto its = session();
+  const auto stopped = session();
+  EXPECT_TRUE(release(*hold(*a, request("job"))));
+  const Request wanted = request("job", Mode::exclusive, 1, Millis{3'600'000});
+  ASSERT_TRUE(stopped->ask(say.lock_row(wanted, false), soon(), Cancel()).ok());
+  const auto gets_it = [&] {
+    return its->ask(say.lock_row(request("job"), true), soon(), Cancel()).ok();
+  };
+  EXPECT_FALSE(gets_it());
+  EXPECT_TRUE(eventually(gets_it));
+}
+INSTANTIATE_TEST_SUITE_P(, SqlRowSteps, testing::ValuesIn(sql_kinds("_row")),
+                         [](const auto& it) { return it.param.name; });
+
 INSTANTIATE_TEST_SUITE_P(, SqlSteps, testing::ValuesIn(sql_kinds("_table")),
                          [](const auto& it) { return it.param.name; });
 

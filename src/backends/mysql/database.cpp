@@ -109,6 +109,8 @@ sql::Values values_of(const Place& place, Method method) {
       {"row_session", method == Method::row ? "IS_USED_LOCK({row})" : "NULL"},
       {"take_row", "GET_LOCK({row}, 0)"},
       {"row_patience", "10"},
+      {"row_patience_once", "1"},
+      {"keep_row", "SET SESSION wait_timeout = {silence}"},
       {"for_update", "FOR UPDATE"},
       {"for_share", "LOCK IN SHARE MODE"},
       {"free_row", "ROLLBACK"},

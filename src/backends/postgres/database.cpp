@@ -79,7 +79,13 @@ sql::Values values_of(const Place& place, Method method) {
                           : "NULL"},
       {"has_row_session", method == Method::row ? "(NOT " + is_free("{row}") + ")::int" : "NULL"},
       {"take_row", "pg_try_advisory_lock({row})"},
-      {"row_patience", "0"},  // no limit
+      // No limit, where the server notices that a client has gone.
+      {"row_patience",
+       "CASE current_setting('client_connection_check_interval') WHEN '0' THEN '10s' ELSE '0' END"},
+      {"row_patience_once", "'1s'"},
+      {"keep_row",
+       "SELECT set_config('idle_session_timeout', '{silence}s', false),"
+       " set_config('idle_in_transaction_session_timeout', '{silence}s', false)"},
       {"advisory", advisory_lock(place.advisory)},
       {"for_update", place.advisory.empty() ? "FOR UPDATE" : "pg_advisory_lock"},
       {"for_share", place.advisory.empty() ? "FOR SHARE" : "pg_advisory_lock_shared"},

@@ -145,8 +145,9 @@ Result<std::unique_ptr<Lease>> Acquisition::confirm(const Look& look) {
     begin_anew();
     return nullptr;
   }
-  auto lease = make_lease(database_, std::move(session_),
-                          {request_, own->fence, own->slot, Clock::now(), false});
+  const Deadline asked = Clock::now() - (request_.ttl - own->left.value_or(request_.ttl));
+  auto lease =
+      make_lease(database_, std::move(session_), {request_, own->fence, own->slot, asked, false});
   has_gate_ = false;
   if (database_->locks_rows()) return complete(std::move(lease));  // which renews it
   doubtful_ids_.push_back(request_.owner.id);
@@ -276,7 +277,10 @@ Result<AcquireSteps::Attempt> Acquisition::attempt() {
       auto ok = database_->check_tables(Database::Part::locks, *session_, patience_.call_until(),
                                         wait_.cancel);
       if (!ok) return ok.error();
-      if (auto made = ask(statements_.create_key()); !made) return made.error();
+      // Not cancelled: the row would come after the doctor has cleaned up.
+      const Reply made =
+          session_->insist(statements_.create_key(), patience_.call_until(), Cancel());
+      if (!made.ok()) return *made.error;
       continue;
     }
     const Decision decision = decide(*look, request_.claim(), request_.owner.id);

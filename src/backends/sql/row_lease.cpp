@@ -9,8 +9,9 @@
 // Server.   A name can lead to another server than a moment ago.  So the session of the row has a
 //           session lock, which each renewal looks for on the server that renews the lease.
 // The end.  The server ends the session, and with it the row lock, when nothing came from it for a
-//           ttl; each renewal says something.  If the session has ended, other programs may be in:
-//           that is a loss.  The lease is released when the job has ended.
+//           ttl, or ten seconds if the client does not say that it has heard of the row; each
+//           renewal says something.  If the session has ended, other programs may be in: that is a
+//           loss.  The lease is released when the job has ended.
 #include "backends/sql/row_lease.hpp"
 
 #include <sys/epoll.h>
@@ -119,7 +120,9 @@ class RowWait {
     auto opened = database_->open(patience_.call_until(), wait_.cancel);
     if (!opened) return opened.error();
     row_ = opened->get();
-    heard(Clock::now());
+    heard(lease_.valid_until() - request_.ttl);
+    // A renewal looks for the session of the row, which is not there at once.
+    renewal_ = std::max(renewal_, after(Clock::now(), std::min(request_.ttl / 3, kRenewAgain)));
     tell_at_ = after(Clock::now(), kWorthAWord);
     const auto locked = wait_for_row();
     if (!locked) return locked.error();
@@ -128,8 +131,11 @@ class RowWait {
                                           util::in_quotes(request_.key) +
                                           " was deleted, or this is no primary"};
     }
+    row_->send(statements_.keep_row(request_.ttl));
     const auto renewed = lease_.renew(patience_.call_until(), wait_.cancel);
+    const Reply kept = row_->receive(patience_.call_until(), wait_.cancel);
     if (!renewed) return on_its_way(renewed.error());
+    if (!kept.ok()) return on_its_way(*kept.error);
     return std::move(*opened);
   }
 

@@ -12,6 +12,8 @@ namespace {
 constexpr Millis kReasonIsKept{60'000};
 constexpr std::size_t kLongestReason = 4'000;
 constexpr Millis kForName{1'000};
+// The row may be granted to a client that is stopped.  It can renew its lease meanwhile.
+constexpr Millis kRowSilence{10'000};
 
 std::string micros(Millis time) { return std::to_string(time.count() * 1'000); }
 
@@ -191,9 +193,13 @@ std::string Statements::lock_row(const Request& request, bool once) const {
   const bool is_exclusive = request.mode == Mode::exclusive;
   return fill(database_.texts().lock_row,
               {{"row", database_.row_name(request.owner.id)},
-               {"silence", seconds(request.ttl)},
-               {"patience", once ? "1" : fill("{row_patience}", {})},
+               {"silence", seconds(std::min(request.ttl, kRowSilence))},
+               {"patience", fill(once ? "{row_patience_once}" : "{row_patience}", {})},
                {"strength", fill(is_exclusive ? "{for_update}" : "{for_share}", {})}});
+}
+
+std::string Statements::keep_row(Millis ttl) const {
+  return fill("{keep_row}", {{"silence", seconds(ttl)}});
 }
 
 std::string_view random_beginning(std::string_view key) {

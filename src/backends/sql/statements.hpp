@@ -72,6 +72,8 @@ class Statements {
   /// Locks the row of the key.  Other programs are waited for, a second if `once`, else for as long
   /// as the database may be let wait.  The last answer: the row.
   std::string lock_row(const Request& request, bool once) const;
+  /// From now on the server ends the session of the row after so long a silence.
+  std::string keep_row(Millis ttl) const;
 
  private:
   std::string fill(std::string_view text, Values values) const;
