@@ -34,6 +34,7 @@ test_packages=(
   jq
   libcurator-recipes-java
   libgtest-dev
+  liblua5.1-0-dev
   man-db
   mandoc
   mariadb-client
@@ -84,6 +85,7 @@ declare -A packages_probe=(
   [libcurator-recipes-java]=/usr/share/java/curator-recipes.jar
   [libgtest-dev]='<gtest/gtest.h>'
   [libhiredis-dev]='<hiredis/hiredis.h>'
+  [liblua5.1-0-dev]='<lua5.1/lua.hpp>'
   [libpq-dev]='<postgresql/libpq-fe.h>'
   [libssl-dev]='<openssl/ssl.h>'
   [libzookeeper-st-dev]=/usr/lib/$(uname -m)-linux-gnu/libzookeeper_st.a

@@ -25,7 +25,7 @@ esac
 if ! install_packages "${build_packages[@]}" "${test_packages[@]}"; then
   [[ -z ${CI-} ]] || exit 1
   note "going on with what is needed to build"
-  ensure_packages "${build_packages[@]}" libgtest-dev
+  ensure_packages "${build_packages[@]}" libgtest-dev liblua5.1-0-dev
 fi
 
 # install_peers: the lock libraries that tests/peers names, from npm, into build/peers; does nothing

@@ -1,155 +1,168 @@
 #include "redlock_node.hpp"
 
 #include <algorithm>
+#include <array>
 #include <set>
+#include <stdexcept>
+
+#include "backends/redis/record.hpp"
 
 namespace dlock::sim {
+namespace {
 
-// A server counts in whole milliseconds.  A key is over when its expiry has passed, a member of a
-// ZSET when it has come: see purge() in common.lua.
-Millis Node::purge(Deadline now) {
-  const auto ms = std::chrono::floor<Millis>(now.time_since_epoch());
-  std::erase_if(holders_, [&](const Holder& holder) {
-    return mode_ == Mode::exclusive ? ms > holder.expires : ms >= holder.expires;
-  });
-  for (const Holder& holder : holders_) {
-    if (ms - holder.asked > ttl_) kept_too_long_ = true;
+constexpr int kDigits = 16;
+
+std::string name_of(Id id) {
+  std::array<char, kDigits + 1> out{};
+  std::snprintf(out.data(), out.size(), "%016llx", static_cast<unsigned long long>(id));
+  return out.data();
+}
+
+std::uint64_t count(const redis::Reply& reply) {
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(reply.number(), 0));
+}
+
+// It stays where it is.
+std::string_view with_bug(std::string text, const ScriptBug& bug) {
+  static std::set<std::string> all;
+  std::size_t at = text.find(bug.from);
+  if (at == std::string::npos) throw std::logic_error("no such text: " + std::string(bug.from));
+  for (; at != std::string::npos; at = text.find(bug.from, at + bug.to.size())) {
+    text.replace(at, bug.from.size(), bug.to);
   }
-  return ms;
+  return *all.insert(std::move(text)).first;
 }
 
-Node::Holder* Node::find(Id id) {
-  const auto at = std::find_if(holders_.begin(), holders_.end(),
-                               [&](const Holder& holder) { return holder.id == id; });
-  return at == holders_.end() ? nullptr : &*at;
-}
+}  // namespace
 
-bool Node::has(Id id) const {
-  return std::any_of(holders_.begin(), holders_.end(),
-                     [&](const Holder& holder) { return holder.id == id; });
-}
-
-unsigned Node::number_of(Id id) const {
-  for (const auto& [number, holder] : numbers_) {
-    if (holder == id) return number;
+Node::Node(const Options& options) : options_(options) {
+  for (const ScriptBug& bug : options.bugs) {
+    std::string_view& text = texts_.emplace(bug.script, bug.script->text).first->second;
+    text = with_bug(std::string(text), bug);
   }
-  return 0;
 }
 
-bool Node::has_no_two_numbers() const {
-  std::set<Id> seen;
-  return std::all_of(numbers_.begin(), numbers_.end(), [&](const auto& one) {
-    return !has(one.second) || seen.insert(one.second).second;
-  });
-}
+std::string Node::mode_text(Mode mode) const { return redis::mode_text(mode, options_.slots); }
 
-std::string Node::taken_by_others(Id id) const {
-  std::string out(slots_, '0');
-  for (const auto& [number, holder] : numbers_) {
-    if (holder != id && has(holder)) out[number - 1] = '1';
+// As the scripts look for it.
+std::string Node::record(Id id, std::uint64_t token, unsigned slot) const {
+  std::string out = R"({"id":")" + name_of(id) + '"';
+  if (slot > 0) out += ",\"slot\":" + std::to_string(slot);
+  if (options_.number) {
+    out += R"(,"servers":"0","node":)" + std::to_string(*options_.number);
   }
+  if (token > 0) out += ",\"fence\":" + std::to_string(token);
+  return out + '}';
+}
+
+void Node::set_clock(Deadline now) {
+  const auto time =
+      kBeginning + std::chrono::floor<std::chrono::microseconds>(now.time_since_epoch());
+  now_ms_ = time / Millis{1};
+  server_.data().set_clock(static_cast<std::uint64_t>(time.count()));
+}
+
+redis::Reply Node::run(const redis::Script& script, Id id, Mode mode, const Words& more_keys,
+                       const Words& arguments) {
+  const std::string own = name_of(id);
+  Words keys{names_.lock, names_.counter, names_.owner, names_.queue};
+  for (const std::string& name : more_keys) keys.push_back(name + own);
+  Words all{own, mode_text(mode), names_.channels, names_.waiter};
+  all.insert(all.end(), arguments.begin(), arguments.end());
+  const auto before = server_.data().holders(names_.lock);
+  const auto bug = texts_.find(&script);
+  const redis::Reply reply =
+      server_.eval(bug == texts_.end() ? script.text : bug->second, keys, all);
+  if (reply.is_error()) throw std::logic_error(reply.text);
+  asked_[own] = now_ms_;
+  const auto after = server_.data().holders(names_.lock);
+  for (const auto& holder : before) {
+    const bool is_there = std::find(after.begin(), after.end(), holder) != after.end();
+    if (holder.id != own && !is_there) changed_foreign_ = true;
+  }
+  for (const auto& holder : after) {
+    if (holder.ends - asked_[holder.id] > options_.ttl.count()) kept_too_long_ = true;
+  }
+  return reply;
+}
+
+Node::Granted Node::grant(Id id, Mode mode, bool wants_number, Deadline now) {
+  set_clock(now);
+  const std::string number = options_.number ? std::to_string(*options_.number) : "";
+  const auto reply = run(redis::kAcquire, id, mode, {names_.waiter, names_.revoked},
+                         {std::to_string(options_.ttl.count()), record(id, 0, 0), "once", "0", "",
+                          number, wants_number && mode == Mode::slots ? "1" : "0"});
+  Granted out{.yes = reply.at(0).number() == 1};
+  if (!out.yes) return out;
+  out.counter = count(reply.at(1));
+  out.given = static_cast<unsigned>(count(reply.at(options_.number ? 3 : 2)));
+  out.taken = reply.at(4).text;
   return out;
 }
 
-void Node::drop_numbers(Id id) {
-  std::erase_if(numbers_, [id](const auto& one) { return one.second == id; });
+Node::Written Node::write(Id id, Mode mode, std::uint64_t token, unsigned slot, Deadline now) {
+  set_clock(now);
+  const auto reply =
+      run(redis::kFence, id, mode, {},
+          {std::to_string(token), record(id, 0, slot), slot > 0 ? std::to_string(slot) : ""});
+  return {.yes = reply.at(0).number() == 1,
+          .overtaken = reply.at(1).text == "overtaken",
+          .taken = reply.at(1).text == "taken",
+          .counter = count(reply.at(2))};
 }
 
-bool Node::take_number(Id id, unsigned slot) {
-  if (slot == 0) return true;
-  const auto at = numbers_.find(slot);
-  if (at != numbers_.end() && at->second == id) return true;
-  const bool taken = at != numbers_.end() && has(at->second);
-  drop_numbers(id);
-  if (taken && !bugs.gives_numbers_twice) return false;
-  numbers_[slot] = id;
-  return true;
+Node::Renewed Node::renew(Id id, Mode mode, std::uint64_t token, unsigned slot, Deadline now) {
+  set_clock(now);
+  const auto reply = run(redis::kRenew, id, mode, {names_.revoked},
+                         {std::to_string(options_.ttl.count()), record(id, token, slot),
+                          options_.number ? std::to_string(*options_.number) : "",
+                          slot > 0 ? std::to_string(slot) : ""});
+  return {.yes = reply.at(0).number() == 1, .taken = reply.at(2).text == "number"};
 }
 
-bool Node::grant(Id id, Mode mode, bool wants_number, Deadline now) {
-  const Millis ms = purge(now);
-  if (Holder* ours = find(id)) {  // the answer got lost
-    *ours = {.id = id, .expires = ms + ttl_, .asked = ms};
-    return true;
-  }
-  if (!holders_.empty()) {
-    if (mode != mode_ || mode == Mode::exclusive) return false;
-    if (mode == Mode::slots && holders_.size() >= slots_) return false;
-  }
-  drop_numbers(id);  // of an earlier grant
-  if (mode == Mode::slots && wants_number) {
-    const auto free = taken_by_others(id).find('0');
-    if (free == std::string::npos) return false;
-    numbers_[static_cast<unsigned>(free) + 1] = id;
-  }
-  again_ = counter_ == 0 || (again_ && !holders_.empty());
-  mode_ = mode;
-  holders_.push_back({.id = id, .expires = ms + ttl_, .asked = ms});
-  return true;
-}
-
-Node::Written Node::write(Id id, std::uint64_t token, unsigned slot, Deadline now) {
-  purge(now);
-  Holder* ours = find(id);
-  if (ours == nullptr) return Written::gone;
-  if (bugs.takes_the_number_first && !take_number(id, slot)) return Written::taken;
-  const bool ties = counter_ == token && (ours->token == token || bugs.any_token_ties);
-  if (counter_ >= token && !ties) return Written::overtaken;
-  if (!take_number(id, slot)) return Written::taken;
-  counter_ = token;
-  ours->token = token;
-  return Written::written;
-}
-
-Node::Renewed Node::renew(Id id, unsigned slot, Deadline now) {
-  const Millis ms = purge(now);
-  if (Holder* ours = find(id)) {
-    ours->expires = ms + ttl_;
-    ours->asked = ms;
-    return take_number(id, slot) ? Renewed::renewed : Renewed::taken;
-  }
-  if (!bugs.renews_any || holders_.empty()) return Renewed::gone;
-  changed_foreign_ = true;
-  for (Holder& holder : holders_) holder.expires = ms + ttl_;
-  return Renewed::renewed;
-}
-
-bool Node::remove(Id id, Deadline now) {
-  purge(now);
-  if (bugs.removes_any && !holders_.empty()) {
-    if (find(id) == nullptr) changed_foreign_ = true;
-    holders_.clear();
-    return true;
-  }
-  return std::erase_if(holders_, [&](const Holder& holder) { return holder.id == id; }) > 0;
+bool Node::remove(Id id, Mode mode, Deadline now) {
+  set_clock(now);
+  return run(redis::kRelease, id, mode, {names_.waiter, names_.revoked}, {"0", "0"})
+             .at(0)
+             .number() == 1;
 }
 
 bool Node::give_again(Id id, Mode mode, std::uint64_t token, unsigned slot, Millis rest,
                       Deadline now) {
-  if (bugs.gives_again_what_is_taken && find(id) == nullptr && !holders_.empty()) {
-    changed_foreign_ = true;
-    holders_.clear();
-  }
-  purge(now);
-  const bool shares = mode != Mode::exclusive && !holders_.empty() && again_;
-  if (counter_ >= token && !shares && !bugs.gives_again_what_is_taken) return false;
-  if (!grant(id, mode, false, now)) return false;
-  if (!take_number(id, slot)) {
-    remove(id, now);
-    return false;
-  }
-  Holder& ours = *find(id);
-  ours.expires -= ttl_ - rest;
-  ours.token = token;
-  counter_ = std::max(counter_, token);
-  again_ = true;
-  return true;
+  set_clock(now);
+  return run(redis::kAgain, id, mode, {names_.revoked},
+             {std::to_string(std::max<std::int64_t>(rest.count(), 1)), record(id, token, slot),
+              std::to_string(token), slot > 0 ? std::to_string(slot) : ""})
+             .at(0)
+             .number() == 1;
 }
 
-void Node::forget() {
-  holders_.clear();
-  numbers_.clear();
-  counter_ = 0;
+// Number and holder, one after the other.
+Node::Words Node::numbers() {
+  Words out;
+  const redis::Reply scanned = ask({"HSCAN", names_.owner, "0", "MATCH", "#*"});
+  for (const redis::Reply& word : scanned.at(1).items) out.push_back(word.text);
+  return out;
+}
+
+unsigned Node::number_of(Id id) {
+  const Words all = numbers();
+  for (std::size_t i = 0; i + 1 < all.size(); i += 2) {
+    if (all[i + 1] == name_of(id)) return static_cast<unsigned>(std::stoul(all[i].substr(1)));
+  }
+  return 0;
+}
+
+bool Node::has_no_two_numbers() {
+  std::set<std::string> seen;
+  const Words all = numbers();
+  if (all.empty()) return true;
+  std::set<std::string> members;
+  for (const auto& holder : server_.data().holders(names_.lock)) members.insert(holder.id);
+  for (std::size_t i = 0; i + 1 < all.size(); i += 2) {
+    if (members.contains(all[i + 1]) && !seen.insert(all[i + 1]).second) return false;
+  }
+  return true;
 }
 
 }  // namespace dlock::sim

@@ -1,58 +1,75 @@
-// One simulated Redis server: what the scripts in src/backends/redis/lua do to the keys of one
-// lock, without the queue.
+// One simulated server of a lock: the shipped scripts, as src/backends/redis/node.cpp calls them,
+// without the queue.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "backends/redis/names.hpp"
+#include "backends/redis/scripts.hpp"
 #include "core/backend.hpp"
 #include "local_clock.hpp"
+#include "script_server.hpp"
 
 namespace dlock::sim {
 
 /// Names one acquisition.
 using Id = std::uint64_t;
 
+/// What a script does wrong on purpose: each text `from` of it is `to`.
+struct ScriptBug {
+  const redis::Script* script = nullptr;
+  std::string_view from;
+  std::string_view to;
+};
+
 class Node {
  public:
-  /// `slots`: of every lock in slots mode.
-  Node(Millis ttl, unsigned slots) : ttl_(ttl), slots_(slots) {}
+  /// The time of its clock when that of the simulation is 0.
+  static constexpr std::chrono::microseconds kBeginning{1'700'000'000'000'000};
 
-  /// False: somebody else holds it.
-  bool grant(Id id, Mode mode, bool wants_number, Deadline now);
-  /// The number that this slots holder has here; 0: none.
-  unsigned number_of(Id id) const;
-  /// No slots holder has more than one number here.
-  bool has_no_two_numbers() const;
-  /// Which numbers others have: "101" are 1 and 3.
-  std::string taken_by_others(Id id) const;
-  enum class Written { written, gone, overtaken, taken };
-  /// `slot`: as in fence.lua; 0: none.
-  Written write(Id id, std::uint64_t token, unsigned slot, Deadline now);
-  enum class Renewed { renewed, gone, taken };
-  Renewed renew(Id id, unsigned slot, Deadline now);
-  bool remove(Id id, Deadline now);
-  /// A server that has lost its data is given the rest of a lease; see again.lua.
+  struct Options {
+    Millis ttl;
+    unsigned slots = 1;              // of every lock in slots mode
+    std::optional<unsigned> number;  // in the client's list; none: it counts its grants by itself
+    std::vector<ScriptBug> bugs = {};
+  };
+  explicit Node(const Options& options);
+
+  struct Granted {
+    bool yes = false;  // else somebody else holds it
+    std::uint64_t counter = 0;
+    unsigned given = 0;
+    std::string taken;
+  };
+  Granted grant(Id id, Mode mode, bool wants_number, Deadline now);
+  struct Written {
+    bool yes = false;
+    bool overtaken = false;
+    bool taken = false;  // the number, by another holder
+    std::uint64_t counter = 0;
+  };
+  Written write(Id id, Mode mode, std::uint64_t token, unsigned slot, Deadline now);
+  struct Renewed {
+    bool yes = false;
+    bool taken = false;
+  };
+  Renewed renew(Id id, Mode mode, std::uint64_t token, unsigned slot, Deadline now);
+  bool remove(Id id, Mode mode, Deadline now);
+  /// A server that has lost its data is given the rest of a lease.
   bool give_again(Id id, Mode mode, std::uint64_t token, unsigned slot, Millis rest, Deadline now);
 
-  std::uint64_t counter() const { return counter_; }
-  /// As a single server does with each grant.
-  std::uint64_t count() { return ++counter_; }
   /// A restart without its data.
-  void forget();
+  void forget() { server_.data().forget(); }
 
-  /// How it may be broken on purpose.
-  struct Bugs {
-    bool removes_any = false;
-    bool renews_any = false;
-    bool any_token_ties = false;
-    bool gives_again_what_is_taken = false;
-    bool gives_numbers_twice = false;
-    bool takes_the_number_first = false;
-  };
-  Bugs bugs;
+  /// The number that this slots holder has here; 0: none.
+  unsigned number_of(Id id);
+  /// No slots holder has more than one number here.
+  bool has_no_two_numbers();
 
   // What no server knows: whether an operation has changed another's grant, and whether a grant has
   // outlived the last request of its holder by more than the ttl.
@@ -60,26 +77,22 @@ class Node {
   bool kept_too_long() const { return kept_too_long_; }
 
  private:
-  struct Holder {
-    Id id;
-    Millis expires;
-    Millis asked;             // when its last request came that may prolong it
-    std::uint64_t token = 0;  // that it has written; a new grant starts without one
-  };
+  using Words = std::vector<std::string>;
 
-  Holder* find(Id id);
-  bool has(Id id) const;
-  bool take_number(Id id, unsigned slot);
-  void drop_numbers(Id id);
-  Millis purge(Deadline now);
+  redis::Reply run(const redis::Script& script, Id id, Mode mode, const Words& more_keys,
+                   const Words& arguments);
+  redis::Reply ask(const Words& command) { return server_.data().call(command).reply; }
+  void set_clock(Deadline now);
+  Words numbers();
+  std::string record(Id id, std::uint64_t token, unsigned slot) const;
+  std::string mode_text(Mode mode) const;
 
-  const Millis ttl_;
-  const unsigned slots_;
-  std::map<unsigned, Id> numbers_;  // counts only as long as that is a holder
-  Mode mode_ = Mode::exclusive;
-  std::vector<Holder> holders_;
-  bool again_ = false;  // '@again' of again.lua
-  std::uint64_t counter_ = 0;
+  const Options options_;
+  const redis::Names names_ = redis::names_of("", "job");
+  ScriptServer server_;
+  std::map<const redis::Script*, std::string_view> texts_;  // of the scripts that have a bug
+  std::int64_t now_ms_ = 0;
+  std::map<std::string, std::int64_t> asked_;  // when the last request of each came
   bool changed_foreign_ = false;
   bool kept_too_long_ = false;
 };

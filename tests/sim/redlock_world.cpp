@@ -32,6 +32,9 @@ using Answer = redis::Tally::Answer;
 constexpr Millis kTtl{10'000};
 constexpr Margins kMargins{Millis{2'500}};  // kill_after as the engine chooses it for this ttl
 constexpr std::size_t kMostLeftovers = 8;
+constexpr double kMostMillisApart = 1e8;  // the clocks of servers
+constexpr std::string_view kNumberIsTaken =
+    "if expires and tonumber(expires) > now then return false end";
 constexpr Millis kNodeTimeout = std::min(kTtl / 20, Millis{200});
 
 struct Message {
@@ -40,6 +43,7 @@ struct Message {
   unsigned client = 0;
   unsigned node = 0;
   Id id = 0;
+  Mode mode = Mode::exclusive;
   std::uint64_t round = 0;  // of the client's requests: answers to another one are stale
   std::uint64_t token = 0;
   unsigned slot = 0;
@@ -279,27 +283,59 @@ class World {
 
 // --------------------------------------------------------------------------------- chance, events
 
+namespace {
+
+// What each does is found, or this says nothing.
+std::vector<ScriptBug> bugs_of(Mutant mutant) {
+  switch (mutant) {
+    case Mutant::removes_without_comparing:
+      return {{&redis::kRelease, "redis.pcall('GET', lock) == holder",
+               "redis.call('TYPE', lock).ok == 'string'"}};
+    case Mutant::renews_without_comparing:
+      return {{&redis::kRenew, "redis.pcall('GET', lock) == id",
+               "redis.call('TYPE', lock).ok == 'string'"}};
+    case Mutant::fence_of_anybody_ties:
+      return {{&redis::kFence, "or count == tonumber(token) and not is_written_in(stored)", ""}};
+    case Mutant::again_whatever_is_there:
+      return {{&redis::kAgain,
+               "if not was_lost then return {0} end\n  if not redis.call('SET', lock, id, 'NX', "
+               "'PX', rest)",
+               "if not redis.call('SET', lock, id, 'PX', rest)"}};
+    case Mutant::numbers_given_twice:
+      return {{&redis::kAcquire, kNumberIsTaken, ""},
+              {&redis::kFence, kNumberIsTaken, ""},
+              {&redis::kRenew, kNumberIsTaken, ""},
+              {&redis::kAgain, kNumberIsTaken, ""}};
+    case Mutant::number_before_the_token:
+      return {{&redis::kFence, "local count =",
+               "if mode ~= 'x' and not take_number(number, now) then return {0, 'taken'} end\n"
+               "local count ="}};
+    default:
+      return {};
+  }
+}
+
+}  // namespace
+
 World::World(const Setting& setting, std::uint64_t seed, const Watch& watch)
     : random_(seed),
       setting_(setting),
       watch_(watch),
       calm_from_(setting.calm_from),
       clients_(setting.clients),
-      servers_(setting.nodes, Server{Node(kTtl, setting.slots)}),
       cut_until_(setting.clients, std::vector<Nanos>(setting.nodes)),
       last_request_(cut_until_) {
   for (Client& each : clients_) {
     each.clock = {clock_rate(), millis(0, 1e9)};
     push(millis(0, calm() ? 1 : 5'000), What::wants, {.client = number(each)});
   }
-  for (Server& each : servers_) {
-    each.clock = {clock_rate(), millis(0, 1e9)};
-    each.node.bugs = {.removes_any = mutant(Mutant::removes_without_comparing),
-                      .renews_any = mutant(Mutant::renews_without_comparing),
-                      .any_token_ties = mutant(Mutant::fence_of_anybody_ties),
-                      .gives_again_what_is_taken = mutant(Mutant::again_whatever_is_there),
-                      .gives_numbers_twice = mutant(Mutant::numbers_given_twice),
-                      .takes_the_number_first = mutant(Mutant::number_before_the_token)};
+  const bool counts_alone = setting.nodes == 1 || mutant(Mutant::fence_not_written);
+  for (unsigned node = 0; node < setting.nodes; ++node) {
+    servers_.push_back({.node = Node({.ttl = kTtl,
+                                      .slots = setting.slots,
+                                      .number = counts_alone ? std::nullopt : std::optional(node),
+                                      .bugs = bugs_of(setting.mutant)}),
+                        .clock = {clock_rate(), millis(0, kMostMillisApart)}});
   }
   for (unsigned node = 0; node < setting.dead; ++node) servers_[node].down = true;
   if (calm()) return;
@@ -438,6 +474,7 @@ void World::send(const Client& client, Message::Op op, unsigned node, std::uint6
                         .client = number(client),
                         .node = node,
                         .id = earlier_id.value_or(client.id),
+                        .mode = client.mode,
                         .round = client.round,
                         .token = token,
                         .slot = client.attempt ? client.attempt->slot() : client.slot,
@@ -480,33 +517,35 @@ void World::serve(const Event& event) {
   const Client& its = client(message);
   const char* op = "";
   switch (message.op) {
-    case Message::Op::grant:
+    case Message::Op::grant: {
       op = "grant";
-      message.yes =
-          node.grant(message.id, static_cast<Mode>(message.token), message.node == its.head, now);
-      message.given = node.number_of(message.id);
-      message.taken = node.taken_by_others(message.id);
-      if (message.yes && (setting_.nodes == 1 || mutant(Mutant::fence_not_written))) node.count();
-      message.counter = node.counter();
+      Node::Granted granted = node.grant(message.id, message.mode, message.node == its.head, now);
+      message.yes = granted.yes;
+      message.given = granted.given;
+      message.taken = std::move(granted.taken);
+      message.counter = granted.counter;
       if (setting_.crashes == Crashes::forget_for_a_ttl && setting_.tokens_know_the_time) {
-        message.clock_ms = static_cast<std::uint64_t>(now_ / Millis{1});
+        message.clock_ms = static_cast<std::uint64_t>((Node::kBeginning + now_) / Millis{1});
       }
       break;
+    }
     case Message::Op::write: {
       op = "write";
-      const Node::Written written = node.write(message.id, message.token, message.slot, now);
-      message.yes = written == Node::Written::written;
-      message.overtaken = written == Node::Written::overtaken;
-      message.number_is_taken = written == Node::Written::taken;
-      message.counter = node.counter();
+      const Node::Written written =
+          node.write(message.id, message.mode, message.token, message.slot, now);
+      message.yes = written.yes;
+      message.overtaken = written.overtaken;
+      message.number_is_taken = written.taken;
+      message.counter = written.counter;
       break;
     }
     case Message::Op::renew: {
       op = "renew";
       if (mutant(Mutant::renewal_without_the_number)) message.slot = 0;
-      const Node::Renewed renewed = node.renew(message.id, message.slot, now);
-      message.yes = renewed == Node::Renewed::renewed;
-      message.number_is_taken = renewed == Node::Renewed::taken;
+      const Node::Renewed renewed =
+          node.renew(message.id, message.mode, message.token, message.slot, now);
+      message.yes = renewed.yes;
+      message.number_is_taken = renewed.taken;
       if (message.yes && message.slot != 0 && node.number_of(message.id) != message.slot) {
         broken(Broken::wrong_number, op);
       }
@@ -515,20 +554,20 @@ void World::serve(const Event& event) {
     case Message::Op::again:
       op = "again";
       message.yes =
-          node.give_again(message.id, its.mode, message.token, message.slot, message.rest, now);
+          node.give_again(message.id, message.mode, message.token, message.slot, message.rest, now);
       if (message.yes) ++verdict_.agains;
       break;
     case Message::Op::undo:
       op = "undo";
-      message.yes = node.remove(message.id, now);
+      message.yes = node.remove(message.id, message.mode, now);
       break;
     case Message::Op::release:
       op = "release";
-      message.yes = node.remove(message.id, now);
+      message.yes = node.remove(message.id, message.mode, now);
       break;
   }
   say("node ", message.node, ": ", op, " for id ", message.id, " of client ", number(its), ": ",
-      message.yes ? "yes" : "no", ", counter ", node.counter());
+      message.yes ? "yes" : "no");
   if (node.changed_foreign()) broken(Broken::foreign_key, op);
   if (node.kept_too_long()) broken(Broken::kept_too_long, op);
   if (!node.has_no_two_numbers()) broken(Broken::wrong_number, op);
@@ -585,10 +624,10 @@ void World::ask(Client& client) {
   client.rest_asked = client.tries++ == 0;
   if (client.rest_asked) {
     for (unsigned node = 0; node < setting_.nodes; ++node) {
-      send(client, Message::Op::grant, node, static_cast<std::uint64_t>(client.mode));
+      send(client, Message::Op::grant, node);
     }
   } else {
-    send(client, Message::Op::grant, client.head, static_cast<std::uint64_t>(client.mode));
+    send(client, Message::Op::grant, client.head);
   }
   client.ask_until = after(client.asked, kNodeTimeout);
   arm(client, What::asked_enough, client.ask_until, client.round);
@@ -601,7 +640,7 @@ void World::ask_rest(Client& client) {
   if (client.attempt->grants().at(head) == Answer::open) client.attempt->silent(head);
   for (unsigned node = 0; node < setting_.nodes; ++node) {
     if (node == head) continue;
-    send(client, Message::Op::grant, node, static_cast<std::uint64_t>(client.mode));
+    send(client, Message::Op::grant, node);
   }
   client.ask_until = after(local(client), kNodeTimeout);
   arm(client, What::asked_enough, client.ask_until, client.round);
@@ -786,7 +825,9 @@ void World::renew(Client& client) {
   ++client.round;
   client.asked = local(client);
   client.renewal.emplace(setting_.nodes, mutant(Mutant::renewal_by_one_node) ? 1 : client.needed);
-  send_all(client, Message::Op::renew);
+  for (unsigned node = 0; node < setting_.nodes; ++node) {
+    send(client, Message::Op::renew, node, client.fence);
+  }
   Deadline until =
       std::min(after(client.asked, kNodeTimeout), client.schedule->attempt_until(client.asked));
   if (mutant(Mutant::late_renewal_accepted)) until = after(client.asked, 2 * kTtl);

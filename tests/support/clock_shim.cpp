@@ -6,7 +6,9 @@
 //
 //     WALL       nanoseconds to add to CLOCK_REALTIME, gettimeofday(2) and time(2)
 //     MONOTONIC  the same for CLOCK_MONOTONIC and CLOCK_BOOTTIME
-//     PPM        how much faster than right all of them go, in millionths, since
+//     PPM        how much faster than right all of them go, in millionths, since; -1000000: the
+//     wall
+//                clock stands still, and WALL is its time
 //     SINCE      this true time of CLOCK_BOOTTIME, in nanoseconds
 //     VERSION    another one each time: where the two differ, somebody is just writing
 //
@@ -85,8 +87,10 @@ std::int64_t true_time(clockid_t clock) {
   return time.tv_sec * kSecond + time.tv_nsec;
 }
 
+constexpr std::int64_t kStandsStill = -1'000'000;
+
 std::int64_t gained(const Settings& settings) {
-  if (settings.ppm == 0) return 0;
+  if (settings.ppm == 0 || settings.ppm == kStandsStill) return 0;
   return (true_time(CLOCK_BOOTTIME) - settings.since) / 1'000 * settings.ppm / 1'000;
 }
 
@@ -95,6 +99,7 @@ std::int64_t wall_time() {
   const char* file = mapping();
   if (file == nullptr) return time;
   const Settings settings = read_settings(file);
+  if (settings.ppm == kStandsStill) return settings.wall;
   return time + settings.wall + gained(settings);
 }
 
@@ -110,9 +115,13 @@ int clock_gettime(clockid_t clock, timespec* out) noexcept {
                          clock == CLOCK_MONOTONIC_RAW || clock == CLOCK_BOOTTIME;
   const char* file = wall || monotonic ? mapping() : nullptr;
   if (file == nullptr) return 0;
-  const Settings settings = read_settings(file);
-  const std::int64_t time = out->tv_sec * kSecond + out->tv_nsec + gained(settings) +
-                            (wall ? settings.wall : settings.monotonic);
+  std::int64_t time = 0;
+  if (wall) {
+    time = wall_time();
+  } else {
+    const Settings settings = read_settings(file);
+    time = out->tv_sec * kSecond + out->tv_nsec + gained(settings) + settings.monotonic;
+  }
   out->tv_sec = time / kSecond;
   out->tv_nsec = time % kSecond;
   return 0;

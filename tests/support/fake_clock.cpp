@@ -37,6 +37,13 @@ void FakeClock::drift(std::int64_t ppm) {
   write();
 }
 
+void FakeClock::stop_at(std::chrono::microseconds time) {
+  constexpr std::int64_t kStandsStill = -1'000'000;
+  wall_ns_ = std::chrono::nanoseconds(time).count();
+  ppm_ = kStandsStill;
+  write();
+}
+
 std::vector<std::string> FakeClock::environment() const {
   return {"LD_PRELOAD=" TEST_CLOCK_SHIM, "CLOCK_SHIM=" + dir_.path() + "/clock"};
 }

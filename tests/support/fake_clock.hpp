@@ -23,6 +23,8 @@ class FakeClock {
   /// From now on all clocks go faster by so many millionths, or slower; 0 is right again, and
   /// what was gained stays.
   void drift(std::int64_t ppm);
+  /// From now on the wall clock stands still, at this time since 1970.
+  void stop_at(std::chrono::microseconds time);
 
   /// "NAME=value" for the environment of a process.
   std::vector<std::string> environment() const;
