@@ -1,5 +1,27 @@
 # shellcheck shell=bash
-# Sourced by with-mysql.sh and with-postgres.sh.
+# Sourced by with-mysql.sh and with-postgres.sh, with their arguments, when they have usage(), which prints how they are
+# used.
+case ${1-} in
+  -h | --help)
+    usage
+    exit 0
+    ;;
+  '' | -*)
+    usage >&2
+    exit 64
+    ;;
+esac
+source_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
+# shellcheck source=cmake/packages.sh
+. "$source_dir/cmake/packages.sh"
+
+# needs PROGRAM PACKAGE: ends the script with status 77 if it is not installed.
+needs() {
+  command -v "$1" >/dev/null && return
+  note "$2 is not installed"
+  exit 77
+}
+
 # unpack_server NAME PACKAGE PROGRAM: sets $server_root to a directory with this package of Debian unstable, of which
 # PROGRAM is a file, and all that it depends on, libc among them.  Nothing is installed: it is unpacked into
 # ~/.cache/dlock/NAME, or as root, which does not run a server itself, into /var/cache/dlock/NAME, once.  The packages

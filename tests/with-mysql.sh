@@ -14,25 +14,9 @@ If it cannot be had, or MariaDB's client is not installed, COMMAND is not run, a
 TEXT
 }
 
-case ${1-} in
-  -h | --help)
-    usage
-    exit 0
-    ;;
-  '' | -*)
-    usage >&2
-    exit 64
-    ;;
-esac
-source_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
-# shellcheck source=cmake/packages.sh
-. "$source_dir/cmake/packages.sh"
 # shellcheck source=tests/unpack_server.sh
-. "$source_dir/tests/unpack_server.sh"
-if ! command -v mariadb >/dev/null; then
-  note "mariadb-client is not installed"
-  exit 77
-fi
+. "$(dirname "${BASH_SOURCE[0]}")/unpack_server.sh"
+needs mariadb mariadb-client
 unpack_server mysql mysql-server-core usr/sbin/mysqld
 # What ctest made for the other tests is of MariaDB.
 unset TEST_MYSQL_DATA

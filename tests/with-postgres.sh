@@ -14,25 +14,9 @@ If it cannot be had, or psql is not installed, COMMAND is not run, and the statu
 TEXT
 }
 
-case ${1-} in
-  -h | --help)
-    usage
-    exit 0
-    ;;
-  '' | -*)
-    usage >&2
-    exit 64
-    ;;
-esac
-source_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
-# shellcheck source=cmake/packages.sh
-. "$source_dir/cmake/packages.sh"
 # shellcheck source=tests/unpack_server.sh
-. "$source_dir/tests/unpack_server.sh"
-if ! command -v psql >/dev/null; then
-  note "postgresql-client is not installed"
-  exit 77
-fi
+. "$(dirname "${BASH_SOURCE[0]}")/unpack_server.sh"
+needs psql postgresql-client
 version=18
 unpack_server postgres "postgresql-$version" "usr/lib/postgresql/$version/bin/postgres"
 

@@ -8,8 +8,8 @@
 cd "$tmp"
 start_mysql server
 export DLOCK_PASSWORD_FILE=$mysql_password_file
-for method in table version; do
-  export DLOCK_BACKEND=${mysql_url[server]/table/$method}
+for method in mysql mysql-version; do
+  export DLOCK_BACKEND=${mysql_url[server]/#mysql/$method}
   rm -f short
   "$DLOCK" run -k short --ttl 3s -- sh -c 'touch short; exec sleep 1000' 2>short.err &
   short=$!

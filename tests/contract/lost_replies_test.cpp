@@ -35,6 +35,14 @@ class LostReplies : public testing::TestWithParam<ServiceKind> {
       return left && left.value().empty();
     });
   }
+  void has_its_turn(Waiting& waiting) {
+    const auto lease = waiting.lease();
+    ASSERT_TRUE(lease);
+    proxy.pass();
+    EXPECT_TRUE(renew(*lease));
+    EXPECT_TRUE(release(*lease));
+    EXPECT_TRUE(nothing_is_left());
+  }
   // A release that was carried out without an answer finds the lock gone.
   static void release_for_certain(Lease& lease) {
     const auto released = patiently([&] { return release(lease); });
@@ -145,12 +153,7 @@ TEST_P(LostReplies, AReleaseFreesTheLockAndNoOther) {
     lose_reply();
     release_for_certain(*lease);
     EXPECT_EQ(proxy.lost_replies(), before + 1);
-    auto next = waiting.lease();
-    ASSERT_TRUE(next);
-    proxy.pass();
-    EXPECT_TRUE(renew(*next));
-    EXPECT_TRUE(release(*next));
-    EXPECT_TRUE(nothing_is_left());
+    has_its_turn(waiting);
   }
 }
 
@@ -170,12 +173,7 @@ TEST_P(LostReplies, AForceReleaseBreaksOneGrant) {
     EXPECT_TRUE(broken) << broken.error().message;
     EXPECT_EQ(code_of(renew(*lease)), Errc::lost);
     EXPECT_EQ(code_of(release(*lease)), Errc::lost);
-    auto next = waiting.lease();
-    ASSERT_TRUE(next);
-    proxy.pass();
-    EXPECT_TRUE(renew(*next));
-    EXPECT_TRUE(release(*next));
-    EXPECT_TRUE(nothing_is_left());
+    has_its_turn(waiting);
   }
 }
 

@@ -314,20 +314,10 @@ RedisModel::Answer RedisModel::persist(Words words) {
 
 // ---------------------------------------------------------------------------------------- hashes
 
-namespace {
-
-template <class Fields>
-auto find_field(Fields& fields, const std::string& name) {
-  return std::find_if(fields.begin(), fields.end(),
-                      [&](const auto& field) { return field.first == name; });
-}
-
-}  // namespace
-
 RedisModel::Answer RedisModel::hget(Words words) {
   const Hash* const hash = find<Hash>(words[0]);
   if (hash == nullptr) return {};
-  const auto field = find_field(*hash, words[1]);
+  const auto field = std::ranges::find(*hash, words[1], &Field::first);
   return field == hash->end() ? RedisModel::Answer() : text(field->second);
 }
 
@@ -336,7 +326,7 @@ RedisModel::Answer RedisModel::hset(Words words) {
   Hash& hash = make<Hash>(words[0]);
   std::int64_t added = 0;
   for (std::size_t i = 1; i < words.size(); i += 2) {
-    if (const auto field = find_field(hash, words[i]); field != hash.end()) {
+    if (const auto field = std::ranges::find(hash, words[i], &Field::first); field != hash.end()) {
       field->second = words[i + 1];
     } else {
       hash.emplace_back(words[i], words[i + 1]);
@@ -358,7 +348,8 @@ RedisModel::Answer RedisModel::hdel(Words words) {
 
 RedisModel::Answer RedisModel::hexists(Words words) {
   const Hash* const hash = find<Hash>(words[0]);
-  return integer(hash != nullptr && find_field(*hash, words[1]) != hash->end() ? 1 : 0);
+  return integer(
+      hash != nullptr && std::ranges::find(*hash, words[1], &Field::first) != hash->end() ? 1 : 0);
 }
 
 // All at once, which a server may do.  A pattern is a text and '*'.
@@ -380,16 +371,6 @@ RedisModel::Answer RedisModel::hscan(Words words) {
 
 // ----------------------------------------------------------------------------------- sorted sets
 
-namespace {
-
-template <class Set>
-auto find_member(Set& set, const std::string& name) {
-  return std::find_if(set.begin(), set.end(),
-                      [&](const auto& member) { return member.second == name; });
-}
-
-}  // namespace
-
 RedisModel::Answer RedisModel::zadd(Words words) {
   const bool only_new = words[1] == "NX";
   const bool only_old = words[1] == "XX";
@@ -398,7 +379,7 @@ RedisModel::Answer RedisModel::zadd(Words words) {
   const double its_score = score(words[from]);
   if (only_old && find<SortedSet>(words[0]) == nullptr) return integer(0);
   SortedSet& set = make<SortedSet>(words[0]);
-  const auto there = find_member(set, words[from + 1]);
+  const auto there = std::ranges::find(set, words[from + 1], &Member::second);
   const bool is_new = there == set.end();
   if (is_new ? only_old : only_new) return integer(0);
   if (!is_new) set.erase(there);
@@ -479,7 +460,7 @@ RedisModel::Answer RedisModel::zremrangebyscore(Words words) {
 RedisModel::Answer RedisModel::zscore(Words words) {
   const SortedSet* const set = find<SortedSet>(words[0]);
   if (set == nullptr) return {};
-  const auto there = find_member(*set, words[1]);
+  const auto there = std::ranges::find(*set, words[1], &Member::second);
   return there == set->end() ? RedisModel::Answer() : text(in_digits(there->first));
 }
 
@@ -491,7 +472,7 @@ RedisModel::Answer RedisModel::zcard(Words words) {
 RedisModel::Answer RedisModel::zrank(Words words) {
   const SortedSet* const set = find<SortedSet>(words[0]);
   if (set == nullptr) return {};
-  const auto there = find_member(*set, words[1]);
+  const auto there = std::ranges::find(*set, words[1], &Member::second);
   return there == set->end() ? RedisModel::Answer() : integer(there - set->begin());
 }
 

@@ -283,8 +283,6 @@ class World {
 
 // --------------------------------------------------------------------------------- chance, events
 
-namespace {
-
 // What each does is found, or this says nothing.
 std::vector<ScriptBug> bugs_of(Mutant mutant) {
   switch (mutant) {
@@ -314,8 +312,6 @@ std::vector<ScriptBug> bugs_of(Mutant mutant) {
       return {};
   }
 }
-
-}  // namespace
 
 World::World(const Setting& setting, std::uint64_t seed, const Watch& watch)
     : random_(seed),

@@ -83,9 +83,10 @@ sql::Values values_of(const Place& place, Method method) {
       {"row_patience",
        "CASE current_setting('client_connection_check_interval') WHEN '0' THEN '10s' ELSE '0' END"},
       {"row_patience_once", "'1s'"},
-      {"keep_row",
-       "SELECT set_config('idle_session_timeout', '{silence}s', false),"
+      {"row_silence",
+       "set_config('idle_session_timeout', '{silence}s', false),"
        " set_config('idle_in_transaction_session_timeout', '{silence}s', false)"},
+      {"keep_row", "SELECT {row_silence}"},
       {"advisory", advisory_lock(place.advisory)},
       {"for_update", place.advisory.empty() ? "FOR UPDATE" : "pg_advisory_lock"},
       {"for_share", place.advisory.empty() ? "FOR SHARE" : "pg_advisory_lock_shared"},

@@ -220,8 +220,10 @@ void Facts::look_at_tables(sql::Session& session, Deadline deadline, Cancel canc
       continue;
     }
     const bool may_write = sql::text(sql::first_row(seen.answers.front()), 0) == "t";
-    if (may_write) tables.push_back(table->name);
-    if (may_write) continue;
+    if (may_write) {
+      tables.push_back(table->name);
+      continue;
+    }
     lacks += (lacks.empty() ? "may not write to " : ", ") + table->name;
     if (table != &names.records) lacking = Severity::fail;
   }

@@ -1,6 +1,6 @@
 -- As lock_row.sql, of an advisory lock that other programs take, too.
 -- The last answer: one row.
 BEGIN;
-SELECT set_config('lock_timeout', {patience}, false), {take_row}, set_config('idle_session_timeout', '{silence}s', false);
+SELECT set_config('lock_timeout', {patience}, false), {take_row}, {row_silence};
 COMMIT;
 SELECT {strength}({advisory})

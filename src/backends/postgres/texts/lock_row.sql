@@ -2,8 +2,7 @@
 -- It waits for one of them no longer than {patience}.  The server ends the session after {silence}.
 -- The last answer: the row.
 BEGIN;
-SELECT set_config('lock_timeout', {patience}, false), {take_row},
-  set_config('idle_session_timeout', '{silence}s', false), set_config('idle_in_transaction_session_timeout', '{silence}s', false);
+SELECT set_config('lock_timeout', {patience}, false), {take_row}, {row_silence};
 INSERT INTO {rows} (name) SELECT {key} WHERE NOT EXISTS (SELECT 1 FROM {rows} WHERE name = {key}) ON CONFLICT DO NOTHING;
 COMMIT;
 BEGIN;
