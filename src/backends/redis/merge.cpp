@@ -69,7 +69,7 @@ std::optional<Error> missing_majority(std::span<const Result<T>> answers) {
 // --- holders
 
 // What is said of one who has the lock on some server.
-struct Claim {
+struct Candidate {
   Name name;
   Mode mode = Mode::exclusive;
   unsigned slots = 1;
@@ -82,8 +82,8 @@ struct Claim {
   }
 };
 
-std::vector<Claim> claims_in(Looks looks) {
-  std::vector<Claim> claims;
+std::vector<Candidate> claims_in(Looks looks) {
+  std::vector<Candidate> claims;
   std::map<Name, std::size_t> places;
   for (const auto& look : looks) {
     if (!look) continue;
@@ -98,26 +98,27 @@ std::vector<Claim> claims_in(Looks looks) {
   return claims;
 }
 
-unsigned slots_of(const Claim& claim) { return claim.mode == Mode::slots ? claim.slots : 1; }
+unsigned slots_of(const Candidate& claim) { return claim.mode == Mode::slots ? claim.slots : 1; }
 
 // The claims that may be true together, in the order in which they came.
-std::vector<Claim> true_claims(std::vector<Claim> claims, unsigned nodes, unsigned silent) {
-  std::erase_if(claims,
-                [&](const Claim& claim) { return claim.reports.size() + silent < quorum(nodes); });
+std::vector<Candidate> true_claims(std::vector<Candidate> claims, unsigned nodes, unsigned silent) {
+  std::erase_if(claims, [&](const Candidate& claim) {
+    return claim.reports.size() + silent < quorum(nodes);
+  });
   if (claims.empty()) return claims;
-  std::vector<const Claim*> ranked;
-  for (const Claim& claim : claims) ranked.push_back(&claim);
-  std::stable_sort(ranked.begin(), ranked.end(), [](const Claim* a, const Claim* b) {
+  std::vector<const Candidate*> ranked;
+  for (const Candidate& claim : claims) ranked.push_back(&claim);
+  std::stable_sort(ranked.begin(), ranked.end(), [](const Candidate* a, const Candidate* b) {
     return std::pair(a->reports.size(), a->fence()) > std::pair(b->reports.size(), b->fence());
   });
-  const Claim& best = *ranked.front();
-  std::erase_if(ranked, [&](const Claim* claim) {
+  const Candidate& best = *ranked.front();
+  std::erase_if(ranked, [&](const Candidate* claim) {
     return claim->mode != best.mode || claim->slots != best.slots;
   });
   if (best.mode != Mode::shared && ranked.size() > slots_of(best)) ranked.resize(slots_of(best));
   std::set<Name> chosen;
-  for (const Claim* claim : ranked) chosen.insert(claim->name);
-  std::erase_if(claims, [&](const Claim& claim) { return !chosen.contains(claim.name); });
+  for (const Candidate* claim : ranked) chosen.insert(claim->name);
+  std::erase_if(claims, [&](const Candidate& claim) { return !chosen.contains(claim.name); });
   return claims;
 }
 
@@ -131,7 +132,7 @@ bool tells_more(const Holder* a, const Holder* b) {
   return std::pair(!a->foreign, end_of(*a)) > std::pair(!b->foreign, end_of(*b));
 }
 
-Holder merged(const Claim& claim, unsigned nodes) {
+Holder merged(const Candidate& claim, unsigned nodes) {
   const auto& reports = claim.reports;
   Holder out = **std::min_element(reports.begin(), reports.end(), tells_more);
   out.fence = claim.fence();
@@ -251,7 +252,7 @@ Result<LockInfo> merge_looks(std::string_view key, Looks looks, Servers servers)
       std::count_if(looks.begin(), looks.end(), [](const auto& look) { return !look; }));
   LockInfo out{.key = std::string(key), .nodes_total = nodes};
   std::set<Name> names;
-  for (const Claim& claim : true_claims(claims_in(looks), nodes, silent)) {
+  for (const Candidate& claim : true_claims(claims_in(looks), nodes, silent)) {
     out.mode = claim.mode;
     out.slots = claim.slots;
     out.holders.push_back(merged(claim, nodes));

@@ -12,8 +12,8 @@
 namespace dlock::redis {
 namespace {
 
-constexpr std::array<std::string_view, 9> kParts{"fence", "owner", "queue",  "waiter", "revoked",
-                                                 "to",    "done",  "number", "workers"};
+constexpr std::array<std::string_view, 10> kParts{"fence", "owner", "queue", "waiter", "revoked",
+                                                  "void",  "to",    "done",  "number", "workers"};
 
 // As the server finds it: from the first { to the first } behind it, unless nothing is between.
 std::string_view hash_tag(std::string_view name) {
@@ -40,6 +40,7 @@ Names names_of(std::string_view prefix, std::string_view key) {
           .queue = part_of(lock, "queue"),
           .waiter = part_of(lock, "waiter") + ':',
           .revoked = part_of(lock, "revoked") + ':',
+          .given_up = part_of(lock, "void") + ':',
           .channels = part_of(lock, "to") + ':'};
 }
 

@@ -20,6 +20,7 @@ struct Names {
   std::string queue;     // of the waiters
   std::string waiter;    // + id: the record of a waiter
   std::string revoked;   // + id: why a holder lost it
+  std::string given_up;  // + id: a waiter that nothing may be granted to any more
   std::string channels;  // + id: where a waiter is called, and a holder hears that it lost the lock
 };
 Names names_of(std::string_view prefix, std::string_view key);
