@@ -117,6 +117,7 @@ RedisModel::Answer RedisModel::call(Words words) {
       Command{"HSET", 4, &RedisModel::hset},
       Command{"HDEL", 3, &RedisModel::hdel},
       Command{"HEXISTS", 3, &RedisModel::hexists},
+      Command{"HLEN", 2, &RedisModel::hlen},
       Command{"HSCAN", 3, &RedisModel::hscan},
       Command{"ZADD", 4, &RedisModel::zadd},
       Command{"ZREM", 3, &RedisModel::zrem},
@@ -350,6 +351,11 @@ RedisModel::Answer RedisModel::hexists(Words words) {
   const Hash* const hash = find<Hash>(words[0]);
   return integer(
       hash != nullptr && std::ranges::find(*hash, words[1], &Field::first) != hash->end() ? 1 : 0);
+}
+
+RedisModel::Answer RedisModel::hlen(Words words) {
+  const Hash* const hash = find<Hash>(words[0]);
+  return integer(hash == nullptr ? 0 : static_cast<std::int64_t>(hash->size()));
 }
 
 // All at once, which a server may do.  A pattern is a text and '*'.

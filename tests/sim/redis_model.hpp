@@ -89,6 +89,7 @@ class RedisModel {
   Answer hset(Words words);
   Answer hdel(Words words);
   Answer hexists(Words words);
+  Answer hlen(Words words);
   Answer hscan(Words words);
   Answer zadd(Words words);
   Answer zrem(Words words);

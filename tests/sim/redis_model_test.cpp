@@ -13,6 +13,7 @@
 #include <random>
 #include <set>
 
+#include "backends/redis/calls.hpp"
 #include "backends/redis/connection.hpp"
 #include "backends/redis/names.hpp"
 #include "backends/redis/scripts.hpp"
@@ -119,6 +120,7 @@ class RedisModelTest : public testing::Test {
   std::string seat() { return one_of(std::array{"", "", "0", "1"}); }
 
   Call script_call();
+  Call next_script_call();
   Call foreign_command();
   void random_step();
 
@@ -155,6 +157,7 @@ class RedisModelTest : public testing::Test {
   const redis::Names names_ = redis::names_of("dlock:", "job");
   std::string came_;
   std::set<std::string> outcomes_;
+  bool is_next_ = false;  // the scripts of this seed
 };
 
 Call RedisModelTest::script_call() {
@@ -208,6 +211,67 @@ Call RedisModelTest::script_call() {
       return chance(0.5) ? make(redis::kRoom, {}, {})
                          : make(redis::kLook, {}, {chance(0.5) ? "1" : "0", id()});
   }
+}
+
+// Of the protocol to which dlock moves.
+Call RedisModelTest::next_script_call() {
+  const redis::WaiterId waiter{.id = id(), .mode = mode(), .names = names_};
+  const auto round = static_cast<unsigned>(1 + below(4));
+  const std::string server = seat();
+  const unsigned slot = waiter.mode[0] == 'n' ? static_cast<unsigned>(1 + below(3)) : 0;
+  const std::uint64_t token = std::stoull(number(1, 4) + "80000000012" + number(0, 9));
+  std::string record = R"({"id":")" + waiter.grant_id(round) + R"(","slots":)" +
+                       (slot > 0 ? waiter.mode.substr(1) : "1") +
+                       (server.empty() ? "" : R"(,"node":)" + server) + '}';
+  const std::string with_token =
+      record.substr(0, record.size() - 1) + ",\"fence\":" + std::to_string(token) + '}';
+  const Millis its_ttl{std::stol(ttl())};
+  const auto make = [&]() -> redis::ScriptCall {
+    switch (below(12)) {
+      case 0:
+      case 1:
+      case 2:
+      case 3:
+        return call(waiter, round,
+                    redis::Ask{.ttl = its_ttl,
+                               .record = record,
+                               .join = chance(0.7),
+                               .waited = std::chrono::microseconds(below(10'000'000)),
+                               .server = server,
+                               .seen = chance(0.3) ? id() : "",
+                               .deaf = chance(0.1)});
+      case 4:
+      case 5:
+        return call(waiter, round,
+                    redis::VoteRequest{.ttl = its_ttl,
+                                       .record = with_token,
+                                       .token = token,
+                                       .number = slot,
+                                       .server = server,
+                                       .again = chance(0.3)});
+      case 6:
+      case 7:
+        return call(
+            waiter, round,
+            redis::Leave{.final = chance(0.5), .in_doubt = chance(0.1), .quiet = chance(0.2)});
+      case 8:
+        return call(waiter, round,
+                    redis::Renew{.ttl = its_ttl,
+                                 .record = with_token,
+                                 .server = server,
+                                 .never_shorten = chance(0.3)});
+      case 9:
+        return redis::break_call(names_, chance(0.5) ? waiter.grant_id(round) : one_of(kIds),
+                                 "why");
+      case 10:
+        return redis::complete_call({.id = waiter.id, .mode = "x", .names = names_}, round,
+                                    "dlock:mark", record, Millis{60'000});
+      default:
+        return chance(0.5) ? redis::look_call(names_) : redis::brief_look_call(names_, id());
+    }
+  };
+  redis::ScriptCall out = make();
+  return {out.script, std::move(out.keys), std::move(out.arguments)};
 }
 
 // What other programs and operators do to these names.
@@ -314,7 +378,7 @@ void RedisModelTest::random_step() {
   }
   if (chance(0.1)) listen(names_.channels + id());
   if (chance(0.05) || listeners_.size() > 4) stop_listening();
-  compare(chance(0.12) ? foreign_command() : script_call());
+  compare(chance(0.12) ? foreign_command() : is_next_ ? next_script_call() : script_call());
 }
 
 void RedisModelTest::run(std::uint64_t seed) {
@@ -325,6 +389,7 @@ void RedisModelTest::run(std::uint64_t seed) {
   real({{"FLUSHALL"}});
   model_.data().forget();
   came_.clear();
+  is_next_ = chance(0.5);
   for (int step = 0; step < kStepsOfASeed && !HasFatalFailure(); ++step) {
     SCOPED_TRACE("step " + std::to_string(step));
     random_step();
@@ -333,8 +398,8 @@ void RedisModelTest::run(std::uint64_t seed) {
 
 // Each script has done what it is for, and has refused to.
 bool RedisModelTest::has_seen_all() const {
-  constexpr std::array kScripts{"acquire", "again",   "break", "complete",
-                                "fence",   "release", "renew", "room"};
+  constexpr std::array kScripts{"acquire", "again", "ask",     "break", "complete", "fence",
+                                "leave",   "renew", "release", "room",  "vote"};
   return std::all_of(kScripts.begin(), kScripts.end(), [this](const std::string& script) {
     return outcomes_.contains(script + " 0") && outcomes_.contains(script + " 1");
   });

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "backends/redis/names.hpp"
-#include "backends/redis/scripts.hpp"
 #include "core/backend.hpp"
 #include "local_clock.hpp"
 #include "script_server.hpp"
@@ -19,13 +18,6 @@ namespace dlock::sim {
 
 /// Names one acquisition.
 using Id = std::uint64_t;
-
-/// What a script does wrong on purpose: each text `from` of it is `to`.
-struct ScriptBug {
-  const redis::Script* script = nullptr;
-  std::string_view from;
-  std::string_view to;
-};
 
 class Node {
  public:

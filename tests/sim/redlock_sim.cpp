@@ -7,11 +7,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <ostream>
 #include <string>
 #include <vector>
 
+#include "effort.hpp"
 #include "redlock_world.hpp"
 
 namespace dlock::sim {
@@ -20,25 +20,8 @@ void PrintTo(const Setting& setting, std::ostream* out) { *out << setting.name; 
 
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
-
-bool soak() {
-  static const bool yes = std::getenv("TEST_SOAK") != nullptr;
-  return yes;
-}
-
 /// A part of them is tried with each change; all of them in soak.
-std::uint64_t seeds(std::uint64_t all) { return all / (soak() ? 1 : 60) / (kSanitized ? 5 : 1); }
-
-/// The seed that the user wants to see; 0: all.
-std::uint64_t wanted_seed() {
-  const char* text = std::getenv("TEST_SIM_SEED");
-  return text == nullptr ? 0 : std::strtoull(text, nullptr, 10);
-}
+std::uint64_t seeds(std::uint64_t all) { return all / (is_soak() ? 1 : 60) / (kSanitized ? 5 : 1); }
 
 void add(Verdict& sum, const Verdict& one) {
   sum.requests += one.requests;
@@ -255,7 +238,7 @@ void PrintTo(const Flaw& flaw, std::ostream* out) { *out << flaw.name; }
 class RedlockFlaw : public testing::TestWithParam<Flaw> {};
 
 TEST_P(RedlockFlaw, IsFound) {
-  if (GetParam().is_rare && !soak()) return;
+  if (GetParam().is_rare && !is_soak()) return;
   constexpr std::uint64_t kMost = 20'000;
   const Series series =
       run(GetParam().setting, kSanitized ? 10 : kMost, {.only = GetParam().breaks});

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <lua.hpp>
+#include <set>
 #include <stdexcept>
 
 namespace dlock::sim {
@@ -186,6 +187,17 @@ class Lua {
 };
 
 }  // namespace
+
+std::string_view with_bug(std::string_view text, const ScriptBug& bug) {
+  static std::set<std::string> all;
+  std::string out(text);
+  std::size_t at = out.find(bug.from);
+  if (at == std::string::npos) throw std::logic_error("no such text: " + std::string(bug.from));
+  for (; at != std::string::npos; at = out.find(bug.from, at + bug.to.size())) {
+    out.replace(at, bug.from.size(), bug.to);
+  }
+  return *all.insert(std::move(out)).first;
+}
 
 Reply ScriptServer::eval(std::string_view text, std::span<const std::string> keys,
                          std::span<const std::string> arguments) {

@@ -6,9 +6,20 @@
 #include <string>
 #include <string_view>
 
+#include "backends/redis/scripts.hpp"
 #include "redis_model.hpp"
 
 namespace dlock::sim {
+
+/// What a script does wrong on purpose: each text `from` of it is `to`.
+struct ScriptBug {
+  const redis::Script* script = nullptr;
+  std::string_view from;
+  std::string_view to;
+};
+
+/// The text of a script that has this bug; it stays where it is.
+std::string_view with_bug(std::string_view text, const ScriptBug& bug);
 
 /// One thread for all of them.
 class ScriptServer {
