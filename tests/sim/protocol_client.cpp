@@ -101,7 +101,7 @@ void World::pump(Client& client) {
       leave(client);
       return become_waiter(client);
     case State::duplicate:
-      return broken(Broken::server, "it stands in the list twice");
+      return broken(Broken::server, "it is said to be listed twice");
     case State::sleeping:
       client.was_refused = true;
       if (client.waits) break;

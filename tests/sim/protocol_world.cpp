@@ -271,17 +271,23 @@ void World::force_release() {
         },
         [this, &client, broken_by, holds, life = client.life, round](const Reply& reply) {
           if (reply.number() != 1 || ++*broken_by != needed() || !holds) return;
-          after_delay(ttls(1.06, 1.06), [this, &client, life, round] {
-            const bool goes_on = client.life == life && client.doing == Doing::holding &&
-                                 client.round == round && local(client) < client.valid_until;
-            if (goes_on) broken(Broken::outlived_break, std::to_string(client.number));
-          });
+          if (client.life == life && client.round == round) check_that_it_ends(client, Nanos{0});
         },
         true);
   }
 }
 
-// On one server after another, whoever has the lock there.
+// A holder goes on for a ttl at most when a majority does not have its grant any more.
+void World::check_that_it_ends(const Client& client, Nanos broken_in) {
+  after_delay(broken_in + ttls(1.06, 1.06),
+              [this, &client, life = client.life, round = client.round] {
+                const bool goes_on = client.life == life && client.doing == Doing::holding &&
+                                     client.round == round && local(client) < client.valid_until;
+                if (goes_on) broken(Broken::outlived_break, std::to_string(client.number));
+              });
+}
+
+// On one server after another, of any holder.
 void World::delete_by_hand() {
   Client& client = clients_[below(setting_.clients)];
   if (client.doing != Doing::holding) return;
@@ -299,12 +305,7 @@ void World::delete_by_hand() {
     });
   }
   if (setting_.crashes >= Crashes::forget_for_a_ttl) return;  // a deletion is forgotten, too
-  after_delay(ttls(1.06, 1.06) + setting_.servers * pause,
-              [this, &client, life = client.life, round = client.round] {
-                const bool goes_on = client.life == life && client.doing == Doing::holding &&
-                                     client.round == round && local(client) < client.valid_until;
-                if (goes_on) broken(Broken::outlived_break, std::to_string(client.number));
-              });
+  check_that_it_ends(client, setting_.servers * pause);
 }
 
 Verdict simulate(const Setting& setting, std::uint64_t seed, const Watch& watch) {

@@ -168,6 +168,7 @@ class World {
   void crash_server();
   void clock_jumps();
   void force_release();
+  void check_that_it_ends(const Client& client, Nanos broken_in);
   void delete_by_hand();
   void stop_crowd();
 

@@ -299,8 +299,7 @@ void AcquireProtocol::judge(Deadline now) {
 // number, which is another round: a late vote for the last one must not bring that number back.
 void AcquireProtocol::vote_again(Deadline now) {
   constexpr unsigned kMostTokenDoublings = 12;
-  constexpr unsigned kMostNumbers =
-      4;  // then those that take the same ones rest for different times
+  constexpr unsigned kMostNumbers = 4;  // those that always choose the same then rest, by chance
   const unsigned ahead = 4U << std::min(repeats_++, kMostTokenDoublings);
   if (votes_.count(Vote::taken) > 0) {
     number_ = repeats_ < kMostNumbers ? free_number() : 0;

@@ -5,17 +5,14 @@
 //   all clients share, unless it does not answer.  A second one is asked when it is a moment late,
 //   so that a server that is down costs little.  That clients have different queue servers does no
 //   harm: the votes decide.
-// Votes.  Only a waiter that its queue server has granted the lock asks the others.  The queue
-// server
+// Votes.  Only a waiter that its queue server has granted the lock asks the others.  That server
 //   gives the fencing token, and each vote writes it.  The lock is held when a majority has the
 //   same token, and of slots the same number.  Two majorities share a server, and that one has
 //   granted the lock to one of the two.  A server does not vote for a token that is not larger than
 //   all that it knows of, unless this waiter has it: so tokens grow from holder to holder.
-// Rounds.  Each question to a queue server, and each vote, has a round, which a server keeps with
-// the
+// Rounds.  Each question to a queue server, and each vote, has a round.  A server keeps it with the
 //   grant.  A late request of an earlier round changes nothing, and to undo a round undoes the
-//   earlier ones.
-//   So the waiter need not know whether a request that was not answered has arrived, or will.
+//   earlier ones.  So the waiter need not know whether a request that was not answered has arrived.
 // Front round.  What a queue server says may be stale: a release has not reached it, or a holder
 //   that died had a majority elsewhere.  So the first of its queue votes on all servers when its
 //   timer, not a message, has woken it and the queue server still refuses.

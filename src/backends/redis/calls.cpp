@@ -33,6 +33,18 @@ ScriptCall begin(const Script& script, std::string_view shape, const WaiterId& w
   return begin(script, shape, waiter.names, waiter.id, round, waiter.mode);
 }
 
+// Those that ask.lua and vote.lua have in common.
+template <class Answer>
+void take_other_refusal(Answer& out, const Reply& reply) {
+  const std::string& why = reply.at(1).text;
+  if (why == "twin") {
+    out.kind = Answer::Kind::duplicate;
+    out.duplicate = small_count(reply.at(2));
+  } else if (why == "void") {
+    out.kind = Answer::Kind::given_up;
+  }
+}
+
 void add(std::vector<std::string>& list, std::vector<std::string> more) {
   std::move(more.begin(), more.end(), std::back_inserter(list));
 }
@@ -84,11 +96,8 @@ AskAnswer ask_answer(const Reply& reply) {
     out.kind = Kind::other_mode;
     out.mode = reply.at(2).text;
     out.token = count(reply.at(3));
-  } else if (why == "twin") {
-    out.kind = Kind::duplicate;
-    out.duplicate = small_count(reply.at(2));
-  } else if (why == "void") {
-    out.kind = Kind::given_up;
+  } else {
+    take_other_refusal(out, reply);
   }
   return out;
 }
@@ -120,13 +129,10 @@ VoteAnswer vote_answer(const Reply& reply) {
     out.kind = Kind::taken;
     out.taken = reply.at(2).text;
     out.token = count(reply.at(3));
-  } else if (why == "twin") {
-    out.kind = Kind::duplicate;
-    out.duplicate = small_count(reply.at(2));
-  } else if (why == "void") {
-    out.kind = Kind::given_up;
   } else if (why == "kept") {
     out.kind = Kind::kept;
+  } else {
+    take_other_refusal(out, reply);
   }
   return out;
 }

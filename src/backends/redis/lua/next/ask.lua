@@ -23,8 +23,6 @@ local its_mode = held()
 local ours = round_held(its_mode)
 if ours and ours > round then return {0, 'late'} end
 
-local function string_id() return redis.call('GETRANGE', lock, 0, 99) end
-
 local function excludes()
   if ours or its_mode == mode or its_mode == 'none' or its_mode == 'other' then return false end
   if letter(its_mode) == 'n' then return true end

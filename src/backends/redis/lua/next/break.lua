@@ -1,5 +1,5 @@
--- Takes the lock from one holder, whoever took it.  Of what another program has put there it takes only
--- what look.lua has shown.
+-- Breaks the lock of one holder, of dlock or of another program.  Of what another program has put there it
+-- deletes only what look.lua has shown.
 --   KEYS[5]  where a holder of ours finds the reason     KEYS[6]  there if W has been given up
 --   ARGV[6]  the holder as it was shown: W:r, W of an offer, or what another program wrote; W and r are
 --            '' and 0 then       ARGV[7] the reason
@@ -66,7 +66,7 @@ end
 local function take_ours()
   local is_there
   if its_mode == 'x' then
-    is_there = redis.call('GETRANGE', lock, 0, 99) == id
+    is_there = string_id() == id
   else
     is_there = round_held(its_mode) == round
   end
@@ -75,7 +75,7 @@ local function take_ours()
 end
 
 local taken = 0
-if its_mode == 'other' or its_mode == 'x' and record_of('x', redis.call('GETRANGE', lock, 0, 99)) == '' then
+if its_mode == 'other' or its_mode == 'x' and record_of('x', string_id()) == '' then
   taken = take_foreign()
 elseif its_mode ~= 'none' then
   taken = take_ours()

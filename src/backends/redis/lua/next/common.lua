@@ -87,10 +87,13 @@ local function held()
   return 'none'
 end
 
+-- What stands at an exclusive lock, as far as it may be of ours.
+local function string_id() return redis.call('GETRANGE', lock, 0, 99) end
+
 -- The round at which W has the lock: 0 if it is offered to W, nil if another has it.
 local function round_held(its_mode)
   if its_mode == 'x' then
-    local holder, its_round = string.match(redis.call('GETRANGE', lock, 0, 99), '^(%x+):?(%d*)$')
+    local holder, its_round = string.match(string_id(), '^(%x+):?(%d*)$')
     return holder == W and (tonumber(its_round) or 0) or nil
   end
   if its_mode == 'none' or its_mode == 'other' or not redis.call('ZSCORE', lock, W) then return nil end
@@ -185,7 +188,7 @@ local function in_digits(taken, most)
 end
 
 -- A record says under which number of the client's list of servers it came.  That of W, if it is not
--- `node`: then this server stands in the list twice.
+-- `node`: then the list names this server twice.
 local function twin_of(its_mode, its_round, node)
   if node == '' or not its_round or its_round == 0 then return nil end
   local number = string.match(record_of(its_mode, W .. ':' .. whole(its_round)), '"node":(%d+)')

@@ -35,7 +35,7 @@ elseif kind == 'zset' then
     local score = redis.call('ZSCORE', lock, ARGV[7])
     if score and tonumber(score) > now then members = {ARGV[7], score} end
   end
-  -- None is ahead: its scores are no times.  It stands in the way all the same.
+  -- No score is a time to come, so none of them may be a time.  The lock is held all the same.
   if its_mode == '' and not members[1] then
     members = redis.call('ZRANGE', lock, 0, most - 1, 'WITHSCORES')
   end

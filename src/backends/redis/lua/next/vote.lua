@@ -3,8 +3,8 @@
 -- gives what is left of a lease to a server that has lost its data, once a majority of the others has
 -- renewed it.  That it has lost them, and nobody has deleted the lock, shows in the counter, as long as
 -- that cannot have expired.  Where several hold the lock, the first that comes sets the counter for
--- the others, too: it leaves '@again' for them.  That goes with the lock; and whose record is there
--- while it is no member was taken out by somebody.
+-- the others, too: it leaves '@again' for them, which goes with the lock.  A holder whose record is
+-- there although it is no member was removed by hand.
 --   KEYS[5]  there if W has been given up
 --   ARGV[6]  ttl, or the rest of the lease, ms       ARGV[7] record, with token and number
 --   ARGV[8]  the token     ARGV[9] our number, of slots; or ''
@@ -27,7 +27,7 @@ if ours and ours > round then return {0, 'late'} end
 if not ours and not has_room(its_mode, mode) then
   local id = ''
   if its_mode == 'x' then
-    id = redis.call('GETRANGE', lock, 0, 99)
+    id = string_id()
   elseif its_mode ~= 'other' then
     id = id_of(redis.call('ZRANGE', lock, -1, -1)[1])
   end
