@@ -8,13 +8,15 @@
 namespace dlock::cli {
 namespace {
 
-// The same in each look.  A program other than dlock has no lock id.
+// The same in each look, and but for the letter of a waiter and the holder that it becomes.  A
+// program other than dlock has no lock id.
 std::string name_of(const LockRow& row, bool is_waiter) {
   const Owner owner = row.waiter != nullptr   ? row.waiter->owner
                       : row.holder != nullptr ? row.holder->owner
                                               : Owner();
   return row.lock->key + '\0' + (is_waiter ? 'w' : 'h') +
-         (owner.id.empty() ? owner.host + ' ' + std::to_string(owner.pid) : owner.id);
+         (owner.id.empty() ? owner.host + ' ' + std::to_string(owner.pid)
+                           : std::string(without_number(owner.id)));
 }
 std::string name_of(const LockRow& row) { return name_of(row, row.waiter != nullptr); }
 

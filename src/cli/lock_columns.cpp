@@ -149,6 +149,9 @@ Cell short_what(const LockRow& row) {
 Cell waited(const LockRow& row) {
   return row.waiter == nullptr ? Cell() : time(row.waiter->waiting);
 }
+Cell offered(const LockRow& row) {
+  return row.waiter != nullptr && row.waiter->is_offered ? Cell(true) : Cell(Absent());
+}
 Cell waiting_since(const LockRow& row) {
   const bool known = row.waiter != nullptr && row.waiter->waiting;
   return known ? text(util::utc_in(-*row.waiter->waiting)) : Cell();
@@ -181,6 +184,7 @@ constexpr std::array kColumns{
     LockColumn{kOfHolder, {.heading = "FENCE", .field = "fence", .cell = fence}},
     LockColumn{kOfHolder, {.heading = "SLOT", .field = "slot", .cell = slot}},
     LockColumn{kOfHolder, {.heading = "TAKEN BY", .field = "foreign", .cell = foreign}},
+    LockColumn{kOfWaiter, {.heading = "OFFERED", .field = "offered", .cell = offered, .name = ""}},
     LockColumn{kOfWaiter, {.heading = "WAITED", .field = "waiting_ms", .cell = waited, .name = ""}},
     LockColumn{
         kOfWaiter,

@@ -35,9 +35,16 @@ class Form {
   std::string text_;
 };
 
+std::string offered_to(const LockInfo& lock) {
+  if (!lock.waiters) return "";
+  const auto waiter = std::ranges::find(*lock.waiters, true, &LockInfo::Waiter::is_offered);
+  if (waiter == lock.waiters->end()) return "";
+  return " (offered to " + printable(holder_in_brief({.owner = waiter->owner})) + ')';
+}
+
 std::string state_of(const LockInfo& lock) {
   const std::size_t count = lock.holders.size();
-  if (count == 0) return "free";
+  if (count == 0) return "free" + offered_to(lock);
   switch (lock.mode) {
     case Mode::exclusive:
       return "held, exclusive";

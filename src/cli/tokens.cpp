@@ -100,8 +100,12 @@ std::string who_has(const LockInfo& lock, const Backend& backend) {
 }  // namespace
 
 bool is_token(std::string_view text) {
-  return text.size() == kTokenSize &&
-         text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+  const std::string_view id = text.substr(0, kTokenSize);
+  const std::string_view number = text.substr(id.size());
+  const bool is_number = number.size() > 1 && number.front() == ':' &&
+                         number.find_first_not_of("0123456789", 1) == std::string_view::npos;
+  return id.size() == kTokenSize && (number.empty() || is_number) &&
+         id.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
 std::vector<Claim> take_claims(const Settings& settings, const Command& command) {
@@ -118,8 +122,8 @@ Result<Claimed> find_claimed(Backend& backend, const Claim& claim, Deadline dead
   const std::string key = util::in_quotes(claim.key);
   if (!is_token(claim.token)) {
     return Error{Errc::busy, "the text given for " + key +
-                                 " is not a lock id, which has 32 hexadecimal digits; " + key +
-                                 ' ' + who_has(lock.value(), backend)};
+                                 " is not a lock id, which begins with 32 hexadecimal digits; " +
+                                 key + ' ' + who_has(lock.value(), backend)};
   }
   const auto& holders = lock.value().holders;
   const auto holder = std::find_if(holders.begin(), holders.end(),

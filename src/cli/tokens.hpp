@@ -20,7 +20,8 @@ struct Claim {
 /// that acquire --export has set.  Throws Refusal.
 std::vector<Claim> take_claims(const Settings& settings, const Command& command);
 
-/// Whether the text has the form of a lock id: 32 hexadecimal digits.
+/// Whether the text has the form of a lock id: 32 hexadecimal digits, and of some backends a colon
+/// and a number.
 bool is_token(std::string_view text);
 
 struct Claimed {

@@ -45,7 +45,8 @@ class AcquireLoop {
   }
 
   Result<void> tell(const std::string& seen) {
-    if (!wait_.on_blocked || seen == told_ || (wait_.once && !told_.empty())) return {};
+    if (!wait_.on_blocked || seen.empty() || seen == told_ || (wait_.once && !told_.empty()))
+      return {};
     auto info = steps_.describe();
     if (!info) return info.error();
     if (info->holders.empty()) return {};

@@ -64,6 +64,7 @@ struct LockInfo {
     Owner owner;
     Mode mode = Mode::exclusive;
     std::optional<Millis> waiting;
+    bool is_offered = false;  // the lock is kept for it, for a second at most, until it comes
   };
   std::string key;
   Mode mode = Mode::exclusive;
@@ -113,8 +114,8 @@ class Lease {
  public:
   virtual ~Lease() = default;
 
-  /// The id under which the holder is shown, and which force_release() takes.  It is the id of the
-  /// request, or another one if the backend had to replace it while it waited.
+  /// The id under which the holder is shown, and which force_release() takes.  It begins with the
+  /// id of the request, or is another one if the backend had to replace that while it waited.
   virtual const std::string& owner_id() const = 0;
 
   /// The TTL, if the service has set another one than the request asks for.

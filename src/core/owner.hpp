@@ -15,7 +15,9 @@ struct Owner {
   /// Which command of dlock took it.  What `acquire` took is given back by its token.
   enum class Kind { run, acquire, once };
 
-  std::string id;  // 128 random bits in hex, new for every acquire; see Lease::owner_id()
+  // 128 random bits in hex, new for every acquire; of the holders in some backends with a colon and
+  // a number; see Lease::owner_id()
+  std::string id;
   std::string host;
   std::int64_t pid = 0;  // of the process that the user started; 0: no process keeps the lock
   std::string user;
@@ -25,6 +27,12 @@ struct Owner {
   Kind kind = Kind::run;
   std::optional<Millis> lease;  // nobody keeps it: for so long it was taken, and is renewed
 };
+
+/// The part of a lock id that its waiter had, too.  What is no lock id stays as it is.
+inline std::string_view without_number(std::string_view lock_id) {
+  constexpr std::size_t kDigits = 32;
+  return lock_id.find(':') == kDigits ? lock_id.substr(0, kDigits) : lock_id;
+}
 
 /// "run", "acquire", "once": as written in records and JSON.
 std::string_view kind_name(Owner::Kind kind);

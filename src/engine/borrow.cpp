@@ -51,7 +51,8 @@ class BorrowedLease final : public Lease {
   /// Whether the lender holds the lock of this owner, and thereby lends it.  Errc::lost if it
   /// closed the connection, Errc::unreachable if it did not say.
   Result<bool> ask_for(const LockInfo::Holder& holder, Deadline deadline) {
-    if (holder.owner.id.size() != Question().owner_id.size()) return false;  // it has no record
+    const std::size_t size = holder.owner.id.size();
+    if (size == 0 || size > Question().owner_id.size()) return false;  // it has no record
     owner_id_ = holder.owner.id;
     fence_ = holder.fence;
     slot_ = holder.slot;

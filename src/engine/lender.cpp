@@ -30,12 +30,9 @@ constexpr int kBacklog = 64;
 constexpr Millis kListensAgain{500};
 constexpr int kMostAtOnce = 16;  // so that nobody keeps the supervisor from its other work
 
-constexpr auto kQuestionWithoutKey = static_cast<ssize_t>(offsetof(Question, key));
-
 bool asks_for(const Question& question, const Loan& loan) {
   const Question wanted(loan.owner_id, loan.key);
-  return question.owner_id == wanted.owner_id &&
-         (question.key == wanted.key || question.key.front() == '\0');
+  return question.owner_id == wanted.owner_id && question.key == wanted.key;
 }
 
 // Null: it is not lent.
@@ -140,7 +137,7 @@ bool Lender::answer(Connection& connection, std::span<const Loan> loans) const {
   Question question;
   const ssize_t got = util::receive_datagram(socket, &question, sizeof(question));
   if (got < 0 && errno == EAGAIN) return true;
-  if (got != static_cast<ssize_t>(sizeof(question)) && got != kQuestionWithoutKey) return false;
+  if (got != static_cast<ssize_t>(sizeof(question))) return false;
   const Loan* const loan = find_loan(loans, question);
   const Answer answer = make_answer(socket, question, loan);
   const bool yes = answer.left_ms > 0 || answer.left_ms == Answer::kForEver;

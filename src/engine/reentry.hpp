@@ -38,15 +38,15 @@ namespace dlock::reentry {
 
 /// A list of addresses and owner ids, the nearest run last.
 constexpr const char* kVariable = "DLOCK_SUPERVISORS";
-constexpr char kSeparator = ':';
+constexpr char kSeparator = ',';  // no owner id has one
 /// Before an owner id: of the run whose address stands before it, or of one that has none.
 constexpr char kHeldThere = '+';
 constexpr char kCannotLend = '-';
 
 /// Asks for one lock.  Without the key, an owner id that somebody has copied to another lock would
-/// be lent there.  Earlier versions ask without it, and cut it off: a job can outlive an upgrade.
+/// be lent there.
 struct Question {
-  std::array<char, 32> owner_id{};
+  std::array<char, 64> owner_id{};
   Deadline::rep asked_at = 0;  // the borrower's clock
   std::array<char, kMaxKeyLength + 1> key{};
 

@@ -94,7 +94,7 @@ left_redis() {
     rcli "$name" --scan | while read -r key; do
       case $key in
         *:fence) ;;
-        *:revoked:* | *:waiter:* | *:done:*) (($(rcli "$name" pttl "$key") != -1)) || echo "redis $name: $key, which does not expire" ;;
+        *:revoked:* | *:void:* | *:waiter:* | *:done:*) (($(rcli "$name" pttl "$key") != -1)) || echo "redis $name: $key, which does not expire" ;;
         *) echo "redis $name: $key" ;;
       esac
     done

@@ -77,7 +77,7 @@ if [[ ${trait[ends_on]} != ttl || $backend == *-row ]]; then
 fi
 MARK=$mark "$DLOCK" acquire -k job -k other --ttl 5m --label build-7 >tokens
 chmod 600 tokens
-assert_equal 2 "$(grep -cxE '[0-9a-f]{32}' tokens)" "tokens"
+assert_equal 2 "$(grep -cxE '[0-9a-f]{32}(:[0-9]+)?' tokens)" "tokens"
 none_left || fail "LEFT BEHIND: a process of a lease that nobody keeps"
 "$DLOCK" show --json job >shown
 python3 - "$(head -n 1 tokens)" <<'PY'

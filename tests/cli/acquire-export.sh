@@ -13,14 +13,14 @@ strange=("it's" '"' '\' "\\'" '$HOME `id` $(id)' '*' '#' '!' '~' ' two  words ' 
   '(id)' $'\u00e9\U1F512')
 
 cat >check.py <<'PY'
-import os, sys
+import os, re, sys
 status, slot, *keys = sys.argv[1:]
 assert status == '0', status
 variable = lambda name: os.environ.get('DLOCK_' + name)
 tokens, fences = variable('TOKENS').split('\n'), variable('FENCES').split('\n')
 assert variable('KEYS').split('\n') == keys, variable('KEYS')
 assert len(keys) == len(tokens) == len(fences)
-assert all(len(token) == 32 for token in tokens) and all(int(fence) > 0 for fence in fences)
+assert all(re.fullmatch('[0-9a-f]{32}(:[0-9]+)?', token) for token in tokens) and all(int(fence) > 0 for fence in fences)
 assert [variable(name) for name in ('KEY', 'TOKEN', 'FENCE')] == [keys[0], tokens[0], fences[0]]
 assert variable('SLOT') == (slot or None), variable('SLOT')
 PY

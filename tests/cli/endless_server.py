@@ -115,8 +115,10 @@ def redis(connection, how):
             shown = b"0" if ends else b"%d" % cursor + b"7" * long_cursor
             connection.sendall(b"*2\r\n" + text(shown) + b"*%d\r\n" % names + b"".join(map(text, found)))
         elif command[0] in (b"EVAL", b"EVALSHA"):  # somebody holds the lock, for long
-            connection.sendall(b"*7\r\n:0\r\n" + text(b"held") + b":1000000\r\n" + text(b"1") + b":0\r\n" +
-                               text(b"r" * record) + text(b""))
+            holder = b"0" * 32 + b":1"
+            its = b"r" * record or b'{"id":"' + holder + b'","mode":"exclusive","slots":1}'
+            connection.sendall(b"*10\r\n:0\r\n" + text(b"held") + b":3000\r\n:0\r\n:1\r\n:1\r\n:5\r\n" +
+                               text(holder) + b":1000000\r\n" + text(its))
         elif command[0] == b"SUBSCRIBE":
             connection.sendall(b"*3\r\n" + text(b"subscribe") + text(command[1]) + b":1\r\n")
             flood = (b"*3\r\n" + text(b"message") + text(b"x") + text(b"y")) * 10000

@@ -167,7 +167,7 @@ expect_status 64 "$DLOCK" force-release -vv --older-than 1h job </dev/null >out/
 ends 79 b c
 for name in a b c d; do
   token=$(<"$name.token")
-  [[ $token =~ ^[0-9a-f]{32}$ ]] || fail "DLOCK_TOKEN is $token"
+  [[ $token =~ ^[0-9a-f]{32}(:[0-9]+)?$ ]] || fail "DLOCK_TOKEN is $token"
   grep -rqF "${token:0:12}" out || fail "$name is nowhere by its short id"
   ! grep -rlF "${token:0:13}" out "$name.err" || fail "more than 12 digits of an id are printed"
 done

@@ -27,5 +27,5 @@ got=0
 wait $! || got=$?
 assert_equal 143 "$got" "status after SIGTERM while TLS begins"
 start_endless redis-messages
-ends_endless 75 20 'is busy' run -w 2 -k job -b "redis://127.0.0.1:$port" -- touch ran
+ends_endless 75 20 'is held by' run -w 2 -k job -b "redis://127.0.0.1:$port" -- touch ran
 [[ ! -e ran ]] || fail "the command was run"

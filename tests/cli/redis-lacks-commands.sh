@@ -108,6 +108,25 @@ expect_status 75 "$DLOCK" run -w 4 -k job -- touch ran 2>err
 assert_equal 1 "$(grep -c 'by asking again twice a second: ' err)" "times that it is said why ($(<err))"
 release
 
+# Several servers behind such proxies.
+servers=
+for name in first second third; do
+  start_redis "$name"
+  port=
+  reserve_port port
+  setpriv --pdeathsig KILL python3 proxy.py "$port" "${redis_port[$name]}" swallow &
+  servers+=${servers:+,}127.0.0.1:$port
+done
+export DLOCK_BACKEND=redlock://$servers
+wait_until 20 "$DLOCK" run -q -k other -- true
+hold
+expect_status 75 "$DLOCK" run -q -n -k job -- touch ran
+"$DLOCK" run -w 60 -k job -- true 2>err &
+waiter=$!
+wait_until 20 grep -q 'by asking again twice a second: ' err
+release
+expect_status 0 wait "$waiter"
+
 # Several servers, none of which calls.
 start_redis one rename-command 'SUBSCRIBE ""'
 start_redis two rename-command 'SUBSCRIBE ""'

@@ -90,7 +90,7 @@ cmp without rest || fail "dlock changes more than these in the environment: $(tr
 grep -azqx 'DLOCK_KEY=job' out || fail "DLOCK_KEY is not the key"
 grep -azqx 'DLOCK_KEYS=job' out || fail "DLOCK_KEYS is not the key"
 grep -azqEx 'DLOCK_TOKEN=[0-9a-f]{32}' out || fail "DLOCK_TOKEN is not 32 hex digits"
-grep -azqEx 'DLOCK_SUPERVISORS=[0-9a-f]{32}:[+][0-9a-f]{32}' out || fail "DLOCK_SUPERVISORS is not one run"
+grep -azqEx 'DLOCK_SUPERVISORS=[0-9a-f]{32},[+][0-9a-f]{32}' out || fail "DLOCK_SUPERVISORS is not one run"
 first=$(grep -azEx 'DLOCK_FENCE=[1-9][0-9]*' out | tr -d '\0') || fail "DLOCK_FENCE is no number"
 
 # What an outer lock said is replaced, and the fence grows.

@@ -25,7 +25,7 @@ python3 "$TEST_SOURCE/tests/cli/forbid.py" socket:1 EAFNOSUPPORT "$DLOCK" run -k
 
 # No descriptor for a connection, but some later.
 "$DLOCK" run -k outer -- sh -ec "
-  echo \${DLOCK_SUPERVISORS%%:*} >address
+  echo \${DLOCK_SUPERVISORS%%,*} >address
   echo \$PPID >supervisor
   until [ -e go ]; do sleep 0.02; done
   $(nested 0 outer | sed 's/ || ! grep.*; then/; then/')

@@ -48,9 +48,9 @@ times=(--ttl 10s --kill-after 4.5s)
 expect_status 0 "$DLOCK" run -q -k times "${times[@]}" -- "$DLOCK" run -k times "${times[@]}" -- true
 
 # A job that starts itself again by at(1) does not pass on ever more addresses.
-many=$(printf '0123456789abcdef0123456789abcdef:%.0s' {1..3970})
+many=$(printf '0123456789abcdef0123456789abcdef,%.0s' {1..3970})
 # shellcheck disable=SC2016
-DLOCK_SUPERVISORS=${many%:} "$DLOCK" run -q -k many -- sh -c 'echo ${#DLOCK_SUPERVISORS} >length; "$DLOCK" run -q -n -k many -- true' ||
+DLOCK_SUPERVISORS=${many%,} "$DLOCK" run -q -k many -- sh -c 'echo ${#DLOCK_SUPERVISORS} >length; "$DLOCK" run -q -n -k many -- true' ||
   fail "status $? below many runs that have ended"
 (($(<length) < 102000)) || fail "the command gets $(<length) bytes of addresses"
 
@@ -92,7 +92,7 @@ while True:
     connection, _ = listener.accept()
     while question := connection.recv(1000):
         print("asked", flush=True)
-        connection.send(question[32:40] + struct.pack("qq", -1, 30000))
+        connection.send(question[64:72] + struct.pack("qq", -1, 30000))
 PYTHON
 chmod 644 liar.py
 address=0123456789abcdef0123456789abcdef
@@ -121,7 +121,7 @@ chmod 644 full.py
 # shellcheck disable=SC2016  # for the inner shell
 "$DLOCK" run -q -k ended -- sh -c 'echo "$DLOCK_SUPERVISORS" >ended'
 above=$(<ended)
-as_nobody python3 full.py "${above%%:*}" >full &
+as_nobody python3 full.py "${above%%,*}" >full &
 wait_until 30 test -s full
 nested=(env DLOCK_SUPERVISORS="$above" "$DLOCK" run -q -n --connect-timeout 20)
 begun=$(now_ms)

@@ -34,9 +34,9 @@ both_refuse() { # STATUS-OF-RENEW STATUS-OF-RELEASE TEXT ARGUMENTS...
 }
 
 # Wrong tokens.
-for token in x "${job^^}" "${job}0" "${job:1}" " $job" "$holder"; do
+for token in x "${job^^}" "${job%:*}0" "${job}x" "${job:1}" " $job" "$holder"; do
   both_refuse 1 1 "\"job\" is $holder" -q -k job --token-file "$(token_file "$token")"
-  assert_contains "$(<err)" 'the text given for "job" is not a lock id, which has 32 hexadecimal digits'
+  assert_contains "$(<err)" 'the text given for "job" is not a lock id, which begins with 32 hexadecimal digits'
 done
 both_refuse 79 1 "this lock id does not hold it any more (released, expired or broken); it is $holder" -q -k job --token-file "$(token_file $zeros)"
 both_refuse 79 1 "this lock id does not hold it any more (released, expired or broken); it is $holder" -q -k job --token-file "$(token_file "$other")"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# -vv says which key has changed when the server announces that.
+# -vv says which key has changed when the server announces that to a holder.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/redis.sh"
 
@@ -8,11 +8,12 @@ start_redis a
 redis_version=$(rcli a info server | sed -n 's/^redis_version:\([0-9]*\).*/\1/p')
 ((redis_version >= 6)) || skip "redis before 6 announces no changes"
 export DLOCK_BACKEND=${redis_url[a]}
-rcli a set dlock:job other px 60000 >out
-"$DLOCK" run -vv -k job -- true 2>err &
-waiter=$!
-is_told() { grep -q 'waiting for' err; }
-wait_until 30 is_told
+"$DLOCK" run -vv -k job -- sleep 1000 2>err &
+holder=$!
+is_watched() { rcli a info stats | grep -q '^tracking_total_keys:[1-9]'; }
+wait_until 30 is_watched
 rcli a del dlock:job >out
-wait "$waiter"
+got=0
+wait "$holder" || got=$?
+assert_equal 79 "$got" "status of a lost lock"
 assert_contains "$(<err)" ': message -> "dlock:job" has changed' "what -vv prints"

@@ -33,7 +33,7 @@ TEST_F(RedisNetwork, AnAcquireWhoseReplyIsLostIsGrantedAtOnceAndOnce) {
   std::uint64_t fence = 0;
   for (const Request& wanted : {request("job"), shared("job"), slots("job", 1)}) {
     auto client = through_proxy();
-    lose_reply_to(redis::kAcquire);
+    lose_reply_to(redis::kAsk);
     std::unique_ptr<Lease> lease;
     EXPECT_LT(time_of([&] { lease = hold(*client, wanted); }), here(Millis{3'000}));
     ASSERT_TRUE(lease);
@@ -50,7 +50,7 @@ TEST_F(RedisNetwork, AnAcquireWhoseReplyIsLostIsGrantedAtOnceAndOnce) {
 }
 
 TEST_F(RedisNetwork, ATryWhoseReplyIsLostIsGrantedToo) {
-  lose_reply_to(redis::kAcquire);
+  lose_reply_to(redis::kAsk);
   auto client = through_proxy();
   EXPECT_TRUE(try_once(*client, request("job")));
   EXPECT_EQ(proxy->lost_replies(), 1);
@@ -81,7 +81,7 @@ TEST_F(RedisNetwork, AReleaseWhoseReplyIsLostFreesTheLockAllTheSame) {
     auto lease = hold(*client, wanted);
     Waiting waiting(this->client(), rival_of(wanted));
     ASSERT_TRUE(waiters_are(1));
-    lose_reply_to(redis::kRelease);
+    lose_reply_to(redis::kLeave);
     const auto first = release(*lease);
     if (!first) {
       EXPECT_EQ(first.error().code, Errc::unreachable) << first.error().message;
@@ -101,7 +101,7 @@ TEST_F(RedisNetwork, AReleaseWhoseReplyIsLostFreesTheLockAllTheSame) {
 
 TEST_F(RedisNetwork, AWaiterWhoseReplyIsLostIsInTheQueueOnce) {
   auto lease = hold(*a, request("job"));
-  lose_reply_to(redis::kAcquire, 1);  // the first finds it held, the second joins
+  lose_reply_to(redis::kAsk, 1);  // the first finds it held, the second joins
   Waiting waiting(through_proxy(), request("job"));
   ASSERT_TRUE(eventually([&] { return proxy->lost_replies() == 1; }));
   ASSERT_TRUE(waiters_are(1));
@@ -293,7 +293,7 @@ TEST_F(RedisNetwork, AHolderWhoseConnectionsAreKilledRenewsSilently) {
     EXPECT_TRUE(renew(*lease)) << kind;
     EXPECT_FALSE(util::wait_readable(events, Deadline{}));
   }
-  EXPECT_TRUE(*b->force_release("job", wanted.owner.id, "test", soon()));
+  EXPECT_TRUE(*b->force_release("job", lease->owner_id(), "test", soon()));
   EXPECT_TRUE(util::wait_readable(events, soon()));  // it has subscribed again
 }
 

@@ -90,6 +90,8 @@ TEST_F(RedisHostile, AQueueOfAnotherTypeIsAClearErrorAndNotALeak) {
   auto lease = hasty()->acquire(request("job"), {.until = soon()});
   if (!lease) {
     EXPECT_NE(lease.error().message.find("WRONGTYPE"), std::string::npos) << lease.error().message;
+  } else {
+    EXPECT_TRUE(release(**lease));
   }
   lease = try_once(*a, request("job"));
   ASSERT_TRUE(lease) << lease.error().message;

@@ -293,7 +293,7 @@ TEST_F(RedisOnce, AUserWhoMayOnlyReadSeesMarks) {
 TEST_F(RedisOnce, AUserWhoMayNotWriteMarksIsToldBeforeTheJobIsRun) {
   server->command("ACL", "SETUSER", "locker", "on", ">pw", "+@all", "allchannels", "~dlock:*",
                   "~{dlock:*}:fence", "~{dlock:*}:owner", "~{dlock:*}:queue", "~{dlock:*}:waiter:*",
-                  "~{dlock:*}:revoked:*", "%R~{dlock:*}:done:*");
+                  "~{dlock:*}:revoked:*", "~{dlock:*}:void:*", "%R~{dlock:*}:done:*");
   const auto locker = connect_redis(server->port(), {}, Millis{5'000}, "locker:pw@");
   const auto lease = hold(*locker, request("job"));
   ASSERT_TRUE(lease);

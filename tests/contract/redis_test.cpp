@@ -99,7 +99,7 @@ TEST_F(RedisTraffic, AShortJobHasNoSecondConnectionAndALongOneHears) {
   const auto names = redis::names_of(redis::kDefaultPrefix, "job");
   EXPECT_NE(server->command("PUBSUB", "CHANNELS", "*").find(wanted.owner.id), std::string::npos);
   EXPECT_FALSE(util::wait_readable(events, Deadline{}));
-  EXPECT_TRUE(*b->force_release("job", wanted.owner.id, "test", soon()));
+  EXPECT_TRUE(*b->force_release("job", lease->owner_id(), "test", soon()));
   EXPECT_TRUE(util::wait_readable(events, soon()));
 }
 

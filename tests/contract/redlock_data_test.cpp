@@ -247,7 +247,7 @@ TEST_F(RedlockData, WhoHasTheMajorityExcludesAndIsShown) {
   EXPECT_EQ(code_of(try_once(*b, request("job"))), Errc::busy);
   const LockInfo info = inspect(*b, "job");
   ASSERT_EQ(info.holders.size(), 1u);
-  EXPECT_EQ(info.holders[0].owner.id, held.owner.id);
+  EXPECT_EQ(info.holders[0].owner.id, lease->owner_id());
   EXPECT_EQ(info.holders[0].owner.command, "./contract test");
   EXPECT_EQ(info.holders[0].fence, lease->fence());
   EXPECT_EQ(info.nodes_agreeing, 3u);
@@ -309,7 +309,8 @@ TEST_F(RedlockData, AWaiterAtAServerWithADeadClientsLockGetsItWhenTheHolderRelea
   EXPECT_TRUE(release(*lease));
   const auto took = time_of([&] { lease = waiting.lease(); });
   report("woken, server 0 with a dead client's lock", took);
-  EXPECT_LT(took, here(Millis{2'000}));
+  // The server that is asked first is believed for as long as a waiter sleeps.
+  EXPECT_LT(took, here(Millis{first_asked() == 0 ? 4'500 : 2'000}));
 }
 
 // The queue is lost with the data, and then nobody calls.

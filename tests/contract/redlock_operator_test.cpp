@@ -59,7 +59,7 @@ class RedlockOperator : public RedlockTest {
 
 TEST_F(RedlockOperator, ABrokenLockIsGoneFromAllServersAndItsHolderHearsAtOnce) {
   ASSERT_GE(listen_to(*lease), 0);
-  const auto broken = break_lock(held.owner.id);
+  const auto broken = break_lock(lease->owner_id());
   ASSERT_TRUE(broken) << broken.error().message;
   EXPECT_TRUE(broken.value());
   Millis took{0};
@@ -67,7 +67,7 @@ TEST_F(RedlockOperator, ABrokenLockIsGoneFromAllServersAndItsHolderHearsAtOnce) 
   report("holder hears of a force-release", took);
   EXPECT_TRUE(is_held_by(0, "job"));
   EXPECT_TRUE(is_free_for(*b, request("job")));
-  const auto again = break_lock(held.owner.id);
+  const auto again = break_lock(lease->owner_id());
   ASSERT_TRUE(again);
   EXPECT_FALSE(again.value());
 }
@@ -105,7 +105,7 @@ TEST_F(RedlockOperator, ALockIsBrokenAndItsHolderHearsWhileAMinorityIsDown) {
 TEST_F(RedlockOperator, WhoeverListensWhileAMinorityIsDownHearsByTheOthers) {
   strike(0b00011, Death::killed);
   ASSERT_GE(listen_to(*lease), 0);
-  EXPECT_TRUE(break_lock(held.owner.id).value());
+  EXPECT_TRUE(break_lock(lease->owner_id()).value());
   EXPECT_TRUE(hears_of_the_loss(in(1'000)));
 }
 
@@ -115,7 +115,7 @@ TEST_F(RedlockOperator, AMinorityThatCouldBeReachedIsSaidPlainly) {
     strike(dead, death);
     Result<bool> broken = false;
     const auto took = time_of([&] {
-      broken = b->force_release("job", held.owner.id, "root on ops-1: a test", in(1'000));
+      broken = b->force_release("job", lease->owner_id(), "root on ops-1: a test", in(1'000));
     });
     EXPECT_LT(took, here(Millis{3'000}));
     ASSERT_FALSE(broken);
@@ -148,9 +148,10 @@ TEST_F(RedlockOperator, AHolderHearsAtOnceOfALockThatIsDeletedByHandOnAMajority)
 }
 
 TEST_F(RedlockOperator, WhoComesNextIsNotBroken) {
+  const std::string before = lease->owner_id();
   EXPECT_TRUE(release(*lease));
   lease = hold(*a, request("job"));
-  const auto broken = break_lock(held.owner.id);
+  const auto broken = break_lock(before);
   ASSERT_TRUE(broken);
   EXPECT_FALSE(broken.value());
   EXPECT_TRUE(renew_soon(*lease));
@@ -160,7 +161,7 @@ TEST_F(RedlockOperator, ABrokenLockGoesToWhoeverWaits) {
   Waiting waiting(client(), request("job"));
   ASSERT_TRUE(waiting.blocked());
   ASSERT_TRUE(eventually([&] { return having(names("job").queue) != 0; }));
-  EXPECT_TRUE(break_lock(held.owner.id).value());
+  EXPECT_TRUE(break_lock(lease->owner_id()).value());
   std::unique_ptr<Lease> next;
   EXPECT_LT(time_of([&] { next = waiting.lease(); }), here(Millis{1'000}));
   ASSERT_TRUE(next);
@@ -173,7 +174,7 @@ TEST_F(RedlockOperator, ABrokenLockGoesToWhoeverWaits) {
 TEST_F(RedlockOperator, AllServersAgree) {
   const LockInfo info = inspect(*b, "job");
   ASSERT_EQ(info.holders.size(), 1u);
-  EXPECT_EQ(info.holders[0].owner.id, held.owner.id);
+  EXPECT_EQ(info.holders[0].owner.id, lease->owner_id());
   EXPECT_EQ(info.holders[0].fence, lease->fence());
   EXPECT_EQ(info.nodes_agreeing, 5u);
   EXPECT_EQ(info.nodes_total, 5u);
@@ -187,7 +188,7 @@ TEST_F(RedlockOperator, ServersThatAreDownOrTellOtherwiseAreNamed) {
   strike(0b00100, Death::killed);
   const LockInfo info = inspect(*b, "job");
   ASSERT_EQ(info.holders.size(), 1u);
-  EXPECT_EQ(info.holders[0].owner.id, held.owner.id);
+  EXPECT_EQ(info.holders[0].owner.id, lease->owner_id());
   EXPECT_EQ(info.nodes_agreeing, 2u);
   EXPECT_EQ(info.nodes_total, 5u);
   ASSERT_EQ(info.remarks.size(), 3u);

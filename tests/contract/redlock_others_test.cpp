@@ -107,7 +107,8 @@ TEST_F(RedlockClocks, AClockThatRunsBackKeepsTheLockOfADeadHolderOnAMinorityOnly
   const auto took = time_of([&] { lease = hold(*b, request("job")); });
   report("the next, after a ttl of 1 s with two clocks an hour back", took);
   ASSERT_TRUE(lease);
-  EXPECT_LT(took, here(Millis{2'500}));
+  // The server that is asked first is believed for as long as a waiter sleeps.
+  EXPECT_LT(took, here(Millis{first_asked() >= 3 ? 4'500 : 2'500}));
   EXPECT_EQ(having(lock_of("job")), kEach);
   EXPECT_TRUE(renew_soon(*lease));
   EXPECT_TRUE(release(*lease));

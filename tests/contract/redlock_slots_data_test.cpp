@@ -19,7 +19,7 @@ TEST_F(RedlockSlotsData, ServersMayForgetOneAfterAnother) {
   const auto all_are_at = [&](unsigned node) {
     bool all = true;
     for (unsigned number = 1; number <= 3; ++number) {
-      all = holder_of(node, number) == leases[number - 1]->owner_id() && all;
+      all = holder_of(node, number) == waiter_of(*leases[number - 1]) && all;
     }
     return all;
   };
@@ -57,7 +57,7 @@ TEST_F(RedlockSlotsData, AHolderThatComesToAnEmptyServerKeepsNobodyOut) {
       bool all = true;
       for (const auto& lease : leases) {
         all = renew_soon(*lease) && all;
-        const std::string its = servers[0].command("ZSCORE", names("job").lock, lease->owner_id());
+        const std::string its = servers[0].command("ZSCORE", names("job").lock, waiter_of(*lease));
         all = its != "(nil)" && its != "" && all;
       }
       return all;
@@ -75,7 +75,7 @@ TEST_F(RedlockSlotsData, WhatIsDeletedIsNotGivenAgain) {
   auto two = hold(*a, slots("job", 3));
   const redis::Names its = names("job");
   const auto has = [&](const Lease& lease) {
-    return servers[0].command("ZSCORE", its.lock, lease.owner_id()) != "(nil)";
+    return servers[0].command("ZSCORE", its.lock, waiter_of(lease)) != "(nil)";
   };
   flush(0b00001);
   EXPECT_TRUE(eventually([&] { return renew(*two) && renew(*one) && has(*one) && has(*two); }));
@@ -86,7 +86,7 @@ TEST_F(RedlockSlotsData, WhatIsDeletedIsNotGivenAgain) {
       let_finish(*a);
     }
   };
-  servers[0].command("ZREM", its.lock, one->owner_id());
+  servers[0].command("ZREM", its.lock, waiter_of(*one));
   renew_both();
   EXPECT_FALSE(has(*one));
   EXPECT_TRUE(has(*two));

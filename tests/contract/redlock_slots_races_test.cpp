@@ -8,7 +8,6 @@
 #include <mutex>
 #include <thread>
 
-#include "backends/redis/node.hpp"
 #include "redlock_slots_fixture.hpp"
 
 namespace dlock::test {
@@ -18,34 +17,6 @@ class RedlockSlotsRaces : public RedlockSlots {
  protected:
   void contend(unsigned slots, unsigned contenders, int times);
 };
-
-// It is of an earlier attempt with the same id, and wants another number.
-TEST_F(RedlockSlotsRaces, ATokenThatComesLateChangesNoNumber) {
-  using redis::Written;
-  const redis::Address address{.host = {"127.0.0.1", static_cast<std::uint16_t>(servers[0].port())},
-                               .shown = "redis"};
-  redis::Node node(address, std::string(redis::kDefaultPrefix), redis::Seat{.list = "aa"});
-  const Request wanted = slots("job", 3);
-  const std::string record = R"({"id":")" + wanted.owner.id + R"("})";
-  const auto vote = node.try_acquire(
-      wanted, record, {.turn = redis::Turn::once, .wants_number = true}, soon(), Cancel());
-  ASSERT_TRUE(vote);
-  EXPECT_EQ(vote.value().numbers.given, 1u);
-  const auto write = [&](const redis::Agreed& agreed) {
-    const auto written = node.write_agreed(wanted, record, agreed, soon(), Cancel());
-    EXPECT_TRUE(written);
-    return written ? written.value().kind : Written::Kind::gone;
-  };
-  EXPECT_EQ(write({.token = 200, .slot = 1}), Written::Kind::written);
-  EXPECT_EQ(write({.token = 110, .slot = 2}), Written::Kind::overtaken);
-  EXPECT_EQ(holder_of(0, 1), wanted.owner.id);
-  EXPECT_EQ(holder_of(0, 2), "(nil)");
-  // What another has is not taken, and the one that we had goes back.
-  put_holder(0b00001, "0f", 3);
-  EXPECT_EQ(write({.token = 300, .slot = 3}), Written::Kind::taken);
-  EXPECT_EQ(holder_of(0, 1), "(nil)");
-  EXPECT_EQ(holder_of(0, 3), "0f");
-}
 
 // Who started together, and failed at first, has nothing left of that.
 TEST_F(RedlockSlotsRaces, EachHasItsNumberAndNoOther) {
@@ -70,7 +41,7 @@ TEST_F(RedlockSlotsRaces, EachHasItsNumberAndNoOther) {
       for (unsigned number = 1; number <= kSlots; ++number) {
         if (number == lease->slot()) continue;
         for (unsigned node = 0; node < servers.size(); ++node) {
-          EXPECT_NE(holder_of(node, number), lease->owner_id()) << number << " at " << node;
+          EXPECT_NE(holder_of(node, number), waiter_of(*lease)) << number << " at " << node;
         }
       }
     }
@@ -84,7 +55,10 @@ TEST_F(RedlockSlotsRaces, WhoLosesARaceForANumberGetsAnother) {
   auto a = client();
   auto b = client();
   const std::array both{a.get(), b.get()};
-  for (int round = 0; round < 30; ++round) {
+  for (unsigned round = 0; round < 21; ++round) {
+    // The server that both ask first is believed for as long as a waiter sleeps.
+    const bool is_first = round % 3 == first_asked();
+    if (is_first && round > 2) continue;
     put_holder(1U << (round % 3), "0a", 1, 2);
     put_holder(1U << (round % 3), "0b", 2, 2);
     std::array<std::unique_ptr<Lease>, 2> leases;
@@ -100,7 +74,7 @@ TEST_F(RedlockSlotsRaces, WhoLosesARaceForANumberGetsAnother) {
     for (auto& thread : threads) thread.join();
     for (unsigned i = 0; i < 2; ++i) {
       ASSERT_TRUE(leases[i]) << round;
-      EXPECT_LT(waits[i], Millis{2'000}) << round;
+      EXPECT_LT(waits[i], is_first ? here(Millis{8'000}) : Millis{2'000}) << round;
     }
     EXPECT_NE(leases[0]->slot(), leases[1]->slot());
     for (const auto& lease : leases) EXPECT_TRUE(release(*lease));

@@ -143,6 +143,14 @@ void World::send(Client& client, Order order) {
         },
         [](const Reply&) {});
   }
+  if (order.kind == Order::Kind::leave_queue) {
+    return request(
+        client, server,
+        [this, call = call(waiter, 0, redis::Leave{.final = true})](SimServer& its) {
+          return run(its, call);
+        },
+        [](const Reply&) {});
+  }
   if (order.kind == Order::Kind::ask) {
     send_ask(client, order);
     if (!single()) return;

@@ -120,7 +120,6 @@ class RedisModelTest : public testing::Test {
   std::string seat() { return one_of(std::array{"", "", "0", "1"}); }
 
   Call script_call();
-  Call next_script_call();
   Call foreign_command();
   void random_step();
 
@@ -155,66 +154,10 @@ class RedisModelTest : public testing::Test {
   std::vector<Listener> listeners_;
   ScriptServer model_;
   const redis::Names names_ = redis::names_of("dlock:", "job");
-  std::string came_;
   std::set<std::string> outcomes_;
-  bool is_next_ = false;  // the scripts of this seed
 };
 
 Call RedisModelTest::script_call() {
-  const std::string own = id();
-  const std::string its_mode = mode();
-  const std::string its_seat = seat();
-  const std::string token = number(1, 4) + "80000000012" + number(0, 9);
-  std::string record = R"({"v":1,"id":")" + own + R"(","slots":)" +
-                       (its_mode.size() > 1 ? its_mode.substr(1) : "1") + "}";
-  if (!its_seat.empty()) {
-    record.pop_back();
-    record += R"(,"servers":"abcd","node":)" + its_seat + '}';
-  }
-  const std::string with_token = record.substr(0, record.size() - 1) + ",\"fence\":" + token + '}';
-  const std::string slot = chance(0.7) && its_mode[0] == 'n' ? number(1, 3) : "";
-  const std::string waiter = names_.waiter + own;
-  const std::string revoked = names_.revoked + own;
-  const auto make = [&](const redis::Script& script, std::vector<std::string> more_keys,
-                        std::vector<std::string> arguments) {
-    Call out{&script,
-             {names_.lock, names_.counter, names_.owner, names_.queue},
-             {own, its_mode, names_.channels, names_.waiter}};
-    out.keys.insert(out.keys.end(), more_keys.begin(), more_keys.end());
-    out.words.insert(out.words.end(), arguments.begin(), arguments.end());
-    return out;
-  };
-  switch (below(12)) {
-    case 0:
-    case 1:
-    case 2:
-    case 3:
-      return make(
-          redis::kAcquire, {waiter, revoked},
-          {ttl(), record, one_of(std::array{"once", "wait", "wait", "go", "late"}),
-           chance(0.5) ? "1" : "0", chance(0.5) ? came_ : "", its_seat, chance(0.5) ? "1" : "0"});
-    case 4:
-    case 5:
-      return make(redis::kRelease, {waiter, revoked},
-                  {chance(0.5) ? "1" : "0", chance(0.2) ? "1" : "0"});
-    case 6:
-      return make(redis::kRenew, {revoked}, {ttl(), with_token, its_seat, slot});
-    case 7:
-      return make(redis::kFence, {}, {token, record, slot});
-    case 8:
-      return make(redis::kAgain, {revoked}, {ttl(), with_token, token, slot});
-    case 9:
-      return make(redis::kBreak, {waiter, revoked}, {"why"});
-    case 10:
-      return make(redis::kComplete, {waiter, revoked, "dlock:mark"}, {record, "60000"});
-    default:
-      return chance(0.5) ? make(redis::kRoom, {}, {})
-                         : make(redis::kLook, {}, {chance(0.5) ? "1" : "0", id()});
-  }
-}
-
-// Of the protocol to which dlock moves.
-Call RedisModelTest::next_script_call() {
   const redis::WaiterId waiter{.id = id(), .mode = mode(), .names = names_};
   const auto round = static_cast<unsigned>(1 + below(4));
   const std::string server = seat();
@@ -239,7 +182,7 @@ Call RedisModelTest::next_script_call() {
                                .waited = std::chrono::microseconds(below(10'000'000)),
                                .server = server,
                                .seen = chance(0.3) ? id() : "",
-                               .deaf = chance(0.1)});
+                               .polls = chance(0.1)});
       case 4:
       case 5:
         return call(waiter, round,
@@ -256,10 +199,7 @@ Call RedisModelTest::next_script_call() {
             redis::Leave{.final = chance(0.5), .in_doubt = chance(0.1), .quiet = chance(0.2)});
       case 8:
         return call(waiter, round,
-                    redis::Renew{.ttl = its_ttl,
-                                 .record = with_token,
-                                 .server = server,
-                                 .never_shorten = chance(0.3)});
+                    redis::Renew{.ttl = its_ttl, .record = with_token, .server = server});
       case 9:
         return redis::break_call(names_, chance(0.5) ? waiter.grant_id(round) : one_of(kIds),
                                  "why");
@@ -267,7 +207,7 @@ Call RedisModelTest::next_script_call() {
         return redis::complete_call({.id = waiter.id, .mode = "x", .names = names_}, round,
                                     "dlock:mark", record, Millis{60'000});
       default:
-        return chance(0.5) ? redis::look_call(names_) : redis::brief_look_call(names_, id());
+        return chance(0.5) ? redis::look_call(names_) : redis::brief_look_call(names_);
     }
   };
   redis::ScriptCall out = make();
@@ -364,9 +304,6 @@ void RedisModelTest::compare(const Call& call) {
     const std::int64_t outcome = (its.items.empty() ? its : its.at(0)).number(-1);
     outcomes_.insert(std::string(call.script->name) + ' ' + std::to_string(outcome));
   }
-  if (call.script == &redis::kAcquire && its.at(0).number() == 0 && its.items.size() > 3) {
-    came_ = its.at(3).text;
-  }
 }
 
 void RedisModelTest::random_step() {
@@ -378,7 +315,7 @@ void RedisModelTest::random_step() {
   }
   if (chance(0.1)) listen(names_.channels + id());
   if (chance(0.05) || listeners_.size() > 4) stop_listening();
-  compare(chance(0.12) ? foreign_command() : is_next_ ? next_script_call() : script_call());
+  compare(chance(0.12) ? foreign_command() : script_call());
 }
 
 void RedisModelTest::run(std::uint64_t seed) {
@@ -388,8 +325,6 @@ void RedisModelTest::run(std::uint64_t seed) {
   set_clock();
   real({{"FLUSHALL"}});
   model_.data().forget();
-  came_.clear();
-  is_next_ = chance(0.5);
   for (int step = 0; step < kStepsOfASeed && !HasFatalFailure(); ++step) {
     SCOPED_TRACE("step " + std::to_string(step));
     random_step();
@@ -398,8 +333,7 @@ void RedisModelTest::run(std::uint64_t seed) {
 
 // Each script has done what it is for, and has refused to.
 bool RedisModelTest::has_seen_all() const {
-  constexpr std::array kScripts{"acquire", "again", "ask",     "break", "complete", "fence",
-                                "leave",   "renew", "release", "room",  "vote"};
+  constexpr std::array kScripts{"ask", "break", "complete", "leave", "renew", "vote"};
   return std::all_of(kScripts.begin(), kScripts.end(), [this](const std::string& script) {
     return outcomes_.contains(script + " 0") && outcomes_.contains(script + " 1");
   });

@@ -71,7 +71,7 @@ void SimServer::check(const redis::ScriptCall& call, const std::vector<Holder>& 
     broken_ = std::string(call.script->name) + " for " + waiter + ": " + how + ", " +
               holder.waiter + " round " + std::to_string(holder.round);
   };
-  const bool is_break = call.script == &redis::next::kBreak;
+  const bool is_break = call.script == &redis::kBreak;
   const auto is_in = [](const Holder& holder, const std::vector<Holder>& list) {
     return std::find(list.begin(), list.end(), holder) != list.end();
   };
@@ -90,7 +90,7 @@ void SimServer::check(const redis::ScriptCall& call, const std::vector<Holder>& 
     if (holder.round == 0 && !listeners_.contains(holder.waiter)) fail("an offer to none", holder);
   }
   const bool is_last_leave =
-      call.script == &redis::next::kLeave && call.arguments[5] == "1" && call.arguments[6] == "1";
+      call.script == &redis::kLeave && call.arguments[5] == "1" && call.arguments[6] == "1";
   if (is_last_leave || (is_break && call.arguments[1] != "0")) given_up_.insert(waiter);
   std::set<std::string> numbers;
   for (const Holder& holder : after) {

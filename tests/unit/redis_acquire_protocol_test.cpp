@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "backends/redis/acquire_protocol.hpp"
 
 namespace dlock::redis {
@@ -226,6 +228,25 @@ TEST(RedisAcquireProtocol, TheFirstWaiterDoesNotBelieveItsQueueServer) {
   EXPECT_EQ(driver.protocol.state(), State::granted);
 }
 
+// Or it would be offered the lock there, which would cost the others a second.
+TEST(RedisAcquireProtocol, WhoHoldsItWithoutTheQueueServerLeavesItsQueue) {
+  for (const bool queue_server_votes : {true, false}) {
+    Driver driver(3);
+    driver.answer(driver.ask(), held(Millis{3'000}, -1));
+    driver.wake();
+    driver.answer(driver.ask(), held(Millis{3'000}, 0));
+    driver.wake();
+    driver.answer(driver.ask(), held(Millis{3'000}, 0));
+    const auto votes = driver.votes();
+    ASSERT_EQ(votes.size(), 3u);
+    driver.answer(votes[0], queue_server_votes ? yes() : no());
+    for (const unsigned i : {1u, 2u}) driver.answer(votes[i], yes());
+    EXPECT_EQ(driver.protocol.state(), State::granted);
+    const auto leaves = driver.orders(Order::Kind::leave_queue);
+    EXPECT_EQ(std::ranges::count(leaves, 0u, &Order::server), queue_server_votes ? 0 : 1);
+  }
+}
+
 TEST(RedisAcquireProtocol, BeforeBusyIsSaidAllVoteOnce) {
   Driver driver(3, false);
   driver.answer(driver.ask(), held(Millis{3'000}, -1, 0));
@@ -276,6 +297,15 @@ TEST(RedisAcquireProtocol, AWaiterThatWasBrokenOnAMajorityGivesUp) {
     driver.answer(vote, VoteAnswer{.kind = Voted::given_up});
   }
   EXPECT_EQ(driver.protocol.state(), State::given_up);
+}
+
+TEST(RedisAcquireProtocol, AlsoOfOneServerTooLateForTheTtlIsNotGranted) {
+  Driver driver(1);
+  const Order order = driver.ask();
+  driver.now += kTtl;
+  driver.answer(order, granted(7));
+  EXPECT_EQ(driver.protocol.state(), State::resting);
+  EXPECT_EQ(driver.undos().size(), 1u);
 }
 
 TEST(RedisAcquireProtocol, TooLateForTheTtlIsNotGranted) {

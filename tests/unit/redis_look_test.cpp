@@ -182,6 +182,24 @@ TEST(RedisLook, SharedAndSlotsHoldersComeWithTheirMode) {
   EXPECT_EQ(lock_info("job", answer("zset", "s", {})).mode, Mode::shared);
 }
 
+TEST(RedisLook, ALockThatIsOfferedHasAWaiterAndNoHolder) {
+  const std::string id(32, 'a');
+  LockInfo info = lock_info("job", answer("string", "", {holder(id, 900, record(id))}));
+  EXPECT_TRUE(info.holders.empty());
+  ASSERT_EQ(info.waiters->size(), 1u);
+  EXPECT_TRUE(info.waiters->at(0).is_offered);
+  EXPECT_EQ(info.waiters->at(0).owner.host, "web1");
+  info = lock_info(
+      "job",
+      answer("zset", "s", {holder(id + ":2", 5, record(id + ":2")), holder(id, 9, record(id))}));
+  ASSERT_EQ(info.holders.size(), 1u);
+  EXPECT_EQ(info.holders[0].owner.id, id + ":2");
+  EXPECT_EQ(info.waiters->at(0).mode, Mode::shared);
+  // Another program's value that looks like the id of a waiter.
+  info = lock_info("job", answer("string", "", {holder(id, 900, "")}));
+  EXPECT_EQ(info.holders.at(0).foreign, "node-redlock");
+}
+
 TEST(RedisLook, AnAnswerOfAnyOtherShapeIsAFreeLock) {
   for (const Reply& odd : {Reply(), number(7), text("x"), array({}), array({array({}), text("x")}),
                            array({text("string"), number(1), number(1), text("x"), number(2)})}) {

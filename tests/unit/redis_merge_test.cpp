@@ -390,6 +390,20 @@ TEST(RedisMerge, WhoHoldsItWaitsNoMore) {
   EXPECT_EQ(lock.waiters->at(0).owner.id, "2");
 }
 
+TEST(RedisMerge, AWaiterIsKnownAsTheHolderThatItHasBecome) {
+  const std::string id(32, 'a');
+  // It has not left the queue of the last server yet, where a grant of an earlier round is left,
+  // too.
+  LockInfo last = held({holder(id + ":1", 60'000)});
+  last.waiters = {waiter(id, 900)};
+  auto lock = merge({held({holder(id + ":2")}), held({holder(id + ":2")}), last});
+  ASSERT_TRUE(lock);
+  ASSERT_EQ(lock.value().holders.size(), 1u);
+  EXPECT_EQ(lock.value().holders[0].owner.id, id + ":2");
+  EXPECT_TRUE(lock.value().waiters->empty());
+  EXPECT_EQ(lock.value().remarks.size(), 1u);
+}
+
 TEST(RedisMerge, WaitersAreUnknownIfNobodyKnowsThem) {
   LockInfo silent = idle();
   silent.waiters.reset();

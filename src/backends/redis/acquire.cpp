@@ -1,283 +1,458 @@
-// Waiting.  Who has to wait subscribes to a channel of its own and then joins the queue on the
-//          server, in this order: a waiter that does not hear counts as dead.  Whoever frees the
-//          lock calls the first in the queue that hears.  So a waiter sends nothing while it waits,
-//          the dead are passed over, and a hand-over costs the same however many wait.
-// Doubt.   A call can get lost with the waiter that had it.  So the one behind is told too, and
-//          looks half a second later whether the lock was taken.  And since nobody calls when a
-//          holder dies, all look when its lease would run out, one after another.
-//          A server that takes no subscription, as behind some proxies, is asked twice a second; so
-//          is one where we may not PUBLISH, and others like us could not either.
-// Foreign  locks are not released by a script of ours: the server is asked to tell when the key
-//          changes (client-side caching); where it cannot (Redis < 6), we look twice a second.
-// Several  servers.  All are asked at once.  Whoever is refused waits in the queue of one of them,
-//          the head, where somebody else was granted the lock; when it is called it asks the head
-//          first, and the others only when it has that.  So those that wait do not split the votes,
-//          and those whose votes were split meet at the first server that answers.  What is there
-//          may be stale, as after a release that has not come through.  So a waiter that looks at
-//          the head looks at the others, too, and writes nothing there; far behind in the queue it
-//          does so less often.
-// Numbers  of slots.  On several servers a holder may be missing on one or another, so that none is
-//          full although all numbers are taken.  Then there is no queue to wait in, and we ask
-//          again up to every half second, until a holder has gone.
-// Lost     answers.  Nobody knows whether a request that was not answered was carried out, or when
-//          it will be.  So its id is used no more: it is taken back wherever that request may come
-//          to, which also leaves a mark there by which what comes later gets nothing (release.lua).
-//          So nothing that is under way, be it a request or an undo, ever names an id that is in
-//          use.
 #include "backends/redis/acquire.hpp"
 
 #include <algorithm>
+#include <utility>
 
-#include "backends/redis/acquisition.hpp"
+#include "backends/redis/look.hpp"
+#include "backends/redis/quorum.hpp"
+#include "backends/redis/record.hpp"
 #include "backends/redis/redis_lease.hpp"
-#include "core/lease_time.hpp"
-#include "util/host.hpp"
-#include "util/jitter.hpp"
+#include "backends/redis/server_errors.hpp"
+#include "core/acquire_loop.hpp"
 #include "util/log.hpp"
-#include "util/poll.hpp"
 #include "util/random_id.hpp"
+#include "util/text.hpp"
 
 namespace dlock::redis {
 namespace {
 
-constexpr unsigned kMostDoublings = 5;  // of a pause of 2 ms
-constexpr unsigned kMostNumberlessDoublings = 8;
-constexpr unsigned kMostSplits = 12;  // then somebody has left something behind, and we wait for it
+using State = AcquireProtocol::State;
+using Order = AcquireProtocol::Order;
 
-}  // namespace
+// Rounds in a row that a queue server has granted and too few others, although no holder keeps the
+// lock from us: then whoever does not wait gets no answer.
+constexpr unsigned kMostSplits = 4;
 
-std::string Acquisition::record() const {
-  Record out;
-  out.owner = request_.owner;
-  out.mode = request_.mode;
-  out.slots = request_.slots;
-  out.acquired_at = acquired_at_;
-  out.ttl = request_.ttl;
-  return format_record(out);
-}
-
-Result<RoundResult> Acquisition::attempt(Turn turn) {
-  const Deadline give_up = patience_.call_until();
-  acquired_at_ = util::utc_now();
-  Traces traces;
-  const Question question{.request = request_,
-                          .record = record(),
-                          .head = head_,
-                          .head_alone = head_first_,
-                          .meets = splits_ < kMostSplits,
-                          .how = {.turn = turn, .join = subscription_ != nullptr, .came = came_},
-                          .traces = traces};
-  if (auto ok = undo_leftovers(give_up); !ok) return ok.error();
-  auto result = ask_for_lock(*cluster_, question, give_up, wait_.cancel);
-  if (traces.id_is_spent) take_another_id(traces);
-  if (!result) {
-    head_first_ = false;  // perhaps it is the head that is down
-    return result;
+class RedisSteps final : public AcquireSteps {
+ public:
+  RedisSteps(std::shared_ptr<Cluster> cluster, const Request& request, const Wait& wait,
+             Patience& patience)
+      : cluster_(std::move(cluster)), request_(request), wait_(wait), patience_(patience) {
+    become_waiter(request.owner.id);
   }
-  patience_.answered();
-  if (result->kind == RoundResult::Kind::refused && result->head == head_) {
-    came_ = result->vote.came;
-    place_ = result->vote.place;
+
+  Result<Attempt> attempt() override;
+  Result<LockInfo> describe() override;
+  Result<bool> wait(Deadline until) override;
+  void recover(const Error& why) override;
+  Result<void> leave() override;
+
+ private:
+  // What one server has said last.
+  struct Said {
+    bool anything = false;       // in this attempt
+    std::optional<Error> error;  // instead of an answer
+    // In this round:
+    std::string holder;  // of the lock there; ""
+    bool has_another_list = false;
+  };
+
+  bool single() const { return cluster_->size() == 1; }
+  unsigned needed() const { return quorum(cluster_->size()); }
+  void become_waiter(std::string id);
+  Leaver leaver() const;
+
+  void exchange();
+  void begin_round(unsigned round);
+  void take_answers();
+  void note(unsigned server, const std::string& holder, const std::string& record);
+  void hear();
+  void poll_if_unsubscribed(unsigned server);
+
+  Result<Attempt> granted();
+  Result<std::optional<Attempt>> round_failed(Deadline give_up);
+  void await_the_others();
+  bool may_try_again(const Error& why);
+  std::optional<Error> too_few_answers(bool is_over) const;
+  Attempt refused();
+  std::optional<unsigned> majority_holder() const;
+  void warn_of_another_list();
+  Error cancelled() const {
+    return {Errc::cancelled, "stopped waiting for " + util::in_quotes(request_.key)};
   }
-  return result;
+
+  const std::shared_ptr<Cluster> cluster_;
+  const Request request_;
+  const Wait& wait_;
+  Patience& patience_;
+  const Deadline came_ = Clock::now();
+  // Of this waiter; another one takes its place if it was broken.
+  std::shared_ptr<Subscriptions> subscriptions_;
+  std::optional<Requests> requests_;
+  std::optional<AcquireProtocol> protocol_;
+
+  std::vector<Said> said_;  // by each server
+  bool asked_all_ = false;  // in this attempt
+  unsigned round_ = 0;
+  unsigned splits_ = 0;
+  bool was_cut_off_ = false;
+  bool has_told_of_asking_ = false;
+  bool has_warned_ = false;
+};
+
+void RedisSteps::become_waiter(std::string id) {
+  const WaiterId waiter{.id = std::move(id),
+                        .mode = mode_text(request_.mode, request_.slots),
+                        .names = cluster_->names(request_.key)};
+  std::vector<unsigned> order;
+  for (unsigned rank = 0; rank < cluster_->size(); ++rank) order.push_back(cluster_->ranked(rank));
+  // One that did not answer the last time would cost a moment each time.
+  std::stable_partition(order.begin(), order.end(),
+                        [&](unsigned server) { return cluster_->answered_last_time(server); });
+  subscriptions_ = std::make_shared<Subscriptions>(cluster_->size());
+  requests_.emplace(cluster_, request_, waiter, came_, subscriptions_, wait_.cancel);
+  protocol_.emplace(AcquireProtocol::Options{
+      .order = std::move(order),
+      .ttl = request_.ttl,
+      .slots = request_.mode == Mode::slots ? request_.slots : 0,
+      .waits = !patience_.tries_once(),
+      .answer_within = 3 * answer_within(request_.ttl),  // it may have to connect
+      .seed = util::random_seed()});
+  said_.assign(cluster_->size(), {});
+  round_ = 0;
 }
 
-Result<void> Acquisition::join() {
-  auto subscription =
-      Subscription::open(cluster_->address(head_), names_.channels + request_.owner.id,
-                         patience_with_head(), wait_.cancel);
-  if (!subscription) return subscription.error();
-  subscription_ = std::move(*subscription);
-  joined_ = true;
-  if (nobody_calls()) tell_of_asking(*subscription_->nobody_calls());
-  return {};
+Leaver RedisSteps::leaver() const {
+  return {.waiter = requests_->waiter(),
+          .round = protocol_->round(),
+          .queue_server = protocol_->queue_server(),
+          .request = request_,
+          .asked = requests_->asked()};
 }
 
-void Acquisition::tell_of_asking(const Error& why) {
+// --------------------------------------------------------------------------------------- exchanges
+
+// Sends what is to be sent, and takes what has come.
+void RedisSteps::exchange() {
+  take_answers();
+  while (protocol_->has_orders()) {
+    for (const Order& order : protocol_->take_orders()) {
+      asked_all_ = asked_all_ || order.kind == Order::Kind::vote;
+      if (order.round > round_) begin_round(order.round);
+      requests_->send(order, patience_.call_until());
+    }
+    take_answers();
+  }
+}
+
+// What was said before may not be so any more.
+void RedisSteps::begin_round(unsigned round) {
+  round_ = round;
+  for (Said& said : said_) {
+    said.holder.clear();
+    said.has_another_list = false;
+  }
+}
+
+void RedisSteps::take_answers() {
+  while (auto answer = requests_->take()) {
+    const Order& order = answer->order;
+    const bool is_ask = order.kind == Order::Kind::ask;
+    if (!is_ask && order.kind != Order::Kind::vote) continue;
+    Said& said = said_[order.server];
+    if (!answer->reply) {
+      const Error& error = answer->reply.error();
+      const bool was_sent = single() || error.code != Errc::cancelled;
+      if (was_sent) said = {.anything = true, .error = error};
+      protocol_->failed(order, Clock::now());
+      continue;
+    }
+    said.anything = true;
+    said.error.reset();
+    if (single()) patience_.answered();
+    if (is_ask) {
+      if (order.join) poll_if_unsubscribed(order.server);
+      const AskAnswer its = ask_answer(*answer->reply);
+      note(order.server, its.holder, its.record);
+      protocol_->answered(order, its, Clock::now());
+    } else {
+      const VoteAnswer its = vote_answer(*answer->reply);
+      note(order.server, its.holder, its.record);
+      protocol_->answered(order, its, Clock::now());
+    }
+  }
+}
+
+void RedisSteps::note(unsigned server, const std::string& holder, const std::string& record) {
+  Said& said = said_[server];
+  said.holder = holder;
+  const auto found = parse_record(record);
+  said.has_another_list = found && !found->servers.empty() && found->servers != cluster_->list();
+}
+
+// Where no message comes, as behind a proxy that passes no SUBSCRIBE.
+void RedisSteps::poll_if_unsubscribed(unsigned server) {
+  const auto trouble = subscriptions_->trouble(server);
+  if (!trouble) return;
+  protocol_->set_polling();
   if (std::exchange(has_told_of_asking_, true)) return;
   util::log(util::Level::note, "waiting for " + util::in_quotes(request_.key) +
-                                   " by asking again twice a second: " + why.message);
+                                   " by asking again twice a second: " + trouble->message);
 }
 
-// Where no server calls us, as behind a proxy that passes no SUBSCRIBE, a waiter asks again and
-// again.  A connection that is lost may be good the next time.
-Result<void> Acquisition::join_somewhere() {
-  if (!is_deaf_) {
-    auto ok = join();
-    if (ok || ok.error().code == Errc::cancelled) return ok;
-    const unsigned size = cluster_->size();
-    if (++moves_ < size) {
-      head_first_ = false;
-      move_to((head_ + 1) % size);
-      return {};
+void RedisSteps::hear() {
+  for (const auto& [server, text] : subscriptions_->read()) {
+    // Without a connection nobody calls, and what was said just before its end may be lost.
+    const Message message =
+        text.empty() ? Message{.kind = Message::Kind::ask} : parse_message(text);
+    protocol_->heard(server, message, Clock::now());
+  }
+}
+
+// --------------------------------------------------------------------------------------- the steps
+
+Result<AcquireSteps::Attempt> RedisSteps::attempt() {
+  const Deadline give_up = patience_.call_until();
+  for (Said& said : said_) said = {};
+  asked_all_ = protocol_->state() == State::voting;
+  if (!protocol_->is_asking()) protocol_->ask(Clock::now());
+  unsigned failed_round = 0;
+  for (;;) {
+    exchange();
+    if (wait_.cancel.requested()) return cancelled();
+    switch (protocol_->state()) {
+      case State::granted:
+        return granted();
+      case State::conflict:
+        return mode_conflict(request_.key, request_.claim(),
+                             parse_mode_text(protocol_->other_mode()));
+      case State::duplicate:
+        return duplicate_server(*cluster_, protocol_->duplicate().first,
+                                protocol_->duplicate().second);
+      case State::given_up:
+        (void)leave();  // who broke it has removed what it had
+        become_waiter(util::random_id());
+        protocol_->ask(Clock::now());
+        failed_round = 0;
+        continue;
+      case State::sleeping:
+        if (protocol_->wake_at() <= Clock::now()) {  // it was refused, and is to join the queue
+          protocol_->tick(Clock::now());
+          continue;
+        }
+        if (patience_.tries_once() && protocol_->start_last_round(Clock::now())) continue;
+        // If all were asked, only a majority of them can say that it is busy.
+        if (asked_all_) await_the_others();
+        if (const auto error = too_few_answers(asked_all_)) return *error;
+        return refused();
+      case State::resting:
+        if (protocol_->round() != std::exchange(failed_round, protocol_->round())) {
+          auto attempt = round_failed(give_up);
+          if (!attempt) return attempt.error();
+          if (*attempt) return std::move(**attempt);
+          if (protocol_->is_asking()) continue;
+        }
+        break;
+      case State::asking:
+      case State::voting:
+        break;
     }
-    const Errc code = ok.error().code;
-    if (code != Errc::unreachable && code != Errc::unsupported) return ok;
-    is_deaf_ = code == Errc::unsupported;
-    if (is_deaf_ || moves_ > size) tell_of_asking(ok.error());
+    const auto end = cluster_->wait(protocol_->wake_at(), wait_.cancel, subscriptions_->fd());
+    if (end == Cluster::End::cancelled) return cancelled();
+    hear();
+    take_answers();
+    protocol_->tick(Clock::now());
   }
-  patience_.recovered();
-  const Deadline next = after(Clock::now(), util::jitter(kAskAgain / 2, kAskAgain));
-  if (util::wait_readable(wait_.cancel.fd(), std::min(next, wait_.until))) return cancelled();
-  return {};
 }
 
-// To the queue of another server, out of that of the old one: where nobody waits any more, nobody
-// would clear up.
-void Acquisition::move_to(unsigned head) {
-  if (head == head_) return;
-  if (joined_) take_another_id({});
-  head_ = head;
-  subscription_.reset();
-  watched_ = 0;
-  came_.clear();
-  place_ = 0;
-}
-
-// In the queue, too: `came_` keeps our place.
-void Acquisition::take_another_id(const Traces& traces) {
-  auto nodes = traces.in_doubt;
-  if (joined_ && std::find(nodes.begin(), nodes.end(), head_) == nodes.end()) {
-    nodes.push_back(head_);
+Result<AcquireSteps::Attempt> RedisSteps::granted() {
+  exchange();
+  const auto other = std::ranges::find(said_, true, &Said::has_another_list);
+  if (other != said_.end()) {
+    (void)leave();
+    const auto server = static_cast<unsigned>(other - said_.begin());
+    return Error{Errc::invalid, cluster_->address(server).shown + ": " +
+                                    util::in_quotes(request_.key) +
+                                    " is held by a client with another list of servers, so a "
+                                    "majority of these means nothing: give all the same list"};
   }
-  for (const unsigned node : nodes) leftovers_.add(request_, node, traces.outstanding);
-  subscription_.reset();
-  joined_ = false;
-  request_.owner.id = util::random_id();
+  // No process keeps the lock: this one is about to exit.  The servers that are a moment slower
+  // than the majority get the lock too, so that it survives if one of the others loses its data.
+  if (!single() && request_.owner.lease) {
+    cluster_->wait_for_stragglers(after(Clock::now(), stragglers_within(request_.ttl)));
+  }
+  auto lease =
+      make_lease(cluster_, {.holder = leaver(),
+                            .acquired_at = requests_->acquired_at(),
+                            .token = protocol_->token(),
+                            .number = protocol_->number(),
+                            .asked_at = protocol_->asked_at(),
+                            .valid_until = trusted_until(protocol_->asked_at(), request_.ttl),
+                            .subscriptions = subscriptions_});
+  return Attempt{std::move(lease), ""};
 }
 
-// Before we ask again, or they could be in our own way.  Of several servers nobody waits for the
-// answer: a minority of them does no harm.
-Result<void> Acquisition::undo_leftovers(Deadline give_up) {
-  if (single()) return leftovers_.undo(*cluster_, give_up, wait_.cancel);
-  leftovers_.ask_to_undo(*cluster_);
-  return {};
+// Nothing: it goes on, without a word to the caller.
+Result<std::optional<AcquireSteps::Attempt>> RedisSteps::round_failed(Deadline give_up) {
+  const bool is_over = !patience_.tries_once() && Clock::now() >= wait_.until;
+  if (const auto error = too_few_answers(is_over || Clock::now() >= give_up)) {
+    if (!may_try_again(*error)) {
+      await_the_others();
+      return too_few_answers(true).value_or(*error);
+    }
+    protocol_->ask(Clock::now());
+    return std::nullopt;
+  }
+  const auto answered =
+      std::ranges::count_if(said_, [](const Said& said) { return said.anything && !said.error; });
+  if (static_cast<unsigned>(answered) < needed()) return std::nullopt;
+  if (std::ranges::any_of(said_, &Said::has_another_list)) warn_of_another_list();
+  const auto held_at = majority_holder();
+  splits_ = held_at ? 0 : splits_ + 1;
+  if (splits_ >= kMostSplits) {
+    splits_ = 0;
+    const Votes& votes = protocol_->votes();
+    if (votes.count(Votes::Vote::silent) >= needed()) {
+      return Error{Errc::unreachable,
+                   cluster_->address(protocol_->queue_server()).shown +
+                       " and others grant the lock, but too slowly for this TTL"};
+    }
+    const bool lacks_number = votes.count(Votes::Vote::taken) > 0;  // although no server is full
+    return Attempt{nullptr, lacks_number ? "holders of all numbers" : ""};
+  }
+  if (!held_at && patience_.tries_once()) return std::nullopt;
+  return Attempt{nullptr, held_at ? said_[*held_at].holder : ""};
 }
 
-void Acquisition::warn_of_other_list() {
-  if (has_warned_) return;
-  has_warned_ = true;
+// Or they would be counted as servers that have answered.
+void RedisSteps::await_the_others() {
+  const Deadline until = after(Clock::now(), answer_within(request_.ttl));
+  while (std::ranges::count(said_, false, &Said::anything) > 0) {
+    if (cluster_->wait(until, wait_.cancel) != Cluster::End::enough) return;
+    take_answers();
+  }
+}
+
+// If only the answer was lost, a second try need not wait for the service to come back.
+bool RedisSteps::may_try_again(const Error& why) {
+  const auto& asked = *requests_->asked();
+  const bool was_sent =
+      std::ranges::any_of(asked, [](const Asked& its) { return its.is_sent.load(); });
+  const bool is_in_time = Clock::now() < patience_.call_until();
+  return patience_.tries_once() && why.code == Errc::unreachable && was_sent && is_in_time &&
+         !std::exchange(was_cut_off_, true);
+}
+
+// `is_over`: what has not answered by now has not answered in time.
+std::optional<Error> RedisSteps::too_few_answers(bool is_over) const {
+  std::vector<std::optional<Error>> errors;
+  unsigned failed = 0;
+  for (const unsigned server : cluster_->all()) {
+    errors.push_back(said_[server].error);
+    const bool is_silent = is_over && !said_[server].anything;
+    if (is_silent) {
+      errors.back() =
+          Error{Errc::unreachable, cluster_->address(server).shown + ": no answer in time"};
+    }
+    if (errors.back()) ++failed;
+  }
+  if (cluster_->size() - failed >= needed()) return std::nullopt;
+  return too_few(needed(), errors);
+}
+
+AcquireSteps::Attempt RedisSteps::refused() {
+  splits_ = 0;
+  const AskAnswer& refusal = protocol_->refusal();
+  const bool is_ours = !refusal.record.empty();
+  if (is_ours && is_offer(refusal.holder)) return {nullptr, ""};  // to another waiter
+  requests_->set_seen(refusal.holder.substr(0, refusal.holder.find(':')));
+  if (said_[protocol_->queue_server()].has_another_list) warn_of_another_list();
+  std::string seen = refusal.holder.empty() ? "another program" : refusal.holder;
+  if (single()) seen += ", place " + std::to_string(refusal.place);
+  return {nullptr, std::move(seen)};
+}
+
+// A server that names the holder of so many that the others are no majority.
+std::optional<unsigned> RedisSteps::majority_holder() const {
+  for (const unsigned server : cluster_->all()) {
+    const Said& said = said_[server];
+    if (said.holder.empty() || said.error) continue;
+    const auto same = std::ranges::count_if(
+        said_, [&](const Said& other) { return !other.error && other.holder == said.holder; });
+    if (cluster_->size() - static_cast<unsigned>(same) < needed()) return server;
+  }
+  return std::nullopt;
+}
+
+// The queue server has told it with its refusal, unless others refuse for another holder.
+Result<LockInfo> RedisSteps::describe() {
+  const AskAnswer& refusal = protocol_->refusal();
+  const auto other = protocol_->state() == State::sleeping ? std::nullopt : majority_holder();
+  const bool is_the_same = other && said_[*other].holder == refusal.holder;
+  const bool is_refused = protocol_->state() == State::sleeping || is_the_same;
+  const unsigned server = other.value_or(protocol_->queue_server());
+  LockInfo info{.key = request_.key};
+  auto holder = holder_in(refusal.record, refusal.holder, refusal.left);
+  if (is_refused && holder) {
+    info.mode = parse_record(refusal.record)->mode;
+    info.slots = parse_record(refusal.record)->slots;
+    info.holders.push_back(std::move(*holder));
+  } else {
+    const Deadline until = patience_.call_until();
+    auto found = cluster_->call<LockInfo>(
+        server,
+        [key = request_.key, until](Node& node, Cancel cancel) {
+          return node.inspect_without_waiters(key, until, cancel);
+        },
+        wait_.cancel);
+    if (!found) return found.error();
+    info = std::move(*found);
+  }
+  if (!is_refused) return info;
+  info.holder_count = refusal.holders;
+  info.waiter_count = refusal.waiting;
+  if (single() && refusal.place >= 0) info.place = static_cast<unsigned>(refusal.place) + 1;
+  return info;
+}
+
+Result<bool> RedisSteps::wait(Deadline until) {
+  subscriptions_->open();
+  for (;;) {
+    exchange();  // also undoes what came late
+    if (protocol_->is_asking()) return true;
+    const auto end =
+        cluster_->wait(std::min(protocol_->wake_at(), until), wait_.cancel, subscriptions_->fd());
+    if (end == Cluster::End::cancelled) return cancelled();
+    hear();
+    if (Clock::now() < until) protocol_->tick(Clock::now());
+    if (protocol_->is_asking()) return true;
+    if (Clock::now() >= until) return protocol_->start_last_round(Clock::now());
+  }
+}
+
+void RedisSteps::recover(const Error&) {
+  for (const unsigned server : cluster_->all()) {
+    if (said_[server].error) subscriptions_->drop(server);
+  }
+}
+
+// The queue must not wait for us, and what was perhaps granted must not wait for its end.
+Result<void> RedisSteps::leave() {
+  if (single() && !requests_->asked()->front().is_sent) return {};
+  const Millis patience = cluster_->address(protocol_->queue_server()).patience;
+  const Deadline deadline = after(Clock::now(), std::min(patience, kFarewell));
+  // This process may be about to exit, and a server may be busy with what was asked before.
+  const Millis moment = 2 * answer_within(request_.ttl);
+  const auto answers = leave_for_good(*cluster_, leaver(), moment, deadline, Cancel());
+  const auto& error = answers.errors().front();
+  return single() && error ? Result<void>(*error) : Result<void>();
+}
+
+void RedisSteps::warn_of_another_list() {
+  if (std::exchange(has_warned_, true)) return;
   util::log(util::Level::warning,
             util::in_quotes(request_.key) +
                 " is held by a client with another list of servers, or with other names for them: "
                 "clients exclude each other only if all have the same list");
 }
 
-// For a while that is longer each time, and by chance, so that the others do not ask again at the
-// same moment.  True if that ends the wait.
-bool Acquisition::pause_after_split(unsigned& times, unsigned most_doublings) {
-  const auto range = 2 * (1U << std::min(times++, most_doublings));
-  const Millis pause = util::jitter(Millis{range});
-  return util::wait_readable(wait_.cancel.fd(), std::min(after(Clock::now(), pause), wait_.until));
-}
-
-Result<void> Acquisition::go_round_again(const RoundResult& round) {
-  move_to(round.head);
-  head_first_ = true;
-  const bool once = patience_.tries_once();
-  bool cancels = false;
-  if (round.lacks_number) {
-    splits_ = 0;
-    // Not each time: the holders there change with each that tries as we do.
-    if (numberless_ == kMostSplits) (void)tell();
-    if (numberless_ >= kMostSplits && once) return busy();
-    cancels = pause_after_split(numberless_, kMostNumberlessDoublings);
-  } else if (splits_ >= kMostSplits) {
-    return Error{Errc::unreachable, cluster_->address(round.head).shown +
-                                        " and others grant the lock, but too slowly for this TTL"};
-  } else {
-    cancels = pause_after_split(splits_, kMostDoublings);
-  }
-  if (cancels) return cancelled();
-  if (!once && time_is_up()) return busy();
-  return {};
-}
-
-Result<std::unique_ptr<Lease>> Acquisition::get() {
-  Turn turn = patience_.tries_once() ? Turn::once : Turn::wait;
-  moves_ = 0;
-  for (;;) {
-    watch_foreign();  // before the attempt: what that reads is watched from then on
-    const auto result = attempt(turn);
-    if (!result) return result.error();
-    const RoundResult& round = result.value();
-    if (round.kind == RoundResult::Kind::held) {
-      // The server of our queue is silent: who does not hear counts as dead there.  Nothing is sent
-      // that names this id.
-      patience_.recovered();
-      const bool is_queued = joined_ && round.vote.kind != Vote::Kind::granted;
-      if (is_queued) subscription_.reset();
-      foreign_ = false;
-      watch_foreign();  // no more: that others join the queue is no news for a holder
-      return make_lease(cluster_, {.request = request_,
-                                   .acquired_at = acquired_at_,
-                                   .agreed = round.agreed,
-                                   .asked = round.asked,
-                                   .valid_until = trusted_until(round.asked, request_.ttl),
-                                   .head = head_,
-                                   .is_queued = is_queued,
-                                   .outstanding = round.outstanding,
-                                   .leftovers = std::move(leftovers_),
-                                   .subscription = std::move(subscription_)});
-    }
-    if (round.other_list) warn_of_other_list();
-    if (round.kind == RoundResult::Kind::split) {
-      if (auto ok = go_round_again(round); !ok) return ok.error();
-      continue;
-    }
-    const Vote& vote = round.vote;
-    if (vote.kind == Vote::Kind::other_mode) {
-      return mode_conflict(request_.key, request_.claim(), parse_mode_text(vote.held_mode));
-    }
-    splits_ = 0;
-    numberless_ = 0;
-    move_to(round.head);
-    head_first_ = cluster_->size() > 1;
-    const bool held = tell();
-    if (time_is_up()) return busy();
-    if (!subscription_) {
-      turn = Turn::wait;
-      if (auto ok = join_somewhere(); !ok) return ok.error();
-      continue;
-    }
-    moves_ = 0;
-    if (!held && vote.kind == Vote::Kind::held) {
-      turn = Turn::wait;  // freed just now, and by a program that calls nobody
-      continue;
-    }
-    plan(vote);
-    const auto next = wait_for_turn();
-    if (!next) return next.error();
-    turn = next.value();
-  }
-}
-
-// The queue must not wait for us, and what was perhaps granted must not wait for its end.
-Result<void> Acquisition::undo() {
-  if (joined_) leftovers_.add(request_, head_, nullptr);
-  const Deadline deadline =
-      after(Clock::now(), std::min(cluster_->address(head_).patience, kFarewell));
-  return leftovers_.undo(*cluster_, deadline, Cancel());
-}
-
-Result<std::unique_ptr<Lease>> Acquisition::run() {
-  for (unsigned tries = 1;; ++tries) {
-    auto lease = get();
-    if (lease) return lease;
-    // If only the reply was lost, a second try need not wait for the service to come back.
-    const bool in_time = Clock::now() < patience_.call_until();
-    if (patience_.tries_once() && tries == 1 && in_time && !leftovers_.empty()) continue;
-    if (const auto again = patience_.pause(lease.error()); !again) {
-      const auto left = undo();
-      return again.error().code == Errc::busy && !left ? left.error() : again.error();
-    }
-    subscription_.reset();  // it may be dead although nobody has told; came_ keeps our place
-  }
-}
+}  // namespace
 
 Result<std::unique_ptr<Lease>> acquire(const std::shared_ptr<Cluster>& cluster,
                                        const Request& request, const Wait& wait) {
-  return Acquisition(cluster, request, wait).run();
+  Patience patience(wait, cluster->address(cluster->ranked(0)).patience, request.key);
+  RedisSteps steps(cluster, request, wait, patience);
+  return acquire_loop(steps, request, wait, patience);
 }
 
 }  // namespace dlock::redis

@@ -1,4 +1,5 @@
-// From a request to a lease, on one Redis server or several.
+// From a request to a lease, on one Redis server or several: what AcquireProtocol decides, over the
+// network.
 #pragma once
 
 #include <memory>

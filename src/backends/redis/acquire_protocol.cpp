@@ -10,7 +10,7 @@ namespace {
 
 constexpr Millis kHeadStartAtLeast{50};  // of the queue server, before another one is asked
 constexpr Millis kSilent{3'000};         // a server that has not answered is asked last
-constexpr Millis kDeafAsks{500};         // of a waiter that no message wakes
+constexpr Millis kPollInterval{500};     // of a waiter that no message wakes
 constexpr Millis kMostJitter{50};        // of a sleep
 constexpr Millis kLongestRest{3'000};    // after a round that has failed
 constexpr unsigned kMostRestDoublings = 6;
@@ -134,6 +134,7 @@ void AcquireProtocol::granted_by(const Order& order, const AskAnswer& answer, De
   taken_.assign(taken_.size(), "");
   taken_[order.server] = answer.taken;
   if (single()) {
+    if (now >= trusted_until(asked_at_, options_.ttl)) return round_failed(now);
     state_ = State::granted;
     return;
   }
@@ -161,7 +162,7 @@ void AcquireProtocol::refused_by(unsigned server, const AskAnswer& answer, Deadl
 }
 
 void AcquireProtocol::sleep(Deadline now) {
-  const Millis pause = is_deaf_ ? std::min(refusal_.ask_in, kDeafAsks) : refusal_.ask_in;
+  const Millis pause = polls_ ? std::min(refusal_.ask_in, kPollInterval) : refusal_.ask_in;
   state_ = State::sleeping;
   wake_at_ = std::min(after(now, pause), message_at_);
   wakes_by_timer_ = true;
@@ -288,6 +289,7 @@ void AcquireProtocol::judge(Deadline now) {
   if (votes_.reached() && in_time && !is_overtaken) {
     splits_ = 0;
     state_ = State::granted;
+    leave_queues();
     return;
   }
   if (!in_time || votes_.is_hopeless()) return round_failed(now);
@@ -314,15 +316,24 @@ void AcquireProtocol::vote_again(Deadline now) {
   ask_for_votes(now);
 }
 
+// A server that has voted for it has taken it out of its queue.
+void AcquireProtocol::leave_queues() {
+  if (!joins_ || granted_by_) return;
+  for (const unsigned server : options_.order) {
+    if (!was_asked_[server] || votes_.at(server) == Vote::yes) continue;
+    orders_.push_back({.kind = Order::Kind::leave_queue, .server = server});
+  }
+}
+
 // 0: none is free on so many servers as are needed.
 unsigned AcquireProtocol::free_number() const {
-  std::vector<std::optional<NumbersThere>> there(servers());
+  std::vector<std::optional<std::string>> there(servers());
   for (unsigned server = 0; server < servers(); ++server) {
     const Vote vote = votes_.at(server);
     if (vote == Vote::no || vote == Vote::silent) continue;
-    there[server] = NumbersThere{.given = 0, .taken = taken_[server]};
+    there[server] = taken_[server];
   }
-  return choose_slot(options_.slots, quorum(servers()), there);
+  return lowest_free_number(options_.slots, quorum(servers()), there);
 }
 
 // A front round has told that the queue server is right.

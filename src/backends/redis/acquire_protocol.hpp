@@ -51,7 +51,7 @@ class AcquireProtocol {
     asking,     // the queue server
     voting,     // the servers
     sleeping,   // refused: until wake_at(), or a message
-    resting,    // granted by too few, which was undone: until wake_at()
+    resting,    // has not begun; or granted by too few, which was undone: until wake_at()
     granted,    // by so many as are needed
     conflict,   // held in other_mode(), which cannot be mixed with ours
     duplicate,  // the servers of duplicate() are the same
@@ -60,7 +60,12 @@ class AcquireProtocol {
 
   /// A request to one server.
   struct Order {
-    enum class Kind : std::uint8_t { ask, vote, undo };
+    enum class Kind : std::uint8_t {
+      ask,
+      vote,
+      undo,
+      leave_queue,  // it holds the lock without the queue server
+    };
     Kind kind = Kind::ask;
     unsigned server = 0;
     unsigned round = 0;
@@ -74,6 +79,7 @@ class AcquireProtocol {
   void ask(Deadline now);
   /// The requests to be sent now.
   std::vector<Order> take_orders() { return std::exchange(orders_, {}); }
+  bool has_orders() const { return !orders_.empty(); }
 
   /// The answer to this request still counts: else it need not be sent any more.
   bool awaits(const Order& order) const;
@@ -93,6 +99,7 @@ class AcquireProtocol {
   bool start_last_round(Deadline now);
 
   State state() const { return state_; }
+  bool is_asking() const { return state_ == State::asking || state_ == State::voting; }
   /// Of the last round; when granted, that of the grant.
   unsigned round() const { return round_; }
   std::uint64_t token() const { return token_; }
@@ -110,7 +117,7 @@ class AcquireProtocol {
   const Votes& votes() const { return votes_; }
 
   /// It does not hear messages: it asks more often.
-  void set_deaf() { is_deaf_ = true; }
+  void set_polling() { polls_ = true; }
 
  private:
   using Vote = Votes::Vote;
@@ -133,6 +140,7 @@ class AcquireProtocol {
   void ask_for_votes(Deadline now);
   void judge(Deadline now);
   void vote_again(Deadline now);
+  void leave_queues();
   unsigned free_number() const;
   void round_failed(Deadline now);
   void undo();
@@ -141,14 +149,14 @@ class AcquireProtocol {
 
   const Options options_;
   std::minstd_rand random_;
-  State state_ = State::asking;
+  State state_ = State::resting;
   std::vector<Order> orders_;
   std::vector<bool> was_asked_;         // of each server, by this waiter
   std::vector<Deadline> silent_until_;  // of each server: another is asked before it
   std::vector<Millis> answer_took_;     // of each server, the last time
   Deadline wake_at_ = kNever;
   bool wakes_by_timer_ = false;
-  bool is_deaf_ = false;
+  bool polls_ = false;
 
   // This round.
   unsigned round_ = 0;

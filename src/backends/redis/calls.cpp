@@ -37,7 +37,7 @@ ScriptCall begin(const Script& script, std::string_view shape, const WaiterId& w
 template <class Answer>
 void take_other_refusal(Answer& out, const Reply& reply) {
   const std::string& why = reply.at(1).text;
-  if (why == "twin") {
+  if (why == "duplicate") {
     out.kind = Answer::Kind::duplicate;
     out.duplicate = small_count(reply.at(2));
   } else if (why == "void") {
@@ -62,12 +62,17 @@ std::optional<GrantId> parse_grant_id(std::string_view id) {
   return GrantId{std::string(waiter), static_cast<unsigned>(*round)};
 }
 
+bool is_offer(std::string_view id) {
+  const auto parts = parse_grant_id(id);
+  return parts && parts->round == 0;
+}
+
 ScriptCall call(const WaiterId& waiter, unsigned round, const Ask& ask) {
-  ScriptCall out = begin(next::kAsk, "*:$", waiter, round);
+  ScriptCall out = begin(kAsk, "*:$", waiter, round);
   add(out.keys, {waiter.names.waiter + waiter.id, waiter.names.given_up + waiter.id});
   add(out.arguments, {in_ms(ask.ttl), ask.record, flag(ask.join),
                       std::to_string(std::max<std::int64_t>(ask.waited.count(), 0)), ask.server,
-                      ask.seen, flag(ask.deaf)});
+                      ask.seen, flag(ask.polls)});
   return out;
 }
 
@@ -103,7 +108,7 @@ AskAnswer ask_answer(const Reply& reply) {
 }
 
 ScriptCall call(const WaiterId& waiter, unsigned round, const VoteRequest& request) {
-  ScriptCall out = begin(next::kVote, "*:", waiter, round);
+  ScriptCall out = begin(kVote, "*:", waiter, round);
   add(out.keys, {waiter.names.given_up + waiter.id});
   add(out.arguments,
       {in_ms(std::max(request.ttl, Millis{1})), request.record, std::to_string(request.token),
@@ -138,7 +143,7 @@ VoteAnswer vote_answer(const Reply& reply) {
 }
 
 ScriptCall call(const WaiterId& waiter, unsigned round, const Leave& leave) {
-  ScriptCall out = begin(next::kLeave, "*:", waiter, round);
+  ScriptCall out = begin(kLeave, "*:", waiter, round);
   add(out.keys, {waiter.names.waiter + waiter.id, waiter.names.given_up + waiter.id,
                  waiter.names.revoked + waiter.grant_id(round)});
   add(out.arguments, {flag(leave.final), flag(leave.in_doubt), flag(leave.quiet)});
@@ -150,9 +155,9 @@ LeaveAnswer leave_answer(const Reply& reply) {
 }
 
 ScriptCall call(const WaiterId& waiter, unsigned round, const Renew& renew) {
-  ScriptCall out = begin(next::kRenew, "*:", waiter, round);
+  ScriptCall out = begin(kRenew, "*:", waiter, round);
   add(out.keys, {waiter.names.revoked + waiter.grant_id(round)});
-  add(out.arguments, {in_ms(renew.ttl), renew.record, renew.server, flag(renew.never_shorten)});
+  add(out.arguments, {in_ms(renew.ttl), renew.record, renew.server});
   return out;
 }
 
@@ -176,7 +181,7 @@ RenewAnswer renew_answer(const Reply& reply) {
 ScriptCall break_call(const Names& names, std::string_view holder, const std::string& why) {
   const GrantId id = parse_grant_id(holder).value_or(GrantId{});
   const std::string shown(holder);
-  ScriptCall out = begin(next::kBreak, ":", names, id.waiter, id.round, "");
+  ScriptCall out = begin(kBreak, ":", names, id.waiter, id.round, "");
   add(out.keys, {names.revoked + shown, names.given_up + id.waiter});
   add(out.arguments, {shown, why});
   return out;
@@ -184,17 +189,17 @@ ScriptCall break_call(const Names& names, std::string_view holder, const std::st
 
 ScriptCall complete_call(const WaiterId& waiter, unsigned round, const std::string& mark,
                          const std::string& text, Millis remember) {
-  ScriptCall out = begin(next::kComplete, "*:", waiter, round);
+  ScriptCall out = begin(kComplete, "*:", waiter, round);
   add(out.keys, {waiter.names.revoked + waiter.grant_id(round), mark});
   add(out.arguments, {text, in_ms(remember)});
   return out;
 }
 
-ScriptCall look_call(const Names& names) { return begin(next::kLook, "*$:$**", names, "", 0, ""); }
+ScriptCall look_call(const Names& names) { return begin(kLook, "*$:$**", names, "", 0, ""); }
 
-ScriptCall brief_look_call(const Names& names, const std::string& seen) {
-  ScriptCall out = begin(next::kLook, "*$:$*::", names, "", 0, "");
-  add(out.arguments, {"1", seen});
+ScriptCall brief_look_call(const Names& names) {
+  ScriptCall out = begin(kLook, "*$:$*::", names, "", 0, "");
+  add(out.arguments, {"1"});
   return out;
 }
 

@@ -1,4 +1,4 @@
-// What is asked of a server by the scripts of lua/next/, and what it answers: their arguments and
+// What is asked of a server by the scripts of lua/, and what it answers: their arguments and
 // replies in the types of C++, without I/O.  The scripts say what each of them does.
 #pragma once
 
@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "backends/redis/names.hpp"
-#include "backends/redis/next_scripts.hpp"
 #include "backends/redis/reply.hpp"
+#include "backends/redis/scripts.hpp"
 #include "util/clock.hpp"
 
 namespace dlock::redis {
@@ -41,6 +41,8 @@ struct GrantId {
   unsigned round = 0;
 };
 std::optional<GrantId> parse_grant_id(std::string_view id);
+/// The id of a waiter alone: the lock is offered to it.
+bool is_offer(std::string_view id);
 
 struct Ask {
   Millis ttl{0};
@@ -49,7 +51,7 @@ struct Ask {
   std::chrono::microseconds waited{0};
   std::string server;  // its number in the client's list; "" if it is the only one
   std::string seen;    // the waiter that was seen to hold the lock, or ""
-  bool deaf = false;   // no message reaches the waiter, which asks twice a second
+  bool polls = false;  // no message reaches the waiter, which asks twice a second
 };
 
 struct AskAnswer {
@@ -133,7 +135,6 @@ struct Renew {
   Millis ttl{0};
   std::string record;  // with token and number, the token last
   std::string server;  // its number in the client's list; "" if it is the only one
-  bool never_shorten = false;
 };
 
 struct RenewAnswer {
@@ -156,8 +157,8 @@ ScriptCall complete_call(const WaiterId& waiter, unsigned round, const std::stri
 
 /// All that is known of a lock.
 ScriptCall look_call(const Names& names);
-/// The same, but one holder, `seen` if that is one, and the numbers of holders and waiters.
-ScriptCall brief_look_call(const Names& names, const std::string& seen);
+/// The same, but one holder, and the numbers of holders and waiters.
+ScriptCall brief_look_call(const Names& names);
 
 /// What a waiter hears on its channel.
 struct Message {

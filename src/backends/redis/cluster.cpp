@@ -48,12 +48,10 @@ std::vector<unsigned> ranks_of(const std::vector<Address>& addresses) {
 Cluster::Cluster(const std::vector<Address>& addresses, const std::string& prefix)
     : list_(addresses.size() == 1 ? "" : hash_of(addresses)), ranks_(ranks_of(addresses)) {
   for (const Address& address : addresses) {
-    std::optional<Seat> seat;
-    if (addresses.size() > 1) seat = {ranks_[workers_.size()], list_};
-    workers_.push_back(std::make_unique<Worker>(address, prefix, std::move(seat)));
+    workers_.push_back(std::make_unique<Worker>(address, prefix, addresses.size() > 1));
   }
   if (size() == 1) return;
-  bell_.reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  answered_.reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   stop_.reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 }
 
@@ -81,19 +79,13 @@ unsigned Cluster::ranked(unsigned rank) const {
   return static_cast<unsigned>(it - ranks_.begin());
 }
 
-bool Cluster::is_idle(unsigned node) const {
-  const Worker& worker = *workers_[node];
-  const std::lock_guard lock(worker.mutex);
-  return !worker.busy && worker.tasks.empty();
-}
-
-bool Cluster::is_behind(unsigned node) const {
+bool Cluster::has_backlog(unsigned node) const {
   const Worker& worker = *workers_[node];
   const std::lock_guard lock(worker.mutex);
   return worker.busy && !worker.tasks.empty();
 }
 
-void Cluster::let_finish(Deadline deadline) const {
+void Cluster::wait_for_stragglers(Deadline deadline) const {
   for (const auto& worker : workers_) {
     std::unique_lock lock(worker->mutex);
     worker->news.wait_until(lock, deadline, [&] { return !worker->busy && worker->tasks.empty(); });
@@ -133,13 +125,14 @@ void Cluster::work(Worker& worker) {
   }
 }
 
-void Cluster::ring() const { eventfd_write(bell_.get(), 1); }
+void Cluster::notify() const { eventfd_write(answered_.get(), 1); }
 
-Cluster::End Cluster::wait(Deadline deadline, Cancel cancel) const {
-  std::array<pollfd, 2> fds{{{bell_.get(), POLLIN, 0}, {cancel.fd(), POLLIN, 0}}};
+Cluster::End Cluster::wait(Deadline deadline, Cancel cancel, int also) const {
+  std::array<pollfd, 3> fds{
+      {{answered_.get(), POLLIN, 0}, {cancel.fd(), POLLIN, 0}, {also, POLLIN, 0}}};
   if (util::poll(fds, deadline) == 0) return End::deadline;
   eventfd_t count = 0;
-  eventfd_read(bell_.get(), &count);
+  if (fds[0].revents != 0) eventfd_read(answered_.get(), &count);
   if (fds[1].revents != 0) return End::cancelled;
   return End::enough;
 }

@@ -22,7 +22,7 @@ namespace dlock::redis {
 /// Used by one thread at a time.
 class Cluster {
   template <class Answer>
-  class Mailbox;
+  class AnswerQueue;
 
  public:
   Cluster(const std::vector<Address>& addresses, const std::string& prefix);
@@ -33,82 +33,92 @@ class Cluster {
 
   unsigned size() const { return static_cast<unsigned>(workers_.size()); }
   std::vector<unsigned> all() const;
-  /// See Seat.
+  /// A hash of the list of the servers, the same for all clients with the same servers; "" if there
+  /// is only one.
   const std::string& list() const { return list_; }
   /// Of each server in an order that is the same for all that use these, however they list them.
   const std::vector<unsigned>& ranks() const { return ranks_; }
   /// The server of that rank, or of the last one.
   unsigned ranked(unsigned rank) const;
+  /// By which the scripts know the server; none if there is only one.
+  std::optional<unsigned> number(unsigned node) const {
+    return size() == 1 ? std::nullopt : std::optional(ranks_[node]);
+  }
+  std::string number_text(unsigned node) const {
+    return size() == 1 ? "" : std::to_string(ranks_[node]);
+  }
   const Address& address(unsigned node) const { return workers_[node]->node.address(); }
   Names names(std::string_view key) const { return workers_[0]->node.names(key); }
 
   /// To talk to this one without others: only while nothing is under way there.
   Node& node(unsigned number) { return workers_[number]->node; }
-  /// Nothing is under way there.
-  bool is_idle(unsigned node) const;
   /// Something waits for what is under way there: to ask more would only pile up.
-  bool is_behind(unsigned node) const;
+  bool has_backlog(unsigned node) const;
+  /// It was asked something, ever.
+  bool was_used(unsigned node) const { return workers_[node]->thread.joinable(); }
   /// It has answered the last time, or was never asked: it is worth to wait for it.
-  bool is_prompt(unsigned node) const { return !workers_[node]->silent; }
+  bool answered_last_time(unsigned node) const { return !workers_[node]->silent; }
 
   /// Waits until nothing is under way on any server, or until the deadline.
-  void let_finish(Deadline deadline) const;
+  void wait_for_stragglers(Deadline deadline) const;
 
   enum class End { enough, all_answered, deadline, cancelled };
 
-  /// The answers to one question, in the order in which they come.  They may come after it has
-  /// gone: then they are dropped.
+  /// The answers to some questions, in the order in which they come.  They may come after it has
+  /// gone: then they are dropped.  An Answer is a Result, or has a Result's error().
   template <class Answer>
   class Answers {
    public:
     Answers(Cluster& cluster, Cancel cancel)
-        : cluster_(cluster), cancel_(cancel), box_(std::make_shared<Mailbox<Answer>>()) {}
+        : cluster_(cluster), cancel_(cancel), queue_(std::make_shared<AnswerQueue<Answer>>()) {}
 
-    /// Asks by ask(Node&, number, Cancel) -> Result<Answer>, behind what is still under way there.
-    /// `ask` must own all that it needs, since it can outlive this.
+    /// Asks by ask(Node&, number, Cancel) -> Answer (Errc::cancelled: it was not asked), behind
+    /// what is still under way there. `ask` must own all that it needs, since it can outlive this.
     template <class Ask>
     void ask(unsigned number, Ask ask) {
       ++open_;
       if (cluster_.size() == 1) {
-        return box_->put(number, ask(cluster_.node(number), number, cancel_));
+        return queue_->put(number, ask(cluster_.node(number), number, cancel_));
       }
       cluster_.post(
-          number, [&cluster = cluster_, box = box_, ask = std::move(ask), number](Node& node) {
+          number, [&cluster = cluster_, queue = queue_, ask = std::move(ask), number](Node& node) {
             auto answer = ask(node, number, Cancel(cluster.stop_.get()));
             if (!answer) cluster.note(number, answer.error());
-            cluster.workers_[number]->silent = !answer && answer.error().code == Errc::unreachable;
-            box->put(number, std::move(answer));
-            cluster.ring();
+            const bool was_asked = answer || answer.error().code != Errc::cancelled;
+            const bool is_silent = !answer && answer.error().code == Errc::unreachable;
+            if (was_asked) cluster.workers_[number]->silent = is_silent;
+            queue->put(number, std::move(answer));
+            cluster.notify();
           });
     }
     /// How many were asked and have not answered.
     std::size_t open() const { return open_; }
     /// The next one, if there is one now.
-    std::optional<std::pair<unsigned, Result<Answer>>> take() {
-      auto letter = box_->take();
-      if (letter) --open_;
-      return letter;
+    std::optional<std::pair<unsigned, Answer>> take() {
+      auto answer = queue_->take();
+      if (answer) --open_;
+      return answer;
     }
 
    private:
     Cluster& cluster_;
     const Cancel cancel_;
-    std::shared_ptr<Mailbox<Answer>> box_;
+    std::shared_ptr<AnswerQueue<Answer>> queue_;
     std::size_t open_ = 0;
   };
 
-  /// Until an answer may have come (`enough`).
-  End wait(Deadline deadline, Cancel cancel) const;
+  /// Until an answer may have come, or `also` is readable (`enough`).
+  End wait(Deadline deadline, Cancel cancel, int also = -1) const;
 
   /// Asks each of `nodes`, and hands over each answer by take(number, Result<Answer>&) until that
   /// returns true: that is enough.  until() tells the deadline, which may depend on what has come.
   template <class Answer, class Ask, class Take, class Until>
   End gather(const std::vector<unsigned>& nodes, Ask ask, Take take, Until until, Cancel cancel) {
-    Answers<Answer> answers(*this, cancel);
+    Answers<Result<Answer>> answers(*this, cancel);
     for (const unsigned number : nodes) answers.ask(number, ask);
     for (;;) {
-      while (auto letter = answers.take()) {
-        if (take(letter->first, letter->second)) return End::enough;
+      while (auto answer = answers.take()) {
+        if (take(answer->first, answer->second)) return End::enough;
       }
       if (answers.open() == 0) return End::all_answered;
       if (const End end = wait(until(), cancel); end != End::enough) return end;
@@ -134,8 +144,8 @@ class Cluster {
  private:
   using Task = std::function<void(Node&)>;
   struct Worker {
-    Worker(Address address, const std::string& prefix, std::optional<Seat> seat)
-        : node(std::move(address), prefix, std::move(seat)) {}
+    Worker(Address address, const std::string& prefix, bool is_one_of_several)
+        : node(std::move(address), prefix, is_one_of_several) {}
     Node node;  // the thread's while it is busy
 
     mutable std::mutex mutex;
@@ -151,33 +161,33 @@ class Cluster {
   void note(unsigned node, const Error& error);
   void post(unsigned node, Task task);
   static void work(Worker& worker);
-  void ring() const;
+  void notify() const;
 
   std::string list_;
   const std::vector<unsigned> ranks_;
   std::vector<std::unique_ptr<Worker>> workers_;
-  Fd bell_;
+  Fd answered_;
   Fd stop_;
 };
 
 template <class Answer>
-class Cluster::Mailbox {
+class Cluster::AnswerQueue {
  public:
-  void put(unsigned node, Result<Answer> answer) {
+  void put(unsigned node, Answer answer) {
     const std::lock_guard lock(mutex_);
-    letters_.emplace_back(node, std::move(answer));
+    answers_.emplace_back(node, std::move(answer));
   }
-  std::optional<std::pair<unsigned, Result<Answer>>> take() {
+  std::optional<std::pair<unsigned, Answer>> take() {
     const std::lock_guard lock(mutex_);
-    if (letters_.empty()) return std::nullopt;
-    auto letter = std::move(letters_.front());
-    letters_.pop_front();
-    return letter;
+    if (answers_.empty()) return std::nullopt;
+    auto answer = std::move(answers_.front());
+    answers_.pop_front();
+    return answer;
   }
 
  private:
   std::mutex mutex_;
-  std::deque<std::pair<unsigned, Result<Answer>>> letters_;
+  std::deque<std::pair<unsigned, Answer>> answers_;
 };
 
 }  // namespace dlock::redis

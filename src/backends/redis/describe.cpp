@@ -14,8 +14,8 @@ constexpr std::size_t kMostOfText = 12;
 constexpr std::size_t kFirstKey = 3;  // EVALSHA script count key
 
 std::string_view script_name(std::string_view argument) {
-  for (const Script* it : std::array{&kAcquire, &kAgain, &kBreak, &kComplete, &kFence, &kLook,
-                                     &kPut, &kRelease, &kRenew, &kRoom}) {
+  for (const Script* it :
+       std::array{&kAsk, &kBreak, &kComplete, &kLeave, &kLook, &kPut, &kRenew, &kVote}) {
     if (argument == it->sha1 || argument == it->text) return it->name;
   }
   return "script";

@@ -9,7 +9,7 @@
 
 namespace dlock::redis {
 
-/// "EVALSHA acquire dlock:job"; of other commands the first two words.  Not for AUTH.
+/// "EVALSHA ask dlock:job"; of other commands the first two words.  Not for AUTH.
 std::string describe(std::span<const Command> commands);
 
 std::string describe(std::span<const Reply> replies);

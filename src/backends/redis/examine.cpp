@@ -236,7 +236,7 @@ std::string RedisExamination::rights() const {
          pattern("~{" + prefix_ + '*') + pattern("&{" + prefix_ + '*') +
          " '&__redis__:invalidate' +eval +evalsha +get +set +del +incr +exists +type +time "
          "+pttl +pexpire +pexpireat +getrange +zadd +zcard +zrange +zrangebyscore +zrank +zrem "
-         "+zremrangebyscore +zscore +hget +hset +hdel +hexists +hscan +publish +subscribe "
+         "+zscore +hget +hset +hdel +hexists +hlen +hscan +publish +subscribe "
          "'+pubsub|numsub' '+client|id' '+client|tracking' +scan +select '+config|get' +info    # "
          "then CONFIG REWRITE or ACL SAVE";
 }
@@ -295,7 +295,10 @@ Result<void> RedisExamination::remove_traces(std::string_view key,
   Command command{"DEL",         names.lock,
                   names.counter, names.owner,
                   names.queue,   record_key(prefix_, {RecordKind::mark, std::string(key), ""})};
-  for (const std::string& owner : owners) command.push_back(names.revoked + owner);
+  for (const std::string& owner : owners) {
+    command.push_back(names.revoked + owner);
+    command.push_back(names.given_up + owner.substr(0, owner.find(':')));
+  }
   const auto removed = look_at_each(answered_, [&](const Address& address) -> Result<void> {
     const auto reply = Connection(address).ask(command, deadline, Cancel());
     if (!reply) return reply.error();

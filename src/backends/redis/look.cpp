@@ -20,20 +20,20 @@ LockInfo::Holder foreign_of(const Reply& answer, const std::string& type) {
   return holder;
 }
 
-LockInfo::Holder holder_of(const Reply& answer, const std::string& type) {
-  const auto record = parse_record(answer.at(2).text);
-  if (!record || record->owner.id != answer.at(0).text) return foreign_of(answer, type);
-  LockInfo::Holder holder{.owner = record->owner, .acquired_at = record->acquired_at};
-  holder.fence = record->fence;
-  holder.slot = record->slot;
-  holder.servers = record->servers;
-  add_time_left(holder, answer.at(1));
-  // Each renewal writes both; a lock that somebody made endless tells nothing.
-  holder.ttl = record->ttl;
-  if (holder.expires) {
-    holder.held = std::max(record->held + record->ttl - *holder.expires, Millis{0});
+// A grant; or an offer, of which the waiter comes first.
+void add_ours(LockInfo& info, const Reply& answer, const std::string& type) {
+  const std::string& id = answer.at(0).text;
+  const std::int64_t left = answer.at(1).number(-1);
+  const auto holder =
+      holder_in(answer.at(2).text, id, left < 0 ? std::nullopt : std::optional(Millis{left}));
+  if (!holder) {
+    info.holders.push_back(foreign_of(answer, type));
+  } else if (is_offer(id)) {
+    const LockInfo::Waiter waiter{.owner = holder->owner, .mode = info.mode, .is_offered = true};
+    info.waiters->push_back(waiter);
+  } else {
+    info.holders.push_back(*holder);
   }
-  return holder;
 }
 
 bool all_are(const std::vector<LockInfo::Holder>& holders, std::string_view kind) {
@@ -81,8 +81,24 @@ LockInfo::Waiter waiter_of(const Reply& answer) {
 
 }  // namespace
 
+std::optional<LockInfo::Holder> holder_in(const std::string& record, const std::string& id,
+                                          std::optional<Millis> left) {
+  const auto found = parse_record(record);
+  if (!found || found->owner.id != id) return std::nullopt;
+  LockInfo::Holder holder{.owner = found->owner, .acquired_at = found->acquired_at};
+  holder.fence = found->fence;
+  holder.slot = found->slot;
+  holder.servers = found->servers;
+  holder.expires = left;
+  holder.endless = !left;
+  // Each renewal writes both; a lock that somebody made endless tells nothing.
+  holder.ttl = found->ttl;
+  if (left) holder.held = std::max(found->held + found->ttl - *left, Millis{0});
+  return holder;
+}
+
 LockInfo lock_info(std::string_view key, const Reply& answer) {
-  LockInfo info{.key = std::string(key)};
+  LockInfo info{.key = std::string(key), .waiters = std::vector<LockInfo::Waiter>()};
   const std::string& type = answer.at(0).text;
   const std::string& mode = answer.at(2).text;
   const std::vector<Reply>& found = answer.at(3).items;
@@ -94,17 +110,17 @@ LockInfo lock_info(std::string_view key, const Reply& answer) {
     const Claim held = parse_mode_text(mode);
     info.mode = held.mode;
     info.slots = held.slots;
-    for (const Reply& holder : found) info.holders.push_back(holder_of(holder, type));
+    for (const Reply& holder : found) add_ours(info, holder, type);
   }
   if (answer.at(4).kind == Reply::Kind::integer) {
     const auto count = [&](std::size_t i) {
       return static_cast<unsigned>(std::clamp<std::int64_t>(answer.at(i).number(), 0, UINT32_MAX));
     };
+    info.waiters.reset();
     info.waiter_count = count(4);
     if (count(5) != 0) info.holder_count = count(5);
     return info;
   }
-  info.waiters.emplace();
   for (const Reply& waiter : answer.at(4).items) info.waiters->push_back(waiter_of(waiter));
   return info;
 }

@@ -157,6 +157,8 @@ Holder merged(const Candidate& claim, unsigned nodes) {
 // They queue at whichever servers they reached.  Whoever holds the lock waits no more: it has not
 // left every queue yet.
 std::optional<std::vector<Waiter>> merged_waiters(Looks looks, const std::set<Name>& holders) {
+  std::set<std::string_view> holding;
+  for (const Name& name : holders) holding.insert(without_number(name.first));
   std::optional<std::vector<Waiter>> out;
   std::map<Name, std::size_t> places;
   for (const auto& look : looks) {
@@ -165,7 +167,7 @@ std::optional<std::vector<Waiter>> merged_waiters(Looks looks, const std::set<Na
     Namer name_of;
     for (const Waiter& waiter : *look.value().waiters) {
       const Name name = name_of(waiter.owner);
-      if (!waiter.owner.id.empty() && holders.contains(name)) continue;
+      if (!waiter.owner.id.empty() && holding.contains(waiter.owner.id)) continue;
       const auto [place, is_new] = places.emplace(name, out->size());
       if (is_new) {
         out->push_back(waiter);

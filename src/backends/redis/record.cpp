@@ -21,9 +21,14 @@ std::string format_record(const Record& record) {
                  {"ttl_ms", record.ttl.count()},
                  {"held_ms", record.held.count()},
                  {"dlock", DLOCK_VERSION}});
-  if (record.slot) object["slot"] = *record.slot;
-  if (record.fence) object["fence"] = *record.fence;
-  return one_line(object);
+  std::string out = one_line(object);
+  out.pop_back();
+  if (record.slot) out += ",\"slot\":" + std::to_string(*record.slot);
+  if (record.node) {
+    out += ",\"servers\":\"" + record.servers + "\",\"node\":" + std::to_string(*record.node);
+  }
+  if (record.fence) out += ",\"fence\":" + std::to_string(*record.fence);
+  return out + '}';
 }
 
 std::optional<Record> parse_record(std::string_view text) {

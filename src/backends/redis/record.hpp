@@ -18,9 +18,12 @@ struct Record {
   Millis held{0};  // when it was written, with `ttl` to go: so no clocks need be compared
   std::optional<std::uint64_t> fence;
   std::optional<unsigned> slot;  // of slots, the number of this holder
-  std::string servers;           // Seat::list, which Node adds
+  // On one of several servers:
+  std::string servers;           // Cluster::list()
+  std::optional<unsigned> node;  // its rank
 };
 
+/// The scripts look for the token at its end.
 std::string format_record(const Record& record);
 /// None for anything that format_record() did not write.
 std::optional<Record> parse_record(std::string_view text);

@@ -3,12 +3,13 @@
 #include "backends/redis/redis_backend.hpp"
 
 #include "backends/redis/acquire.hpp"
-#include "backends/redis/attempt.hpp"
 #include "backends/redis/cluster.hpp"
 #include "backends/redis/merge.hpp"
+#include "backends/redis/quorum.hpp"
+#include "backends/redis/record.hpp"
 #include "backends/redis/redis_lease.hpp"
 #include "backends/redis/redis_records.hpp"
-#include "backends/redis/round.hpp"
+#include "backends/redis/server_errors.hpp"
 #include "util/log.hpp"
 #include "util/text.hpp"
 
@@ -41,9 +42,12 @@ class RedisBackend final : public Backend {
   }
 
   Result<LockInfo> inspect(std::string_view key, Deadline deadline) override {
-    auto looks = of_each<LockInfo>([key = std::string(key), deadline](Node& node, Cancel stop) {
-      return node.look(key, deadline, stop);
-    });
+    // A thread may still be connecting for a waiter.
+    const Deadline until = after(Clock::now(), cluster_->address(0).patience);
+    auto looks =
+        of_each<LockInfo>([key = std::string(key), deadline](
+                              Node& node, Cancel stop) { return node.look(key, deadline, stop); },
+                          until);
     return looks.size() == 1 ? std::move(looks[0]) : merge_looks(key, looks, servers_);
   }
 
@@ -57,20 +61,21 @@ class RedisBackend final : public Backend {
 
  private:
   // An operator wants to know of each server; but who is slow is not waited for much longer than
-  // the majority took.
+  // the majority took, nor after `until`.
   template <class Answer, class Ask>
-  std::vector<Result<Answer>> of_each(Ask ask) {
+  std::vector<Result<Answer>> of_each(Ask ask, Deadline until = kNever) {
     std::vector<Result<Answer>> out;
     for (const std::string& server : servers_) {
       out.emplace_back(Error{Errc::unreachable, server + ": no answer in time"});
     }
     unsigned answered = 0;
-    Deadline until = kNever;
     cluster_->gather<Answer>(
         cluster_->all(), [ask](Node& node, unsigned, Cancel stop) { return ask(node, stop); },
         [&](unsigned node, Result<Answer>& answer) {
           out[node] = std::move(answer);
-          if (++answered == quorum(cluster_->size())) until = after(Clock::now(), kStragglers);
+          if (++answered == quorum(cluster_->size())) {
+            until = std::min(until, after(Clock::now(), kStragglers));
+          }
           return false;
         },
         [&] { return until; }, Cancel());
@@ -87,9 +92,13 @@ class RedisBackend final : public Backend {
 Result<bool> RedisBackend::force_release(std::string_view key, std::string_view owner_id,
                                          std::string_view why, Deadline deadline) {
   if (owner_id.empty()) return false;
-  const auto answers = of_each<bool>(
-      [key = std::string(key), id = std::string(owner_id), why = std::string(why), deadline](
-          Node& node, Cancel stop) { return node.break_lock(key, id, why, deadline, stop); });
+  const auto answers =
+      of_each<bool>([call = break_call(cluster_->names(key), owner_id, std::string(why)), deadline](
+                        Node& node, Cancel stop) -> Result<bool> {
+        const auto reply = node.run(call, deadline, stop);
+        if (!reply) return reply.error();
+        return reply.value().number() == 1;
+      });
   if (answers.size() == 1) return answers[0];
   const unsigned majority = quorum(cluster_->size());
   std::vector<std::optional<Error>> errors(cluster_->size());
@@ -115,7 +124,8 @@ Result<bool> RedisBackend::force_release(std::string_view key, std::string_view 
 Result<std::unique_ptr<Lease>> RedisBackend::resume(const LockInfo& lock,
                                                     const LockInfo::Holder& holder, Millis ttl,
                                                     Deadline) {
-  if (holder.foreign || holder.owner.id.empty()) {
+  const auto id = parse_grant_id(holder.owner.id);
+  if (holder.foreign || !id || id->round == 0) {
     return Error{Errc::invalid, location_ + ": " + util::in_quotes(lock.key) +
                                     " was taken by another program, or its record is missing"};
   }
@@ -126,20 +136,30 @@ Result<std::unique_ptr<Lease>> RedisBackend::resume(const LockInfo& lock,
                                     "other names for them: give the same list"};
   }
   // The acquirer has gone.  Nobody knows which servers had not answered it, and its request may
-  // arrive there after the release.  So a release leaves the mark of release.lua on each server
-  // that does not have the lock.  A single server has answered, or there would be no lease.
-  auto outstanding = std::make_shared<Outstanding>(cluster_->size());
-  for (auto& one : *outstanding) one = cluster_->size() > 1;
-  return make_lease(cluster_,
-                    {.request = {.key = lock.key,
-                                 .mode = lock.mode,
-                                 .slots = lock.slots,
-                                 .ttl = ttl,
-                                 .owner = holder.owner},
-                     .acquired_at = holder.acquired_at,
-                     .agreed = {.token = holder.fence.value_or(0), .slot = holder.slot.value_or(0)},
-                     .asked = Clock::now() - holder.held.value_or(Millis{0}),
-                     .outstanding = std::move(outstanding)});
+  // arrive there after the release.  A single server has answered, or there would be no lease.
+  auto asked = std::make_shared<AskedOfEach>(cluster_->size());
+  for (Asked& each : *asked) {
+    each.is_sent = true;
+    each.is_unanswered = cluster_->size() > 1;
+  }
+  const WaiterId waiter{.id = id->waiter,
+                        .mode = mode_text(lock.mode, lock.slots),
+                        .names = cluster_->names(lock.key)};
+  return make_lease(cluster_, {.holder = {.waiter = waiter,
+                                          .round = id->round,
+                                          .queue_server = cluster_->ranked(0),
+                                          .request = {.key = lock.key,
+                                                      .mode = lock.mode,
+                                                      .slots = lock.slots,
+                                                      .ttl = ttl,
+                                                      .owner = holder.owner},
+                                          .asked = std::move(asked)},
+                               .acquired_at = holder.acquired_at,
+                               .token = holder.fence.value_or(0),
+                               .number = holder.slot.value_or(0),
+                               .asked_at = Clock::now() - holder.held.value_or(Millis{0}),
+                               .valid_until = {},
+                               .subscriptions = std::make_shared<Subscriptions>(cluster_->size())});
 }
 
 }  // namespace

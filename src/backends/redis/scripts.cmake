@@ -1,10 +1,10 @@
-# dlock_redis_scripts(OUT FOLDER HEADER NAMESPACE SCRIPT...): writes OUT from FOLDER, each script behind
-# common.lua (but for put.lua, which is not about a lock), with the SHA1 that the server will give it.
+# dlock_redis_scripts(OUT SCRIPT...): writes OUT from lua/, each script behind common.lua (but for
+# put.lua, which is not about a lock), with the SHA1 that the server will give it.
 # Runs when configuring; a changed script configures again.
-function(dlock_redis_scripts out folder header namespace)
-  set(folder ${CMAKE_CURRENT_SOURCE_DIR}/${folder})
+function(dlock_redis_scripts out)
+  set(folder ${CMAKE_CURRENT_SOURCE_DIR}/lua)
   file(READ ${folder}/common.lua common)
-  set(code "#include \"backends/redis/${header}\"\n\nnamespace ${namespace} {\n")
+  set(code "#include \"backends/redis/scripts.hpp\"\n\nnamespace dlock::redis {\n")
   foreach(name ${ARGN})
     file(READ ${folder}/${name}.lua text)
     if(NOT name STREQUAL "put")
@@ -22,6 +22,6 @@ function(dlock_redis_scripts out folder header namespace)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${folder}/${name}.lua)
   endforeach()
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${folder}/common.lua)
-  string(APPEND code "\n}  // namespace ${namespace}\n")
+  string(APPEND code "\n}  // namespace dlock::redis\n")
   file(GENERATE OUTPUT ${out} CONTENT "${code}")
 endfunction()

@@ -11,15 +11,13 @@ struct Script {
   std::string_view name;
 };
 
-extern const Script kAcquire;
-extern const Script kAgain;
+extern const Script kAsk;
 extern const Script kBreak;
 extern const Script kComplete;
-extern const Script kFence;
+extern const Script kLeave;
 extern const Script kLook;
 extern const Script kPut;
-extern const Script kRelease;
 extern const Script kRenew;
-extern const Script kRoom;
+extern const Script kVote;
 
 }  // namespace dlock::redis

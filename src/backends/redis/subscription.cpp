@@ -51,7 +51,7 @@ Result<std::unique_ptr<Subscription>> Subscription::open(const Address& address,
   return out;
 }
 
-Result<std::vector<std::string>> Subscription::read(std::string_view key) {
+Result<std::vector<std::string>> Subscription::read() {
   std::vector<std::string> out;
   for (unsigned reads = kMostReads;;) {
     auto reply = connection_.receive_now(reads);
@@ -63,16 +63,7 @@ Result<std::vector<std::string>> Subscription::read(std::string_view key) {
     if (util::exchanges_shown()) {
       util::log_exchange(connection_.address().shown, "message", described(push), std::nullopt);
     }
-    if (push.at(1).text != kInvalidate) {
-      out.push_back(push.at(2).text);
-      continue;
-    }
-    // None are named when all were deleted.  What else a script has read is named too: the queue,
-    // which changes when others join it.
-    const auto& keys = push.at(2).items;
-    const bool ours = std::any_of(keys.begin(), keys.end(),
-                                  [&](const Reply& changed) { return changed.text == key; });
-    if (ours || keys.empty()) out.emplace_back("changed");
+    if (push.at(1).text != kInvalidate) out.push_back(push.at(2).text);
   }
 }
 

@@ -4,7 +4,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "backends/redis/connection.hpp"
@@ -29,10 +28,10 @@ class Subscription {
   /// Readable when there is something to read(), also at the end of the connection.
   int fd() const { return connection_.fd(); }
 
-  /// What has come, without waiting: messages, and "changed" if it was `key` that changed.  If much
-  /// has come, only a part of it: fd() stays readable.  An error: the connection is lost, and
-  /// nothing will come any more.
-  Result<std::vector<std::string>> read(std::string_view key);
+  /// The messages that have come, without waiting.  That a key has changed makes fd() readable, but
+  /// is no message.  If much has come, only a part of it: fd() stays readable.  An error: the
+  /// connection is lost, and nothing will come any more.
+  Result<std::vector<std::string>> read();
 
  private:
   explicit Subscription(const Address& address) : connection_(address) {}

@@ -12,10 +12,10 @@
 --                                     without a round if the lock is offered to it; '' without a record:
 --                                     another program
 --         {0, 'mode', mode, token}    held in a mode that cannot be mixed with ours
---         {0, 'twin', number}         ours already, under another number: it is listed twice
+--         {0, 'duplicate', number}         ours already, under another number: it is listed twice
 --         {0, 'void'}  W has been given up     {0, 'late'}  W has asked again since
 local ttl, record, join, waited = ARGV[6], ARGV[7], ARGV[8] == '1', tonumber(ARGV[9])
-local node, seen, deaf = ARGV[10], ARGV[11], ARGV[12] == '1'
+local node, seen, polls = ARGV[10], ARGV[11], ARGV[12] == '1'
 local kSilent, kAsk, kForeign, kFront, kStagger, kDay = 5000, 3000, 500, 4, 200, 86400000
 
 if redis.call('EXISTS', KEYS[6]) == 1 then return {0, 'void'} end
@@ -29,8 +29,8 @@ local function excludes()
   return letter(mode) == 'n' and (its_mode == 's' or record_of('x', string_id()) ~= '')
 end
 if excludes() then return {0, 'mode', its_mode, whole(math.max(count(), now))} end
-local twin = twin_of(its_mode, ours, node)
-if twin then return {0, 'twin', twin} end
+local duplicate = duplicate_of(its_mode, ours, node)
+if duplicate then return {0, 'duplicate', duplicate} end
 
 -- Before the decision: a waiter that comes back to its old place must not give the lock to the one
 -- behind it.  A place in the future was given before the clock was set back.
@@ -38,9 +38,9 @@ if join and not ours then
   local came = redis.call('ZSCORE', queue, entry)
   if not came or tonumber(came) > now_us then redis.call('ZADD', queue, whole(now_us - waited), entry) end
   if not came then redis.call('PEXPIRE', queue, kDay) end
-  if redis.call('PEXPIRE', KEYS[5], kSilent) == 0 then
+  if redis.call('PEXPIRE', KEYS[5], kSilent) == 0 or polls then
     local of_waiter = string.gsub(record, '"id":"' .. W .. ':%d+"', '"id":"' .. W .. '"', 1)
-    if deaf then of_waiter = string.sub(of_waiter, 1, -2) .. ',"deaf":1}' end
+    if polls then of_waiter = string.sub(of_waiter, 1, -2) .. ',"polls":1}' end
     redis.call('SET', KEYS[5], of_waiter, 'PX', kSilent)
   end
 end
@@ -81,9 +81,11 @@ local function grant()
     end
     taken = in_digits(others, most)
   end
+  local lacks_data = mode ~= 'x' and node ~= '' and count() == 0
   local token = next_token()
   local more = (number and ',"slot":' .. number or '') .. (token > 0 and ',"fence":' .. whole(token) or '')
   put(W, round, mode, ttl, string.sub(record, 1, -2) .. more .. '}', number)
+  if lacks_data then redis.call('HSET', owner, '@again', '') end  -- as in vote.lua
   try('ZREM', queue, entry)  -- also if this is a late request, from before we joined
   if mode ~= 'x' then offer() end
   return {1, whole(token), number or '', taken or ''}
@@ -91,9 +93,9 @@ end
 if ours or has_room(its_mode, mode) and offer(entry) then return grant() end
 
 its_mode = held()
-local head = first()  -- also forgets the dead, so that our place counts the living
+local front = first()  -- also forgets the dead, so that our place counts the living
 local place = join and redis.call('ZRANK', queue, entry) or -1
-local waiting = head and redis.call('ZCARD', queue) or 0
+local waiting = front and redis.call('ZCARD', queue) or 0
 if place == 0 then redis.call('PEXPIRE', queue, kDay) end
 local left, count_of_holders, id, its_record = redis.call('PTTL', lock), 1, '', ''
 local ends = left

@@ -14,7 +14,7 @@
 --         {0, 'overtaken', token}       it is ours, but another has this token or a larger one: no vote
 --         {0, 'taken', taken, token}    of slots, another has this number; '101': others have 1 and 3;
 --                                       the last token here
---         {0, 'twin', number}  {0, 'void'}  {0, 'late'}    as in ask.lua
+--         {0, 'duplicate', number}  {0, 'void'}  {0, 'late'}    as in ask.lua
 --         {0, 'kept'}                   this server has not lost its data
 local ttl, record, token, number = ARGV[6], ARGV[7], tonumber(ARGV[8]), ARGV[9]
 local node, again = ARGV[10], ARGV[11] == '1'
@@ -33,17 +33,18 @@ if not ours and not has_room(its_mode, mode) then
   end
   return {0, 'held', its_mode, id, record_of(its_mode, id)}
 end
-local twin = twin_of(its_mode, ours, node)
-if twin then return {0, 'twin', twin} end
+local duplicate = duplicate_of(its_mode, ours, node)
+if duplicate then return {0, 'duplicate', duplicate} end
 
 local counted = count()
 local of_several = mode ~= 'x'
 local overtaken = false
 if again then
-  if ours or now >= token + kWeek then return {0, 'kept'} end
+  if ours == round or now >= token + kWeek then return {0, 'kept'} end
   local others_came = of_several and its_mode ~= 'none' and redis.call('HEXISTS', owner, '@again') == 1
   if counted >= token and not others_came then return {0, 'kept'} end
-  if of_several and its_mode ~= 'none' and redis.call('HEXISTS', owner, W) == 1 then return {0, 'kept'} end
+  local is_removed = of_several and not ours and its_mode ~= 'none' and redis.call('HEXISTS', owner, W) == 1
+  if is_removed then return {0, 'kept'} end
 else
   local is_ours = ours and ours > 0 and
                   string.find(record_of(its_mode, W .. ':' .. whole(ours)), '"fence":' .. ARGV[8] .. '}', 1, true)

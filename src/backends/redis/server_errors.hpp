@@ -1,0 +1,18 @@
+// What is wrong with several servers at once, in words.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "backends/redis/cluster.hpp"
+
+namespace dlock::redis {
+
+/// Of a server that answers as the one of rank `other`, too.
+Error duplicate_server(const Cluster& cluster, unsigned server, unsigned other);
+
+/// "2 of 5 servers answered, 3 are needed: ...", with the errors of those that did not.  Of a
+/// single server its error as it is.
+Error too_few(unsigned needed, const std::vector<std::optional<Error>>& errors);
+
+}  // namespace dlock::redis
