@@ -100,35 +100,33 @@ struct RedisModel::Command {
 };
 
 RedisModel::Answer RedisModel::call(Words words) {
-  static constexpr std::array kCommands{
-      Command{"TIME", 1, &RedisModel::time},
-      Command{"GET", 2, &RedisModel::get},
-      Command{"SET", 3, &RedisModel::set},
-      Command{"GETRANGE", 4, &RedisModel::getrange},
-      Command{"INCR", 2, &RedisModel::incr},
-      Command{"DEL", 2, &RedisModel::del},
-      Command{"EXISTS", 2, &RedisModel::exists},
-      Command{"TYPE", 2, &RedisModel::type},
-      Command{"PTTL", 2, &RedisModel::pttl},
-      Command{"PEXPIRE", 3, &RedisModel::pexpire},
-      Command{"PEXPIREAT", 3, &RedisModel::pexpireat},
-      Command{"PERSIST", 2, &RedisModel::persist},
-      Command{"HGET", 3, &RedisModel::hget},
-      Command{"HSET", 4, &RedisModel::hset},
-      Command{"HDEL", 3, &RedisModel::hdel},
-      Command{"HEXISTS", 3, &RedisModel::hexists},
-      Command{"HLEN", 2, &RedisModel::hlen},
-      Command{"HSCAN", 3, &RedisModel::hscan},
-      Command{"ZADD", 4, &RedisModel::zadd},
-      Command{"ZREM", 3, &RedisModel::zrem},
-      Command{"ZRANGE", 4, &RedisModel::zrange},
-      Command{"ZRANGEBYSCORE", 4, &RedisModel::zrangebyscore},
-      Command{"ZREMRANGEBYSCORE", 4, &RedisModel::zremrangebyscore},
-      Command{"ZSCORE", 3, &RedisModel::zscore},
-      Command{"ZCARD", 2, &RedisModel::zcard},
-      Command{"ZRANK", 3, &RedisModel::zrank},
-      Command{"PUBLISH", 3, &RedisModel::publish},
-      Command{"PUBSUB", 3, &RedisModel::pubsub}};
+  static constexpr std::array kCommands{Command{"TIME", 1, &RedisModel::time},
+                                        Command{"GET", 2, &RedisModel::get},
+                                        Command{"SET", 3, &RedisModel::set},
+                                        Command{"GETRANGE", 4, &RedisModel::getrange},
+                                        Command{"INCR", 2, &RedisModel::incr},
+                                        Command{"DEL", 2, &RedisModel::del},
+                                        Command{"EXISTS", 2, &RedisModel::exists},
+                                        Command{"TYPE", 2, &RedisModel::type},
+                                        Command{"PTTL", 2, &RedisModel::pttl},
+                                        Command{"PEXPIRE", 3, &RedisModel::pexpire},
+                                        Command{"PEXPIREAT", 3, &RedisModel::pexpireat},
+                                        Command{"PERSIST", 2, &RedisModel::persist},
+                                        Command{"HGET", 3, &RedisModel::hget},
+                                        Command{"HSET", 4, &RedisModel::hset},
+                                        Command{"HDEL", 3, &RedisModel::hdel},
+                                        Command{"HEXISTS", 3, &RedisModel::hexists},
+                                        Command{"HLEN", 2, &RedisModel::hlen},
+                                        Command{"HSCAN", 3, &RedisModel::hscan},
+                                        Command{"ZADD", 4, &RedisModel::zadd},
+                                        Command{"ZREM", 3, &RedisModel::zrem},
+                                        Command{"ZRANGE", 4, &RedisModel::zrange},
+                                        Command{"ZRANGEBYSCORE", 4, &RedisModel::zrangebyscore},
+                                        Command{"ZSCORE", 3, &RedisModel::zscore},
+                                        Command{"ZCARD", 2, &RedisModel::zcard},
+                                        Command{"ZRANK", 3, &RedisModel::zrank},
+                                        Command{"PUBLISH", 3, &RedisModel::publish},
+                                        Command{"PUBSUB", 3, &RedisModel::pubsub}};
   const auto* const found = std::find_if(kCommands.begin(), kCommands.end(),
                                          [&](const auto& it) { return words[0] == it.name; });
   if (found == kCommands.end()) return error("ERR unknown command");
@@ -449,18 +447,6 @@ RedisModel::Answer RedisModel::zrangebyscore(Words words) {
     }
   }
   return texts(std::move(out));
-}
-
-RedisModel::Answer RedisModel::zremrangebyscore(Words words) {
-  const Limit low(words[1]);
-  const Limit high(words[2]);
-  SortedSet* const set = find<SortedSet>(words[0]);
-  if (set == nullptr) return integer(0);
-  const auto count = std::erase_if(*set, [&](const Member& member) {
-    return low.is_above(member.first) && high.is_below(member.first);
-  });
-  drop_empty<SortedSet>(words[0]);
-  return integer(static_cast<std::int64_t>(count));
 }
 
 RedisModel::Answer RedisModel::zscore(Words words) {

@@ -95,7 +95,6 @@ class RedisModel {
   Answer zrem(Words words);
   Answer zrange(Words words);
   Answer zrangebyscore(Words words);
-  Answer zremrangebyscore(Words words);
   Answer zscore(Words words);
   Answer zcard(Words words);
   Answer zrank(Words words);

@@ -8,6 +8,7 @@
 #include "backends/redis/record.hpp"
 #include "backends/redis/redis_lease.hpp"
 #include "backends/redis/server_errors.hpp"
+#include "backends/redis/server_reports.hpp"
 #include "core/acquire_loop.hpp"
 #include "util/log.hpp"
 #include "util/random_id.hpp"
@@ -20,14 +21,18 @@ using State = AcquireProtocol::State;
 using Order = AcquireProtocol::Order;
 
 // Rounds in a row that a queue server has granted and too few others, although no holder keeps the
-// lock from us: then whoever does not wait gets no answer.
+// lock from us: then a waiter with --nonblock gives up.
 constexpr unsigned kMostSplits = 4;
 
 class RedisSteps final : public AcquireSteps {
  public:
   RedisSteps(std::shared_ptr<Cluster> cluster, const Request& request, const Wait& wait,
              Patience& patience)
-      : cluster_(std::move(cluster)), request_(request), wait_(wait), patience_(patience) {
+      : cluster_(std::move(cluster)),
+        request_(request),
+        wait_(wait),
+        patience_(patience),
+        reports_(*cluster_) {
     become_waiter(request.owner.id);
   }
 
@@ -38,24 +43,12 @@ class RedisSteps final : public AcquireSteps {
   Result<void> leave() override;
 
  private:
-  // What one server has said last.
-  struct Said {
-    bool anything = false;       // in this attempt
-    std::optional<Error> error;  // instead of an answer
-    // In this round:
-    std::string holder;  // of the lock there; ""
-    bool has_another_list = false;
-  };
-
   bool single() const { return cluster_->size() == 1; }
-  unsigned needed() const { return quorum(cluster_->size()); }
   void become_waiter(std::string id);
   Leaver leaver() const;
 
   void exchange();
-  void begin_round(unsigned round);
   void take_answers();
-  void note(unsigned server, const std::string& holder, const std::string& record);
   void hear();
   void poll_if_unsubscribed(unsigned server);
 
@@ -63,9 +56,7 @@ class RedisSteps final : public AcquireSteps {
   Result<std::optional<Attempt>> round_failed(Deadline give_up);
   void await_the_others();
   bool may_try_again(const Error& why);
-  std::optional<Error> too_few_answers(bool is_over) const;
   Attempt refused();
-  std::optional<unsigned> majority_holder() const;
   void warn_of_another_list();
   Error cancelled() const {
     return {Errc::cancelled, "stopped waiting for " + util::in_quotes(request_.key)};
@@ -81,9 +72,8 @@ class RedisSteps final : public AcquireSteps {
   std::optional<Requests> requests_;
   std::optional<AcquireProtocol> protocol_;
 
-  std::vector<Said> said_;  // by each server
+  ServerReports reports_;
   bool asked_all_ = false;  // in this attempt
-  unsigned round_ = 0;
   unsigned splits_ = 0;
   bool was_cut_off_ = false;
   bool has_told_of_asking_ = false;
@@ -108,8 +98,7 @@ void RedisSteps::become_waiter(std::string id) {
       .waits = !patience_.tries_once(),
       .answer_within = 3 * answer_within(request_.ttl),  // it may have to connect
       .seed = util::random_seed()});
-  said_.assign(cluster_->size(), {});
-  round_ = 0;
+  reports_.forget();
 }
 
 Leaver RedisSteps::leaver() const {
@@ -128,19 +117,10 @@ void RedisSteps::exchange() {
   while (protocol_->has_orders()) {
     for (const Order& order : protocol_->take_orders()) {
       asked_all_ = asked_all_ || order.kind == Order::Kind::vote;
-      if (order.round > round_) begin_round(order.round);
+      reports_.begin_round(order.round);
       requests_->send(order, patience_.call_until());
     }
     take_answers();
-  }
-}
-
-// What was said before may not be so any more.
-void RedisSteps::begin_round(unsigned round) {
-  round_ = round;
-  for (Said& said : said_) {
-    said.holder.clear();
-    said.has_another_list = false;
   }
 }
 
@@ -149,35 +129,25 @@ void RedisSteps::take_answers() {
     const Order& order = answer->order;
     const bool is_ask = order.kind == Order::Kind::ask;
     if (!is_ask && order.kind != Order::Kind::vote) continue;
-    Said& said = said_[order.server];
     if (!answer->reply) {
       const Error& error = answer->reply.error();
       const bool was_sent = single() || error.code != Errc::cancelled;
-      if (was_sent) said = {.anything = true, .error = error};
+      if (was_sent) reports_.failed(order.server, error);
       protocol_->failed(order, Clock::now());
       continue;
     }
-    said.anything = true;
-    said.error.reset();
     if (single()) patience_.answered();
     if (is_ask) {
       if (order.join) poll_if_unsubscribed(order.server);
       const AskAnswer its = ask_answer(*answer->reply);
-      note(order.server, its.holder, its.record);
+      reports_.answered(order.server, its.holder, its.record);
       protocol_->answered(order, its, Clock::now());
     } else {
       const VoteAnswer its = vote_answer(*answer->reply);
-      note(order.server, its.holder, its.record);
+      reports_.answered(order.server, its.holder, its.record);
       protocol_->answered(order, its, Clock::now());
     }
   }
-}
-
-void RedisSteps::note(unsigned server, const std::string& holder, const std::string& record) {
-  Said& said = said_[server];
-  said.holder = holder;
-  const auto found = parse_record(record);
-  said.has_another_list = found && !found->servers.empty() && found->servers != cluster_->list();
 }
 
 // Where no message comes, as behind a proxy that passes no SUBSCRIBE.
@@ -203,7 +173,7 @@ void RedisSteps::hear() {
 
 Result<AcquireSteps::Attempt> RedisSteps::attempt() {
   const Deadline give_up = patience_.call_until();
-  for (Said& said : said_) said = {};
+  reports_.forget_answers();
   asked_all_ = protocol_->state() == State::voting;
   if (!protocol_->is_asking()) protocol_->ask(Clock::now());
   unsigned failed_round = 0;
@@ -233,7 +203,7 @@ Result<AcquireSteps::Attempt> RedisSteps::attempt() {
         if (patience_.tries_once() && protocol_->start_last_round(Clock::now())) continue;
         // If all were asked, only a majority of them can say that it is busy.
         if (asked_all_) await_the_others();
-        if (const auto error = too_few_answers(asked_all_)) return *error;
+        if (const auto error = reports_.too_few(asked_all_)) return *error;
         return refused();
       case State::resting:
         if (protocol_->round() != std::exchange(failed_round, protocol_->round())) {
@@ -257,11 +227,9 @@ Result<AcquireSteps::Attempt> RedisSteps::attempt() {
 
 Result<AcquireSteps::Attempt> RedisSteps::granted() {
   exchange();
-  const auto other = std::ranges::find(said_, true, &Said::has_another_list);
-  if (other != said_.end()) {
+  if (const auto server = reports_.with_another_list()) {
     (void)leave();
-    const auto server = static_cast<unsigned>(other - said_.begin());
-    return Error{Errc::invalid, cluster_->address(server).shown + ": " +
+    return Error{Errc::invalid, cluster_->address(*server).shown + ": " +
                                     util::in_quotes(request_.key) +
                                     " is held by a client with another list of servers, so a "
                                     "majority of these means nothing: give all the same list"};
@@ -285,24 +253,22 @@ Result<AcquireSteps::Attempt> RedisSteps::granted() {
 // Nothing: it goes on, without a word to the caller.
 Result<std::optional<AcquireSteps::Attempt>> RedisSteps::round_failed(Deadline give_up) {
   const bool is_over = !patience_.tries_once() && Clock::now() >= wait_.until;
-  if (const auto error = too_few_answers(is_over || Clock::now() >= give_up)) {
+  if (const auto error = reports_.too_few(is_over || Clock::now() >= give_up)) {
     if (!may_try_again(*error)) {
       await_the_others();
-      return too_few_answers(true).value_or(*error);
+      return reports_.too_few(true).value_or(*error);
     }
     protocol_->ask(Clock::now());
     return std::nullopt;
   }
-  const auto answered =
-      std::ranges::count_if(said_, [](const Said& said) { return said.anything && !said.error; });
-  if (static_cast<unsigned>(answered) < needed()) return std::nullopt;
-  if (std::ranges::any_of(said_, &Said::has_another_list)) warn_of_another_list();
-  const auto held_at = majority_holder();
+  if (!reports_.has_quorum()) return std::nullopt;
+  if (reports_.with_another_list()) warn_of_another_list();
+  const auto held_at = reports_.majority_holder();
   splits_ = held_at ? 0 : splits_ + 1;
   if (splits_ >= kMostSplits) {
     splits_ = 0;
     const Votes& votes = protocol_->votes();
-    if (votes.count(Votes::Vote::silent) >= needed()) {
+    if (votes.count(Votes::Vote::silent) >= votes.needed()) {
       return Error{Errc::unreachable,
                    cluster_->address(protocol_->queue_server()).shown +
                        " and others grant the lock, but too slowly for this TTL"};
@@ -311,13 +277,13 @@ Result<std::optional<AcquireSteps::Attempt>> RedisSteps::round_failed(Deadline g
     return Attempt{nullptr, lacks_number ? "holders of all numbers" : ""};
   }
   if (!held_at && patience_.tries_once()) return std::nullopt;
-  return Attempt{nullptr, held_at ? said_[*held_at].holder : ""};
+  return Attempt{nullptr, held_at ? reports_.holder(*held_at) : ""};
 }
 
 // Or they would be counted as servers that have answered.
 void RedisSteps::await_the_others() {
   const Deadline until = after(Clock::now(), answer_within(request_.ttl));
-  while (std::ranges::count(said_, false, &Said::anything) > 0) {
+  while (reports_.is_one_missing()) {
     if (cluster_->wait(until, wait_.cancel) != Cluster::End::enough) return;
     take_answers();
   }
@@ -333,52 +299,24 @@ bool RedisSteps::may_try_again(const Error& why) {
          !std::exchange(was_cut_off_, true);
 }
 
-// `is_over`: what has not answered by now has not answered in time.
-std::optional<Error> RedisSteps::too_few_answers(bool is_over) const {
-  std::vector<std::optional<Error>> errors;
-  unsigned failed = 0;
-  for (const unsigned server : cluster_->all()) {
-    errors.push_back(said_[server].error);
-    const bool is_silent = is_over && !said_[server].anything;
-    if (is_silent) {
-      errors.back() =
-          Error{Errc::unreachable, cluster_->address(server).shown + ": no answer in time"};
-    }
-    if (errors.back()) ++failed;
-  }
-  if (cluster_->size() - failed >= needed()) return std::nullopt;
-  return too_few(needed(), errors);
-}
-
 AcquireSteps::Attempt RedisSteps::refused() {
   splits_ = 0;
   const AskAnswer& refusal = protocol_->refusal();
   const bool is_ours = !refusal.record.empty();
   if (is_ours && is_offer(refusal.holder)) return {nullptr, ""};  // to another waiter
   requests_->set_seen(refusal.holder.substr(0, refusal.holder.find(':')));
-  if (said_[protocol_->queue_server()].has_another_list) warn_of_another_list();
+  if (reports_.has_another_list(protocol_->queue_server())) warn_of_another_list();
   std::string seen = refusal.holder.empty() ? "another program" : refusal.holder;
   if (single()) seen += ", place " + std::to_string(refusal.place);
   return {nullptr, std::move(seen)};
 }
 
-// A server that names the holder of so many that the others are no majority.
-std::optional<unsigned> RedisSteps::majority_holder() const {
-  for (const unsigned server : cluster_->all()) {
-    const Said& said = said_[server];
-    if (said.holder.empty() || said.error) continue;
-    const auto same = std::ranges::count_if(
-        said_, [&](const Said& other) { return !other.error && other.holder == said.holder; });
-    if (cluster_->size() - static_cast<unsigned>(same) < needed()) return server;
-  }
-  return std::nullopt;
-}
-
 // The queue server has told it with its refusal, unless others refuse for another holder.
 Result<LockInfo> RedisSteps::describe() {
   const AskAnswer& refusal = protocol_->refusal();
-  const auto other = protocol_->state() == State::sleeping ? std::nullopt : majority_holder();
-  const bool is_the_same = other && said_[*other].holder == refusal.holder;
+  const auto other =
+      protocol_->state() == State::sleeping ? std::nullopt : reports_.majority_holder();
+  const bool is_the_same = other && reports_.holder(*other) == refusal.holder;
   const bool is_refused = protocol_->state() == State::sleeping || is_the_same;
   const unsigned server = other.value_or(protocol_->queue_server());
   LockInfo info{.key = request_.key};
@@ -422,7 +360,7 @@ Result<bool> RedisSteps::wait(Deadline until) {
 
 void RedisSteps::recover(const Error&) {
   for (const unsigned server : cluster_->all()) {
-    if (said_[server].error) subscriptions_->drop(server);
+    if (reports_.has_failed(server)) subscriptions_->drop(server);
   }
 }
 

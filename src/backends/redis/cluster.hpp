@@ -45,7 +45,8 @@ class Cluster {
     return size() == 1 ? std::nullopt : std::optional(ranks_[node]);
   }
   std::string number_text(unsigned node) const {
-    return size() == 1 ? "" : std::to_string(ranks_[node]);
+    const auto its = number(node);
+    return its ? std::to_string(*its) : "";
   }
   const Address& address(unsigned node) const { return workers_[node]->node.address(); }
   Names names(std::string_view key) const { return workers_[0]->node.names(key); }

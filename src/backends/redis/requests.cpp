@@ -17,16 +17,10 @@ class Requests::Task {
   Task(const Requests& its, const Order& order, Deadline until)
       : order_(order),
         until_(until),
-        request_(its.request_),
-        waiter_(its.waiter_),
-        came_(its.came_),
         acquired_at_(its.acquired_at_),
         seen_(its.seen_),
-        servers_(its.cluster_->list()),
         number_(its.cluster_->number(order.server)),
-        number_text_(its.cluster_->number_text(order.server)),
-        subscriptions_(its.subscriptions_),
-        asked_(its.asked_) {}
+        its_(its.its_) {}
 
   Answer operator()(Node& node, unsigned, Cancel stop) const { return {order_, run(node, stop)}; }
 
@@ -34,9 +28,10 @@ class Requests::Task {
   using Kind = Order::Kind;
 
   bool is_single() const { return !number_; }
-  Asked& asked() const { return (*asked_)[order_.server]; }
+  std::string number_text() const { return number_ ? std::to_string(*number_) : ""; }
+  Asked& asked() const { return (*its_->asked)[order_.server]; }
   Deadline answer_until() const {
-    return is_single() ? until_ : after(Clock::now(), answer_within(request_.ttl));
+    return is_single() ? until_ : after(Clock::now(), answer_within(its_->request.ttl));
   }
 
   Result<Reply> run(Node& node, Cancel stop) const {
@@ -67,28 +62,29 @@ class Requests::Task {
   Result<void> subscribe(Node& node, Cancel stop) const {
     using State = Subscriptions::State;
     const unsigned server = order_.server;
-    const bool is_missing = subscriptions_->at(server) == State::missing;
-    if (is_missing && !subscriptions_->has_failed_lately(server)) {
-      (void)subscriptions_->subscribe(server, node.address(), waiter_.names.channels + waiter_.id,
-                                      after(Clock::now(), kToSubscribe), stop);
+    const bool is_missing = its_->subscriptions->at(server) == State::missing;
+    if (is_missing && !its_->subscriptions->has_failed_lately(server)) {
+      (void)its_->subscriptions->subscribe(server, node.address(),
+                                           its_->waiter.names.channels + its_->waiter.id,
+                                           after(Clock::now(), kToSubscribe), stop);
     }
-    const auto trouble = subscriptions_->trouble(server);
+    const auto trouble = its_->subscriptions->trouble(server);
     if (!trouble) return {};
-    if (!subscriptions_->all_have_trouble()) return not_asked(node);
-    const bool may_ask = subscriptions_->at(server) == State::subscribed ||
+    if (!its_->subscriptions->all_have_trouble()) return not_asked(node);
+    const bool may_ask = its_->subscriptions->at(server) == State::subscribed ||
                          trouble->code == Errc::unsupported || trouble->code == Errc::unreachable;
     return may_ask ? Result<void>() : *trouble;
   }
 
   std::string record(std::uint64_t token, unsigned number) const {
-    Record out{.owner = request_.owner,
-               .mode = request_.mode,
-               .slots = request_.slots,
+    Record out{.owner = its_->request.owner,
+               .mode = its_->request.mode,
+               .slots = its_->request.slots,
                .acquired_at = acquired_at_,
-               .ttl = request_.ttl,
-               .servers = servers_,
+               .ttl = its_->request.ttl,
+               .servers = its_->servers,
                .node = number_};
-    out.owner.id = waiter_.grant_id(order_.round);
+    out.owner.id = its_->waiter.grant_id(order_.round);
     if (token > 0) out.fence = token;
     if (number > 0) out.slot = number;
     return format_record(out);
@@ -98,58 +94,55 @@ class Requests::Task {
     switch (order_.kind) {
       case Kind::ask: {
         const auto waited =
-            std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - came_);
-        return redis::call(waiter_, order_.round,
-                           Ask{.ttl = request_.ttl,
-                               .record = record(0, 0),
-                               .join = order_.join,
-                               .waited = waited,
-                               .server = number_text_,
-                               .seen = seen_,
-                               .polls = order_.join && subscriptions_->trouble(order_.server)});
+            std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - its_->came);
+        return redis::call(
+            its_->waiter, order_.round,
+            Ask{.ttl = its_->request.ttl,
+                .record = record(0, 0),
+                .join = order_.join,
+                .waited = waited,
+                .server = number_text(),
+                .seen = seen_,
+                .polls = order_.join && its_->subscriptions->trouble(order_.server)});
       }
       case Kind::vote:
-        return redis::call(waiter_, order_.round,
-                           VoteRequest{.ttl = request_.ttl,
+        return redis::call(its_->waiter, order_.round,
+                           VoteRequest{.ttl = its_->request.ttl,
                                        .record = record(order_.token, order_.number),
                                        .token = order_.token,
                                        .number = order_.number,
-                                       .server = number_text_});
+                                       .server = number_text()});
       case Kind::undo:
-        return redis::call(waiter_, order_.round, Leave{.quiet = order_.quiet});
+        return redis::call(its_->waiter, order_.round, Leave{.quiet = order_.quiet});
       case Kind::leave_queue:
         break;
     }
-    return redis::call(waiter_, 0, Leave{.final = true});
+    return redis::call(its_->waiter, 0, Leave{.final = true});
   }
 
   const Order order_;
   const Deadline until_;
-  const Request request_;
-  const WaiterId waiter_;
-  const Deadline came_;
   const std::string acquired_at_;
   const std::string seen_;
-  const std::string servers_;
-  const std::optional<unsigned> number_;
-  const std::string number_text_;
-  const std::shared_ptr<Subscriptions> subscriptions_;
-  const std::shared_ptr<AskedOfEach> asked_;
+  const std::optional<unsigned> number_;  // of the server; none if it is the only one
+  const std::shared_ptr<const Asker> its_;
 };
 
 Requests::Requests(std::shared_ptr<Cluster> cluster, const Request& request, WaiterId waiter,
                    Deadline came, std::shared_ptr<Subscriptions> subscriptions, Cancel cancel)
     : cluster_(std::move(cluster)),
-      request_(request),
-      waiter_(std::move(waiter)),
-      came_(came),
-      subscriptions_(std::move(subscriptions)),
-      asked_(std::make_shared<AskedOfEach>(cluster_->size())),
+      its_(
+          std::make_shared<Asker>(Asker{.request = request,
+                                        .waiter = std::move(waiter),
+                                        .came = came,
+                                        .servers = cluster_->list(),
+                                        .subscriptions = std::move(subscriptions),
+                                        .asked = std::make_shared<AskedOfEach>(cluster_->size())})),
       answers_(*cluster_, cancel) {}
 
 void Requests::send(const Order& order, Deadline until) {
   if (order.kind == Order::Kind::undo) {
-    std::atomic<unsigned>& undone = (*asked_)[order.server].undone;
+    std::atomic<unsigned>& undone = (*its_->asked)[order.server].undone;
     undone = std::max(undone.load(), order.round);
   }
   if (order.round > round_) acquired_at_ = util::utc_now();

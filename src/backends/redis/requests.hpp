@@ -60,20 +60,25 @@ class Requests {
   /// The holder that the waiter has seen: where several share the lock, it is shown again.
   void set_seen(std::string holder) { seen_ = std::move(holder); }
 
-  const WaiterId& waiter() const { return waiter_; }
-  const std::shared_ptr<AskedOfEach>& asked() const { return asked_; }
+  const WaiterId& waiter() const { return its_->waiter; }
+  const std::shared_ptr<AskedOfEach>& asked() const { return its_->asked; }
   /// When the last round was sent, for people.
   const std::string& acquired_at() const { return acquired_at_; }
 
  private:
   class Task;
+  // What all requests of the waiter have in common: a task may outlive the waiter.
+  struct Asker {
+    Request request;
+    WaiterId waiter;
+    Deadline came;
+    std::string servers;  // Cluster::list()
+    std::shared_ptr<Subscriptions> subscriptions;
+    std::shared_ptr<AskedOfEach> asked;
+  };
 
   const std::shared_ptr<Cluster> cluster_;
-  const Request request_;
-  const WaiterId waiter_;
-  const Deadline came_;
-  const std::shared_ptr<Subscriptions> subscriptions_;
-  const std::shared_ptr<AskedOfEach> asked_;
+  const std::shared_ptr<const Asker> its_;
   Cluster::Answers<Answer> answers_;
   std::string seen_;
   std::string acquired_at_;

@@ -12,7 +12,7 @@
 --                                     without a round if the lock is offered to it; '' without a record:
 --                                     another program
 --         {0, 'mode', mode, token}    held in a mode that cannot be mixed with ours
---         {0, 'duplicate', number}         ours already, under another number: it is listed twice
+--         {0, 'duplicate', number}    ours already, under another number: it is listed twice
 --         {0, 'void'}  W has been given up     {0, 'late'}  W has asked again since
 local ttl, record, join, waited = ARGV[6], ARGV[7], ARGV[8] == '1', tonumber(ARGV[9])
 local node, seen, polls = ARGV[10], ARGV[11], ARGV[12] == '1'
