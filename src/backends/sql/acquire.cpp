@@ -54,11 +54,12 @@ Acquisition::Acquisition(std::shared_ptr<const Database> database, const Request
 
 // Says a text again where that is all there is to do.
 Result<Reply> Acquisition::ask(const std::string& text) {
+  bool has_made_tables = false;
   for (unsigned tries = 1;; ++tries) {
     Reply reply = session_->ask(text, patience_.call_until(), wait_.cancel);
     if (reply.ok()) return reply;
     if (session_->broken()) return *reply.error;
-    if (reply.trouble == Trouble::no_table && tries == 1) {
+    if (reply.trouble == Trouble::no_table && !std::exchange(has_made_tables, true)) {
       auto made = database_->create_tables(*session_, patience_.call_until(), wait_.cancel);
       if (!made) return made.error();
     } else if (reply.trouble != Trouble::passing || tries == kMostTries) {

@@ -25,10 +25,12 @@ Reply Session::ask(const std::string& text, Deadline deadline, Cancel cancel) {
   }
   Reply reply = receive(deadline, cancel);
   if (under_way()) close("dlock gave the connection up: " + reply.error->message);
-  if (reply.ok() || broken()) return reply;
-  send("ROLLBACK");
-  if (receive(after(Clock::now(), kForRollback), Cancel()).ok()) return reply;
-  close();
+  if (reply.ok()) return reply;
+  if (!broken()) {
+    send("ROLLBACK");
+    if (receive(after(Clock::now(), kForRollback), Cancel()).ok()) return reply;
+    close();
+  }
   // What could have been done about it, over this session, is to be done over another one.
   if (reply.trouble != Trouble::other) reply.error->code = Errc::unreachable;
   return reply;
