@@ -258,6 +258,28 @@ TEST(RedisAcquireProtocol, BeforeBusyIsSaidAllVoteOnce) {
   EXPECT_FALSE(driver.protocol.start_last_round(driver.now));
 }
 
+// Or what is said of the lock then would rest on the word of one, since two are down.
+TEST(RedisAcquireProtocol, ThatARoundHasFailedIsKnownWhenAMajorityHasAnswered) {
+  for (const bool the_rest_is_silent : {false, true}) {
+    Driver driver(5, false);
+    driver.answer(driver.ask(), held(Millis{3'000}, -1, 0));
+    ASSERT_TRUE(driver.protocol.start_last_round(driver.now));
+    const auto votes = driver.votes();
+    ASSERT_EQ(votes.size(), 5u);
+    for (const unsigned i : {3u, 4u}) driver.protocol.failed(votes[i], driver.now);
+    driver.answer(votes[0], no());
+    EXPECT_EQ(driver.protocol.state(), State::voting);
+    EXPECT_TRUE(driver.undos().empty());
+    if (the_rest_is_silent) {
+      driver.wake();
+    } else {
+      for (const unsigned i : {1u, 2u}) driver.answer(votes[i], no());
+    }
+    EXPECT_EQ(driver.protocol.state(), State::resting);
+    EXPECT_EQ(driver.undos().size(), 5u);
+  }
+}
+
 TEST(RedisAcquireProtocol, BehindAWaiterNobodyVotes) {
   Driver driver(3, false);
   driver.answer(driver.ask(), held(Millis{3'000}, -1, 1));

@@ -292,7 +292,12 @@ void AcquireProtocol::judge(Deadline now) {
     leave_queues();
     return;
   }
-  if (!in_time || votes_.is_hopeless()) return round_failed(now);
+  if (!in_time) return round_failed(now);
+  if (votes_.is_hopeless()) {
+    // If a minority is down, a single refusal ends the round: a majority has to say for whom.
+    if (votes_.are_told()) round_failed(now);
+    return;
+  }
   if (votes_.reached() || votes_.out_of_reach()) vote_again(now);
 }
 

@@ -33,6 +33,11 @@ class Votes {
   bool reached() const { return count(Vote::yes) >= needed_; }
   /// Not even if all that are open say yes.
   bool out_of_reach() const { return count(Vote::yes) + count(Vote::open) < needed_; }
+  /// A majority has answered, or nobody else will.
+  bool are_told() const {
+    const unsigned missing = count(Vote::open) + count(Vote::silent);
+    return count(Vote::open) == 0 || servers() - missing >= needed_;
+  }
   /// Not even if they are asked again with another token or number.
   bool is_hopeless() const { return servers() - count(Vote::no) - count(Vote::silent) < needed_; }
   /// Not even if the silent servers have done it.  This is certain.
