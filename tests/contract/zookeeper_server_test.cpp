@@ -168,7 +168,9 @@ TEST_F(ZooKeeperServers, MoreWaitersThanConnectionsAllAcquireTheLock) {
   constexpr std::size_t kWaiters = 7;
   start(ZooKeeperOptions{.settings = {"maxClientCnxns=" + std::to_string(kConnections)}});
   const auto hasty = [this] { return client({.patience = Millis{500}}); };
-  auto lease = hold(*hasty(), request("job"));
+  // A server that has just started may need longer for its first transaction.
+  auto lease = hold(*client(), request("job"));
+  ASSERT_TRUE(lease);
   const int events = listen_to(*lease);
   std::list<Waiting> waiters;
   // The server checks the limit before it counts a connection: of many at once it takes too many.
