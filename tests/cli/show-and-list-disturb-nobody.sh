@@ -48,6 +48,7 @@ holder a -k job
 for name in b c d; do waiter $name job; done
 for name in b c d; do wait_until 30 spoke $name; done
 before=$(switches b c d)
+begun=$SECONDS
 for ((i = 0; i < 50; ++i)); do
   "$DLOCK" list >list.out
   "$DLOCK" show job >show.out
@@ -55,7 +56,8 @@ for ((i = 0; i < 50; ++i)); do
     fail "in round $i: $(<list.out) $(<show.out)"
 done
 woken=$(($(switches b c d) - before))
-((woken < 40)) || fail "those who wait were woken $woken times"
+# They ask by themselves every few seconds; each look would add three.
+((woken < 30 + 5 * (SECONDS - begun))) || fail "those who wait were woken $woken times in $((SECONDS - begun)) s"
 finish a b c d
 assert_equal 'a b c d' "$(if [[ ${trait[order]} == none ]]; then sort order; else cat order; fi | xargs)" \
   "the order in which they got the lock"
