@@ -300,6 +300,18 @@ TEST_F(RedlockFaults, AShortenedLeaseThatOneServerHasNotHeardOfIsToldAndCanBeRen
   EXPECT_LE(lease->valid_until(), until);
 }
 
+// It keeps no waiter asleep, and a slow grant may never have reached it.
+TEST_F(RedlockFaults, AServerThatLacksTheLockIsNotMissedWhenTheLeaseIsShortened) {
+  auto a = client();
+  auto lease = hold(*a, request("job", Mode::exclusive, 1, Millis{60'000}));
+  ASSERT_TRUE(is_held_by(kEach, "job"));
+  servers[1].command("DEL", names("job").lock);
+  const Deadline until = in(20'000);
+  const auto told = lease->end_command(until, soon(), Cancel());
+  EXPECT_TRUE(told) << told.error().message;
+  EXPECT_LE(lease->valid_until(), until);
+}
+
 TEST_F(RedlockFaults, AReleaseWhoseAnswersAreLostByTheMajorityFreesTheLockAllTheSame) {
   auto a = ready_client();
   auto lease = hold(*a, request("job"));

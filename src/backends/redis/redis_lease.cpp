@@ -198,7 +198,9 @@ Result<void> RedisLease::extend(Millis ttl, WaitFor servers, Deadline deadline, 
   warn_of_bad_list(answers);
   if (auto ok = answers.verdict(); !ok) return ok;
   valid_until_ = trusted_until(asked_at, ttl);
-  if (servers == WaitFor::all && answers.votes().count(Votes::Vote::yes) < cluster_->size()) {
+  const Votes& votes = answers.votes();
+  const unsigned answered = votes.count(Votes::Vote::yes) + votes.count(Votes::Vote::no);
+  if (servers == WaitFor::all && answered < cluster_->size()) {
     return Error{Errc::unreachable, "not all servers have answered"};
   }
   if (!single() && servers == WaitFor::majority) {
