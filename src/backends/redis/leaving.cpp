@@ -60,9 +60,7 @@ Error HolderAnswers::lost() const {
 Error HolderAnswers::no_majority() const {
   auto errors = errors_;
   for (const unsigned server : cluster_.all()) {
-    if (votes_.at(server) != Vote::open) continue;
-    errors[server] =
-        Error{Errc::unreachable, cluster_.address(server).shown + ": no answer in time"};
+    if (votes_.at(server) == Vote::open) errors[server] = no_answer(cluster_, server);
   }
   return too_few(votes_.needed(), errors);
 }

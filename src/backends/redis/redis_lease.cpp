@@ -250,9 +250,9 @@ void RedisLease::warn_of_bad_list(const HolderAnswers& answers) {
 }
 
 void RedisLease::warn_of_endless_lock() const {
-  util::log(util::Level::warning, cluster_->address(0).shown + ": somebody made " +
+  util::log(util::Level::warning, cluster_->address(0).shown + ": somebody removed the TTL of " +
                                       util::in_quotes(request().key) +
-                                      " last for ever (PERSIST); it has its TTL again");
+                                      " (PERSIST); it has one again");
 }
 
 void RedisLease::subscribe(Deadline deadline, Cancel cancel) {

@@ -20,6 +20,7 @@ class Requests::Task {
         acquired_at_(its.acquired_at_),
         seen_(its.seen_),
         number_(its.cluster_->number(order.server)),
+        number_text_(its.cluster_->number_text(order.server)),
         its_(its.its_) {}
 
   Answer operator()(Node& node, unsigned, Cancel stop) const { return {order_, run(node, stop)}; }
@@ -28,7 +29,6 @@ class Requests::Task {
   using Kind = Order::Kind;
 
   bool is_single() const { return !number_; }
-  std::string number_text() const { return number_ ? std::to_string(*number_) : ""; }
   Asked& asked() const { return (*its_->asked)[order_.server]; }
   Deadline answer_until() const {
     return is_single() ? until_ : after(Clock::now(), answer_within(its_->request.ttl));
@@ -101,7 +101,7 @@ class Requests::Task {
                 .record = record(0, 0),
                 .join = order_.join,
                 .waited = waited,
-                .server = number_text(),
+                .server = number_text_,
                 .seen = seen_,
                 .polls = order_.join && its_->subscriptions->trouble(order_.server)});
       }
@@ -111,7 +111,7 @@ class Requests::Task {
                                        .record = record(order_.token, order_.number),
                                        .token = order_.token,
                                        .number = order_.number,
-                                       .server = number_text()});
+                                       .server = number_text_});
       case Kind::undo:
         return redis::call(its_->waiter, order_.round, Leave{.quiet = order_.quiet});
       case Kind::leave_queue:
@@ -125,6 +125,7 @@ class Requests::Task {
   const std::string acquired_at_;
   const std::string seen_;
   const std::optional<unsigned> number_;  // of the server; none if it is the only one
+  const std::string number_text_;
   const std::shared_ptr<const Asker> its_;
 };
 

@@ -9,6 +9,10 @@ Error duplicate_server(const Cluster& cluster, unsigned server, unsigned other) 
                              cluster.address(server).shown + " are the same server: list it once"};
 }
 
+Error no_answer(const Cluster& cluster, unsigned server) {
+  return {Errc::unreachable, cluster.address(server).shown + ": no answer in time"};
+}
+
 Error too_few(unsigned needed, const std::vector<std::optional<Error>>& errors) {
   if (errors.size() == 1 && errors[0]) return *errors[0];
   std::string why;

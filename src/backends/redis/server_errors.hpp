@@ -11,6 +11,9 @@ namespace dlock::redis {
 /// Of a server that answers as the one of rank `other`, too.
 Error duplicate_server(const Cluster& cluster, unsigned server, unsigned other);
 
+/// Of a server that has not answered in the time that it had.
+Error no_answer(const Cluster& cluster, unsigned server);
+
 /// "2 of 5 servers answered, 3 are needed: ...", with the errors of those that did not.  Of a
 /// single server its error as it is.
 Error too_few(unsigned needed, const std::vector<std::optional<Error>>& errors);

@@ -43,10 +43,7 @@ std::optional<Error> ServerReports::too_few(bool is_over) const {
   std::size_t failed = 0;
   for (const unsigned server : cluster_.all()) {
     errors.push_back(of_each_[server].error);
-    if (is_over && !of_each_[server].is_there) {
-      errors.back() =
-          Error{Errc::unreachable, cluster_.address(server).shown + ": no answer in time"};
-    }
+    if (is_over && !of_each_[server].is_there) errors.back() = no_answer(cluster_, server);
     if (errors.back()) ++failed;
   }
   if (is_majority(cluster_.size() - failed)) return std::nullopt;
