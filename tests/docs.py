@@ -130,8 +130,8 @@ def check_findings():
     found = set()
     for folder, _, files in os.walk(os.path.join(SOURCE, "src")):
         for file in files:
-            code = read(folder, file) if file in ("examine.cpp", "settings_in_force.cpp", "cmd_doctor.cpp", "try_lock.cpp") else ""
-            found |= set(re.findall(r'"((?:file|redis|redlock|mysql|postgres|zookeeper)-[a-z-]+)"', code))
+            code = read(folder, file) if file in ("examine.cpp", "examine_sentinels.cpp", "settings_in_force.cpp", "cmd_doctor.cpp", "try_lock.cpp") else ""
+            found |= set(re.findall(r'"((?:file|redis|sentinel|redlock|mysql|postgres|zookeeper)-[a-z-]+)"', code))
             found |= set(re.findall(r'(?:Check<Facts>\{|cannot_look\(|push_back\(\s*\{|\.name =|note\(|return \{)\s*"([a-z-]+)"', code))
     check(len(found) > 30, f"only {len(found)} findings found in the code")
     same("findings", found, items(section("dlock-doctor.1", "FINDINGS"), "Cm"))

@@ -149,18 +149,21 @@ void warn_of_passwords(const Settings& settings, const Source& source, std::span
   }
 }
 
-// The path of the secret file that the URL names; null if it names none.
-const std::string* find_secret(const Url& url, const BackendEntry& entry) {
+using Kind = UrlParameter::Kind;
+
+// The path of the secret file of this kind that the URL names; null if it names none.
+const std::string* find_secret(Kind kind, const Url& url, const BackendEntry& entry) {
   const UrlForm* form = find_form(entry.forms, url.scheme);
   for (const auto& [name, path] : url.query) {
     const UrlParameter* parameter = form != nullptr ? find_parameter(*form, name) : nullptr;
-    if (parameter != nullptr && parameter->kind == UrlParameter::Kind::secret_file) return &path;
+    if (parameter != nullptr && parameter->kind == kind) return &path;
   }
   return nullptr;
 }
 
 std::string read_auth(const Setting& source, const Url& url, const BackendEntry& entry) {
-  const std::string* path = find_secret(url, entry);
+  const std::string* path = find_secret(Kind::secret_file, url, entry);
+  if (path == nullptr) path = find_secret(Kind::other_secret_file, url, entry);
   // A relative path is refused later, with the other rules of the URL.
   if (path == nullptr || !path->starts_with('/')) return "";
   auto auth = read_password(*path);
@@ -203,7 +206,8 @@ void take_password(const Settings& settings, const Source& source, const Backend
   auto password = read_password(to_text(*file));
   if (!password) refuse_config(file->where + ": " + password.error().message);
   for (Url& url : urls) {
-    const bool has_other = find_secret(url, entry) != nullptr && file->layer != Layer::flag;
+    const bool has_other =
+        find_secret(Kind::secret_file, url, entry) != nullptr && file->layer != Layer::flag;
     if (has_other || (holds_password(url) && file->layer <= said.layer)) continue;
     url.password = *password;
     target.password_from = file->text();

@@ -37,9 +37,10 @@ std::size_t scheme_before(std::string_view text, std::size_t end) {
 }  // namespace
 
 bool holds_password(const Url& url) {
-  return !url.password.empty() ||
-         std::any_of(url.query.begin(), url.query.end(),
-                     [](const auto& item) { return item.first.find("pass") != std::string::npos; });
+  return !url.password.empty() || std::ranges::any_of(url.query, [](const auto& item) {
+    const std::string& name = item.first;
+    return name.find("pass") != std::string::npos && !name.ends_with("_file");
+  });
 }
 
 bool mentions_password(std::string_view text) {

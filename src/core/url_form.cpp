@@ -66,6 +66,7 @@ Result<void> check_parameters(const Url& url, const UrlForm& form) {
         break;
       case Kind::path:
       case Kind::secret_file:
+      case Kind::other_secret_file:
         if (!value.starts_with('/')) return bad_url(name + " in the URL must be an absolute path");
         break;
       case Kind::number:

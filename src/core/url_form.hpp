@@ -14,9 +14,9 @@ namespace dlock {
 
 /// What may stand behind the ? of a URL.
 struct UrlParameter {
-  /// A path is absolute; the content of a secret file goes to Target::auth; the backend looks at a
-  /// word.
-  enum class Kind { choice, path, secret_file, number, word };
+  /// A path is absolute; the content of a secret file goes to Target::auth, in place of a password
+  /// of the URL or beside it; the backend looks at a word.
+  enum class Kind { choice, path, secret_file, other_secret_file, number, word };
   std::string_view name;
   Kind kind = Kind::path;
   std::array<std::string_view, 5> choices = {};

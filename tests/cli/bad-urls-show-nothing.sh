@@ -69,7 +69,7 @@ as_server() {
 }
 
 # Wrong for each backend, and for no backend.
-for scheme in file redis rediss redis+unix redlock zookeeper zk mysql mysql-table mysql-row mysql-version postgres postgres-row nope; do
+for scheme in file redis rediss redis+unix redis+sentinel redlock zookeeper zk mysql mysql-table mysql-row mysql-version postgres postgres-row nope; do
   for rest in "u:$marker" "u:a:$marker" "[$marker]:1" "app:12?$marker@db1/0" "u:$marker?x@h/0" "u:$marker/x@h:y/0" "h:$marker/0" "[$marker" \
     "[::1]$marker" "a $marker" "u:$marker%zz@h" "h/%zz$marker" "h/0#$marker" "h/0?$marker=1&$marker=2" \
     "h/0?x=$marker%zz" "h/0?$marker" "h/a/$marker/../b?$marker=$marker" "h/0?passwd=$marker"; do
@@ -82,7 +82,8 @@ done
 
 # Wrong for some.
 for url in "redis://h/$marker" "rediss://h/$marker" "redis+unix:///s?db=$marker" "redis+unix:///s?db=1&$marker=2" \
-  "rediss://h?$marker=/x" "rediss://h?cert=$marker" "redis://h?$marker" "redis+unix://u:$marker@h/s"; do
+  "rediss://h?$marker=/x" "rediss://h?cert=$marker" "redis://h?$marker" "redis+unix://u:$marker@h/s" \
+  "redis+sentinel://h/m/$marker" "rediss+sentinel://h/m?wait_replicas=$marker" "redis+sentinel://h/m?sentinel_user=$marker"; do
   as_backend "$url"
   as_shard "$url"
   as_server "$url"

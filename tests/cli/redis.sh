@@ -5,7 +5,7 @@
 # ends.  With new_clock (clock.sh) and start_proxy (proxy.sh).  Not from within $( ) or ( ).
 #
 #   ${redis_port[NAME]}  ${redis_pid[NAME]}  ${redis_url[NAME]}  ${redis_dir[NAME]}  of start_redis
-#   $servers  of start_redlock
+#   $servers  of start_redlock       $sentinels  of start_sentinels
 : "${tmp:?lib.sh comes first}"
 need redis-server redis-cli setpriv
 . "${BASH_SOURCE[0]%/*}/clock.sh"
@@ -45,6 +45,39 @@ start_redlock() {
   done
 }
 
+# start_replica NAME MASTER: ready once it has what MASTER has.
+start_replica() {
+  rcli "$2" config set repl-diskless-sync-delay 0 >/dev/null
+  start_redis "$1" replicaof "127.0.0.1 ${redis_port[$2]}" repl-diskless-sync-delay 0
+  wait_until 20 is_linked "$1"
+}
+
+is_linked() { rcli "$1" info replication | grep -q ^master_link_status:up; }
+
+# start_sentinels MASTER NAME...: sentinels of these names that watch over MASTER as mymaster; $sentinels is
+# what a URL takes.  A failover begins after half a second.  Ready when all know each other and the replicas.
+start_sentinels() {
+  local master=$1 name replicas
+  shift
+  sentinels=
+  replicas=$(rcli "$master" info replication | sed -n 's/^connected_slaves:\([0-9]*\).*/\1/p')
+  for name; do
+    redis_dir[$name]=$tmp/redis-$name
+    mkdir "${redis_dir[$name]}"
+    reserve_port "redis_port[$name]"
+    printf '%s\n' 'bind 127.0.0.1' "unixsocket ${redis_dir[$name]}/socket" "dir ${redis_dir[$name]}" 'daemonize no' \
+      "logfile ${redis_dir[$name]}/log" "sentinel monitor mymaster 127.0.0.1 ${redis_port[$master]} $(($# / 2 + 1))" \
+      'sentinel down-after-milliseconds mymaster 500' 'sentinel failover-timeout mymaster 3000' \
+      >"${redis_dir[$name]}/redis.conf"
+    lib_redis_run "$name" --sentinel || fail "redis-sentinel does not run: $(lib_redis_log "$name")"
+    sentinels+=${sentinels:+,}127.0.0.1:${redis_port[$name]}
+  done
+  for name; do
+    wait_until 20 lib_sentinel_knows "$name" num-other-sentinels "$(($# - 1))"
+    wait_until 20 lib_sentinel_knows "$name" num-slaves "$replicas"
+  done
+}
+
 # stop_redis NAME: kills it, as a power failure would, but for the FIN that the kernel sends.
 stop_redis() {
   kill -KILL "${redis_pid[$1]}"
@@ -81,14 +114,17 @@ lib_redis_answers() {
   [[ -n $reply && $reply != LOADING* && $reply != *refused* ]]
 }
 
-# Runs the server with the port of this name until it answers; 1 if it ends.
+lib_sentinel_knows() { rcli "$1" sentinel master mymaster | grep -A1 -x -- "$2" | grep -qx "$3"; }
+
+# Runs the server with the port of this name until it answers; 1 if it ends.  More arguments are its.
 lib_redis_run() {
   local name=$1 dir=${redis_dir[$1]} environment=()
+  shift
   if [[ -n ${clock_file[$name]-} ]]; then
     environment=("CLOCK_SHIM=${clock_file[$name]}" "LD_PRELOAD=$TEST_CLOCK_SHIM")
   fi
   env "${environment[@]}" setpriv --pdeathsig KILL redis-server "$dir/redis.conf" \
-    --port "${redis_port[$name]}" >>"$dir/output" 2>&1 </dev/null &
+    --port "${redis_port[$name]}" "$@" >>"$dir/output" 2>&1 </dev/null &
   redis_pid[$name]=$!
   local end=$((${EPOCHREALTIME/./} + 20000000))
   until lib_redis_answers "$name"; do

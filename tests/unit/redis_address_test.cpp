@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "backends/redis/address.hpp"
+#include "backends/redis/sentinel.hpp"
 
 namespace dlock::redis {
 namespace {
@@ -47,6 +48,42 @@ TEST(RedisAddress, OneServerIsFoundAsBefore) {
   EXPECT_EQ(place_of(target("redis")).value().location, "redis://localhost:6379/0");
   EXPECT_FALSE(place_of(target("redis://h1,h2")));
   EXPECT_FALSE(place_of(target("redis+ssh://h")));
+}
+
+TEST(RedisAddress, SentinelsHaveNothingOfWhatIsForTheMaster) {
+  Target wanted =
+      target("rediss+sentinel://app:secret@s1,s2:7000/mymaster/2?wait_replicas=1&cacert=/ca.pem");
+  wanted.auth = "asks";
+  const auto place = place_of(wanted);
+  ASSERT_TRUE(place);
+  EXPECT_EQ(place.value().location, "rediss+sentinel://app:***@s1:26379,s2:7000/mymaster/2");
+  EXPECT_EQ(place.value().name, "redis+sentinel://s1:26379,s2:7000/mymaster/2");
+  const Address& master = place.value().address;
+  EXPECT_EQ(master.user, "app");
+  EXPECT_EQ(master.password, "secret");
+  EXPECT_EQ(master.database, 2U);
+  EXPECT_EQ(master.shown, "redis mymaster");
+  ASSERT_TRUE(master.tls && master.sentinels);
+  EXPECT_EQ(master.sentinels->master, "mymaster");
+  EXPECT_EQ(master.sentinels->replicas, 1U);
+  ASSERT_EQ(master.sentinels->each.size(), 2U);
+  const Address& second = master.sentinels->each[1];
+  EXPECT_EQ(second.host, (HostPort{"s2", 7000}));
+  EXPECT_EQ(second.user, "");
+  EXPECT_EQ(second.password, "asks");
+  EXPECT_EQ(second.database, 0U);
+  EXPECT_EQ(second.shown, "sentinel s2:7000");
+  EXPECT_EQ(second.tls.value().cacert, "/ca.pem");
+}
+
+TEST(RedisAddress, WhatAFailoverCanLoseIsSaidUnlessTheUrlKnowsIt) {
+  const auto advice_for = [](const std::string& url) {
+    return failover_advice(place_of(target(url)).value().address).has_value();
+  };
+  EXPECT_TRUE(advice_for("redis+sentinel://s1/mymaster"));
+  EXPECT_FALSE(advice_for("redis+sentinel://s1/mymaster?wait_replicas=0"));
+  EXPECT_FALSE(advice_for("redis+sentinel://s1/mymaster?wait_replicas=2"));
+  EXPECT_FALSE(advice_for("redis://h1"));
 }
 
 TEST(RedisAddress, ServersOfOneUrlShareUserPasswordAndDatabase) {
@@ -153,8 +190,8 @@ TEST(RedisAddress, WhatMakesNoSenseIsRefusedAndNamesTheServer) {
   EXPECT_EQ(
       fault("redlock", {"redis://h1", "redis+tls://h2"}),
       "server 2 of 2: unknown scheme \"redis+tls\"; write redis://host:6379/0, "
-      "rediss://host:6379/0 or redis+unix:///run/redis.sock; rediss:// is for TLS, redlock:// "
-      "for several servers");
+      "rediss://host:6379/0, redis+unix:///run/redis.sock, redis+sentinel://s1,s2,s3/mymaster or "
+      "rediss+sentinel://s1,s2,s3/mymaster; rediss:// is for TLS, redlock:// for several servers");
   EXPECT_EQ(fault("redlock", {"redis+unix://"}),
             "server 1 of 1: the path of the socket is missing: redis+unix:///run/redis.sock");
   EXPECT_EQ(fault("redlock", {"redis://h1?cacert=/x"}),

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "backends/redis/names.hpp"
+#include "backends/redis/sentinel.hpp"
 #include "backends/redis/url_forms.hpp"
 #include "core/spelling.hpp"
 #include "util/text.hpp"
@@ -26,16 +27,65 @@ Result<void> take_tls(Url& url, Address& address) {
   files = {.cacert = url.query["cacert"], .cert = url.query["cert"], .key = url.query["key"]};
   if (files.cert.empty() && !files.key.empty()) return invalid("a key in the URL without its cert");
   if (files.key.empty()) files.key = files.cert;
-  url.query.clear();  // how we get there is no part of where the locks are
+  for (const char* name : kTlsParameters) url.query.erase(name);
+  return {};
+}
+
+// /mymaster, or /mymaster/2
+Result<void> take_master(Url& url, Sentinels& sentinels, Address& address) {
+  const std::string_view path =
+      std::string_view(url.path).substr(std::min<std::size_t>(url.path.size(), 1));
+  const auto slash = std::min(path.find('/'), path.size());
+  sentinels.master = path.substr(0, slash);
+  const std::string_view number = path.substr(std::min(slash + 1, path.size()));
+  const auto database = util::parse_int(number.empty() ? "0" : number, 0, INT32_MAX);
+  if (sentinels.master.empty() || util::has_control(sentinels.master) || !database) {
+    return invalid(
+        "the path of the URL must be the name of the master, and may end with a database: "
+        "redis+sentinel://s1,s2,s3/mymaster/2");
+  }
+  address.database = static_cast<unsigned>(*database);
+  address.shown = sentinels.shown();
+  url.path = '/' + sentinels.master + '/' + std::to_string(address.database);
+  return {};
+}
+
+// The sentinels get what is theirs of the URL, and nothing of what the master wants to know.
+Result<void> take_sentinels(Url& url, Address& address, const std::string& password) {
+  auto sentinels = std::make_shared<Sentinels>();
+  if (auto ok = take_master(url, *sentinels, address); !ok) return ok;
+  if (const auto& replicas = url.query["wait_replicas"]; !replicas.empty()) {
+    sentinels->replicas = number_of(replicas);
+  }
+  const std::string user = url.query["sentinel_user"];
+  if (!user.empty() && password.empty()) {
+    return invalid("sentinel_user in the URL without sentinel_password_file");
+  }
+  std::set<std::string> known;
+  for (const HostPort& host : url.hosts) {
+    if (!known.insert(shown(canonical(host))).second) {
+      return invalid("sentinel " + util::printable(shown(host)) +
+                     " stands twice; each counts once");
+    }
+    sentinels->each.push_back({.host = host,
+                               .user = user,
+                               .password = password,
+                               .tls = address.tls,
+                               .patience = address.patience,
+                               .shown = "sentinel " + util::printable(shown(host)),
+                               .password_option = "?sentinel_password_file= in the URL"});
+  }
+  address.sentinels = std::move(sentinels);
+  url.query.clear();
   return {};
 }
 
 // Leaves in `url` what is to be shown of it.
-Result<Address> take_address(Url& url, Millis patience) {
+Result<Address> take_address(Url& url, const Target& target) {
   auto completed = complete_url(url, kUrlForms);
   if (!completed) return completed.error();
   url = std::move(*completed);
-  Address address{.user = url.user, .password = url.password, .patience = patience};
+  Address address{.user = url.user, .password = url.password, .patience = target.connect_timeout};
   if (url.hosts.empty()) {
     address.socket = url.path;
     address.shown = "redis " + util::printable(url.path);
@@ -44,6 +94,10 @@ Result<Address> take_address(Url& url, Millis patience) {
   }
   if (find_form(kUrlForms, url.scheme)->tls) {
     if (auto ok = take_tls(url, address); !ok) return ok.error();
+  }
+  if (url.scheme.ends_with("+sentinel")) {
+    if (auto ok = take_sentinels(url, address, target.auth); !ok) return ok.error();
+    return address;
   }
   address.host = url.hosts[0];
   address.shown = "redis " + util::printable(shown(address.host));
@@ -107,8 +161,14 @@ std::string location_of(const std::vector<Address>& addresses) {
   return out + (alike ? '/' + database_of(addresses[0]) : "");
 }
 
-// redis://h1:6379/0, redis:///run/redis.sock?db=2
+// redis://h1:6379/0, redis:///run/redis.sock?db=2, redis+sentinel://s1:26379,s2:26379/mymaster/0
 std::string name_of(const Address& address) {
+  if (address.sentinels) {
+    std::vector<HostPort> hosts;
+    for (const Address& sentinel : address.sentinels->each) hosts.push_back(sentinel.host);
+    return "redis+sentinel://" + canonical_list(hosts) + '/' + address.sentinels->master + '/' +
+           database_of(address);
+  }
   const std::string out = "redis://" + identity(address);
   if (address.socket.empty()) return out + '/' + database_of(address);
   return address.database == 0 ? out : out + "?db=" + database_of(address);
@@ -135,7 +195,7 @@ Result<Place> place_of(const Target& target) {
   auto prefix = prefix_of(target);
   if (!prefix) return prefix.error();
   Url url = target.url;
-  auto address = take_address(url, target.connect_timeout);
+  auto address = take_address(url, target);
   if (!address) return address.error();
   std::string name = name_of(*address);
   return Place{std::move(*address), std::move(*prefix), url.redacted(), std::move(name)};
@@ -158,11 +218,15 @@ Result<Places> places_of(const Target& target) {
   Places places{.prefix = std::move(*prefix)};
   std::set<std::string> known;
   for (Url& server : servers) {
-    auto address = take_address(server, target.connect_timeout);
+    auto address = take_address(server, target);
     if (!address) {
       const std::size_t number = places.addresses.size() + 1;
       return invalid("server " + std::to_string(number) + " of " + std::to_string(servers.size()) +
                      ": " + address.error().message);
+    }
+    if (address->sentinels) {
+      return invalid(address->shown +
+                     ": redlock needs independent masters, and sentinels move one");
     }
     if (!known.insert(identity(*address)).second) {
       return invalid(address->shown +
@@ -173,6 +237,29 @@ Result<Places> places_of(const Target& target) {
   places.location = location_of(places.addresses);
   places.name = name_of(places.addresses);
   return places;
+}
+
+std::string redis_cli(const Address& address) {
+  std::string out = "redis-cli ";
+  out += address.socket.empty() ? "-h " + util::in_shell(address.host.host) + " -p " +
+                                      std::to_string(address.host.port)
+                                : "-s " + util::in_shell(address.socket);
+  if (!address.user.empty()) out += " --user default";
+  if (!address.password.empty()) out += " --askpass";
+  if (!address.tls) return out;
+  const auto& [cacert, cert, key] = *address.tls;
+  out += " --tls";
+  if (!cacert.empty()) out += " --cacert " + util::in_shell(cacert);
+  if (!cert.empty()) out += " --cert " + util::in_shell(cert) + " --key " + util::in_shell(key);
+  return out;
+}
+
+std::optional<std::string> failover_advice(const Address& address) {
+  if (!address.sentinels || address.sentinels->replicas) return std::nullopt;
+  return address.shown +
+         ": a failover can lose a lock that no replica has yet, and then two jobs run at once; "
+         "?wait_replicas=1 in the URL waits for one, ?wait_replicas=0 accepts that "
+         "(man dlock-redis)";
 }
 
 std::optional<std::string> advice(unsigned servers) {

@@ -13,9 +13,11 @@
 
 #include "backends/redis/describe.hpp"
 #include "backends/redis/dial.hpp"
+#include "backends/redis/sentinel.hpp"
 #include "util/duration.hpp"
 #include "util/exchange.hpp"
 #include "util/poll.hpp"
+#include "util/text.hpp"
 
 namespace dlock::redis {
 namespace {
@@ -30,6 +32,10 @@ void append(std::string& out, const Command& command) {
 
 // What a server that expects TLS may begin its answer with (RFC 8446, 5.1).
 constexpr char kTlsAlert = 0x15;
+
+constexpr Millis kToReachMaster{1'000};  // at least
+constexpr Millis kMasterBelieved{1'000};
+constexpr Millis kAsksAgain{200};
 
 constexpr std::size_t kMostReceived = std::size_t{64} * 1024 * 1024;  // in answer to one question
 
@@ -72,6 +78,19 @@ bool Connection::is_stale() {
     const auto text = tls_->decrypt({buffer.data(), static_cast<std::size_t>(got)});
     if (!text || !text.value().empty()) return true;
   }
+}
+
+// An earlier master may live, and not know that it is one.  If no sentinel answers soon, this one
+// is as good as before.
+bool Connection::has_new_master(Deadline deadline, Cancel cancel) {
+  if (!address_.sentinels) return false;
+  const bool is_known = switches_ == address_.sentinels->switches;
+  if (is_known && since(master_known_) < kMasterBelieved) return false;
+  switches_ = address_.sentinels->switches;
+  master_known_ = Clock::now();
+  deadline = std::min(deadline, after(Clock::now(), kSentinelAnswers));
+  const auto master = redis::find_master(*address_.sentinels, deadline, cancel);
+  return master && master.value() != address_.host;
 }
 
 Result<void> Connection::wait_for(short events, Deadline deadline, Cancel cancel) {
@@ -238,6 +257,7 @@ Result<void> Connection::introduce(Deadline deadline, Cancel cancel) {
     commands.back().push_back(address_.password);
   }
   if (address_.database != 0) commands.push_back({"SELECT", std::to_string(address_.database)});
+  if (address_.sentinels) commands.push_back({"ROLE"});
   if (commands.empty()) return {};
   // Answered before the first script is sent: that must not run in another database.
   if (auto ok = send(commands, deadline, cancel); !ok) return ok;
@@ -245,6 +265,10 @@ Result<void> Connection::introduce(Deadline deadline, Cancel cancel) {
     auto reply = receive(deadline, cancel);
     if (!reply) return reply.error();
     if (reply->is("$")) continue;
+    if (commands[i].front() == "ROLE" && reply->is("*$")) {
+      if (reply->at(0).text == "master") continue;
+      return lost("the sentinels name it as the master, but it is a replica");
+    }
     if (!reply->is_error()) return unexpected_reply();
     drop();
     return server_error(address_, reply->text);
@@ -254,7 +278,7 @@ Result<void> Connection::introduce(Deadline deadline, Cancel cancel) {
 
 // The password is part of this and is not shown.
 Result<void> Connection::connect(Deadline deadline, Cancel cancel) {
-  if (socket_ && is_stale()) drop();
+  if (socket_ && (is_stale() || has_new_master(deadline, cancel))) drop();
   if (socket_) return {};
   const Deadline begun = Clock::now();
   auto ok = open(deadline, cancel);
@@ -264,6 +288,22 @@ Result<void> Connection::connect(Deadline deadline, Cancel cancel) {
 
 Result<void> Connection::open(Deadline deadline, Cancel cancel) {
   deadline = std::min(deadline, after(Clock::now(), address_.patience));
+  return address_.sentinels ? open_master(deadline, cancel) : open_host(deadline, cancel);
+}
+
+// One that hangs, or is lost, may have been replaced when the sentinels are asked again.
+Result<void> Connection::open_master(Deadline deadline, Cancel cancel) {
+  for (;;) {
+    if (auto ok = find_master(deadline, cancel); !ok) return ok;
+    const Millis time = std::max(remaining(deadline) / 2, kToReachMaster);
+    auto ok = open_host(std::min(deadline, after(Clock::now(), time)), cancel);
+    const Deadline again = after(Clock::now(), kAsksAgain);
+    if (ok || ok.error().code != Errc::unreachable || again >= deadline) return ok;
+    if (util::wait_readable(cancel.fd(), again)) return cancelled();
+  }
+}
+
+Result<void> Connection::open_host(Deadline deadline, Cancel cancel) {
   auto socket = address_.socket.empty() ? dial(address_.host, deadline, cancel)
                                         : dial_unix(address_.socket, deadline, cancel);
   if (!socket) {
@@ -277,6 +317,20 @@ Result<void> Connection::open(Deadline deadline, Cancel cancel) {
     if (auto ok = shake_hands(deadline, cancel); !ok) return ok;
   }
   return introduce(deadline, cancel);
+}
+
+Result<void> Connection::find_master(Deadline deadline, Cancel cancel) {
+  switches_ = address_.sentinels->switches;
+  master_known_ = Clock::now();
+  auto master = redis::find_master(*address_.sentinels, deadline, cancel);
+  if (!master) {
+    if (master.error().code == Errc::cancelled) return master.error();
+    return Error{master.error().code, address_.sentinels->shown() + ": " + master.error().message};
+  }
+  address_.host = std::move(*master);
+  address_.shown =
+      address_.sentinels->shown() + " at " + util::printable(dlock::shown(address_.host));
+  return {};
 }
 
 Result<std::vector<Reply>> Connection::ask(std::span<const Command> commands, Deadline deadline,

@@ -28,11 +28,13 @@ class Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
+  /// With sentinels: of the master that they have named last.
   const Address& address() const { return address_; }
 
-  /// Connects, by TLS if the address says so, gives user and password, selects the database.
-  /// Nothing to do if it is connected.  Errc::unreachable, denied, cancelled, invalid (no such
-  /// database, or no such certificates).
+  /// Connects, to the master if sentinels know it, by TLS if the address says so, gives user and
+  /// password, selects the database. Nothing to do if it is connected, but with sentinels: that it
+  /// leads to the master is believed for a second.  Errc::unreachable, denied, cancelled, invalid
+  /// (no such database or master, or no such certificates).
   Result<void> connect(Deadline deadline, Cancel cancel);
 
   /// Sends all commands at once and waits for all replies; errors of the server are replies.  That
@@ -64,6 +66,9 @@ class Connection {
 
  private:
   Result<void> open(Deadline deadline, Cancel cancel);
+  Result<void> open_master(Deadline deadline, Cancel cancel);
+  Result<void> open_host(Deadline deadline, Cancel cancel);
+  Result<void> find_master(Deadline deadline, Cancel cancel);
   Result<std::vector<Reply>> exchange(std::span<const Command> commands, Deadline deadline,
                                       Cancel cancel);
   Result<void> send(std::span<const Command> commands, Deadline deadline, Cancel cancel);
@@ -76,11 +81,14 @@ class Connection {
   Result<void> shake_hands(Deadline deadline, Cancel cancel);
   Result<void> introduce(Deadline deadline, Cancel cancel);
   bool is_stale();
+  bool has_new_master(Deadline deadline, Cancel cancel);
   Error cancelled();
   Error lost(const std::string& why);
   Error lost(const Error& why);
 
-  const Address address_;
+  Address address_;
+  unsigned switches_ = 0;    // of the sentinels, as they were asked
+  Deadline master_known_{};  // when they were asked
   Fd socket_;
   // One of each for each socket.
   std::unique_ptr<Tls> tls_;  // null: plain text

@@ -2,12 +2,16 @@
 
 #include <algorithm>
 #include <array>
+#include <future>
+#include <iterator>
 #include <map>
 #include <set>
 
 #include "backends/redis/connection.hpp"
+#include "backends/redis/examine_sentinels.hpp"
 #include "backends/redis/names.hpp"
 #include "backends/redis/quorum.hpp"
+#include "backends/redis/sentinel.hpp"
 #include "core/checks.hpp"
 #include "util/duration.hpp"
 #include "util/host.hpp"
@@ -20,7 +24,7 @@ namespace {
 struct Facts {
   std::string server;
   std::string host;  // the address that its name leads to; "" for a unix socket
-  const Address* address = nullptr;
+  Address address;   // as it was reached
   bool is_one_of_several = false;
   Millis ttl{};
   Told told, set;  // by INFO and CONFIG GET, as far as allowed
@@ -30,22 +34,9 @@ struct Facts {
   bool is_open = false;  // also to a client without user and password
   std::optional<Error> error;
 
-  std::string client() const {
-    const std::string user = std::string(address->user.empty() ? "" : " --user default") +
-                             (address->password.empty() ? "" : " --askpass");
-    if (!address->socket.empty()) return "redis-cli -s " + util::in_shell(address->socket) + user;
-    return "redis-cli -h " + util::in_shell(address->host.host) + " -p " +
-           std::to_string(address->host.port) + user + tls_options();
-  }
+  std::string client() const { return redis_cli(address); }
   std::string user() const {
-    return util::in_shell(address->user.empty() ? "default" : address->user);
-  }
-  std::string tls_options() const {
-    if (!address->tls) return "";
-    const auto& [cacert, cert, key] = *address->tls;
-    return " --tls" + (cacert.empty() ? "" : " --cacert " + util::in_shell(cacert)) +
-           (cert.empty() ? ""
-                         : " --cert " + util::in_shell(cert) + " --key " + util::in_shell(key));
+    return util::in_shell(address.user.empty() ? "default" : address.user);
   }
   bool is_local() const { return host.empty() || host.starts_with("127.") || host == "::1"; }
 };
@@ -55,7 +46,7 @@ using Look = std::optional<Seen>;
 Look version(const Facts& facts) {
   if (facts.told.empty()) return std::nullopt;
   const std::string version = facts.told("redis_version");
-  const std::string user = facts.address->user.empty() ? "default" : facts.address->user;
+  const std::string user = facts.address.user.empty() ? "default" : facts.address.user;
   const bool is_old = util::parse_int(version.substr(0, version.find('.')), 0, 4).has_value();
   return Seen{"version " + version + ", user " + util::clipped(user, 100) +
                   (facts.host.empty() ? "" : ", address " + facts.host),
@@ -77,12 +68,12 @@ Look clock(const Facts& facts) { return clock_seen(facts.ahead); }
 
 Look tls(const Facts& facts) {
   if (facts.certificate_days) return certificate_seen(*facts.certificate_days);
-  if (facts.is_local() || facts.address->tls) return std::nullopt;
+  if (facts.is_local() || facts.address.tls) return std::nullopt;
   return Seen{"no TLS", Severity::note};
 }
 
 Look password(const Facts& facts) {
-  if (!facts.is_open || !facts.address->socket.empty()) return std::nullopt;
+  if (!facts.is_open || !facts.address.socket.empty()) return std::nullopt;
   return Seen{"no password is needed", facts.is_local() ? Severity::note : Severity::warn};
 }
 
@@ -116,8 +107,26 @@ Look role(const Facts& facts) {
 
 Look replicas(const Facts& facts) {
   const std::string count = facts.told("connected_slaves");
-  if (count.empty() || count == "0") return std::nullopt;
-  return Seen{count + (count == "1" ? " replica" : " replicas"), Severity::warn};
+  if (count.empty() || (count == "0" && !facts.address.sentinels)) return std::nullopt;
+  const std::string seen = count + (count == "1" ? " replica" : " replicas");
+  if (!facts.address.sentinels) return Seen{seen, Severity::warn};
+  const unsigned wanted = facts.address.sentinels->replicas.value_or(0);
+  const auto there = util::parse_int(count, 0, UINT32_MAX).value_or(0);
+  if (there == 0) return Seen{seen, Severity::warn, "start a replica, or no failover is possible"};
+  return Seen{seen + ", wait_replicas=" + std::to_string(wanted),
+              wanted == 0      ? Severity::warn
+              : wanted < there ? Severity::note
+                               : Severity::ok,
+              "with ?wait_replicas=" + count +
+                  " in the URL, a failover loses nothing; or have "
+                  "DLOCK_FENCE checked by what the job writes to"};
+}
+
+// What its sentinels have replaced may not know that yet.
+Look split(const Facts& facts) {
+  const std::string least = facts.set("min-replicas-to-write");
+  if (!facts.address.sentinels || least.empty()) return std::nullopt;
+  return Seen{"min-replicas-to-write " + least, least == "0" ? Severity::warn : Severity::ok};
 }
 
 Look uptime(const Facts& facts) {
@@ -159,6 +168,12 @@ constexpr std::array kChecks{
                  "two jobs run at once.",
                  "use redlock with 3 servers that have no replicas, or have DLOCK_FENCE checked by "
                  "what the job writes to"},
+    Check<Facts>{
+        "redis-split", split,
+        "A master that is cut off from its sentinels goes on granting locks, which the "
+        "new master grants, too.",
+        "{} CONFIG SET min-replicas-to-write 1; {} CONFIG SET min-replicas-max-lag 10    # "
+        "and in redis.conf"},
     Check<Facts>{"redis-uptime", uptime,
                  "A server that has forgotten its locks counts as one that has none.",
                  "keep a server of redlock down for a TTL, or set appendfsync always"},
@@ -177,12 +192,13 @@ std::optional<Millis> ahead(const Reply& time, Clock::duration took) {
 Result<void> ask_all(Connection& connection, Facts& facts, Deadline deadline, Cancel cancel) {
   if (auto ok = connection.connect(deadline, cancel); !ok) return ok;
   facts.host = util::ends_of(connection.fd()).there;
+  facts.address = connection.address();
   facts.certificate_days = connection.certificate_days();
   auto measured = facts.round_trips.measure(deadline, [&]() -> Result<void> {
     const Deadline start = Clock::now();
     const auto time = connection.ask(Command{"TIME"}, deadline, cancel);
     if (!time) return time.error();
-    if (time.value().is_error()) return server_error(*facts.address, time.value().text);
+    if (time.value().is_error()) return server_error(facts.address, time.value().text);
     const Clock::duration took = Clock::now() - start;
     if (facts.round_trips.is_fastest(took)) {
       facts.ahead = ahead(time.value(), took).value_or(Millis{0});
@@ -190,15 +206,19 @@ Result<void> ask_all(Connection& connection, Facts& facts, Deadline deadline, Ca
     return {};
   });
   if (!measured) return measured;
-  const auto replies = connection.ask(
-      std::vector<Command>{{"INFO"}, {"CONFIG", "GET", "save"}, {"CONFIG", "GET", "appendfsync"}},
-      deadline, cancel);
+  const auto replies =
+      connection.ask(std::vector<Command>{{"INFO"},
+                                          {"CONFIG", "GET", "save"},
+                                          {"CONFIG", "GET", "appendfsync"},
+                                          {"CONFIG", "GET", "min-replicas-to-write"}},
+                     deadline, cancel);
   if (!replies) return replies.error();
   for (const Reply& reply : replies.value()) {
     if (!reply.is_error()) facts.told.add_lines(reply.text, ":");
     if (reply.items.size() == 2) facts.set.add(reply.items[0].text, reply.items[1].text);
   }
-  Address nobodys = *facts.address;
+  Address nobodys = facts.address;
+  nobodys.sentinels = nullptr;
   nobodys.user.clear();
   nobodys.password.clear();
   if (nobodys.tls) nobodys.tls->cert = nobodys.tls->key = "";
@@ -230,27 +250,32 @@ class RedisExamination final : public Examination {
 
 // As man dlock-redis has them.
 std::string RedisExamination::rights() const {
-  const Facts first{.address = &addresses_.front()};
+  const Facts first{.address = answered_.empty() ? addresses_.front() : answered_.front()};
   const auto pattern = [](const std::string& text) { return ' ' + util::in_shell_quotes(text); };
   return first.client() + " ACL SETUSER " + first.user() + pattern('~' + prefix_ + '*') +
          pattern("~{" + prefix_ + '*') + pattern("&{" + prefix_ + '*') +
          " '&__redis__:invalidate' +eval +evalsha +get +set +del +incr +exists +type +time "
          "+pttl +pexpire +pexpireat +getrange +zadd +zcard +zrange +zrangebyscore +zrank +zrem "
          "+zscore +hget +hset +hdel +hexists +hlen +hscan +publish +subscribe "
-         "'+pubsub|numsub' '+client|id' '+client|tracking' +scan +select '+config|get' +info    # "
-         "then CONFIG REWRITE or ACL SAVE";
+         "'+pubsub|numsub' '+client|id' '+client|tracking' +scan +select '+config|get' +info" +
+         (first.address.sentinels ? " +role +wait" : "") + "    # then CONFIG REWRITE or ACL SAVE";
 }
 
 Findings RedisExamination::look(Deadline deadline, Cancel cancel) {
+  std::future<Findings> of_sentinels;
+  if (const auto& sentinels = addresses_.front().sentinels) {
+    of_sentinels = std::async(look_at_sentinels, std::cref(*sentinels), deadline, cancel);
+  }
   const auto servers = look_at_each(addresses_, [&](const Address& address) {
-    Facts facts{.server = address.shown, .address = &address, .ttl = ttl_};
+    Facts facts{.server = address.shown, .address = address, .ttl = ttl_};
     facts.is_one_of_several = size() > 1;
     Connection connection(address);
     if (auto ok = ask_all(connection, facts, deadline, cancel); !ok) facts.error = ok.error();
+    facts.server = connection.address().shown;
     return facts;
   });
   for (const Facts& facts : servers) {
-    if (!facts.error && facts.told("role") != "slave") answered_.push_back(*facts.address);
+    if (!facts.error && facts.told("role") != "slave") answered_.push_back(facts.address);
   }
   Findings out;
   check_each<Facts>(
@@ -258,6 +283,7 @@ Findings RedisExamination::look(Deadline deadline, Cancel cancel) {
       "systemctl status redis-server    # on that machine; user and password: man dlock-redis",
       may_try(), out);
   if (size() > 1) compare(servers, out);
+  if (of_sentinels.valid()) std::ranges::move(of_sentinels.get(), std::back_inserter(out));
   return out;
 }
 

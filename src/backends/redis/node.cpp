@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "backends/redis/look.hpp"
+#include "backends/redis/sentinel.hpp"
 
 namespace dlock::redis {
 namespace {
@@ -16,6 +17,7 @@ constexpr std::size_t kMostScannedBytes = std::size_t{256} * 1024 * 1024;
 // Each looks at kScanned keys: enough for a billion.
 constexpr unsigned kMostScans = 1'000'000;
 constexpr const char* kScanned = "1000";
+constexpr Millis kToReplicate{1'000};
 
 Command script_command(bool by_text, const ScriptCall& call) {
   Command out{by_text ? "EVAL" : "EVALSHA",
@@ -58,6 +60,23 @@ Result<Reply> Node::run(const ScriptCall& call, Deadline deadline, Cancel cancel
 bool Node::needs_text(const Reply& reply) {
   if (reply.refuses("EVALSHA")) lacks_evalsha_ = true;
   return lacks_evalsha_ || reply.says("NOSCRIPT");
+}
+
+Result<void> Node::replicated(Deadline deadline, Cancel cancel) {
+  const unsigned wanted = address().sentinels ? address().sentinels->replicas.value_or(0) : 0;
+  if (wanted == 0) return {};
+  const unsigned before = connection();
+  const Millis time = std::clamp(remaining(deadline) / 2, Millis{1}, kToReplicate);
+  auto reply = connection_.ask(
+      Command{"WAIT", std::to_string(wanted), std::to_string(time.count())}, deadline, cancel);
+  if (!reply) return reply.error();
+  if (reply->is_error()) return server_error(address(), reply->text);
+  // Over another connection it would say how many there are, whatever they have.
+  const std::int64_t count = connection() == before ? reply->number() : 0;
+  if (count >= wanted) return {};
+  return Error{Errc::unreachable, address().shown + ": " + std::to_string(count) + " of " +
+                                      std::to_string(wanted) +
+                                      " replicas have confirmed it (wait_replicas in the URL)"};
 }
 
 Result<LockInfo> Node::look(std::string_view key, Deadline deadline, Cancel cancel) {

@@ -36,6 +36,10 @@ class Node {
   /// if the server does not know it.
   Result<Reply> run(const ScriptCall& call, Deadline deadline, Cancel cancel, bool by_text = false);
 
+  /// What was written over this connection has come to as many replicas as the URL asks for, none
+  /// by default.  Otherwise Errc::unreachable: it may come to them later.
+  Result<void> replicated(Deadline deadline, Cancel cancel);
+
   Result<LockInfo> look(std::string_view key, Deadline deadline, Cancel cancel);
   /// The same, but one holder, and the numbers of holders and waiters: it costs the same however
   /// many they are.

@@ -173,6 +173,9 @@ Result<std::string> place(const Target& target) {
 Result<std::unique_ptr<Backend>> open(const Target& target, Deadline, Cancel) {
   auto place = place_of(target);
   if (!place) return place.error();
+  if (const auto text = failover_advice(place->address)) {
+    util::log(util::Level::warning, *text);
+  }
   const std::vector<Address> addresses(1, place->address);
   return std::make_unique<RedisBackend>(place->location, addresses, place->prefix);
 }

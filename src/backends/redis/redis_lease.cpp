@@ -27,11 +27,10 @@ namespace {
 // A subscription is a convenience: it must not hold up the renewals.
 constexpr Millis kSubscribing{1'000};
 
-// A convenience as well: what cannot be watched is seen at the next renewal.
+// A convenience as well: what cannot be watched is seen at the next renewal.  It is connected.
 void watch(Subscriptions& subscriptions, Node& node, unsigned server, Deadline until,
            Cancel cancel) {
-  const bool hears = subscriptions.at(server) == Subscriptions::State::subscribed;
-  if (!hears || !node.connect(until, cancel)) return;
+  if (subscriptions.at(server) != Subscriptions::State::subscribed) return;
   const std::int64_t id = subscriptions.tracking_redirect(server, node.connection());
   if (id == 0) return;
   const std::vector<Command> commands{
@@ -161,14 +160,17 @@ Result<void> RedisLease::extend(Millis ttl, WaitFor servers, Deadline deadline, 
       [calls = std::move(calls), is_exclusive = request().mode == Mode::exclusive, deadline,
        single = single(), timeout, subscriptions = subscriptions_,
        asked = holder_.asked](Node& node, unsigned server, Cancel stop) -> Result<RenewAnswer> {
-        if (is_exclusive) {
-          const Deadline patience = after(Clock::now(), node.address().patience);
-          watch(*subscriptions, node, server, std::min(deadline, patience), stop);
-        }
+        const Deadline connected = node.patience(single ? deadline : kNever);
+        if (auto ok = node.connect(connected, stop); !ok) return ok.error();
+        subscriptions->drop_unless_at(server, node.address().host);
+        if (is_exclusive) watch(*subscriptions, node, server, connected, stop);
         const Deadline until = single ? deadline : after(Clock::now(), timeout);
         const auto reply = node.run(calls[server], until, stop);
         if (!reply) return reply.error();
         auto answer = renew_answer(reply.value());
+        if (answer.kind == RenewAnswer::Kind::renewed) {
+          if (auto ok = node.replicated(until, stop); !ok) return ok.error();
+        }
         (*asked)[server].lacks_lock = answer.kind == RenewAnswer::Kind::free && answer.why.empty();
         return answer;
       },
@@ -291,6 +293,7 @@ Result<void> RedisLease::complete(const Completion& completion, Deadline deadlin
   if (!reply) return reply.error();
   HolderAnswers answers(*cluster_, request().key);
   if (reply.value().at(0).number() == 1) {
+    if (auto ok = node.replicated(deadline, cancel); !ok) return ok;
     answers.put_yes(0);
     // Or what was not answered then would get the lock when it arrives.
     if (holder_.asked->front().is_unanswered) (void)release(deadline, cancel);

@@ -152,7 +152,10 @@ Result<bool> RedisRecords::write(const RecordName& name, const std::string& vers
                                  const std::string& text, Deadline deadline) {
   const StoredRecord seen{.name = name, .text = {}, .version = version};
   const auto written = put({&seen, 1}, text, deadline);
-  return written ? Result<bool>(written.value() == 1) : written.error();
+  if (!written) return written.error();
+  if (written.value() == 0) return false;
+  if (auto ok = node_.replicated(node_.patience(deadline), Cancel()); !ok) return ok.error();
+  return true;
 }
 
 Result<std::size_t> RedisRecords::remove(std::span<const StoredRecord> seen, Deadline deadline) {

@@ -17,8 +17,7 @@ struct Meaning {
 };
 
 constexpr std::string_view kFull = "max number of clients";
-constexpr std::string_view kNeedsOne =
-    "needs a password; put it in a file and name that with --password-file";
+constexpr std::string_view kNeedsOne = "needs a password; put it in a file and name that with ";
 constexpr std::string_view kNeedsNone =
     "a password was given, but the server has none; leave it out";
 constexpr std::string_view kLacksIt = "lacks a command that dlock uses (see man dlock-redis)";
@@ -152,8 +151,10 @@ Error server_error(const Address& server, const std::string& text) {
     return {Errc::denied, server.shown + ": wrong password for user " +
                               util::in_quotes(server.user) + ", or there is no such user"};
   }
-  return {meaning->code,
-          server.shown + ": " + std::string(meaning->text) + (in_its_words ? ": " + quoted : ""),
+  const std::string more = in_its_words                 ? ": " + quoted
+                           : meaning->text == kNeedsOne ? server.password_option
+                                                        : "";
+  return {meaning->code, server.shown + ": " + std::string(meaning->text) + more,
           meaning->mark == kFull};
 }
 

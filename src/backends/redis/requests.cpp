@@ -40,12 +40,17 @@ class Requests::Task {
     const Deadline connected = is_single() ? until_ : after(Clock::now(), node.address().patience);
     if (is_unwanted()) return not_asked(node);
     if (auto ok = node.connect(connected, stop); !ok) return ok.error();
+    its_->subscriptions->drop_unless_at(order_.server, node.address().host);
     if (order_.kind == Kind::ask && order_.join) {
       if (auto ok = subscribe(node, stop); !ok) return ok.error();
     }
     if (is_unwanted()) return not_asked(node);
     if (!is_question) return node.run(call(), answer_until(), stop, asked().is_unanswered);
-    return ask_and_note(asked(), node, [&] { return node.run(call(), answer_until(), stop); });
+    auto reply =
+        ask_and_note(asked(), node, [&] { return node.run(call(), answer_until(), stop); });
+    if (!reply || !is_single() || ask_answer(*reply).kind != AskAnswer::Kind::granted) return reply;
+    if (auto ok = node.replicated(answer_until(), stop); !ok) return ok.error();
+    return reply;
   }
 
   bool is_unwanted() const {

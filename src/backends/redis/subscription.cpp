@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "backends/redis/sentinel.hpp"
 #include "util/exchange.hpp"
 #include "util/text.hpp"
 
@@ -44,11 +45,25 @@ Result<std::unique_ptr<Subscription>> Subscription::open(const Address& address,
   if (!replies) return replies.error();
   const Reply& published = replies.value()[1];
   if (published.is_error()) out->nobody_calls_ = server_error(address, published.text);
-  const Reply& subscribed = replies.value()[2];
-  if (subscribed.is_error()) return server_error(address, subscribed.text);
-  if (!subscribed.is("*$$:")) return out->connection_.unexpected_reply();
+  if (auto ok = out->began(replies.value()[2]); !ok) return ok.error();
   if (!replies.value()[3].is_error()) out->redirect_id_ = replies.value()[0].number();
   return out;
+}
+
+Result<std::unique_ptr<Subscription>> Subscription::to_sentinel(const Address& address,
+                                                                Deadline deadline, Cancel cancel) {
+  std::unique_ptr<Subscription> out(new Subscription(address));
+  const auto reply = out->connection_.ask(Command{"SUBSCRIBE", kSwitchMaster}, deadline, cancel);
+  if (!reply) return reply.error();
+  if (auto ok = out->began(reply.value()); !ok) return ok.error();
+  return out;
+}
+
+// By the reply to SUBSCRIBE.
+Result<void> Subscription::began(const Reply& reply) {
+  if (reply.is_error()) return server_error(connection_.address(), reply.text);
+  if (!reply.is("*$$:")) return connection_.unexpected_reply();
+  return {};
 }
 
 Result<std::vector<std::string>> Subscription::read() {

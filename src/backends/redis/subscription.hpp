@@ -18,12 +18,18 @@ class Subscription {
                                                     const std::string& channel, Deadline deadline,
                                                     Cancel cancel);
 
+  /// The same to what a sentinel tells of failovers.
+  static Result<std::unique_ptr<Subscription>> to_sentinel(const Address& address,
+                                                           Deadline deadline, Cancel cancel);
+
   /// The argument of CLIENT TRACKING ... REDIRECT that makes this one hear when a key changes that
   /// another connection has read (Redis 6: client-side caching); 0 where it cannot.
   std::int64_t redirect_id() const { return redirect_id_; }
 
   /// Why those who free the lock cannot call this one, if they are as we are: we may not PUBLISH.
   const std::optional<Error>& nobody_calls() const { return nobody_calls_; }
+
+  const HostPort& host() const { return connection_.address().host; }
 
   /// Readable when there is something to read(), also at the end of the connection.
   int fd() const { return connection_.fd(); }
@@ -35,6 +41,7 @@ class Subscription {
 
  private:
   explicit Subscription(const Address& address) : connection_(address) {}
+  Result<void> began(const Reply& reply);
 
   Connection connection_;
   std::int64_t redirect_id_ = 0;

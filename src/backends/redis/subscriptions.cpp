@@ -4,6 +4,9 @@
 
 #include <algorithm>
 
+#include "backends/redis/sentinel.hpp"
+#include "util/log.hpp"
+
 namespace dlock::redis {
 namespace {
 
@@ -25,6 +28,7 @@ void Subscriptions::open() {
   for (const OfOne& its : of_each_) {
     if (its.subscription) watch_for_input(events_.get(), its.subscription->fd());
   }
+  for (const auto& its : to_sentinels_) watch_for_input(events_.get(), its->fd());
 }
 
 Subscriptions::State Subscriptions::at(unsigned server) const {
@@ -55,6 +59,9 @@ bool Subscriptions::has_failed_lately(unsigned server) const {
 Result<void> Subscriptions::subscribe(unsigned server, const Address& address,
                                       const std::string& channel, Deadline deadline,
                                       Cancel cancel) {
+  if (address.sentinels) {
+    listen_to(address.sentinels, after(Clock::now(), remaining(deadline) / 2), cancel);
+  }
   auto subscription = Subscription::open(address, channel, deadline, cancel);
   const std::lock_guard lock(mutex_);
   OfOne& its = of_each_[server];
@@ -69,6 +76,50 @@ Result<void> Subscriptions::subscribe(unsigned server, const Address& address,
   return {};
 }
 
+// Before the server, or a failover between the two would not be heard of.  A convenience: who is
+// not told asks before the next renewal or question.
+void Subscriptions::listen_to(const std::shared_ptr<Sentinels>& sentinels, Deadline deadline,
+                              Cancel cancel) {
+  {
+    const std::lock_guard lock(mutex_);
+    sentinels_ = sentinels;
+    if (!to_sentinels_.empty()) return;
+  }
+  for (const Address* sentinel : sentinels->in_order()) {
+    const Deadline soon = std::min(deadline, after(Clock::now(), kSentinelAnswers));
+    auto subscription = Subscription::to_sentinel(*sentinel, soon, cancel);
+    if (!subscription) {
+      util::log(util::Level::detail,
+                "it will not tell of a failover: " + subscription.error().message);
+      continue;
+    }
+    const std::lock_guard lock(mutex_);
+    watch_for_input(events_.get(), (*subscription)->fd());
+    to_sentinels_.push_back(std::move(*subscription));
+  }
+}
+
+// Another server may be the master.
+bool Subscriptions::is_switched() {
+  bool out = false;
+  std::erase_if(to_sentinels_, [&](const auto& its) {
+    const auto messages = its->read();
+    if (!messages) return true;
+    out = out || std::ranges::any_of(messages.value(), [&](const std::string& message) {
+            return tells_of_switch(*sentinels_, message);
+          });
+    return false;
+  });
+  if (out) ++sentinels_->switches;
+  return out;
+}
+
+void Subscriptions::drop_unless_at(unsigned server, const HostPort& host) {
+  const std::lock_guard lock(mutex_);
+  auto& subscription = of_each_[server].subscription;
+  if (subscription && subscription->host() != host) subscription.reset();
+}
+
 void Subscriptions::drop(unsigned server) {
   const std::lock_guard lock(mutex_);
   of_each_[server].subscription.reset();
@@ -78,6 +129,10 @@ void Subscriptions::drop(unsigned server) {
 std::vector<std::pair<unsigned, std::string>> Subscriptions::read() {
   std::vector<std::pair<unsigned, std::string>> out;
   const std::lock_guard lock(mutex_);
+  if (is_switched()) {
+    of_each_.front().subscription.reset();
+    out.emplace_back(0, "");
+  }
   for (unsigned server = 0; server < of_each_.size(); ++server) {
     OfOne& its = of_each_[server];
     if (!its.subscription) continue;

@@ -39,14 +39,16 @@ class Subscriptions {
   /// It would cost the caller time again, and probably in vain.
   bool has_failed_lately(unsigned server) const;
 
-  /// Fails as Subscription::open().
+  /// Fails as Subscription::open().  With sentinels it listens to all of them that answer, too.
   Result<void> subscribe(unsigned server, const Address& address, const std::string& channel,
                          Deadline deadline, Cancel cancel);
   /// It may be dead although nobody has told.
   void drop(unsigned server);
+  /// Drops it if it leads to another host: to an earlier master.
+  void drop_unless_at(unsigned server, const HostPort& host);
 
-  /// What has come, and from which server.  One whose connection is lost is dropped, and comes as
-  /// an empty text.
+  /// What has come, and from which server.  One whose connection is lost, or leads to an earlier
+  /// master, is dropped, and comes as an empty text.
   std::vector<std::pair<unsigned, std::string>> read();
 
   /// What CLIENT TRACKING ... REDIRECT needs, so that the subscription at this server hears when a
@@ -64,9 +66,15 @@ class Subscriptions {
     std::pair<unsigned, std::int64_t> tracks;
   };
 
+  void listen_to(const std::shared_ptr<Sentinels>& sentinels, Deadline deadline, Cancel cancel);
+  bool is_switched();
+
   mutable std::mutex mutex_;
   Fd events_;  // an epoll instance: stays the same when a subscription's socket is another
   std::vector<OfOne> of_each_;
+  // Who watch over the only server.
+  std::shared_ptr<Sentinels> sentinels_;
+  std::vector<std::unique_ptr<Subscription>> to_sentinels_;
 };
 
 }  // namespace dlock::redis
