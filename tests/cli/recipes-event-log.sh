@@ -12,7 +12,7 @@ sed -i "s,/var/log/dlock/events.jsonl,$tmp/log,; s,/var/lib/prometheus/node-expo
 "$DLOCK" run -q -k 'b "c"' -- sh -c '"$DLOCK" run -q -k "b \"c\"" -- true'
 # shellcheck disable=SC2119  # no arguments
 hold
-"$DLOCK" run -q -k job -w 0.3 -- true || true
+"$DLOCK" run -q -k job -w 0.4 -- true || true
 release
 "$DLOCK" run -q -k lost --kill-after 1 -- sh -c 'rm "$1"; sleep 300' sh "$locks/lost" || true
 check_log log
