@@ -56,7 +56,7 @@ mend redis-eviction
 doctor 0 -b "$url" --strict
 
 # A primary with a replica, and the replica.
-start_redis replica replicaof "127.0.0.1 ${redis_port[server]}"
+start_replica replica server
 wait_until 20 eval 'rcli server info replication | grep -q connected_slaves:1'
 doctor 0 -b "$url"
 finds warn redis-replicas '1 replica'

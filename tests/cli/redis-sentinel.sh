@@ -27,7 +27,6 @@ waiter=$!
 is_waiting() { [[ $("$DLOCK" show --json job) == *'"waiting_ms"'* ]]; }
 wait_until 20 is_waiting
 stop_redis one
-is_master() { [[ $(rcli "$1" role | head -1) == master ]]; }
 wait_until 30 is_master two
 wait_until 30 is_waiting
 [[ ! -e $tmp/waiter-ran ]] || fail "the waiter ran beside the job"
@@ -38,7 +37,6 @@ wait "$waiter" || fail "the waiter: $(cat "$tmp/waiter")"
 
 # The old master comes back, and becomes a replica: nobody asks it for locks.
 restart_redis one
-is_replica() { [[ $(rcli "$1" role | head -1) == slave ]]; }
 wait_until 30 is_replica one
 "$DLOCK" run --key job -- sleep 1000 &
 job=$!

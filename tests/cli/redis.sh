@@ -52,6 +52,8 @@ start_replica() {
   wait_until 20 is_linked "$1"
 }
 
+is_master() { [[ $(rcli "$1" role | head -1) == master ]]; }
+is_replica() { [[ $(rcli "$1" role | head -1) == slave ]]; }
 is_linked() { rcli "$1" info replication | grep -q ^master_link_status:up; }
 
 # start_sentinels MASTER NAME...: sentinels of these names that watch over MASTER as mymaster; $sentinels is

@@ -86,10 +86,8 @@ bool Connection::has_new_master(Deadline deadline, Cancel cancel) {
   if (!address_.sentinels) return false;
   const bool is_known = switches_ == address_.sentinels->switches;
   if (is_known && since(master_known_) < kMasterBelieved) return false;
-  switches_ = address_.sentinels->switches;
-  master_known_ = Clock::now();
-  deadline = std::min(deadline, after(Clock::now(), kSentinelAnswers));
-  const auto master = redis::find_master(*address_.sentinels, deadline, cancel);
+  const auto master =
+      ask_sentinels(std::min(deadline, after(Clock::now(), kSentinelAnswers)), cancel);
   return master && master.value() != address_.host;
 }
 
@@ -319,10 +317,14 @@ Result<void> Connection::open_host(Deadline deadline, Cancel cancel) {
   return introduce(deadline, cancel);
 }
 
-Result<void> Connection::find_master(Deadline deadline, Cancel cancel) {
+Result<HostPort> Connection::ask_sentinels(Deadline deadline, Cancel cancel) {
   switches_ = address_.sentinels->switches;
   master_known_ = Clock::now();
-  auto master = redis::find_master(*address_.sentinels, deadline, cancel);
+  return redis::find_master(*address_.sentinels, deadline, cancel);
+}
+
+Result<void> Connection::find_master(Deadline deadline, Cancel cancel) {
+  auto master = ask_sentinels(deadline, cancel);
   if (!master) {
     if (master.error().code == Errc::cancelled) return master.error();
     return Error{master.error().code, address_.sentinels->shown() + ": " + master.error().message};

@@ -68,6 +68,7 @@ class Connection {
   Result<void> open(Deadline deadline, Cancel cancel);
   Result<void> open_master(Deadline deadline, Cancel cancel);
   Result<void> open_host(Deadline deadline, Cancel cancel);
+  Result<HostPort> ask_sentinels(Deadline deadline, Cancel cancel);
   Result<void> find_master(Deadline deadline, Cancel cancel);
   Result<std::vector<Reply>> exchange(std::span<const Command> commands, Deadline deadline,
                                       Cancel cancel);

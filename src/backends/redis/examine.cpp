@@ -267,7 +267,7 @@ Findings RedisExamination::look(Deadline deadline, Cancel cancel) {
     of_sentinels = std::async(look_at_sentinels, std::cref(*sentinels), deadline, cancel);
   }
   const auto servers = look_at_each(addresses_, [&](const Address& address) {
-    Facts facts{.server = address.shown, .address = address, .ttl = ttl_};
+    Facts facts{.address = address, .ttl = ttl_};
     facts.is_one_of_several = size() > 1;
     Connection connection(address);
     if (auto ok = ask_all(connection, facts, deadline, cancel); !ok) facts.error = ok.error();
