@@ -56,7 +56,8 @@ struct LeaseKeeper::State {
         schedule(lease->valid_until(), spec.ttl, spec.margins, util::random_seed(), spec.look),
         end(&lease_end) {}
 
-  bool wait_for_start();  // false: stopped
+  enum class Wake { stopped, news, due };
+  Wake wait(Deadline due);
   void keep();
   bool renew();  // false: lost
   void move_end();
@@ -151,32 +152,29 @@ bool LeaseKeeper::State::renew() {
   return true;
 }
 
-bool LeaseKeeper::State::wait_for_start() {
-  while (Clock::now() < spec.starts) {
+LeaseKeeper::State::Wake LeaseKeeper::State::wait(Deadline due) {
+  do {
     std::array<pollfd, 2> fds{{{stop.get(), POLLIN, 0}, {lease->event_fd(), POLLIN, 0}}};
-    util::poll(fds, spec.starts);
-    if (fds[0].revents != 0) return false;
-    if (fds[1].revents != 0 && lease->has_news()) return true;
-  }
-  return true;
+    util::poll(fds, due);
+    if (fds[0].revents != 0) return Wake::stopped;
+    if (fds[1].revents != 0 && lease->has_news()) return Wake::news;
+  } while (Clock::now() < due);
+  return Wake::due;
 }
 
 void LeaseKeeper::State::keep() {
-  const bool starts = wait_for_start();
+  const bool starts = wait(spec.starts) != Wake::stopped;
   if (starts) lease->subscribe();
   Deadline next{};  // at once, for what happened before that
   while (starts) {
-    const int event = lease->event_fd();
-    std::array<pollfd, 2> fds{{{stop.get(), POLLIN, 0}, {event, POLLIN, 0}}};
-    util::poll(fds, next);
-    if (fds[0].revents != 0) break;
-    if (!renew()) break;
-    // However often the service has something to tell, it costs no more than this.
-    if (fds[1].revents != 0 && util::wait_readable(stop.get(), after(Clock::now(), kBetweenNews))) {
+    const Wake why = wait(next);
+    if (why == Wake::stopped || !renew()) break;
+    // However often the service has news, it costs no more than this.
+    if (why == Wake::news && util::wait_readable(stop.get(), after(Clock::now(), kBetweenNews))) {
       break;
     }
     next = std::min(schedule.next_attempt(), schedule.give_up_at());
-    if (event < 0) next = std::min(next, after(Clock::now(), kWithoutNews));
+    if (lease->event_fd() < 0) next = std::min(next, after(Clock::now(), kWithoutNews));
   }
   ring(done);
 }

@@ -127,6 +127,22 @@ TEST_F(RedisTraffic, AHolderThatWaitedIsNotWokenByItsOwnRenewals) {
   }
 }
 
+// The server tells the holder of each key that its renewal names, and the queue is one of them.
+TEST_F(RedisTraffic, WhoComesToTheQueueIsNoNewsToTheHolder) {
+  auto lease = hold(*a, request("job"));
+  const int events = listen_to(*lease);
+  Waiting waiting(client(), request("job"));
+  ASSERT_TRUE(waiters_are(1));
+  while (util::wait_readable(events, in(200))) EXPECT_FALSE(lease->has_news());
+  server->command("DEL", "dlock:job");
+  ASSERT_TRUE(util::wait_readable(events, soon()));
+  EXPECT_TRUE(lease->has_news());
+  EXPECT_EQ(renew(*lease).error().code, Errc::lost);
+  lease = waiting.lease();
+  ASSERT_TRUE(lease);
+  EXPECT_TRUE(release(*lease));
+}
+
 class RedisRights : public RedisTest {
  protected:
   void give(const std::vector<std::string>& rights) {

@@ -30,13 +30,15 @@ class FakeLease final : public Lease {
   Deadline valid_until() const override { return service_.valid_until; }
   Result<void> renew(Deadline, Cancel) override {
     ++service_.renewals;
-    eventfd_t drained = 0;
-    (void)eventfd_read(service_.event.get(), &drained);
+    drain();
     if (service_.held) return {};
     return Error{Errc::lost, "gone"};
   }
   int event_fd() override { return service_.has_event ? service_.event.get() : -1; }
-  bool has_news() override { return !service_.held; }
+  bool has_news() override {
+    if (service_.held) drain();
+    return !service_.held;
+  }
   Result<void> end_command(Deadline, Deadline, Cancel) override { return {}; }
   Result<void> release(Deadline, Cancel) override {
     ++service_.releases;
@@ -44,6 +46,11 @@ class FakeLease final : public Lease {
   }
 
  private:
+  void drain() {
+    eventfd_t drained = 0;
+    (void)eventfd_read(service_.event.get(), &drained);
+  }
+
   Service& service_;
   const std::string id_;
 };
@@ -71,12 +78,32 @@ TEST_F(HeldLockTest, ALossThatTheServiceTellsRightAfterTheGrantIsHeardOf) {
   EXPECT_FALSE(lock.look(now));
   EXPECT_EQ(service_.renewals, 0) << "what is no news is asked about";
   service_.held = false;
+  eventfd_write(service_.event.get(), 1);
   EXPECT_TRUE(util::wait_readable(lock.lost_fd(), Deadline{}));
   if (!lock.look(now)) {  // which starts the keeper, and does not wait for it
     EXPECT_TRUE(util::wait_readable(lock.lost_fd(), after(Clock::now(), Millis{20'000})));
   }
   ASSERT_TRUE(lock.look(now));
   EXPECT_EQ(lock.look(now)->message, "gone");
+}
+
+TEST_F(HeldLockTest, WhatIsNoNewsIsNotAskedAboutLaterEither) {
+  HeldLock lock = hold();
+  EXPECT_FALSE(lock.look(after(lock.granted_at(), Millis{1'000})));  // starts the keeper
+  const Deadline give_up = after(Clock::now(), Millis{20'000});
+  const auto wait_until = [&](auto condition) {
+    while (!condition() && Clock::now() < give_up) util::poll({}, after(Clock::now(), Millis{5}));
+    return condition();
+  };
+  ASSERT_TRUE(wait_until([&] { return service_.renewals == 1; }));
+  for (int i = 0; i < 3; ++i) {
+    eventfd_write(service_.event.get(), 1);
+    ASSERT_TRUE(wait_until([&] { return !util::wait_readable(service_.event.get(), Deadline{}); }));
+  }
+  EXPECT_EQ(service_.renewals, 1);
+  service_.held = false;
+  eventfd_write(service_.event.get(), 1);
+  EXPECT_TRUE(util::wait_readable(lock.lost_fd(), give_up));
 }
 
 TEST_F(HeldLockTest, AServiceThatCannotTellIsAskedEachSecond) {

@@ -66,6 +66,7 @@ class RedisLease final : public Lease {
     subscriptions_->open();
     return subscriptions_->fd();
   }
+  bool has_news() override;
   void subscribe() override {
     if (event_fd() >= 0) subscribe(kNever, Cancel());
   }
@@ -130,6 +131,16 @@ Result<void> RedisLease::renew(Deadline deadline, Cancel cancel) {
   if (auto ok = extend(request().ttl, WaitFor::majority, deadline, cancel); !ok) return ok;
   if (subscriptions_->fd() >= 0) subscribe(deadline, cancel);
   return {};
+}
+
+// The server tells of every key that the renewal names, and somebody comes to the queue now and
+// then; an earlier call to the waiter may still be on its way.
+bool RedisLease::has_news() {
+  return std::ranges::any_of(subscriptions_->read(), [&](const auto& message) {
+    const std::string& text = message.second;
+    return text.empty() || text == holder_.waiter.names.lock ||
+           parse_message(text).kind == Message::Kind::revoked;
+  });
 }
 
 Result<void> RedisLease::end_command(Deadline until, Deadline deadline, Cancel cancel) {

@@ -78,7 +78,9 @@ Result<std::vector<std::string>> Subscription::read() {
     if (util::exchanges_shown()) {
       util::log_exchange(connection_.address().shown, "message", described(push), std::nullopt);
     }
-    if (push.at(1).text != kInvalidate) out.push_back(push.at(2).text);
+    const auto& keys = push.at(2).items;
+    if (keys.empty()) out.push_back(push.at(2).text);
+    for (const Reply& key : keys) out.push_back(key.text);
   }
 }
 

@@ -34,9 +34,9 @@ class Subscription {
   /// Readable when there is something to read(), also at the end of the connection.
   int fd() const { return connection_.fd(); }
 
-  /// The messages that have come, without waiting.  That a key has changed makes fd() readable, but
-  /// is no message.  If much has come, only a part of it: fd() stays readable.  An error: the
-  /// connection is lost, and nothing will come any more.
+  /// The messages that have come, without waiting, and the names of the keys that have changed; ""
+  /// if it may be any key.  If much has come, only a part of it: fd() stays readable.  An error:
+  /// the connection is lost, and nothing will come any more.
   Result<std::vector<std::string>> read();
 
  private:
