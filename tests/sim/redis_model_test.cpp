@@ -207,7 +207,7 @@ Call RedisModelTest::script_call() {
         return redis::complete_call({.id = waiter.id, .mode = "x", .names = names_}, round,
                                     "dlock:mark", record, Millis{60'000});
       default:
-        return chance(0.5) ? redis::look_call(names_) : redis::brief_look_call(names_);
+        return redis::look_call(names_);
     }
   };
   redis::ScriptCall out = make();

@@ -38,17 +38,6 @@ TEST(RedisLook, AFreeLockHasNoHoldersAndAnEmptyQueue) {
   EXPECT_TRUE(info.waiters->empty());
 }
 
-TEST(RedisLook, AGlanceTellsOneHolderAndHowManyThereAre) {
-  const LockInfo info =
-      lock_info("job", array({text("zset"), number(0), text("s"),
-                              array({holder("id1", 5, record("id1"))}), number(7), number(900)}));
-  ASSERT_EQ(info.holders.size(), 1u);
-  EXPECT_EQ(info.holders[0].owner.id, "id1");
-  EXPECT_EQ(info.holder_count, 900u);
-  EXPECT_EQ(info.waiter_count, 7u);
-  EXPECT_FALSE(info.waiters);
-}
-
 TEST(RedisLook, AHolderOfOursIsKnown) {
   const LockInfo info =
       lock_info("job", answer("string", "", {holder("id1", 28'000, record("id1"))}));

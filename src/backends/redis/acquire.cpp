@@ -320,22 +320,24 @@ Result<LockInfo> RedisSteps::describe() {
   const bool is_refused = protocol_->state() == State::sleeping || is_the_same;
   const unsigned server = other.value_or(protocol_->queue_server());
   LockInfo info{.key = request_.key};
-  auto holder = holder_in(refusal.record, refusal.holder, refusal.left);
-  if (is_refused && holder) {
-    info.mode = parse_record(refusal.record)->mode;
-    info.slots = parse_record(refusal.record)->slots;
-    info.holders.push_back(std::move(*holder));
+  if (is_refused && !refusal.holder.empty()) {
+    if (const auto record = parse_record(refusal.record)) {
+      info.mode = record->mode;
+      info.slots = record->slots;
+    }
+    info.holders.push_back(holder_of("string", refusal.holder, refusal.record, refusal.left));
   } else {
     const Deadline until = patience_.call_until();
     auto found = cluster_->call<LockInfo>(
         server,
         [key = request_.key, until](Node& node, Cancel cancel) {
-          return node.inspect_without_waiters(key, until, cancel);
+          return node.look(key, until, cancel);
         },
         wait_.cancel);
     if (!found) return found.error();
     info = std::move(*found);
   }
+  info.waiters.reset();
   if (!is_refused) return info;
   info.holder_count = refusal.holders;
   info.waiter_count = refusal.waiting;

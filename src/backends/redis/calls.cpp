@@ -197,12 +197,6 @@ ScriptCall complete_call(const WaiterId& waiter, unsigned round, const std::stri
 
 ScriptCall look_call(const Names& names) { return begin(kLook, "*$:$**", names, "", 0, ""); }
 
-ScriptCall brief_look_call(const Names& names) {
-  ScriptCall out = begin(kLook, "*$:$*::", names, "", 0, "");
-  add(out.arguments, {"1"});
-  return out;
-}
-
 Message parse_message(std::string_view text) {
   constexpr std::string_view kLater = "look ";
   if (text == "go") return {Message::Kind::ask, Millis{0}};

@@ -157,8 +157,6 @@ ScriptCall complete_call(const WaiterId& waiter, unsigned round, const std::stri
 
 /// All that is known of a lock.
 ScriptCall look_call(const Names& names);
-/// The same, but one holder, and the numbers of holders and waiters.
-ScriptCall brief_look_call(const Names& names);
 
 /// What a waiter hears on its channel.
 struct Message {

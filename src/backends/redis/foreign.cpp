@@ -2,9 +2,9 @@
 //   redis-py       string  uuid.uuid1().hex                          Lock.acquire
 //   node-redlock   string  randomBytes(16) in hex                    4.x and 5.x
 //   redsync        string  16 bytes in base64
-//   redislock      string  16 bytes in unpadded base64url            bsm/redislock, without
-//   metadata redlock-py     string  22 letters and digits Symfony        string  32 bytes in base64
-//   before 5.2
+//   redislock      string  16 bytes in unpadded base64url            bsm/redislock
+//   redlock-py     string  22 letters and digits
+//   Symfony        string  32 bytes in base64                        before 5.2
 //                  zset    the same -> when it expires, in ms; and "__write__" if exclusive
 //   ShedLock       string  ADDED:<time>@<host>
 //   Redisson       hash    <uuid of the client>:<thread> -> how often it has locked it; and

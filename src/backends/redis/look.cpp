@@ -24,15 +24,13 @@ LockInfo::Holder foreign_of(const Reply& answer, const std::string& type) {
 void add_ours(LockInfo& info, const Reply& answer, const std::string& type) {
   const std::string& id = answer.at(0).text;
   const std::int64_t left = answer.at(1).number(-1);
-  const auto holder =
-      holder_in(answer.at(2).text, id, left < 0 ? std::nullopt : std::optional(Millis{left}));
-  if (!holder) {
-    info.holders.push_back(foreign_of(answer, type));
-  } else if (is_offer(id)) {
-    const LockInfo::Waiter waiter{.owner = holder->owner, .mode = info.mode, .is_offered = true};
-    info.waiters->push_back(waiter);
+  LockInfo::Holder holder =
+      holder_of(type, id, answer.at(2).text, left < 0 ? std::nullopt : std::optional(Millis{left}));
+  if (!holder.foreign && is_offer(id)) {
+    info.waiters->push_back(
+        {.owner = std::move(holder.owner), .mode = info.mode, .is_offered = true});
   } else {
-    info.holders.push_back(*holder);
+    info.holders.push_back(std::move(holder));
   }
 }
 
@@ -81,10 +79,15 @@ LockInfo::Waiter waiter_of(const Reply& answer) {
 
 }  // namespace
 
-std::optional<LockInfo::Holder> holder_in(const std::string& record, const std::string& id,
-                                          std::optional<Millis> left) {
+LockInfo::Holder holder_of(std::string_view type, const std::string& id, const std::string& record,
+                           std::optional<Millis> left) {
   const auto found = parse_record(record);
-  if (!found || found->owner.id != id) return std::nullopt;
+  if (!found || found->owner.id != id) {
+    LockInfo::Holder holder = foreign_holder(type, id);
+    holder.expires = left;
+    holder.endless = !left;
+    return holder;
+  }
   LockInfo::Holder holder{.owner = found->owner, .acquired_at = found->acquired_at};
   holder.fence = found->fence;
   holder.slot = found->slot;
@@ -111,15 +114,6 @@ LockInfo lock_info(std::string_view key, const Reply& answer) {
     info.mode = held.mode;
     info.slots = held.slots;
     for (const Reply& holder : found) add_ours(info, holder, type);
-  }
-  if (answer.at(4).kind == Reply::Kind::integer) {
-    const auto count = [&](std::size_t i) {
-      return static_cast<unsigned>(std::clamp<std::int64_t>(answer.at(i).number(), 0, UINT32_MAX));
-    };
-    info.waiters.reset();
-    info.waiter_count = count(4);
-    if (count(5) != 0) info.holder_count = count(5);
-    return info;
   }
   for (const Reply& waiter : answer.at(4).items) info.waiters->push_back(waiter_of(waiter));
   return info;

@@ -12,9 +12,10 @@ namespace dlock::redis {
 
 LockInfo lock_info(std::string_view key, const Reply& answer);
 
-/// The holder that `record` is about.  None if it is not that of the grant or offer `id`: another
-/// program has acquired the lock.
-std::optional<LockInfo::Holder> holder_in(const std::string& record, const std::string& id,
-                                          std::optional<Millis> left);
+/// The holder that `record` is about.  If it is not that of the grant or offer `id`, another
+/// program has acquired the lock: told by what it left there, foreign_holder(type, id).  `left`:
+/// until the lock ends; none: it never does.
+LockInfo::Holder holder_of(std::string_view type, const std::string& id, const std::string& record,
+                           std::optional<Millis> left);
 
 }  // namespace dlock::redis

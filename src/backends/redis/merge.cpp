@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "backends/redis/quorum.hpp"
+#include "backends/redis/server_errors.hpp"
 #include "util/text.hpp"
 
 namespace dlock::redis {
@@ -38,32 +39,17 @@ class Namer {
   std::map<std::string, unsigned> seen_;
 };
 
-// --- too few answers
-
-Error too_few_answers(const std::vector<const Error*>& failures, std::size_t servers) {
-  if (servers == 1) return *failures.front();
-  const std::size_t needed = quorum(static_cast<unsigned>(servers));
-  std::string message = std::to_string(servers - failures.size()) + " of " +
-                        std::to_string(servers) + " servers answered, " + std::to_string(needed) +
-                        " are needed";
-  std::size_t denied = 0;
-  for (const Error* failure : failures) {
-    message += (failure == failures.front() ? ": " : "; ") + failure->message;
-    if (failure->code == Errc::denied) ++denied;
-  }
-  return {denied * 2 > failures.size() ? Errc::denied : Errc::unreachable, std::move(message)};
-}
-
 // None if a majority answered.
 template <class T>
 std::optional<Error> missing_majority(std::span<const Result<T>> answers) {
-  std::vector<const Error*> failures;
+  std::vector<std::optional<Error>> errors;
   for (const auto& answer : answers) {
-    if (!answer) failures.push_back(&answer.error());
+    errors.push_back(answer ? std::nullopt : std::optional(answer.error()));
   }
-  const std::size_t needed = quorum(static_cast<unsigned>(answers.size()));
-  if (answers.size() - failures.size() >= needed) return std::nullopt;
-  return too_few_answers(failures, answers.size());
+  const unsigned needed = quorum(static_cast<unsigned>(answers.size()));
+  const auto answered = std::ranges::count(errors, false, &std::optional<Error>::has_value);
+  if (answered >= static_cast<std::ptrdiff_t>(needed)) return std::nullopt;
+  return too_few(needed, errors);
 }
 
 // --- holders

@@ -15,8 +15,7 @@ namespace dlock::redis {
 /// A holder is whoever may have a majority.  Whoever certainly has not, as after a try that failed,
 /// is only in the remarks, which have a line for each server that tells otherwise or nothing.
 ///
-/// If fewer than a majority answered: Errc::unreachable, or Errc::denied if that is what most of
-/// the others say; the message has each one's reason.
+/// If fewer than a majority answered: as too_few(), with each one's reason.
 Result<LockInfo> merge_looks(std::string_view key, std::span<const Result<LockInfo>> looks,
                              std::span<const std::string> servers);
 

@@ -85,13 +85,6 @@ Result<LockInfo> Node::look(std::string_view key, Deadline deadline, Cancel canc
   return lock_info(key, reply.value());
 }
 
-Result<LockInfo> Node::inspect_without_waiters(std::string_view key, Deadline deadline,
-                                               Cancel cancel) {
-  const auto reply = run(brief_look_call(names(key)), deadline, cancel);
-  if (!reply) return reply.error();
-  return lock_info(key, reply.value());
-}
-
 // Of one request among many: however long all of them take, a server that has fallen silent is
 // noticed.
 Deadline Node::patience(Deadline deadline) const {

@@ -41,9 +41,6 @@ class Node {
   Result<void> replicated(Deadline deadline, Cancel cancel);
 
   Result<LockInfo> look(std::string_view key, Deadline deadline, Cancel cancel);
-  /// The same, but one holder, and the numbers of holders and waiters: it costs the same however
-  /// many they are.
-  Result<LockInfo> inspect_without_waiters(std::string_view key, Deadline deadline, Cancel cancel);
   Result<std::vector<LockInfo>> list(std::string_view key_prefix, Deadline deadline, Cancel cancel);
 
   /// The names there that fit each of the patterns, each once.

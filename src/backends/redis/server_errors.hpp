@@ -15,7 +15,8 @@ Error duplicate_server(const Cluster& cluster, unsigned server, unsigned other);
 Error no_answer(const Cluster& cluster, unsigned server);
 
 /// "2 of 5 servers answered, 3 are needed: ...", with the errors of those that did not.  Of a
-/// single server its error as it is.
+/// single server its error as it is.  Errc::unreachable while a majority may come back, even if the
+/// others refuse for good (denied, invalid, conflict).
 Error too_few(unsigned needed, const std::vector<std::optional<Error>>& errors);
 
 }  // namespace dlock::redis

@@ -1,20 +1,17 @@
 -- Who holds the lock and who waits.  Writes nothing.
---   ARGV[6]  '1': one holder, and the numbers of those that wait and hold, also of the dead; of another
---            program's as many holders as tell which program it is, and no number
--- Returns {type, ms left, mode, {holder...}, {waiter...}}, or with two numbers in place of the waiters
+-- Returns {type, ms left, mode, {holder...}, {waiter...}}
 --   mode:   of shared or slots holders of ours; of a hash, what Redisson has under "mode"; or ''
 --   holder: {id, ms left, record or ''}       of a hash {field, ms left, what is under it}
 --           Without a round the lock is offered to this waiter.
 --           Of another program the id is its value (as much of it as break.lua compares), field or
 --           member; '' if that is too long, or where there is none.
 --   waiter: {mode letter, ms waiting, record}
-local brief = ARGV[6] == '1'
-local most = brief and 16 or 1000
+local most = 1000
 local longest = 512
 local kind = redis.call('TYPE', lock).ok
 local left = redis.call('PTTL', lock)
 local its_mode = ''
-local holders, waiters, number = {}, {}, nil
+local holders, waiters = {}, {}
 
 local function short(text) return #text <= longest and text or '' end
 -- One that is longer is not of ours, and must not make the reply too long to be read.
@@ -28,9 +25,7 @@ if kind == 'string' then
 elseif kind == 'zset' then
   its_mode = redis.pcall('HGET', owner, '@mode')
   if not is_text(its_mode) then its_mode = '' end
-  local ahead = {'(' .. whole(now), '+inf', 'WITHSCORES', 'LIMIT', 0, (brief and its_mode ~= '') and 1 or most}
-  local members = redis.call('ZRANGEBYSCORE', lock, unpack(ahead))
-  if brief and its_mode ~= '' then number = redis.call('ZCARD', lock) end
+  local members = redis.call('ZRANGEBYSCORE', lock, '(' .. whole(now), '+inf', 'WITHSCORES', 'LIMIT', 0, most)
   -- No score is a time to come, so none of them may be a time.  The lock is held all the same.
   if its_mode == '' and not members[1] then
     members = redis.call('ZRANGE', lock, 0, most - 1, 'WITHSCORES')
@@ -60,10 +55,6 @@ end
 local ours = kind == 'zset' and its_mode ~= ''
 if kind ~= 'none' and not ours and not holders[1] then holders[1] = {'', left, ''} end
 
-if brief then
-  local waiting = redis.pcall('ZCARD', queue)
-  return {kind, left, its_mode, holders, type(waiting) == 'number' and waiting or 0, number or 0}
-end
 local line = redis.pcall('ZRANGE', queue, 0, most - 1, 'WITHSCORES')
 for i = 1, #line, 2 do
   local waiter = string.sub(line[i], 3)
