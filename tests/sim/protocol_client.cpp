@@ -76,7 +76,7 @@ void World::become_waiter(Client& client) {
                                .ttl = setting_.ttl,
                                .slots = client.mode == Mode::slots ? setting_.slots : 0,
                                .waits = client.waits,
-                               .answer_within = kAnswerWithin,
+                               .round_within = kAnswerWithin,
                                .seed = random_()});
   client.is_broken = false;
   client.subscribed.clear();

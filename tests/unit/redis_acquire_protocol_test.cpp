@@ -31,7 +31,7 @@ class Driver {
                   .ttl = kTtl,
                   .slots = slots,
                   .waits = waits,
-                  .answer_within = Millis{200},
+                  .round_within = Millis{200},
                   .seed = 1}) {
     protocol.ask(now);
   }

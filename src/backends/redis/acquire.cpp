@@ -96,7 +96,7 @@ void RedisSteps::become_waiter(std::string id) {
       .ttl = request_.ttl,
       .slots = request_.mode == Mode::slots ? request_.slots : 0,
       .waits = !patience_.tries_once(),
-      .answer_within = 3 * answer_within(request_.ttl),  // it may have to connect
+      .round_within = 3 * answer_within(request_.ttl),  // it may have to connect
       .seed = util::random_seed()});
   reports_.forget();
 }

@@ -9,7 +9,7 @@ namespace dlock::redis {
 namespace {
 
 constexpr Millis kHeadStartAtLeast{50};  // of the queue server, before another one is asked
-constexpr Millis kSilent{3'000};         // a server that has not answered is asked last
+constexpr Millis kAskedLast{3'000};      // since it is known that a server does not answer
 constexpr Millis kPollInterval{500};     // of a waiter that no message wakes
 constexpr Millis kMostJitter{50};        // of a sleep
 constexpr Millis kLongestRest{3'000};    // after a round that has failed
@@ -22,7 +22,7 @@ AcquireProtocol::AcquireProtocol(Options options)
     : options_(std::move(options)),
       random_(static_cast<std::minstd_rand::result_type>(options_.seed % 2'147'483'646 + 1)),
       was_asked_(options_.order.size()),
-      silent_until_(options_.order.size()),
+      asked_last_until_(options_.order.size()),
       answer_took_(options_.order.size()),
       votes_(servers(), quorum(servers())),
       taken_(options_.order.size()),
@@ -41,11 +41,11 @@ void AcquireProtocol::begin_to_ask(Deadline now, bool by_timer, std::optional<un
   asked_at_ = now;
   asked_by_timer_ = by_timer;
   questions_.clear();
-  granted_by_.reset();
+  grantor_.reset();
   is_front_round_ = false;
   other_mode_.clear();
   message_at_ = kNever;
-  answer_until_ = single() ? kNever : after(now, options_.answer_within);
+  answer_until_ = single() ? kNever : after(now, options_.round_within);
   ask_next(now, first);
 }
 
@@ -55,8 +55,8 @@ bool AcquireProtocol::ask_next(Deadline now, std::optional<unsigned> first) {
   if (!best) {
     for (const unsigned server : options_.order) {
       if (std::ranges::count(questions_, server, &Question::server) > 0) continue;
-      const auto silent_for = [&](unsigned its) { return std::max(silent_until_[its], now); };
-      if (!best || silent_for(server) < silent_for(*best)) best = server;
+      const auto available_at = [&](unsigned its) { return std::max(asked_last_until_[its], now); };
+      if (!best || available_at(server) < available_at(*best)) best = server;
     }
   }
   ask_next_at_ = kNever;
@@ -139,7 +139,7 @@ void AcquireProtocol::granted_by(const Order& order, const AskAnswer& answer, De
     return;
   }
   if (questions_.size() == 1) {
-    granted_by_ = order.server;
+    grantor_ = order.server;
   } else {
     ++round_;
   }
@@ -170,6 +170,7 @@ void AcquireProtocol::sleep(Deadline now) {
   if (wake_at_ > after(now, kShort)) wake_at_ += chance(Millis{0}, kMostJitter);
 }
 
+// That a vote is not answered does not make a server the last to be asked: all vote at once.
 void AcquireProtocol::failed(const Order& order, Deadline now) {
   if (order.kind == Order::Kind::ask) return question_failed(order, now);
   if (!awaits(order)) return;
@@ -178,7 +179,7 @@ void AcquireProtocol::failed(const Order& order, Deadline now) {
 }
 
 void AcquireProtocol::question_failed(const Order& order, Deadline now) {
-  silent_until_[order.server] = after(now, kSilent);
+  asked_last_until_[order.server] = after(now, kAskedLast);
   const auto question = std::ranges::find(questions_, order.round, &Question::round);
   if (state_ != State::asking || question == questions_.end()) return;
   question->failed = true;
@@ -189,7 +190,7 @@ void AcquireProtocol::question_failed(const Order& order, Deadline now) {
 // What was asked may still arrive: another queue server may be asked next.
 void AcquireProtocol::no_answer(Deadline now) {
   for (const Question& question : questions_) {
-    silent_until_[question.server] = after(now, kSilent);
+    asked_last_until_[question.server] = after(now, kAskedLast);
   }
   if (!single()) undo();
   rest(now, Millis{0}, kMostJitter);
@@ -207,7 +208,7 @@ bool AcquireProtocol::start_last_round(Deadline now) {
 
 void AcquireProtocol::begin_front_round(Deadline now) {
   is_front_round_ = true;
-  granted_by_.reset();
+  grantor_.reset();
   ++round_;
   asked_at_ = now;
   token_ = floor_ + 1;
@@ -222,13 +223,13 @@ void AcquireProtocol::begin_votes(Deadline now) {
   conflicts_ = 0;
   repeats_ = 0;
   votes_ = Votes(servers(), quorum(servers()));
-  if (granted_by_) votes_.put(*granted_by_, Vote::yes);
+  if (grantor_) votes_.put(*grantor_, Vote::yes);
   ask_for_votes(now);
 }
 
 // Those that have not answered.
 void AcquireProtocol::ask_for_votes(Deadline now) {
-  answer_until_ = after(now, options_.answer_within);
+  answer_until_ = after(now, options_.round_within);
   for (const unsigned server : options_.order) {
     if (votes_.at(server) != Vote::open) continue;
     was_asked_[server] = true;
@@ -322,8 +323,9 @@ void AcquireProtocol::vote_again(Deadline now) {
 }
 
 // A server that has voted for it has taken it out of its queue.
+// A grant takes the waiter out of a server's queue, and so does a vote when it comes.
 void AcquireProtocol::leave_queues() {
-  if (!joins_ || granted_by_) return;
+  if (!joins_ || grantor_) return;
   for (const unsigned server : options_.order) {
     if (!was_asked_[server] || votes_.at(server) == Vote::yes) continue;
     orders_.push_back({.kind = Order::Kind::leave_queue, .server = server});

@@ -3,8 +3,8 @@
 //
 // Queue server.  A waiter asks one server first, and waits in its queue: the first in an order that
 //   all clients share, unless it does not answer.  A second one is asked when it is a moment late,
-//   so that a server that is down costs little.  That clients have different queue servers does no
-//   harm: the votes decide.
+//   so that a server that is down costs little.  That clients have different queue servers lets no
+//   two in, since the votes decide; but the order of coming holds only within one queue.
 // Votes.  Only a waiter that its queue server has granted the lock asks the others.  That server
 //   gives the fencing token, and each vote writes it.  The lock is held when a majority has the
 //   same token, and of slots the same number.  Two majorities share a server, and that one has
@@ -15,7 +15,12 @@
 //   earlier ones.  So the waiter need not know whether a request that was not answered has arrived.
 // Front round.  What a queue server says may be stale: a release has not reached it, or a holder
 //   that died had a majority elsewhere.  So the first of its queue votes on all servers when its
-//   timer, not a message, has woken it and the queue server still refuses.
+//   timer, not a message, has woken it and the queue server, also one that it asks for the first
+//   time, refuses.
+// Silence.  Nobody tells a sleeper that its queue server does not answer any more.  It asks that at
+//   least every three seconds (ask.lua), and a moment later the next server, where it has its old
+//   place, since it says how long it has waited.  A server that does not answer after its grant has
+//   voted with that.
 //
 // The algorithm is https://redis.io/docs/latest/develop/use/patterns/distributed-locks/ with tokens
 // and a queue.
@@ -42,7 +47,7 @@ class AcquireProtocol {
     Millis ttl{0};
     unsigned slots = 0;  // how many numbers there are, one of which is to be ours; 0: it needs none
     bool waits = true;   // joins a queue if it is refused
-    Millis answer_within{0};  // of one of several servers; a single one has its own deadlines
+    Millis round_within{0};  // of several servers, and to connect; a single one has its deadlines
     std::uint64_t seed = 0;
   };
   explicit AcquireProtocol(Options options);
@@ -81,7 +86,7 @@ class AcquireProtocol {
   std::vector<Order> take_orders() { return std::exchange(orders_, {}); }
   bool has_orders() const { return !orders_.empty(); }
 
-  /// The answer to this request still counts: else it need not be sent any more.
+  /// The answer to this request still counts.
   bool awaits(const Order& order) const;
   void answered(const Order& order, const AskAnswer& answer, Deadline now);
   void answered(const Order& order, const VoteAnswer& answer, Deadline now);
@@ -151,9 +156,9 @@ class AcquireProtocol {
   std::minstd_rand random_;
   State state_ = State::resting;
   std::vector<Order> orders_;
-  std::vector<bool> was_asked_;         // of each server, by this waiter
-  std::vector<Deadline> silent_until_;  // of each server: another is asked before it
-  std::vector<Millis> answer_took_;     // of each server, the last time
+  std::vector<bool> was_asked_;             // of each server, by this waiter
+  std::vector<Deadline> asked_last_until_;  // of each server that did not answer a question
+  std::vector<Millis> answer_took_;         // of each server, the last time
   Deadline wake_at_ = kNever;
   bool wakes_by_timer_ = false;
   bool polls_ = false;
@@ -176,7 +181,7 @@ class AcquireProtocol {
   // The votes.
   bool is_front_round_ = false;
   bool had_last_round_ = false;
-  std::optional<unsigned> granted_by_;  // the queue server that has granted it in this round
+  std::optional<unsigned> grantor_;  // the queue server that has granted it in this round
   Votes votes_;
   std::uint64_t token_ = 0;
   std::uint64_t highest_ = 0;  // token of others that this vote has met
@@ -189,7 +194,7 @@ class AcquireProtocol {
 
   // What the queue server has said.
   bool joins_ = false;
-  unsigned queue_server_;
+  unsigned queue_server_;  // whose answer to a question has counted last
   AskAnswer refusal_;
   std::uint64_t floor_ = 0;  // no token up to this one is new
   std::string other_mode_;

@@ -59,8 +59,10 @@ struct Leaver {
 
 /// Takes from all servers that were asked something what the waiter has got, and its place in the
 /// queue.  Where a request may still arrive, it will get nothing.  Of several servers a majority is
-/// waited for, and the queue server: without these nobody else gets the lock.  The others have
-/// `moment` after that, if they are not known to be slow.
+/// waited for, without which nobody else gets the lock; and for at most a second the queue server,
+/// even if it is known to be silent: those that sleep in its queue hear of it by that alone, else
+/// up to three seconds later.  The others have `moment` after that, if they are not known to be
+/// slow.
 HolderAnswers leave_for_good(Cluster& cluster, const Leaver& leaver, Millis moment,
                              Deadline deadline, Cancel cancel);
 

@@ -1,7 +1,7 @@
 // Renewal.  Counts if a majority has extended the lock.  When it has succeeded without a server
 //           that has lost its data, this server votes again, for the rest of the lease, unless the
 //           lock is taken there: else a job would not outlive a restart of one after another.  The
-//           first answers that decide are enough; a slow server answers to nobody.  But if no
+//           first answers that decide are enough; nobody waits for a slow server.  But if no
 //           process keeps the lock (Owner::lease), this process is about to exit and the next
 //           renewal may be far away: then the other servers have a moment to finish.
 // News.     Once the job has run for a while we listen at every server, since a force-release may

@@ -62,8 +62,9 @@ class Requests::Task {
   }
 
   // Before it joins the queue: a waiter that does not listen counts as dead.  Where a server takes
-  // no subscription, or does not answer, as behind some proxies, another one may; if none does,
-  // they are asked twice a second.  A right that is missing can be given.
+  // no subscription, or does not answer, as behind some proxies, another one may, and it is not
+  // tried again for half a minute; if none does, they are asked twice a second.  A right that is
+  // missing can be given.
   Result<void> subscribe(Node& node, Cancel stop) const {
     using State = Subscriptions::State;
     const unsigned server = order_.server;

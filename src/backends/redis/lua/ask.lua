@@ -16,7 +16,7 @@
 --         {0, 'void'}  W has been given up     {0, 'late'}  W has asked again since
 local ttl, record, join, waited = ARGV[6], ARGV[7], ARGV[8] == '1', tonumber(ARGV[9])
 local node, seen, polls = ARGV[10], ARGV[11], ARGV[12] == '1'
-local kSilent, kAsk, kForeign, kFront, kStagger, kDay = 5000, 3000, 500, 4, 200, 86400000
+local kAlive, kLongestSleep, kForeign, kFront, kStagger, kDay = 5000, 3000, 500, 4, 200, 86400000
 
 if redis.call('EXISTS', KEYS[6]) == 1 then return {0, 'void'} end
 local its_mode = held()
@@ -38,10 +38,10 @@ if join and not ours then
   local came = redis.call('ZSCORE', queue, entry)
   if not came or tonumber(came) > now_us then redis.call('ZADD', queue, whole(now_us - waited), entry) end
   if not came then redis.call('PEXPIRE', queue, kDay) end
-  if redis.call('PEXPIRE', KEYS[5], kSilent) == 0 or polls then
+  if redis.call('PEXPIRE', KEYS[5], kAlive) == 0 or polls then
     local of_waiter = string.gsub(record, '"id":"' .. W .. ':%d+"', '"id":"' .. W .. '"', 1)
     if polls then of_waiter = string.sub(of_waiter, 1, -2) .. ',"polls":1}' end
-    redis.call('SET', KEYS[5], of_waiter, 'PX', kSilent)
+    redis.call('SET', KEYS[5], of_waiter, 'PX', kAlive)
   end
 end
 
@@ -113,7 +113,7 @@ elseif its_mode == 's' or letter(its_mode) == 'n' then
   its_record = record_of(its_mode, id)
 end
 -- The first few ask when the lock ends, one after the other: some of them may have been killed.
-local ms = kAsk
+local ms = kLongestSleep
 if place < kFront and left >= 0 then ms = math.min(ms, left + 2 + math.max(place, 0) * kStagger) end
 if place <= 0 and its_record == '' then ms = math.min(ms, kForeign) end
 return {0, 'held', whole(ms), place, waiting, count_of_holders, whole(math.max(count(), now)), id, whole(ends),
