@@ -163,8 +163,8 @@ Call RedisModelTest::script_call() {
   const std::string server = seat();
   const unsigned slot = waiter.mode[0] == 'n' ? static_cast<unsigned>(1 + below(3)) : 0;
   const std::uint64_t token = std::stoull(number(1, 4) + "80000000012" + number(0, 9));
-  std::string record = R"({"id":")" + waiter.grant_id(round) + R"(","slots":)" +
-                       (slot > 0 ? waiter.mode.substr(1) : "1") +
+  std::string record = R"({"id":")" + waiter.grant_id(round) + R"(","held_ms":)" + number(0, 9) +
+                       R"(,"slots":)" + (slot > 0 ? waiter.mode.substr(1) : "1") +
                        (server.empty() ? "" : R"(,"node":)" + server) + '}';
   const std::string with_token =
       record.substr(0, record.size() - 1) + ",\"fence\":" + std::to_string(token) + '}';

@@ -51,7 +51,7 @@ TEST(RedisLook, AHolderOfOursIsKnown) {
   EXPECT_FALSE(ours.foreign);
 }
 
-TEST(RedisLook, TheTimeHeldCountsOverRenewalsAndIsNeverNegative) {
+TEST(RedisLook, TheTimeHeldCountsOverRenewalsAndIsNeverLessThanWritten) {
   const auto held = [](int held_ms, std::int64_t left) {
     const LockInfo info =
         lock_info("job", answer("string", "", {holder("id1", left, record("id1", held_ms))}));
@@ -60,6 +60,7 @@ TEST(RedisLook, TheTimeHeldCountsOverRenewalsAndIsNeverNegative) {
   EXPECT_EQ(held(100'000, 25'000), Millis{105'000});
   EXPECT_EQ(held(0, 3'600'000), Millis{0});  // the server's clock was set back
   EXPECT_EQ(held(0, INT64_MAX), Millis{0});
+  EXPECT_EQ(held(9'000, 60'000), Millis{9'000});  // a late renewal has extended it
   EXPECT_EQ(held(5, -1), std::nullopt);
 }
 

@@ -96,7 +96,7 @@ LockInfo::Holder holder_of(std::string_view type, const std::string& id, const s
   holder.endless = !left;
   // Each renewal writes both; a lock that somebody made endless tells nothing.
   holder.ttl = found->ttl;
-  if (left) holder.held = std::max(found->held + found->ttl - *left, Millis{0});
+  if (left) holder.held = std::max(found->held + found->ttl - *left, found->held);
   return holder;
 }
 

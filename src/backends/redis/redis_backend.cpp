@@ -136,11 +136,11 @@ Result<std::unique_ptr<Lease>> RedisBackend::resume(const LockInfo& lock,
                                     "other names for them: give the same list"};
   }
   // The acquirer has gone.  Nobody knows which servers had not answered it, and its request may
-  // arrive there after the release.  A single server has answered, or there would be no lease.
+  // arrive there after the release.  A single server has answered all if that was the first.
   auto asked = std::make_shared<AskedOfEach>(cluster_->size());
   for (Asked& each : *asked) {
     each.is_sent = true;
-    each.is_unanswered = cluster_->size() > 1;
+    each.is_unanswered = cluster_->size() > 1 || id->round > 1;
   }
   const WaiterId waiter{.id = id->waiter,
                         .mode = mode_text(lock.mode, lock.slots),

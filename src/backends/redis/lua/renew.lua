@@ -1,4 +1,5 @@
--- Extends the grant W:r, or shortens it.  Never acquires the lock again.
+-- Extends the grant W:r, or shortens it, unless this comes after a later renewal.  Never acquires the
+-- lock again.
 --   KEYS[5]  why W:r has lost the lock, if somebody said
 --   ARGV[6]  ttl, ms       ARGV[7] record, with the token and how long it was held
 --   ARGV[8]  this server's number in the client's list; '' where it is the only one
@@ -25,15 +26,20 @@ end
 local duplicate = duplicate_of(its_mode, ours, node)
 if duplicate then return {2, duplicate} end
 local left = redis.call('PTTL', lock)
+local function held_ms(text) return tonumber(string.match(text, '"held_ms":(%d+)')) or 0 end
+local is_late = held_ms(record) < held_ms(record_of(its_mode, W .. ':' .. whole(round)))
 if its_mode == 'x' then
+  if is_late then ttl = math.max(ttl, left) end
   redis.call('PEXPIRE', lock, whole(ttl))
-  if not keep('SET', owner, record, 'PX', whole(ttl)) then redis.call('PEXPIRE', owner, whole(ttl)) end
+  if is_late or not keep('SET', owner, record, 'PX', whole(ttl)) then redis.call('PEXPIRE', owner, whole(ttl)) end
   redis.call('EXISTS', lock)  -- this connection is told of changes of what it has read: of those from now on
 else
   -- First, since a server that is out of memory takes a ZADD only after another write.
   redis.call('PEXPIRE', lock, whole(math.max(left, ttl)))
-  redis.call('ZADD', lock, 'XX', whole(now + ttl), W)
-  keep('HSET', owner, W, record)
+  local ends = now + ttl
+  if is_late then ends = math.max(ends, redis.call('ZSCORE', lock, W)) end
+  redis.call('ZADD', lock, 'XX', whole(ends), W)
+  if not is_late then keep('HSET', owner, W, record) end
   end_with_last()
 end
 if left >= 0 then tell_end(left) end
