@@ -58,26 +58,44 @@ TEST_F(RedlockData, AServerThatForgetsIsGivenTheLockAgainAndTheFenceGoesOn) {
 }
 
 // What a rolling upgrade does, where nothing is kept on disk.
-TEST_F(RedlockData, ARestartOfOneServerAfterAnotherIsSurvived) {
-  auto a = client();
-  auto b = client();
-  auto lease = hold(*a, request("job", Mode::exclusive, 1, Millis{5'000}));
-  ASSERT_TRUE(lease);
-  ASSERT_TRUE(is_held_by(kEach, "job"));
-  for (unsigned node = 0; node < kServers; ++node) {
-    lose(1U << node, Loss::restarted);
-    EXPECT_TRUE(eventually([&] {
-      const auto renewed = renew_soon(*lease);
-      EXPECT_TRUE(renewed) << node << ": " << renewed.error().message;
-      util::wait_readable(-1, in(50));
-      return !renewed || having(lock_of("job")) == kEach;
-    })) << node;
+TEST_F(RedlockData, ARestartOfOneServerAfterAnotherIsSurvivedAlsoIfSomebodyWaits) {
+  for (const bool is_waited_for : {false, true}) {
+    auto a = client();
+    auto lease = hold(*a, request("job", Mode::exclusive, 1, Millis{5'000}));
+    ASSERT_TRUE(lease);
+    ASSERT_TRUE(is_held_by(kEach, "job"));
+    std::optional<Waiting> waiting;
+    if (is_waited_for) {
+      waiting.emplace(client(), request("job"));
+      ASSERT_TRUE(eventually([&] { return having(names("job").queue) != 0; }));
+    }
+    for (unsigned node = 0; node < kServers; ++node) {
+      lose(1U << node, Loss::restarted);
+      // The waiter is granted the lock there, and by nobody else.
+      if (is_waited_for && node == first_asked()) {
+        ASSERT_TRUE(eventually([&] {
+          const std::string calls = servers[node].command("INFO", "commandstats");
+          return calls.find("cmdstat_eval") != std::string::npos;
+        }));
+      }
+      EXPECT_TRUE(eventually([&] {
+        const auto renewed = renew_soon(*lease);
+        EXPECT_TRUE(renewed) << node << ": " << renewed.error().message;
+        util::wait_readable(-1, in(50));
+        return !renewed || std::ranges::all_of(servers, [&](const RedisServer& server) {
+          return server.command("GET", lock_of("job")) == lease->owner_id();
+        });
+      })) << node;
+    }
+    EXPECT_EQ(code_of(try_once(*client(), request("job"))), Errc::busy);
+    const auto fence = lease->fence();
+    EXPECT_TRUE(release(*lease));
+    auto next = is_waited_for ? waiting->lease() : hold(*client(), request("job"));
+    ASSERT_TRUE(next);
+    EXPECT_GT(next->fence(), fence);
+    EXPECT_TRUE(release(*next));
+    EXPECT_TRUE(only_counters_are_left());
   }
-  EXPECT_EQ(code_of(try_once(*b, request("job"))), Errc::busy);
-  const auto fence = lease->fence();
-  EXPECT_TRUE(release(*lease));
-  EXPECT_TRUE(only_counters_are_left());
-  EXPECT_GT(hold(*b, request("job"))->fence(), fence);
 }
 
 // An operator who deletes the lock, server by server, wants it to end.

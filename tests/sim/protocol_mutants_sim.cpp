@@ -7,8 +7,10 @@
 //            an expiry and after a return.  The offer to the next reader: up to 3 s of its time.
 //            "mode" and "duplicate": what the user is told
 //   vote     '@again': several holders come back to a server that has lost its data, not only one
-//   leave    the queue entry or the record: one of the two is enough for others
-//   renew    the first waiter is told of an end that is sooner: up to 3 s of its time
+//   leave    the queue entry or the record: one of the two is enough for others.  The counter of a
+//            server that had none: the holder comes back there
+//   renew    the first waiter is told of an end that is sooner: up to 3 s of its time.  One that is
+//            late shortens nothing: all renewals are for the same ttl here
 //   numbers  of holders that an operator has deleted by hand
 // Not found within 10,000 seeds: ask, that a place does not count the dead; vote, that "again" is
 // refused where the counter has the token (an operator has deleted the lock) and where the waiter

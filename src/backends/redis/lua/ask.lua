@@ -81,11 +81,12 @@ local function grant()
     end
     taken = in_digits(others, most)
   end
-  local lacks_data = mode ~= 'x' and node ~= '' and count() == 0
+  local starts = node ~= '' and is_first(its_mode, ours)
   local token = next_token()
-  local more = (number and ',"slot":' .. number or '') .. (token > 0 and ',"fence":' .. whole(token) or '')
+  local more = (number and ',"slot":' .. number or '') .. (starts and kFirst or '') ..
+               (token > 0 and ',"fence":' .. whole(token) or '')
   put(W, round, mode, ttl, string.sub(record, 1, -2) .. more .. '}', number)
-  if lacks_data then redis.call('HSET', owner, '@again', '') end  -- as in vote.lua
+  if starts and mode ~= 'x' then redis.call('HSET', owner, '@again', '') end  -- as in vote.lua
   try('ZREM', queue, entry)  -- also if this is a late request, from before we joined
   if mode ~= 'x' then offer() end
   return {1, whole(token), number or '', taken or ''}

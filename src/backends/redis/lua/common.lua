@@ -286,6 +286,13 @@ local function count()
   return found <= kLastToken and found or 0
 end
 
+-- In the record of a grant: the server, one of several, has no counter but by this one.  The lock is new,
+-- or the server has lost its data.
+local kFirst = ',"first":true'
+local function is_first(its_mode, ours)
+  return count() == 0 or ours and string.find(record_of(its_mode, W .. ':' .. whole(ours)), kFirst, 1, true)
+end
+
 local function set_counter(token)
   redis.call('SET', counter, whole(token))
   keep_counter(token)

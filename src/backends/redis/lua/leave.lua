@@ -18,6 +18,11 @@ local its_mode = held()
 local ours = round_held(its_mode)
 local has_it = ours and ours <= round
 local left = redis.call('PTTL', lock)
+-- A server that has lost its data looks as before: else the holder would not get the lock back there.
+if has_it and not final then
+  local its_record = record_of(its_mode, W .. ':' .. whole(ours))
+  if string.match(its_record, kFirst .. ',"fence":(%d+)}$') == whole(count()) then redis.call('DEL', counter) end
+end
 if has_it then take(its_mode, W) end
 if (has_it or was_queued) and not quiet then offer() end
 if has_it and its_mode ~= 'x' then tell_end(left) end

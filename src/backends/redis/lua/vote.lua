@@ -59,9 +59,11 @@ if number and its_mode ~= 'none' then
 end
 -- A record with a token says that this server has voted for it.
 if overtaken then record = string.gsub(record, ',"fence":%d+}$', '}') end
+local starts = is_first(its_mode, ours)
+if starts and not again then record = string.gsub(record, ',"fence":%d+}$', kFirst .. '%0') end
 put(W, round, mode, ttl, record, number)
 if counted < token then set_counter(token) end
-if of_several and (again or counted == 0) then redis.call('HSET', owner, '@again', '') end
+if of_several and (again or starts) then redis.call('HSET', owner, '@again', '') end
 redis.call('ZREM', queue, entry)
 -- It is ours all the same: where others have more votes than are needed, this server still counts for
 -- the renewals.
