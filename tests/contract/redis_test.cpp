@@ -143,6 +143,18 @@ TEST_F(RedisTraffic, WhoComesToTheQueueIsNoNewsToTheHolder) {
   EXPECT_TRUE(release(*lease));
 }
 
+TEST_F(RedisTraffic, AHolderWhoseSubscriptionWasCutHearsAgainAfterOneRenewal) {
+  auto lease = hold(*a, request("job"));
+  const int events = listen_to(*lease);
+  server->command("CLIENT", "KILL", "TYPE", "pubsub");
+  ASSERT_TRUE(util::wait_readable(events, soon()));
+  EXPECT_TRUE(lease->has_news());
+  EXPECT_TRUE(renew(*lease));
+  server->command("DEL", "dlock:job");
+  EXPECT_TRUE(util::wait_readable(events, soon()) && lease->has_news());
+  EXPECT_EQ(renew(*lease).error().code, Errc::lost);
+}
+
 class RedisRights : public RedisTest {
  protected:
   void give(const std::vector<std::string>& rights) {

@@ -68,7 +68,7 @@ class RedisLease final : public Lease {
   }
   bool has_news() override;
   void subscribe() override {
-    if (event_fd() >= 0) subscribe(kNever, Cancel());
+    if (event_fd() >= 0) (void)subscribe(kNever, Cancel());
   }
   Result<void> release(Deadline deadline, Cancel cancel) override {
     // A server that is slower has the request, or its lock ends with the ttl.
@@ -86,7 +86,7 @@ class RedisLease final : public Lease {
   enum class WaitFor { majority, all };
   Result<void> extend(Millis ttl, WaitFor servers, Deadline deadline, Cancel cancel);
   void wait_for_stragglers(Deadline deadline) const;
-  void subscribe(Deadline deadline, Cancel cancel);
+  bool subscribe(Deadline deadline, Cancel cancel);  // true: where it was not before
   void warn_of_bad_list(const HolderAnswers& answers);
   void warn_of_endless_lock() const;
   void vote_again();
@@ -129,8 +129,9 @@ Result<void> RedisLease::renew(Deadline deadline, Cancel cancel) {
                                         util::in_quotes(request().key)};
   }
   if (auto ok = extend(request().ttl, WaitFor::majority, deadline, cancel); !ok) return ok;
-  if (subscriptions_->fd() >= 0) subscribe(deadline, cancel);
-  return {};
+  if (subscriptions_->fd() < 0 || !subscribe(deadline, cancel)) return {};
+  // What has happened before it was subscribed again.
+  return extend(request().ttl, WaitFor::majority, deadline, cancel);
 }
 
 // The server tells of every key that the renewal names, and somebody comes to the queue now and
@@ -268,16 +269,17 @@ void RedisLease::warn_of_endless_lock() const {
                                       " (PERSIST); it has one again");
 }
 
-void RedisLease::subscribe(Deadline deadline, Cancel cancel) {
+bool RedisLease::subscribe(Deadline deadline, Cancel cancel) {
   std::vector<unsigned> missing;
   for (const unsigned server : cluster_->all()) {
     const bool is_missing = subscriptions_->at(server) == Subscriptions::State::missing;
     if (is_missing && cluster_->answered_last_time(server)) missing.push_back(server);
   }
-  if (missing.empty()) return;
+  if (missing.empty()) return false;
   const std::string channel = holder_.waiter.names.channels + holder_.waiter.id;
   const Deadline until =
       std::min(deadline, after(Clock::now(), std::min(kSubscribing, request().ttl / 10)));
+  bool is_new = false;
   cluster_->gather<bool>(
       missing,
       [channel, until, subscriptions = subscriptions_](Node& node, unsigned server,
@@ -289,7 +291,12 @@ void RedisLease::subscribe(Deadline deadline, Cancel cancel) {
             "a force-release will be noticed at the next renewal only: " + ok.error().message);
         return false;
       },
-      [](unsigned, const Result<bool>&) { return false; }, [&] { return until; }, cancel);
+      [&](unsigned, const Result<bool>& is_subscribed) {
+        is_new = is_new || is_subscribed.value();
+        return false;
+      },
+      [&] { return until; }, cancel);
+  return is_new;
 }
 
 Result<void> RedisLease::complete(const Completion& completion, Deadline deadline, Cancel cancel) {
