@@ -113,8 +113,9 @@ TEST_F(RedlockDoubt, AVoteThatComesAfterTheLockWasGivenBackIsNotGiven) {
 
 // The server in whose queue it waits falls silent, and it waits in that of another.
 TEST_F(RedlockDoubt, AWaiterThatMovesToAnotherQueueLeavesNothingInTheFirst) {
-  auto held = hold(*direct, request("job"));
-  let_finish(*direct);
+  const auto holder = through_proxies();  // with the list that the waiter has
+  auto held = hold(*holder, request("job"));
+  let_finish(*holder);
   Waiting waiting(through_proxies(), request("job"));
   ASSERT_TRUE(waiting.blocked());
   ASSERT_TRUE(eventually([&] { return having(names("job").queue, kAll) != 0; }));
@@ -135,8 +136,9 @@ TEST_F(RedlockDoubt, AWaiterAsksEveryThreeSecondsAndKeepsItsPlace) {
   for (const Mode mode : {Mode::shared, Mode::slots}) {
     SCOPED_TRACE(mode_name(mode));
     const Mode other = mode == Mode::slots ? mode : Mode::exclusive;
-    auto held = hold(*direct, request("job", other));
-    let_finish(*direct);
+    const auto holder = through_proxies();
+    auto held = hold(*holder, request("job", other));
+    let_finish(*holder);
     Waiting waiting(through_proxies(), request("job", mode));
     ASSERT_TRUE(waiting.blocked());
     ASSERT_TRUE(eventually([&] { return having(names("job").queue, kAll) != 0; }));

@@ -266,7 +266,7 @@ INSTANTIATE_TEST_SUITE_P(
 // Else all of the above says nothing.
 TEST(ProtocolWorld, MakesTrouble) {
   if (wanted_seed() != 0) GTEST_SKIP();
-  constexpr std::uint64_t kRuns = kSanitized ? 5 : 20;
+  constexpr std::uint64_t kRuns = kSanitized ? 5 : 40;
   const Verdict sum = run({.servers = 3,
                            .clients = 6,
                            .use = Use::slots,

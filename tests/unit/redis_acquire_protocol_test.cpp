@@ -172,6 +172,17 @@ TEST(RedisAcquireProtocol, AServerThatIsFarAwayIsWaitedForLonger) {
   EXPECT_EQ(second.server, 0u);
 }
 
+TEST(RedisAcquireProtocol, AServerThatWasSlowOnceLeavesTimeToAskAnotherOne) {
+  Driver driver(3);
+  const Order first = driver.ask();
+  driver.now += Millis{180};
+  driver.answer(first, held(Millis{3'000}, -1));
+  driver.wake();
+  EXPECT_EQ(driver.ask().server, 0u);
+  driver.pass(Millis{100});  // half of what the round may take
+  EXPECT_EQ(driver.ask().server, 1u);
+}
+
 TEST(RedisAcquireProtocol, AServerThatCannotBeReachedIsAskedLast) {
   Driver driver(3);
   driver.protocol.failed(driver.ask(), driver.now);
@@ -226,6 +237,46 @@ TEST(RedisAcquireProtocol, TheFirstWaiterDoesNotBelieveItsQueueServer) {
   driver.answer(votes[1], yes());
   driver.answer(votes[2], yes());
   EXPECT_EQ(driver.protocol.state(), State::granted);
+}
+
+TEST(RedisAcquireProtocol, NorDoesItWhenNobodyAnsweredTheTimer) {
+  Driver driver(3);
+  driver.answer(driver.ask(), held(Millis{3'000}, -1));
+  driver.wake();
+  driver.answer(driver.ask(), held(Millis{3'000}, 0));
+  driver.wake();  // by the timer
+  while (driver.protocol.state() == State::asking) driver.wake();
+  EXPECT_EQ(driver.orders(Order::Kind::ask).size(), 3u);
+  ASSERT_EQ(driver.protocol.state(), State::resting);
+  driver.wake();
+  driver.answer(driver.ask(), held(Millis{3'000}, 0));
+  EXPECT_EQ(driver.votes().size(), 3u);
+}
+
+TEST(RedisAcquireProtocol, ARefusalEndsARowOfRoundsThatFailed) {
+  Driver driver(3);
+  const auto fail = [&] {
+    driver.answer(driver.ask(), granted(50));
+    for (const Order& vote : driver.votes()) driver.answer(vote, no());
+    EXPECT_EQ(driver.protocol.state(), State::resting);
+  };
+  for (int i = 0; i < 5; ++i) {
+    fail();
+    driver.wake();
+  }
+  driver.answer(driver.ask(), held(Millis{3'000}, 1));
+  driver.hear(0, "go");
+  fail();
+  EXPECT_LE(driver.protocol.wake_at(), driver.now + Millis{60});
+}
+
+TEST(RedisAcquireProtocol, WhoIsCalledRestsNoLonger) {
+  Driver driver(3);
+  driver.answer(driver.ask(), granted(50));
+  for (const Order& vote : driver.votes()) driver.answer(vote, no());
+  ASSERT_EQ(driver.protocol.state(), State::resting);
+  driver.hear(2, "go");
+  EXPECT_EQ(driver.ask().server, 2u);
 }
 
 // Or it would be offered the lock there, which would cost the others a second.

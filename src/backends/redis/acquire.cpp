@@ -175,7 +175,8 @@ Result<AcquireSteps::Attempt> RedisSteps::attempt() {
   const Deadline give_up = patience_.call_until();
   reports_.forget_answers();
   asked_all_ = protocol_->state() == State::voting;
-  if (!protocol_->is_asking()) protocol_->ask(Clock::now());
+  const bool goes_on = protocol_->is_asking() || protocol_->state() == State::granted;
+  if (!goes_on) protocol_->ask(Clock::now());
   unsigned failed_round = 0;
   for (;;) {
     exchange();
@@ -348,14 +349,14 @@ Result<LockInfo> RedisSteps::describe() {
 Result<bool> RedisSteps::wait(Deadline until) {
   subscriptions_->open();
   for (;;) {
-    exchange();  // also undoes what came late
-    if (protocol_->is_asking()) return true;
+    exchange();  // also undoes what came late, or it is granted the lock by that
+    if (!protocol_->is_idle()) return true;
     const auto end =
         cluster_->wait(std::min(protocol_->wake_at(), until), wait_.cancel, subscriptions_->fd());
     if (end == Cluster::End::cancelled) return cancelled();
     hear();
     if (Clock::now() < until) protocol_->tick(Clock::now());
-    if (protocol_->is_asking()) return true;
+    if (!protocol_->is_idle()) return true;
     if (Clock::now() >= until) return protocol_->start_last_round(Clock::now());
   }
 }

@@ -64,7 +64,8 @@ bool AcquireProtocol::ask_next(Deadline now, std::optional<unsigned> first) {
   questions_.push_back({.server = *best, .round = ++round_, .asked_at = now});
   was_asked_[*best] = true;
   // A server that is far away is not asked together with another one each time.
-  const Millis head_start = std::max(kHeadStartAtLeast, 2 * answer_took_[*best]);
+  const Millis head_start = std::clamp(2 * answer_took_[*best], kHeadStartAtLeast,
+                                       std::max(kHeadStartAtLeast, options_.round_within / 2));
   if (!single()) ask_next_at_ = after(now, head_start);
   orders_.push_back({.kind = Order::Kind::ask, .server = *best, .round = round_, .join = joins_});
   return true;
@@ -148,6 +149,7 @@ void AcquireProtocol::granted_by(const Order& order, const AskAnswer& answer, De
 
 void AcquireProtocol::refused_by(unsigned server, const AskAnswer& answer, Deadline now) {
   queue_server_ = server;
+  splits_ = 0;
   refusal_ = answer;
   floor_ = std::max(floor_, answer.token);
   if (options_.waits && !joins_) {
@@ -194,6 +196,7 @@ void AcquireProtocol::no_answer(Deadline now) {
   }
   if (!single()) undo();
   rest(now, Millis{0}, kMostJitter);
+  wakes_by_timer_ = asked_by_timer_;
 }
 
 // ---------------------------------------------------------------------------------------- voting
@@ -322,7 +325,6 @@ void AcquireProtocol::vote_again(Deadline now) {
   ask_for_votes(now);
 }
 
-// A server that has voted for it has taken it out of its queue.
 // A grant takes the waiter out of a server's queue, and so does a vote when it comes.
 void AcquireProtocol::leave_queues() {
   if (!joins_ || grantor_) return;
@@ -388,7 +390,7 @@ void AcquireProtocol::heard(unsigned server, const Message& message, Deadline no
   const bool is_now = message.kind == Message::Kind::revoked || message.in == Millis{0};
   if (state_ == State::asking) {
     message_at_ = std::min(message_at_, after(now, message.in));
-  } else if (state_ == State::sleeping && is_now) {
+  } else if (is_idle() && is_now) {
     begin_to_ask(now, false, server);
   } else if (state_ == State::sleeping) {
     wake_at_ = std::min(wake_at_, after(now, message.in));

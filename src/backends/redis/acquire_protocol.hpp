@@ -105,6 +105,8 @@ class AcquireProtocol {
 
   State state() const { return state_; }
   bool is_asking() const { return state_ == State::asking || state_ == State::voting; }
+  /// Nothing happens until wake_at(), or a message.
+  bool is_idle() const { return state_ == State::sleeping || state_ == State::resting; }
   /// Of the last round; when granted, that of the grant.
   unsigned round() const { return round_; }
   std::uint64_t token() const { return token_; }
