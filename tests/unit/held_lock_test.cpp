@@ -66,8 +66,14 @@ class HeldLockTest : public testing::Test {
                      .ends_on = Traits::EndsOn::ttl},
                     end_);
   }
+  template <class Condition>
+  bool wait_until(Condition condition) const {
+    while (!condition() && Clock::now() < give_up_) util::poll({}, after(Clock::now(), Millis{5}));
+    return condition();
+  }
   Service service_;
   LeaseEnd end_;
+  const Deadline give_up_ = after(Clock::now(), Millis{20'000});
 };
 
 TEST_F(HeldLockTest, ALossThatTheServiceTellsRightAfterTheGrantIsHeardOf) {
@@ -90,11 +96,6 @@ TEST_F(HeldLockTest, ALossThatTheServiceTellsRightAfterTheGrantIsHeardOf) {
 TEST_F(HeldLockTest, WhatIsNoNewsIsNotAskedAboutLaterEither) {
   HeldLock lock = hold();
   EXPECT_FALSE(lock.look(after(lock.granted_at(), Millis{1'000})));  // starts the keeper
-  const Deadline give_up = after(Clock::now(), Millis{20'000});
-  const auto wait_until = [&](auto condition) {
-    while (!condition() && Clock::now() < give_up) util::poll({}, after(Clock::now(), Millis{5}));
-    return condition();
-  };
   ASSERT_TRUE(wait_until([&] { return service_.renewals == 1; }));
   for (int i = 0; i < 3; ++i) {
     eventfd_write(service_.event.get(), 1);
@@ -103,18 +104,16 @@ TEST_F(HeldLockTest, WhatIsNoNewsIsNotAskedAboutLaterEither) {
   EXPECT_EQ(service_.renewals, 1);
   service_.held = false;
   eventfd_write(service_.event.get(), 1);
-  EXPECT_TRUE(util::wait_readable(lock.lost_fd(), give_up));
+  EXPECT_TRUE(util::wait_readable(lock.lost_fd(), give_up_));
 }
 
 TEST_F(HeldLockTest, AServiceThatCannotTellIsAskedEachSecond) {
   service_.has_event = false;
   HeldLock lock = hold();
   EXPECT_FALSE(lock.look(after(lock.granted_at(), Millis{1'000})));  // starts the keeper
-  const Deadline give_up = after(Clock::now(), Millis{20'000});
-  while (service_.renewals < 3 && Clock::now() < give_up)
-    util::poll({}, after(Clock::now(), Millis{20}));
+  EXPECT_TRUE(wait_until([&] { return service_.renewals >= 3; }));
   service_.held = false;
-  EXPECT_TRUE(util::wait_readable(lock.lost_fd(), give_up));
+  EXPECT_TRUE(util::wait_readable(lock.lost_fd(), give_up_));
   EXPECT_TRUE(lock.look(Clock::now()));
 }
 
@@ -129,12 +128,9 @@ TEST_F(HeldLockTest, ALeaseWithoutAnEndIsLookedAtNowAndThen) {
                  .look = Millis{20}},
                 end_);
   EXPECT_FALSE(lock.look(after(lock.granted_at(), Millis{1'000})));  // starts the keeper
-  const Deadline give_up = after(Clock::now(), Millis{20'000});
-  while (service_.renewals < 3 && Clock::now() < give_up) {
-    util::poll({}, after(Clock::now(), Millis{20}));
-  }
+  EXPECT_TRUE(wait_until([&] { return service_.renewals >= 3; }));
   service_.held = false;
-  EXPECT_TRUE(util::wait_readable(lock.lost_fd(), give_up));
+  EXPECT_TRUE(util::wait_readable(lock.lost_fd(), give_up_));
   EXPECT_TRUE(lock.look(Clock::now()));
 }
 

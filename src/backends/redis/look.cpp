@@ -82,18 +82,16 @@ LockInfo::Waiter waiter_of(const Reply& answer) {
 LockInfo::Holder holder_of(std::string_view type, const std::string& id, const std::string& record,
                            std::optional<Millis> left) {
   const auto found = parse_record(record);
-  if (!found || found->owner.id != id) {
-    LockInfo::Holder holder = foreign_holder(type, id);
-    holder.expires = left;
-    holder.endless = !left;
-    return holder;
-  }
-  LockInfo::Holder holder{.owner = found->owner, .acquired_at = found->acquired_at};
+  const bool is_ours = found && found->owner.id == id;
+  LockInfo::Holder holder =
+      is_ours ? LockInfo::Holder{.owner = found->owner} : foreign_holder(type, id);
+  holder.expires = left;
+  holder.endless = !left;
+  if (!is_ours) return holder;
+  holder.acquired_at = found->acquired_at;
   holder.fence = found->fence;
   holder.slot = found->slot;
   holder.servers = found->servers;
-  holder.expires = left;
-  holder.endless = !left;
   // Each renewal writes both; a lock that somebody made endless tells nothing.
   holder.ttl = found->ttl;
   if (left) holder.held = std::max(found->held + found->ttl - *left, found->held);

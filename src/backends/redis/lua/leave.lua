@@ -18,12 +18,12 @@ local its_mode = held()
 local ours = round_held(its_mode)
 local has_it = ours and ours <= round
 local left = redis.call('PTTL', lock)
--- A server that has lost its data looks as before: else the holder would not get the lock back there.
-if has_it and not final then
-  local its_record = record_of(its_mode, W .. ':' .. whole(ours))
-  if string.match(its_record, kFirst .. ',"fence":(%d+)}$') == whole(count()) then redis.call('DEL', counter) end
-end
+local its_record = has_it and not final and record_of(its_mode, W .. ':' .. whole(ours)) or ''
 if has_it then take(its_mode, W) end
+-- A server that has lost its data looks as before: else the holder would not get the lock back there.
+if string.match(its_record, kFirst .. ',"fence":(%d+)}$') == whole(count()) and redis.call('EXISTS', lock) == 0 then
+  redis.call('DEL', counter)
+end
 if (has_it or was_queued) and not quiet then offer() end
 if has_it and its_mode ~= 'x' then tell_end(left) end
 if ours == round then return {1} end
