@@ -1,5 +1,5 @@
-// The service has done what it was asked, and the answer is lost with the connection: whichever
-// answer that is.
+// The service has done what it was asked, and the answer is lost with the connection, whichever
+// answer that is; or it does what it was asked when the client has long given up.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -47,6 +47,26 @@ class LostReplies : public testing::TestWithParam<ServiceKind> {
   static void release_for_certain(Lease& lease) {
     const auto released = patiently([&] { return release(lease); });
     EXPECT_TRUE(released || released.error().code == Errc::lost) << released.error().message;
+  }
+
+  /// The service is asked after the client has given up.
+  void renew_late(Lease& lease) {
+    proxy.delay_requests(Millis{1'000});
+    EXPECT_EQ(code_of(lease.renew(in(100), Cancel())), Errc::unreachable);
+    proxy.pass();
+  }
+  /// For almost a minute yet, when all that was sent through the proxy has been answered.
+  void expect_kept() {
+    ASSERT_TRUE(eventually([&] { return proxy.open_connections() == 0; }));
+    const LockInfo lock = inspect(*a, "job");
+    ASSERT_EQ(lock.holders.size(), 1u);
+    EXPECT_GT(lock.holders[0].expires, Millis{50'000});
+    EXPECT_TRUE(a->force_release("job", lock.holders[0].owner.id, "test", soon()));
+  }
+  static std::unique_ptr<Lease> resume(Backend& backend, Millis ttl) {
+    const LockInfo lock = inspect(backend, "job");
+    auto lease = backend.resume(lock, lock.holders.at(0), ttl, soon());
+    return lease ? std::move(*lease) : nullptr;
   }
 
   const std::unique_ptr<Service> service = GetParam().start();
@@ -174,6 +194,39 @@ TEST_P(LostReplies, AForceReleaseBreaksOneGrant) {
     EXPECT_EQ(code_of(renew(*lease)), Errc::lost);
     EXPECT_EQ(code_of(release(*lease)), Errc::lost);
     has_its_turn(waiting);
+  }
+}
+
+// Of a job that has ended, and whose lock is kept for a while (--min-hold).
+TEST_P(LostReplies, ALateRenewalShortensNothing) {
+  if (service->traits().ends_on != Traits::EndsOn::ttl) return;
+  for (const Mode mode : {Mode::exclusive, Mode::shared, Mode::slots}) {
+    SCOPED_TRACE(mode_name(mode));
+    auto own = through_proxy();
+    auto lease = hold(*own, request("job", mode, 1, Millis{4'000}));
+    ASSERT_TRUE(lease && renew(*lease));
+    renew_late(*lease);
+    EXPECT_TRUE(lease->end_command(in(60'000), soon(), Cancel()));
+    lease.reset();
+    own.reset();
+    expect_kept();
+  }
+}
+
+TEST_P(LostReplies, NorDoesThatOfAShorterTtlFromElsewhere) {
+  if (!service->traits().resumes) return;
+  for (const Mode mode : {Mode::exclusive, Mode::shared, Mode::slots}) {
+    SCOPED_TRACE(mode_name(mode));
+    hold(*client(), request("job", mode, 1, Millis{30'000}));
+    auto own = through_proxy();
+    auto early = resume(*own, Millis{4'000});
+    auto late = resume(*b, Millis{90'000});
+    ASSERT_TRUE(early && late);
+    renew_late(*early);
+    EXPECT_TRUE(renew(*late));
+    early.reset();
+    own.reset();
+    expect_kept();
   }
 }
 

@@ -235,25 +235,6 @@ TEST_F(RedisNetwork, ALateRenewalIsNotCreditedToTheNext) {
   EXPECT_EQ(renew(*lease).error().code, Errc::lost);
 }
 
-// As of a job that has ended, and whose lock is kept for a while (--min-hold).
-TEST_F(RedisNetwork, ALateRenewalShortensNothing) {
-  for (const Mode mode : {Mode::exclusive, Mode::shared}) {
-    SCOPED_TRACE(mode_name(mode));
-    auto client = through_proxy();
-    auto lease = hold(*client, request("job", mode, 1, Millis{4'000}));
-    ASSERT_TRUE(lease && renew(*lease));
-    proxy->delay_requests(Millis{1'000});
-    EXPECT_EQ(code_of(lease->renew(in(100), Cancel())), Errc::unreachable);
-    proxy->pass();
-    EXPECT_TRUE(lease->end_command(in(60'000), soon(), Cancel()));
-    Monitor monitor(*server);
-    ASSERT_TRUE(eventually([&] { return !monitor.commands().empty(); }));  // there it is
-    EXPECT_GT(std::stol(server->command("PTTL", "dlock:job")), 50'000);
-    EXPECT_TRUE(inspect(*a, "job").holders.at(0).owner.ended);
-    EXPECT_TRUE(release(*lease));
-  }
-}
-
 TEST_F(RedisNetwork, RepliesMayComeByteByByte) {
   proxy->chunk(1);
   auto client = through_proxy();

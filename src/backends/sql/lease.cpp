@@ -37,13 +37,16 @@ class SqlLease final : public Lease {
   SqlLease(std::shared_ptr<const Database> database, std::unique_ptr<Session> session, Grant grant)
       : database_(std::move(database)),
         statements_(*database_, grant.request.key),
+        known_record_(format_lock_record(grant.request)),
         request_(std::move(grant.request)),
         fence_(grant.fence),
         slot_(grant.slot),
-        is_resumed_(grant.is_resumed),
+        is_resumed_(grant.resumed_for),
         session_(std::move(session)),
-        has_name_(grant.has_name),
-        valid_until_(trusted_until(grant.asked, request_.ttl)) {}
+        has_name_(grant.has_name) {
+    request_.ttl = grant.resumed_for.value_or(request_.ttl);
+    valid_until_ = trusted_until(grant.asked, request_.ttl);
+  }
 
   const std::string& owner_id() const override { return request_.owner.id; }
   std::optional<std::uint64_t> fence() const override { return fence_; }
@@ -69,6 +72,7 @@ class SqlLease final : public Lease {
   // A text depends on what the session has.
   using MakeText = std::function<std::string()>;
   Result<Changed> change(const MakeText& text, Deadline deadline, Cancel cancel);
+  Result<Changed> set_end(const Request& told, Millis in, Deadline deadline, Cancel cancel);
   Result<void> connect(Deadline deadline, Cancel cancel);
   Result<void> leave(const MakeText& text, bool writes_mark, Deadline deadline, Cancel cancel);
   Error lost(const Changed& found);
@@ -76,13 +80,14 @@ class SqlLease final : public Lease {
 
   const std::shared_ptr<const Database> database_;
   const Statements statements_;
+  const std::string known_record_;
   Request request_;
   const std::uint64_t fence_;
   const unsigned slot_;
   const bool is_resumed_;
   std::unique_ptr<Session> session_;
   bool has_name_;
-  Deadline valid_until_;
+  Deadline valid_until_{};
   std::optional<Error> loss_;
   bool was_released_ = false;  // perhaps
   Fd events_;                  // epoll: the session
@@ -126,6 +131,15 @@ Result<Changed> SqlLease::change(const MakeText& text, Deadline deadline, Cancel
   }
 }
 
+// From now on the record says what is told.
+Result<Changed> SqlLease::set_end(const Request& told, Millis in, Deadline deadline,
+                                  Cancel cancel) {
+  const std::string record = format_lock_record(told);
+  return change(
+      [&] { return statements_.renew(told.owner.id, in, has_name_, known_record_, record); },
+      deadline, cancel);
+}
+
 Error SqlLease::lost(const Changed& found) {
   const std::string key = util::in_quotes(request_.key);
   const std::string here = database_->shown() + ": ";
@@ -146,10 +160,7 @@ Error SqlLease::lost(const Changed& found) {
 Result<void> SqlLease::renew(Deadline deadline, Cancel cancel) {
   if (loss_) return *loss_;
   const Deadline asked = Clock::now();
-  const std::string record = is_resumed_ ? format_lock_record(request_) : "";
-  const auto done =
-      change([&] { return statements_.renew(request_.owner.id, request_.ttl, has_name_, record); },
-             deadline, cancel);
+  const auto done = set_end(request_, request_.ttl, deadline, cancel);
   if (!done) return not_told(done.error());
   if (!done.value().is_done) return lost(done.value());
   if (database_->locks_rows() && !done.value().has_row_session) {
@@ -175,10 +186,7 @@ Result<void> SqlLease::end_command(Deadline until, Deadline deadline, Cancel can
   rest.ttl = std::max(remaining(until), Millis{1});
   // Others add that where clocks differ.
   const Millis skew = database_->is_without_session_locks() ? Heartbeats::kMostSkew : Millis{0};
-  const std::string record = format_lock_record(rest);
-  const auto done =
-      change([&] { return statements_.renew(rest.owner.id, rest.ttl - skew, has_name_, record); },
-             deadline, cancel);
+  const auto done = set_end(rest, rest.ttl - skew, deadline, cancel);
   if (!done) return not_told(done.error());
   if (!done.value().is_done) return lost(done.value());
   session_->close();

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "backends/sql/database.hpp"
 #include "core/backend.hpp"
@@ -10,12 +11,12 @@
 namespace dlock::sql {
 
 struct Grant {
-  Request request;  // with the id that the lock was granted to
+  Request request;  // as the row has it
   std::uint64_t fence = 0;
   unsigned slot = 0;
-  Deadline asked{};         // before the server began to count the ttl
-  bool has_name = true;     // the session is the holder's since the grant
-  bool is_resumed = false;  // by a process that did not acquire the lock
+  Deadline asked{};                        // before the server began to count the ttl
+  bool has_name = true;                    // the session is the holder's since the grant
+  std::optional<Millis> resumed_for = {};  // by a process that did not acquire the lock
 };
 
 std::unique_ptr<Lease> make_lease(std::shared_ptr<const Database> database,

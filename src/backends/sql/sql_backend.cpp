@@ -112,11 +112,11 @@ Result<std::unique_ptr<Lease>> SqlBackend::resume(const LockInfo& lock,
                                                   const LockInfo::Holder& holder, Millis ttl,
                                                   Deadline deadline) {
   if (database_->locks_rows()) return Backend::resume(lock, holder, ttl, deadline);
-  Grant grant{.request = {lock.key, lock.mode, lock.slots, ttl, holder.owner},
+  Grant grant{.request = {lock.key, lock.mode, lock.slots, holder.ttl.value_or(ttl), holder.owner},
               .fence = holder.fence.value_or(0),
               .slot = holder.slot.value_or(0),
               .has_name = false,
-              .is_resumed = true};
+              .resumed_for = ttl};
   return make_lease(database_, conversation_.take_session(), std::move(grant));
 }
 

@@ -141,14 +141,15 @@ std::string Statements::sweep() const {
 }
 
 std::string Statements::renew(std::string_view owner, Millis ttl, bool has_name,
-                              const std::string& record) const {
-  return fill(database_.texts().renew,
-              {{"owner", database_.literal(owner)},
-               {"own", database_.own_name(owner)},
-               {"row", database_.row_name(owner)},
-               {"ttl", micros(ttl)},
-               {"new_record", record.empty() ? "" : ", record = " + database_.literal(record)},
-               {"has_name", truth(has_name)}});
+                              const std::string& known, const std::string& record) const {
+  const std::vector<std::string> records{known, record};
+  return fill(database_.texts().renew, {{"owner", database_.literal(owner)},
+                                        {"own", database_.own_name(owner)},
+                                        {"row", database_.row_name(owner)},
+                                        {"ttl", micros(ttl)},
+                                        {"is_known", "record IN (" + literals(records) + ")"},
+                                        {"record", database_.literal(record)},
+                                        {"has_name", truth(has_name)}});
 }
 
 std::string Statements::release(std::string_view owner, bool has_name) const {

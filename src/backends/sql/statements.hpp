@@ -54,8 +54,9 @@ class Statements {
   std::string forget_keys(std::span<const std::string> keys) const;
 
   // The answers to these: those of changed().
-  /// `has_name`: the session is the holder's since the grant.  `record`: a new one, or none.
-  std::string renew(std::string_view owner, Millis ttl, bool has_name,
+  /// `has_name`: the session is the holder's since the grant.  Of a row whose record is neither
+  /// `known` nor `record`, nothing is shortened or replaced.
+  std::string renew(std::string_view owner, Millis ttl, bool has_name, const std::string& known,
                     const std::string& record) const;
   std::string release(std::string_view owner, bool has_name) const;
   /// Releases the lock and writes a done-mark.
