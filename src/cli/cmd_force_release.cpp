@@ -172,7 +172,7 @@ int break_all(const LockInfo& lock, const LockService& service, Backend& backend
   int status = exit_status::kNo;
   std::optional<int> error;  // does not spare the others
   for (const LockInfo::Holder& holder : lock.holders) {
-    const auto broken = backend.force_release(lock.key, holder.owner.id, why, service.patience());
+    const auto broken = backend.force_release(lock.key, holder.owner.id, {why}, service.patience());
     if (!broken) {
       error = service.report(broken.error());
       continue;

@@ -1,5 +1,3 @@
-// The keeper of a script on this machine is asked first.  This needs no server, which may not
-// answer.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -7,7 +5,6 @@
 #include "cli/cmd.hpp"
 #include "cli/lock_service.hpp"
 #include "cli/tokens.hpp"
-#include "engine/release_door.hpp"
 #include "util/log.hpp"
 #include "util/text.hpp"
 
@@ -28,18 +25,10 @@ int outcome(const std::string& key, const Result<void>& released, const LockServ
   return 0;
 }
 
-// The keeper may wait for the server for the whole deadline, and then still has to reply.
-constexpr Millis kKeeperSays{1'000};
-
-std::optional<Result<void>> ask_for(const Claim& claim, Deadline deadline) {
-  if (!is_token(claim.token)) return std::nullopt;
-  return ask_keeper(claim.key, claim.token, after(deadline, kKeeperSays));
-}
-
-// Used if the keeper is on another host or belongs to another user.
+// The process that keeps it for a script finds out, and lets the script go on.
 Result<void> take_back(const Claim& claim, Backend& backend, Deadline deadline) {
-  const auto taken = backend.force_release(
-      claim.key, claim.token, std::string(kGivenBack) + this_process_in_words(), deadline);
+  const std::string by = this_process_in_words();
+  const auto taken = backend.force_release(claim.key, claim.token, {by, true}, deadline);
   if (!taken) return taken.error();
   if (taken.value()) return {};
   return Error{Errc::lost, "this lock id does not hold it any more"};
@@ -61,16 +50,10 @@ int release(const Claim& claim, Backend& backend, const LockService& service) {
 
 int cmd_release(const Invocation& invocation, std::span<const BackendEntry> backends) {
   const LockService service(invocation, backends);
-  auto claims = take_claims(service.settings(), *invocation.command);
+  const auto claims = take_claims(service.settings(), *invocation.command);
   int worst = 0;
-  std::erase_if(claims, [&](const Claim& claim) {
-    const auto answer = ask_for(claim, service.patience());
-    if (answer) worst = std::max(worst, outcome(claim.key, *answer, service));
-    return answer.has_value();
-  });
-  if (claims.empty()) return worst;
   const auto backend = service.open();
-  if (!backend) return std::max(worst, service.report(backend.error()));
+  if (!backend) return service.report(backend.error());
   for (const Claim& claim : claims) {
     worst = std::max(worst, release(claim, *backend.value(), service));
   }

@@ -166,7 +166,7 @@ Result<void> Trial::break_lock(Backend& backend, Lease& lease) {
   owners_.push_back(lease.owner_id());
   return note("try-force-release", [&]() -> Result<void> {
     auto breaking = std::async(std::launch::async, [&] {
-      return backend.force_release(key_, lease.owner_id(), "dlock doctor", deadline_);
+      return backend.force_release(key_, lease.owner_id(), {"dlock doctor"}, deadline_);
     });
     while (breaking.wait_for(kPause) != std::future_status::ready &&
            lease.renew(deadline_, cancel_)) {

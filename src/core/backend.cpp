@@ -4,6 +4,12 @@
 #include "util/text.hpp"
 
 namespace dlock {
+namespace {
+
+constexpr std::string_view kGivenBack = "given back by ";
+constexpr std::string_view kBroken = "force-released by ";
+
+}  // namespace
 
 Error with_origin(Error error, const Target& target) {
   const bool is_denied = error.code == Errc::denied;
@@ -16,15 +22,17 @@ Error with_origin(Error error, const Target& target) {
   return error;
 }
 
+std::string format_reason(const Reason& reason) {
+  return std::string(reason.given_back ? kGivenBack : kBroken) + std::string(reason.by);
+}
+
 Error taken_away(std::string_view where, std::string_view key, std::string_view why) {
-  const bool in_order = why.starts_with(kGivenBack);
-  if (in_order) why.remove_prefix(kGivenBack.size());
   return {.code = Errc::lost,
-          .message = (where.empty() ? "" : std::string(where) + ": ") +
-                     util::in_quotes(std::string(key)) +
-                     (in_order ? " was given back by " : " was force-released by ") +
-                     (why.empty() ? "somebody" : util::printable(std::string(why))),
-          .in_order = in_order};
+          .message =
+              (where.empty() ? "" : std::string(where) + ": ") + util::in_quotes(std::string(key)) +
+              " was " +
+              (why.empty() ? std::string(kBroken) + "somebody" : util::printable(std::string(why))),
+          .in_order = why.starts_with(kGivenBack)};
 }
 
 std::string Backend::location_of(std::string_view) const { return location(); }

@@ -38,12 +38,17 @@ struct Request {
   Claim claim() const { return {mode, slots}; }
 };
 
-/// How `why` of force_release() begins where the lock is not broken but given back: by a process
-/// that has its token and cannot connect to the process that keeps the lock.
-inline constexpr std::string_view kGivenBack = "@given back by ";
+/// Why force_release() takes a lock.
+struct Reason {
+  std::string_view by;      // and what for: "root on ops-1 (pid 12): the disk is full"
+  bool given_back = false;  // it has the lock id; else it is an operator, who breaks the lock
+};
+
+/// What a backend keeps of it for the holder: "force-released by root on ops-1 (pid 12)".
+std::string format_reason(const Reason& reason);
 
 /// The error that a holder gets whose lock force_release() has taken.  `where` is the server, or
-/// "".
+/// "".  `why`: what format_reason() has made.
 Error taken_away(std::string_view where, std::string_view key, std::string_view why);
 
 /// One lock as others see it.
@@ -258,15 +263,14 @@ class Backend {
   /// Takes the lock from the holder `owner_id`, and from no other: an operator who has looked a
   /// moment too early must not break the lock of the next holder.  renew() of that holder fails
   /// with Errc::lost and `why` in the message, at once if it has event_fd(), else at its next call.
-  /// `why` begins with the operator: "root on ops-1 (pid 12): the disk is full".  If it begins with
-  /// kGivenBack, that error has in_order set: the lock was given back.
+  /// That error has in_order set if the lock was given back.
   ///   - True: the lock was taken away.  If Traits::ends_on is process_exit, it is free only when
   ///     the holder has released it, and this waits for that until the deadline.
   ///   - False: that holder did not hold it any more.
   ///   - Errc::unreachable: it is not known; or, if Traits::ends_on is process_exit, renew() of the
   ///     holder has not even failed until the deadline.
   virtual Result<bool> force_release(std::string_view key, std::string_view owner_id,
-                                     std::string_view why, Deadline deadline) = 0;
+                                     const Reason& why, Deadline deadline) = 0;
 
   /// A lease of the lock that `holder` holds, one of those that inspect() has shown in `lock`, for
   /// a process that has not acquired it.  The process that has acquired it must have destroyed its

@@ -50,10 +50,11 @@ class ShardedBackend final : public Backend {
     return ask(key, deadline, Cancel(),
                [&](Backend& shard) { return shard.inspect(key, deadline); });
   }
-  Result<bool> force_release(std::string_view key, std::string_view owner_id, std::string_view why,
+  Result<bool> force_release(std::string_view key, std::string_view owner_id, const Reason& reason,
                              Deadline deadline) override {
-    return ask(key, deadline, Cancel(),
-               [&](Backend& shard) { return shard.force_release(key, owner_id, why, deadline); });
+    return ask(key, deadline, Cancel(), [&](Backend& shard) {
+      return shard.force_release(key, owner_id, reason, deadline);
+    });
   }
   Result<std::unique_ptr<Lease>> resume(const LockInfo& lock, const LockInfo::Holder& holder,
                                         Millis ttl, Deadline deadline) override {

@@ -5,8 +5,6 @@
 //   initialised, and has copies of what a kernel lock hangs on.  Each learns of the end of the
 //   other by the socket between them, and ends the script.
 
-#include "engine/keeper.hpp"
-
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -22,9 +20,9 @@
 #include "engine/acquisition.hpp"
 #include "engine/describe.hpp"
 #include "engine/guard.hpp"
+#include "engine/keeper.hpp"
 #include "engine/proc.hpp"
 #include "engine/process_tree.hpp"
-#include "engine/release_door.hpp"
 #include "engine/run_events.hpp"
 #include "util/duration.hpp"
 #include "util/fd.hpp"
@@ -80,12 +78,11 @@ class Keeper {
   [[noreturn]] void finish(int status);
 
   void stay();
-  Result<void> release_one(const std::string& key);
+  void release_one(const std::string& key);
   void count_on_no_lock();
   void lose(const HeldLocks::Loss& loss, Deadline now);
   void look_at_locks(Deadline now);
   void look_at_guard(Deadline now);
-  void look_at_doors();
   void look_at_front();
   void say_stuck(Deadline now);
   void release_all();
@@ -102,7 +99,6 @@ class Keeper {
   pid_t guard_ = -1;
   Fd fronts_life_ = proc::pidfd_of(context_.front);  // until it has ended
   SupervisorEnd guard_link_{Fd()};
-  std::vector<ReleaseDoor> doors_;
   Outcome end_;                                // for the event log
   std::vector<HeldLocks::Loss> early_losses_;  // before the script counted on the locks
   bool stuck_said_ = false;
@@ -257,13 +253,11 @@ void Keeper::finish(int status) {
   _exit(0);
 }
 
-// The caller goes on without this lock, whatever becomes of it from now on.
-Result<void> Keeper::release_one(const std::string& key) {
-  std::erase_if(doors_, [&](const ReleaseDoor& door) { return door.key() == key; });
+// It was given back.  Where only we can let go, somebody waits for that.
+void Keeper::release_one(const std::string& key) {
   if (locks_.all().size() == 1) count_on_no_lock();
-  auto released = locks_.release_one(key, after(Clock::now(), kReleasing));
+  (void)locks_.release_one(key, after(Clock::now(), kReleasing));
   log_end(context_, key, end_);
-  return released;
 }
 
 void Keeper::count_on_no_lock() { context_.page.guarded = context_.page.kept = false; }
@@ -271,8 +265,7 @@ void Keeper::count_on_no_lock() { context_.page.guarded = context_.page.kept = f
 void Keeper::lose(const HeldLocks::Loss& loss, Deadline now) {
   if (loss.error.in_order) {
     util::log(Level::detail, loss.error.message);
-    (void)release_one(loss.key);  // where only we can let go, somebody waits for that
-    return;
+    return release_one(loss.key);
   }
   note_loss(context_, loss.key);
   end_.name = "lost";
@@ -308,20 +301,6 @@ void Keeper::look_at_guard(Deadline now) {
   util::log(Level::error, "the 2nd process that kept " + keys() + " (pid " +
                               std::to_string(guard_) + ") was killed; ending " +
                               script_->in_words());
-}
-
-void Keeper::look_at_doors() {
-  for (ReleaseDoor& door : doors_) {
-    const Fd who = door.fd() < 0 ? Fd() : door.asked();
-    if (!who) continue;
-    const std::string key = door.key();
-    if (locks_.find(key)->is_lost()) {  // with --on-lost ignore
-      ReleaseDoor::answer(who, Error{Errc::lost, in_quotes(key) + " was lost before"});
-      continue;
-    }
-    const auto released = release_one(key);
-    return ReleaseDoor::answer(who, released);  // that door is gone
-  }
 }
 
 void Keeper::look_at_front() {
@@ -364,10 +343,8 @@ void Keeper::stay() {
     std::vector<pollfd> fds{{script_->is_ending() ? -1 : script_->fd(), POLLIN, 0},
                             {guard_link_.fd(), POLLIN, 0},
                             {fronts_life_.get(), POLLIN, 0}};
-    for (const ReleaseDoor& door : doors_) fds.push_back({door.fd(), POLLIN, 0});
     locks_.add_lost_fds(fds);
     util::poll(fds, std::min(locks_.next_deadline(), script_->next_deadline(now)));
-    look_at_doors();
   }
   count_on_no_lock();
   release_all();
@@ -395,7 +372,6 @@ void Keeper::run() {
     locks_ = HeldLocks();  // which ends no lease
     finish(0);
   }
-  for (const auto& lock : locks_.all()) doors_.emplace_back(lock->key(), lock->owner_id());
   context_.page.guarded = spec_.on_lost != OnLost::ignore;
   context_.page.kept = true;
   (void)guard_link_.send({ToFront::Kind::granted});  // wakes it, for the end of the lease

@@ -150,9 +150,10 @@ std::unique_ptr<Lease> Waiting::lease() {
   return nullptr;
 }
 
-Breaking::Breaking(std::unique_ptr<Backend> backend, std::string owner_id, std::string why)
-    : backend_(std::move(backend)), outcome_(std::async(std::launch::async, [this, owner_id, why] {
-        return backend_->force_release("job", owner_id, why, soon());
+Breaking::Breaking(std::unique_ptr<Backend> backend, std::string owner_id, std::string why,
+                   bool given_back)
+    : backend_(std::move(backend)), outcome_(std::async(std::launch::async, [=, this] {
+        return backend_->force_release("job", owner_id, {why, given_back}, soon());
       })) {}
 
 bool Breaking::broken() {

@@ -90,7 +90,8 @@ class Waiting {
 /// let go (Traits::EndsOn::process_exit), that waits for it.
 class Breaking {
  public:
-  Breaking(std::unique_ptr<Backend> backend, std::string owner_id, std::string why = "test");
+  Breaking(std::unique_ptr<Backend> backend, std::string owner_id, std::string why = "test",
+           bool given_back = false);
   /// What force_release() said, when it is through.
   bool broken();
 

@@ -653,7 +653,7 @@ TEST_P(Contract, AForceReleaseReachesTheHolderWithItsReason) {
 TEST_P(Contract, WhatIsGivenBackFromElsewhereIsNoLoss) {
   auto lease = hold(*a, request("job"));
   listen_to(*lease);
-  Breaking breaking(connect(), lease->owner_id(), std::string(kGivenBack) + "web on ci-2 (pid 7)");
+  Breaking breaking(connect(), lease->owner_id(), "web on ci-2 (pid 7)", true);
   const bool by_holder = traits.ends_on == Traits::EndsOn::process_exit;
   if (!by_holder) {
     EXPECT_TRUE(breaking.broken());
@@ -679,7 +679,7 @@ TEST_P(Contract, AForceReleaseBreaksTheOneHolderThatWasShown) {
   auto lease = hold(*a, shared("job"));
   auto other = hold(*b, shared("job"));
   auto forcing = std::async(std::launch::async, [client = connect(), id = lease->owner_id()] {
-    return client->force_release("job", id, "test", soon());
+    return client->force_release("job", id, {"test"}, soon());
   });
   ASSERT_TRUE(eventually([&] { return !renew(*lease); }));
   EXPECT_EQ(release(*lease).error().code, Errc::lost);
@@ -695,13 +695,13 @@ TEST_P(Contract, AForceReleaseBreaksTheOneHolderThatWasShown) {
 }
 
 TEST_P(Contract, AForceReleaseOfWhatIsGoneIsFalse) {
-  EXPECT_FALSE(*b->force_release("never used", "0123", "test", soon()));
+  EXPECT_FALSE(*b->force_release("never used", "0123", {"test"}, soon()));
   const auto old = hold(*a, request("job"));
   EXPECT_TRUE(release(*old));
-  EXPECT_FALSE(*b->force_release("job", old->owner_id(), "test", soon()));
+  EXPECT_FALSE(*b->force_release("job", old->owner_id(), {"test"}, soon()));
   auto lease = hold(*a, request("job"));
-  EXPECT_FALSE(*b->force_release("job", old->owner_id(), "test", soon()));
-  EXPECT_FALSE(*b->force_release("job", "", "test", soon()));
+  EXPECT_FALSE(*b->force_release("job", old->owner_id(), {"test"}, soon()));
+  EXPECT_FALSE(*b->force_release("job", "", {"test"}, soon()));
   EXPECT_TRUE(renew(*lease));
   EXPECT_EQ(code_of(try_once(*b, request("job"))), Errc::busy);
 }
@@ -745,7 +745,7 @@ TEST_P(Contract, AForceReleaseNeverBreaksANewerGrant) {
         id = last;
       }
       // By now that holder has released, or is just about to.
-      const auto outcome = client->force_release("job", id, "race", soon());
+      const auto outcome = client->force_release("job", id, {"race"}, soon());
       if (outcome && outcome.value()) ++broken;
     }
   });

@@ -121,7 +121,7 @@ TEST_F(FileBackend, FlockIsNotTakenForADeadHolder) {
   Program flock({"flock", "--no-fork", path("job"), "sleep", "1000"});
   ASSERT_TRUE(eventually([&] { return refused("job", LOCK_EX); }));
   EXPECT_EQ(inspect(*a, "job").holders.at(0).foreign, "flock");
-  EXPECT_FALSE(*a->force_release("job", dead.owner.id, "test", soon()));
+  EXPECT_FALSE(*a->force_release("job", dead.owner.id, {"test"}, soon()));
   EXPECT_TRUE(refused("job", LOCK_EX));
 }
 
@@ -399,7 +399,7 @@ TEST_F(FileBackend, WhateverARegistrationHoldsItIsShownAsLongAsItIsLocked) {
       std::ofstream(entry.path(), std::ios::trunc) << text;
     }
     EXPECT_FALSE(inspect(*b, "job").holders.empty()) << text;
-    EXPECT_FALSE(*b->force_release("job", "x", "test", soon()));
+    EXPECT_FALSE(*b->force_release("job", "x", {"test"}, soon()));
     EXPECT_TRUE(renew(*lease));
     EXPECT_TRUE(release(*lease));
   }
@@ -493,14 +493,14 @@ TEST_F(FileBackend, AReadOnlyDiskIsAnError) {
 TEST_F(FileBackend, AHolderThatDoesNotAnswerIsNamed) {
   for (const Request& broken : {request("job"), shared("job"), slots("job", 2)}) {
     auto lease = hold(*a, broken);
-    auto outcome = b->force_release("job", broken.owner.id, "test", in(50));
+    auto outcome = b->force_release("job", broken.owner.id, {"test"}, in(50));
     ASSERT_FALSE(outcome);
     EXPECT_EQ(outcome.error().code, Errc::unreachable);
     EXPECT_NE(outcome.error().message.find("pid " + std::to_string(getpid())), std::string::npos);
     EXPECT_EQ(inspect(*b, "job").holders.size(), 1u);
     EXPECT_EQ(renew(*lease).error().code, Errc::lost);
     // One that knows and is still at it, ending its command, has answered.
-    outcome = b->force_release("job", broken.owner.id, "test", in(50));
+    outcome = b->force_release("job", broken.owner.id, {"test"}, in(50));
     ASSERT_TRUE(outcome) << outcome.error().message;
     EXPECT_TRUE(*outcome);
     EXPECT_EQ(inspect(*b, "job").holders.size(), 1u);

@@ -61,7 +61,7 @@ class LostReplies : public testing::TestWithParam<ServiceKind> {
     const LockInfo lock = inspect(*a, "job");
     ASSERT_EQ(lock.holders.size(), 1u);
     EXPECT_GT(lock.holders[0].expires, Millis{50'000});
-    EXPECT_TRUE(a->force_release("job", lock.holders[0].owner.id, "test", soon()));
+    EXPECT_TRUE(a->force_release("job", lock.holders[0].owner.id, {"test"}, soon()));
   }
   static std::unique_ptr<Lease> resume(Backend& backend, Millis ttl) {
     const LockInfo lock = inspect(backend, "job");
@@ -184,11 +184,11 @@ TEST_P(LostReplies, AForceReleaseBreaksOneGrant) {
     ASSERT_TRUE(waiters_are(1));
     lose_reply();
     const auto own = through_proxy();
-    auto broken = own->force_release("job", lease->owner_id(), "test", soon());
+    auto broken = own->force_release("job", lease->owner_id(), {"test"}, soon());
     if (!broken) {
       EXPECT_EQ(broken.error().code, Errc::unreachable) << broken.error().message;
       proxy.pass();
-      broken = own->force_release("job", lease->owner_id(), "test", soon());
+      broken = own->force_release("job", lease->owner_id(), {"test"}, soon());
     }
     EXPECT_TRUE(broken) << broken.error().message;
     EXPECT_EQ(code_of(renew(*lease)), Errc::lost);

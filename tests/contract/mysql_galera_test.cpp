@@ -211,7 +211,7 @@ TEST_F(MysqlGalera, AHolderGoesOnOverTheOtherServer) {
 TEST_F(MysqlGalera, AnOperatorOfTheOtherServerBreaksALock) {
   const auto a = client(0), b = client(1);
   auto lease = hold(*a, request("job"));
-  const auto broken = b->force_release("job", lease->owner_id(), "a test", soon());
+  const auto broken = b->force_release("job", lease->owner_id(), {"a test"}, soon());
   EXPECT_TRUE(broken && broken.value());
   EXPECT_EQ(code_of(renew(*lease)), Errc::lost);
   EXPECT_TRUE(is_free_for(*b, request("job")));

@@ -153,7 +153,7 @@ TEST_P(MysqlOnce, ATextThatComesLateNeitherRemembersNorReleasesAnything) {
   const Request early = request("job");
   auto lease = begin(*a, early);
   const auto fence = *lease->fence();
-  const auto broken = b->force_release("job", lease->owner_id(), "a test", soon());
+  const auto broken = b->force_release("job", lease->owner_id(), {"a test"}, soon());
   ASSERT_TRUE(broken && broken.value());
   const auto late = session_at(place());
   const auto say_late = [&] {
@@ -715,7 +715,7 @@ TEST_F(MysqlGaleraOnce, ACommitThatComesLateIsRefused) {
   const auto commit = text.find("COMMIT");
   const auto written = (*its)->ask(text.substr(0, commit - 2), soon(), Cancel());
   ASSERT_TRUE(written.ok()) << written.error->message;
-  const auto broken = b->force_release("job", lease->owner_id(), "a test", soon());
+  const auto broken = b->force_release("job", lease->owner_id(), {"a test"}, soon());
   EXPECT_TRUE(broken && broken.value());
   EXPECT_FALSE((*its)->ask(text.substr(commit), soon(), Cancel()).ok());
   EXPECT_FALSE(find(*a));

@@ -171,7 +171,7 @@ TEST_P(MysqlResume, AForceReleaseIsSeenSoon) {
   for (const Mode mode : {Mode::exclusive, Mode::shared}) {
     const std::string id = let_go();
     ASSERT_NO_FATAL_FAILURE(queue_up(2, mode));
-    const auto broken = b->force_release("job", id, "root on ops (pid 1)", soon());
+    const auto broken = b->force_release("job", id, {"root on ops (pid 1)"}, soon());
     EXPECT_TRUE(broken && broken.value());
     auto first = next_at_once();
     ASSERT_TRUE(first);
@@ -189,7 +189,7 @@ TEST_P(MysqlResume, AForceReleaseIsSeenSoon) {
 TEST_P(MysqlResume, ItsHolderIsToldWhoHasBrokenIt) {
   const auto lease = pick_up(*a, let_go());
   ASSERT_TRUE(lease);
-  const auto broken = b->force_release("job", lease->owner_id(), "root on ops (pid 1)", soon());
+  const auto broken = b->force_release("job", lease->owner_id(), {"root on ops (pid 1)"}, soon());
   EXPECT_TRUE(broken && broken.value());
   const Error error = error_of(renew(*lease));
   EXPECT_EQ(error.code, Errc::lost);

@@ -151,7 +151,7 @@ TEST_P(MysqlRow, WhoIsCutOffHasTheRowForATtlAtMost) {
 
 TEST_P(MysqlRow, AForceReleaseFreesTheRowToo) {
   auto lease = hold(*a, request("job"));
-  const auto broken = b->force_release("job", lease->owner_id(), "a test", soon());
+  const auto broken = b->force_release("job", lease->owner_id(), {"a test"}, soon());
   EXPECT_TRUE(broken && broken.value());
   const auto other = session();
   EXPECT_TRUE(eventually([&] { return can_lock(*other); }));

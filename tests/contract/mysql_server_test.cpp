@@ -49,7 +49,7 @@ class MysqlServers : public MysqlTest {
       EXPECT_TRUE(listed && listed.value().size() == 1);
       EXPECT_TRUE(release(*lease));
       lease = hold(backend, wanted);
-      const auto broken = backend.force_release("job", lease->owner_id(), "a test", soon());
+      const auto broken = backend.force_release("job", lease->owner_id(), {"a test"}, soon());
       EXPECT_TRUE(broken && broken.value());
       EXPECT_EQ(code_of(renew(*lease)), Errc::lost);
       EXPECT_TRUE(rows_become(0));
@@ -163,7 +163,7 @@ TEST_P(MysqlServers, AForceReleaseThatMeetsADeadlockIsTriedAgain) {
       "    SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO = 1213;\n"
       "  END IF;\n"
       "END//\n");
-  const auto broken = b->force_release("job", lease->owner_id(), "test", soon());
+  const auto broken = b->force_release("job", lease->owner_id(), {"test"}, soon());
   if (!broken) FAIL() << broken.error().message;
   EXPECT_TRUE(broken.value());
   EXPECT_EQ(server->ask("SELECT n FROM deadlocks"), "0");
@@ -218,7 +218,7 @@ TEST_P(MysqlServers, ARightThatIsMissingIsDeniedAndNothingIsLeft) {
 TEST_P(MysqlServers, AnotherUserMayBreakALease) {
   auto other = user("other", "ALL ON test.*");
   auto lease = hold(*a, request("job"));
-  const auto broken = other->force_release("job", lease->owner_id(), "a test", soon());
+  const auto broken = other->force_release("job", lease->owner_id(), {"a test"}, soon());
   EXPECT_TRUE(broken && broken.value());
   const Error error = error_of(renew(*lease));
   EXPECT_EQ(error.code, Errc::lost);
@@ -344,9 +344,9 @@ TEST_P(MysqlServers, SqlInNamesIsTakenAsItIs) {
     ASSERT_EQ(listed.value().size(), 1u);
     EXPECT_EQ(listed.value()[0].key, text);
     EXPECT_TRUE(renew(*lease));
-    const auto none = b->force_release(text, id + '\'', text, soon());
+    const auto none = b->force_release(text, id + '\'', {text}, soon());
     EXPECT_TRUE(none && !none.value());
-    EXPECT_TRUE(b->force_release(text, id, text, soon()).value());
+    EXPECT_TRUE(b->force_release(text, id, {text}, soon()).value());
     EXPECT_TRUE(says(error_of(renew(*lease)), text == foreign ? "was" : text));
   }
   auto all = b->list("%", soon());
@@ -410,7 +410,7 @@ TEST_P(MysqlServers, AHolderWithoutAnEndIsShownAndKeepsOthersOut) {
     const long from = status("Questions");
     EXPECT_FALSE(waiting.done(1'000));  // and does not ask all the time meanwhile
     EXPECT_LT(status("Questions") - from, 300);
-    const auto broken = b->force_release("job", owner, "a test", soon());
+    const auto broken = b->force_release("job", owner, {"a test"}, soon());
     EXPECT_TRUE(broken && broken.value());
     EXPECT_TRUE(release(*waiting.lease()));
     server->ask("DELETE FROM dlock_locks");

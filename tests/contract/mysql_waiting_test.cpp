@@ -198,7 +198,7 @@ TEST_P(MysqlWaiting, AForceReleaseOfADeadHolderIsSeenSoon) {
       ASSERT_TRUE(waiters_are(i + 1));
     }
     std::this_thread::sleep_for(Millis{2'000});  // at first, a holder may be connecting again
-    const auto broken = b->force_release("job", lease->owner_id(), "a test", soon());
+    const auto broken = b->force_release("job", lease->owner_id(), {"a test"}, soon());
     EXPECT_TRUE(broken && broken.value());
     std::list<std::unique_ptr<Lease>> leases;
     const auto took = time_of([&] {

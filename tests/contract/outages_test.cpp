@@ -55,7 +55,7 @@ class Outages : public testing::TestWithParam<ServiceKind> {
   std::unique_ptr<Backend> client() { return service_->connect(kShortTimeout); }
   Lease& lease(const std::string& key) { return *leases_.at(key); }
   Result<bool> force_release() {
-    return client()->force_release("broken", lease("broken").owner_id(), "test", in(kShort));
+    return client()->force_release("broken", lease("broken").owner_id(), {"test"}, in(kShort));
   }
   Result<void> complete() {
     return lease("done").complete({"", Millis{3'600'000}}, in(kShort), Cancel());

@@ -293,7 +293,7 @@ TEST_F(RedisNetwork, AHolderWhoseConnectionsAreKilledRenewsSilently) {
     EXPECT_TRUE(renew(*lease)) << kind;
     EXPECT_FALSE(util::wait_readable(events, Deadline{}));
   }
-  EXPECT_TRUE(*b->force_release("job", lease->owner_id(), "test", soon()));
+  EXPECT_TRUE(*b->force_release("job", lease->owner_id(), {"test"}, soon()));
   EXPECT_TRUE(util::wait_readable(events, soon()));  // it has subscribed again
 }
 

@@ -28,7 +28,7 @@ class RedisForeign : public RedisTest {
     return eventually([&] { return inspect(*bare(), "job").waiters->size() == 1; });
   }
   bool break_lock(const std::string& id) {
-    const auto broken = bare()->force_release("job", id, "test", soon());
+    const auto broken = bare()->force_release("job", id, {"test"}, soon());
     EXPECT_TRUE(broken) << (broken ? "" : broken.error().message);
     return broken && broken.value();
   }
@@ -213,7 +213,7 @@ TEST_F(RedisForeign, AnyTypeIsBusyAndLeftAsItIs) {
     expect_busy_for_all();
     EXPECT_TRUE(holder().foreign) << maker[0];
     const std::string id = holder().owner.id;
-    EXPECT_FALSE(*bare()->force_release("job", "somebody", "test", soon())) << maker[0];
+    EXPECT_FALSE(*bare()->force_release("job", "somebody", {"test"}, soon())) << maker[0];
     EXPECT_EQ(server->command("DUMP", "job"), before) << maker[0];
     EXPECT_TRUE(bare()->list("", soon()).value().empty());
   }
@@ -278,7 +278,7 @@ TEST_F(RedisForeign, WhoBreaksALockOfOthersCallsTheNext) {
     Words make = one.make;
     make[1] = "dlock:job";
     server->run(make);
-    EXPECT_TRUE(*a->force_release("job", one.id, "test", soon())) << one.id;
+    EXPECT_TRUE(*a->force_release("job", one.id, {"test"}, soon())) << one.id;
     sleeper.wait_for_call();
   }
 }
@@ -364,7 +364,7 @@ TEST_F(RedisForeign, BreakingALockOfRedissonWakesItsWaiters) {
 TEST_F(RedisForeign, TheChannelOfANameWithBracesHasNoMore) {
   RedissonWaiter waiter(*server, "redisson_lock__channel:a{b}");
   server->command("HSET", "a{b}", kClient + ":1", "1");
-  EXPECT_TRUE(*bare()->force_release("a{b}", kClient + ":1", "test", soon()));
+  EXPECT_TRUE(*bare()->force_release("a{b}", kClient + ":1", {"test"}, soon()));
   EXPECT_EQ(waiter.heard(), "0");
 }
 
@@ -404,7 +404,7 @@ TEST_F(RedisForeign, WhoMayNotPublishForRedissonBreaksItAllTheSame) {
   server->command("ACL", "SETUSER", "dlock", "on", ">pw", "~*", "+@all", "resetchannels");
   server->command("HSET", "job", kClient + ":1", "1");
   auto user = connect_redis(server->port(), "", Millis{5'000}, "dlock:pw@");
-  const auto broken = user->force_release("job", kClient + ":1", "test", soon());
+  const auto broken = user->force_release("job", kClient + ":1", {"test"}, soon());
   ASSERT_TRUE(broken) << broken.error().message;
   EXPECT_TRUE(broken.value());
   EXPECT_EQ(server->command("EXISTS", "job"), "0");

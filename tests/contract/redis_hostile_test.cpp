@@ -247,7 +247,7 @@ TEST(RedisImpostor, RepliesOfTheWrongShapeAreErrors) {
     EXPECT_TRUE(is_error(client->inspect("job", in(400)))) << answer;
     EXPECT_TRUE(is_error(client->list("", in(400)))) << answer;
     if (answer == ":1\r\n") continue;  // "it is broken now", if that was asked
-    EXPECT_TRUE(is_error(client->force_release("job", "id", "test", in(400)))) << answer;
+    EXPECT_TRUE(is_error(client->force_release("job", "id", {"test"}, in(400)))) << answer;
   }
 }
 

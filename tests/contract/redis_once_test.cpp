@@ -105,7 +105,7 @@ TEST_F(RedisOnce, ALateRequestIsCarriedOutWhileTheLockIsHeld) {
 
 TEST_F(RedisOnce, ALateRequestLeavesNoMarkAfterTheLockWasLost) {
   const auto lease = complete_late();
-  EXPECT_TRUE(b->force_release("job", lease->owner_id(), "test", soon()).value());
+  EXPECT_TRUE(b->force_release("job", lease->owner_id(), {"test"}, soon()).value());
   const auto next = hold(*b, request("job"));
   EXPECT_EQ(code_of(complete(*lease)), Errc::lost);
   Monitor monitor(*server);
@@ -117,7 +117,7 @@ TEST_F(RedisOnce, ALateRequestLeavesNoMarkAfterTheLockWasLost) {
 
 TEST_F(RedisOnce, ALateRequestDoesNotReplaceANewerMark) {
   const auto lease = complete_late();
-  EXPECT_TRUE(b->force_release("job", lease->owner_id(), "test", soon()).value());
+  EXPECT_TRUE(b->force_release("job", lease->owner_id(), {"test"}, soon()).value());
   const auto next = hold(*b, request("job"));
   EXPECT_TRUE(complete(*next));
   Monitor monitor(*server);
@@ -127,7 +127,8 @@ TEST_F(RedisOnce, ALateRequestDoesNotReplaceANewerMark) {
 
 TEST_F(RedisOnce, WhoHasLostTheLockHearsWhoTookIt) {
   const auto lease = hold(*a, request("job"));
-  EXPECT_TRUE(b->force_release("job", lease->owner_id(), "root: the disk is full", soon()).value());
+  EXPECT_TRUE(
+      b->force_release("job", lease->owner_id(), {"root: the disk is full"}, soon()).value());
   const auto done = complete(*lease);
   EXPECT_EQ(code_of(done), Errc::lost);
   EXPECT_NE(done.error().message.find("the disk is full"), std::string::npos);

@@ -373,7 +373,7 @@ TEST_F(RedisTrouble, AClockThatJumpsBackIsSeenInTheExpiryAndTheLockCanBeBroken) 
     EXPECT_GE(*info.holders[0].held, Millis{0});
     EXPECT_TRUE(renew(*lease));
     EXPECT_LT(*inspect(*b, "job").holders.at(0).expires, Millis{31'000});
-    EXPECT_TRUE(*b->force_release("job", lease->owner_id(), "test", soon()));
+    EXPECT_TRUE(*b->force_release("job", lease->owner_id(), {"test"}, soon()));
     EXPECT_TRUE(is_free_for(*b, request("job")));
   }
   server.reset();

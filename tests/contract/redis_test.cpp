@@ -99,7 +99,7 @@ TEST_F(RedisTraffic, AShortJobHasNoSecondConnectionAndALongOneHears) {
   const auto names = redis::names_of(redis::kDefaultPrefix, "job");
   EXPECT_NE(server->command("PUBSUB", "CHANNELS", "*").find(wanted.owner.id), std::string::npos);
   EXPECT_FALSE(util::wait_readable(events, Deadline{}));
-  EXPECT_TRUE(*b->force_release("job", lease->owner_id(), "test", soon()));
+  EXPECT_TRUE(*b->force_release("job", lease->owner_id(), {"test"}, soon()));
   EXPECT_TRUE(util::wait_readable(events, soon()));
 }
 
@@ -182,7 +182,7 @@ TEST_F(RedisRights, ALittleIsEnoughForEverything) {
     lease = waiting.lease();
     ASSERT_TRUE(lease);
     const std::string id = inspect(*user, "job").holders.at(0).owner.id;
-    EXPECT_TRUE(*user->force_release("job", id, "test", soon()));
+    EXPECT_TRUE(*user->force_release("job", id, {"test"}, soon()));
     EXPECT_EQ(renew(*lease).error().code, Errc::lost);
   }
   auto one = hold(*user, shared("job"));
@@ -196,7 +196,7 @@ TEST_F(RedisRights, ALittleIsEnoughForEverything) {
     Waiting waiting(as_user(), request("job"));
     ASSERT_TRUE(waiters_are(1));
     if (by_force) {
-      EXPECT_TRUE(*user->force_release("job", "u:1", "test", soon()));
+      EXPECT_TRUE(*user->force_release("job", "u:1", {"test"}, soon()));
     } else {
       server->command("DEL", "dlock:job");
     }

@@ -19,7 +19,7 @@ class RedlockOperator : public RedlockTest {
     let_finish(*a);
   }
   Result<bool> break_lock(const std::string& id) {
-    return b->force_release("job", id, "root on ops-1: a test", soon());
+    return b->force_release("job", id, {"root on ops-1: a test"}, soon());
   }
   std::string port(unsigned node) const { return ':' + std::to_string(servers[node].port()); }
   static bool says(const std::vector<std::string>& remarks, const std::string& one,
@@ -115,7 +115,7 @@ TEST_F(RedlockOperator, AMinorityThatCouldBeReachedIsSaidPlainly) {
     strike(dead, death);
     Result<bool> broken = false;
     const auto took = time_of([&] {
-      broken = b->force_release("job", lease->owner_id(), "root on ops-1: a test", in(1'000));
+      broken = b->force_release("job", lease->owner_id(), {"root on ops-1: a test"}, in(1'000));
     });
     EXPECT_LT(took, here(Millis{3'000}));
     ASSERT_FALSE(broken);

@@ -237,7 +237,7 @@ TEST_P(Resume, SeveralHoldersAreToldApart) {
 TEST_P(Resume, CanBeForceReleased) {
   if (!can_be_let_go()) return;
   const std::string id = let_go(fixed());
-  const auto broken = b->force_release("job", id, "root on ops (pid 1)", soon());
+  const auto broken = b->force_release("job", id, {"root on ops (pid 1)"}, soon());
   EXPECT_TRUE(broken && broken.value());
   EXPECT_TRUE(is_free_for(*a, request("job")));
 }

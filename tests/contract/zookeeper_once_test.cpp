@@ -146,7 +146,7 @@ TEST_F(ZooKeeperOnce, ARequestThatComesAfterTheLockWasLostRemembersNothing) {
   const auto before = proxy->request_bytes();
   EXPECT_EQ(code_of(complete(*lease, in(100))), Errc::unreachable);
   ASSERT_GT(proxy->request_bytes(), before + 300);  // the mark is in it
-  const auto broken = b->force_release("job", lease->owner_id(), "test", soon());
+  const auto broken = b->force_release("job", lease->owner_id(), {"test"}, soon());
   ASSERT_TRUE(broken && broken.value());
   const auto next = begin(*a);
   ASSERT_TRUE(next);
@@ -636,7 +636,7 @@ TEST_F(ZooKeeperOnce, LookingGoesOnInANewSessionWhenTheLastOneHasEnded) {
   ASSERT_TRUE(client->prepare_marks("job", soon()));
   do_job(*a);
   const auto lease = hold(*a, request("other"));
-  const auto note = client->force_release("other", lease->owner_id(), "test", soon());
+  const auto note = client->force_release("other", lease->owner_id(), {"test"}, soon());
   ASSERT_TRUE(note && note.value());
   const auto left = nodes().children("/dlock/%broken");
   ASSERT_EQ(left.size(), 1u);

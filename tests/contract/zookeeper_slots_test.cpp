@@ -22,7 +22,7 @@ class ZooKeeperSlots : public ZooKeeperTest {
   Names places() { return those(false); }
   Names numbers() { return those(true); }
   bool breaks(const Lease& lease) {
-    auto done = b->force_release("job", lease.owner_id(), "test", soon());
+    auto done = b->force_release("job", lease.owner_id(), {"test"}, soon());
     return done && *done;
   }
 

@@ -205,7 +205,7 @@ TEST_F(ZooKeeperNodes, APersistentNodeIsHeldForGoodAndCanBeBroken) {
   ASSERT_EQ(info.holders.size(), 1u);
   EXPECT_TRUE(info.holders[0].endless);
   EXPECT_EQ(code_of(try_once(*a, request("job"))), Errc::busy);
-  EXPECT_TRUE(*b->force_release("job", info.holders[0].owner.id, "test", soon()));
+  EXPECT_TRUE(*b->force_release("job", info.holders[0].owner.id, {"test"}, soon()));
   EXPECT_TRUE(is_free_for(*a, request("job")));
 }
 

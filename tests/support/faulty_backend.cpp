@@ -174,10 +174,10 @@ class FaultyBackend final : public Backend {
     return wrapped_->inspect(key, deadline);
   }
 
-  Result<bool> force_release(std::string_view key, std::string_view owner_id, std::string_view why,
+  Result<bool> force_release(std::string_view key, std::string_view owner_id, const Reason& reason,
                              Deadline deadline) override {
     if (auto error = fault_of("force_release", deadline)) return *error;
-    return wrapped_->force_release(key, owner_id, why, deadline);
+    return wrapped_->force_release(key, owner_id, reason, deadline);
   }
 
   Result<std::unique_ptr<Lease>> resume(const LockInfo& lock, const LockInfo::Holder& holder,

@@ -389,7 +389,7 @@ class MemoryBackend final : public Backend {
     return info_of(std::string(key), transaction.lock(std::string(key)));
   }
 
-  Result<bool> force_release(std::string_view key, std::string_view owner_id, std::string_view why,
+  Result<bool> force_release(std::string_view key, std::string_view owner_id, const Reason& reason,
                              Deadline) override {
     Transaction transaction(path_);
     if (!transaction.ok()) return unreachable(path_);
@@ -397,7 +397,7 @@ class MemoryBackend final : public Backend {
     if (!Transaction::erase(holders, [&](const json& h) { return h["id"] == owner_id; })) {
       return false;
     }
-    transaction.state["revoked"][std::string(owner_id)] = why;
+    transaction.state["revoked"][std::string(owner_id)] = format_reason(reason);
     transaction.save();
     const std::string signal = path_ + ".revoked." + util::random_id();
     const Fd created(::open(signal.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));

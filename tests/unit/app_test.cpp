@@ -48,8 +48,7 @@ class Divided : public Backend {
     lock.remarks = {"remote b: held by web-4 pid 17 there", "remote c: \x1b[31mrefused"};
     return lock;
   }
-  Result<bool> force_release(std::string_view, std::string_view, std::string_view,
-                             Deadline) override {
+  Result<bool> force_release(std::string_view, std::string_view, const Reason&, Deadline) override {
     return false;
   }
 };

@@ -47,7 +47,7 @@ class Fake final : public Backend {
     if (its_.locks.contains(info.key)) info.holders.emplace_back();
     return info;
   }
-  Result<bool> force_release(std::string_view key, std::string_view, std::string_view,
+  Result<bool> force_release(std::string_view key, std::string_view, const Reason&,
                              Deadline) override {
     if (its_.fault) return *its_.fault;
     return its_.locks.erase(std::string(key)) > 0;
@@ -115,8 +115,8 @@ TEST_F(Sharded, OnlyTheShardOfTheKeyIsOpenedAndOnlyOnce) {
   const std::string key = key_of("b");
   EXPECT_EQ(backend->inspect(key, kNever).value().holders.size(), 1U);
   EXPECT_FALSE(backend->acquire({.key = key}, {}));
-  EXPECT_TRUE(backend->force_release(key, "id", "why", kNever).value());
-  EXPECT_FALSE(backend->force_release(key, "id", "why", kNever).value());
+  EXPECT_TRUE(backend->force_release(key, "id", {"why"}, kNever).value());
+  EXPECT_FALSE(backend->force_release(key, "id", {"why"}, kNever).value());
   EXPECT_EQ(opened_hosts(), Strings{"b"});
   EXPECT_EQ(databases["b"].opened, 1U);
 }

@@ -52,9 +52,9 @@ class FileBackend final : public Backend {
 
   Result<LockInfo> inspect(std::string_view key, Deadline) override { return look(dir_, key); }
 
-  Result<bool> force_release(std::string_view key, std::string_view owner_id, std::string_view why,
+  Result<bool> force_release(std::string_view key, std::string_view owner_id, const Reason& reason,
                              Deadline deadline) override {
-    return file::force_release(dir_, key, owner_id, why, deadline);
+    return file::force_release(dir_, key, owner_id, reason, deadline);
   }
 
   Records* records() override { return records_.get(); }

@@ -35,7 +35,7 @@ State state_of(const LockFile& registration) {
 }  // namespace
 
 Result<bool> force_release(const std::shared_ptr<const LockDir>& dir, std::string_view key,
-                           std::string_view owner_id, std::string_view why, Deadline deadline) {
+                           std::string_view owner_id, const Reason& reason, Deadline deadline) {
   const auto place = place_of(dir, key, Missing::leave);
   if (!place) return place.error();
   if (!place.value()) return false;
@@ -53,7 +53,7 @@ Result<bool> force_release(const std::shared_ptr<const LockDir>& dir, std::strin
   LockFile registration;
   registration.fd = open_registration(folder, name, O_RDWR | O_APPEND);
   if (!registration.fd && errno == ENOENT) return false;
-  const std::string line = format_revocation(why);
+  const std::string line = format_revocation(format_reason(reason));
   if (!registration.fd || ::write(registration.fd.get(), line.data(), line.size()) <
                               static_cast<ssize_t>(line.size())) {
     return errno_error(place.value()->shown, "cannot tell the holder of", errno);

@@ -51,7 +51,7 @@ class RedisBackend final : public Backend {
     return looks.size() == 1 ? std::move(looks[0]) : merge_looks(key, looks, servers_);
   }
 
-  Result<bool> force_release(std::string_view key, std::string_view owner_id, std::string_view why,
+  Result<bool> force_release(std::string_view key, std::string_view owner_id, const Reason& reason,
                              Deadline deadline) override;
 
   Result<std::unique_ptr<Lease>> resume(const LockInfo& lock, const LockInfo::Holder& holder,
@@ -90,11 +90,11 @@ class RedisBackend final : public Backend {
 
 // It is broken once so many servers do not have it any more that the others are no majority.
 Result<bool> RedisBackend::force_release(std::string_view key, std::string_view owner_id,
-                                         std::string_view why, Deadline deadline) {
+                                         const Reason& reason, Deadline deadline) {
   if (owner_id.empty()) return false;
   const auto answers =
-      of_each<bool>([call = break_call(cluster_->names(key), owner_id, std::string(why)), deadline](
-                        Node& node, Cancel stop) -> Result<bool> {
+      of_each<bool>([call = break_call(cluster_->names(key), owner_id, format_reason(reason)),
+                     deadline](Node& node, Cancel stop) -> Result<bool> {
         const auto reply = node.run(call, deadline, stop);
         if (!reply) return reply.error();
         return reply.value().number() == 1;

@@ -31,7 +31,7 @@ class SqlBackend final : public Backend {
 
   Result<std::vector<LockInfo>> list(std::string_view prefix, Deadline deadline) override;
   Result<LockInfo> inspect(std::string_view key, Deadline deadline) override;
-  Result<bool> force_release(std::string_view key, std::string_view owner_id, std::string_view why,
+  Result<bool> force_release(std::string_view key, std::string_view owner_id, const Reason& reason,
                              Deadline deadline) override;
   Result<std::unique_ptr<Lease>> resume(const LockInfo& lock, const LockInfo::Holder& holder,
                                         Millis ttl, Deadline deadline) override;
@@ -82,10 +82,11 @@ Result<std::vector<LockInfo>> SqlBackend::list(std::string_view prefix, Deadline
 
 // The row says why before the holder can ask, which it does when its session ends.
 Result<bool> SqlBackend::force_release(std::string_view key, std::string_view owner_id,
-                                       std::string_view why, Deadline deadline) {
+                                       const Reason& reason, Deadline deadline) {
   if (auto ok = conversation_.connect(deadline); !ok) return ok.error();
   const Statements statements(*database_, key);
-  const auto reply = conversation_.ask(statements.break_grant(owner_id, why), deadline);
+  const auto reply =
+      conversation_.ask(statements.break_grant(owner_id, format_reason(reason)), deadline);
   if (!reply) return reply.error();
   if (!reply.value().ok()) return false;
   const Broken result = broken(reply.value());

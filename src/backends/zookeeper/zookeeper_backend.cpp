@@ -37,11 +37,12 @@ class ZookeeperBackend final : public Backend {
   Result<LockInfo> inspect(std::string_view key, Deadline deadline) override {
     return looking_.with(deadline, [&](Session& its) { return inspect(its, key, deadline); });
   }
-  Result<bool> force_release(std::string_view key, std::string_view owner_id, std::string_view why,
+  Result<bool> force_release(std::string_view key, std::string_view owner_id, const Reason& reason,
                              Deadline deadline) override {
     if (owner_id.empty()) return false;
-    return looking_.with(
-        deadline, [&](Session& its) { return force_release(its, key, owner_id, why, deadline); });
+    return looking_.with(deadline, [&](Session& its) {
+      return force_release(its, key, owner_id, reason, deadline);
+    });
   }
   Records* records() override { return records_.get(); }
 
@@ -59,7 +60,7 @@ class ZookeeperBackend final : public Backend {
   Result<std::vector<LockInfo>> list(Session& session, std::string_view prefix, Deadline deadline);
   Result<LockInfo> inspect(Session& session, std::string_view key, Deadline deadline);
   Result<bool> force_release(Session& session, std::string_view key, std::string_view owner_id,
-                             std::string_view why, Deadline deadline);
+                             const Reason& reason, Deadline deadline);
   Result<std::vector<std::string>> children_of(Session& session, const std::string& path,
                                                Deadline deadline);
   Result<void> leave_note(Session& session, std::string_view owner_id, std::string_view why,
@@ -162,7 +163,7 @@ Result<void> ZookeeperBackend::leave_note(Session& session, std::string_view own
 }
 
 Result<bool> ZookeeperBackend::force_release(Session& session, std::string_view key,
-                                             std::string_view owner_id, std::string_view why,
+                                             std::string_view owner_id, const Reason& reason,
                                              Deadline deadline) {
   const std::string path = place_->path_of(key);
   for (bool in_doubt = false;;) {
@@ -189,7 +190,8 @@ Result<bool> ZookeeperBackend::force_release(Session& session, std::string_view 
     // If an answer was lost, our own request has deleted the node.
     if (found == holders) return in_doubt;
     if (!holder.foreign) {
-      if (auto ok = leave_note(session, owner_id, why, deadline); !ok) return ok.error();
+      if (auto ok = leave_note(session, owner_id, format_reason(reason), deadline); !ok)
+        return ok.error();
     }
     const Reply& seen = *answers.value()[found];
     const std::string node = path + '/' + queue[found].name;
