@@ -14,9 +14,9 @@ class StatusFile {
   StatusFile() = default;  // none was asked for
 
   /// Finds out whether FILE can be written before anything is started, and removes what an earlier
-  /// run left there, so that a script never reads that.  A pipe, a terminal and a descriptor
-  /// (/dev/stdout) are opened now and written to; a regular file is replaced.  Errc::invalid says
-  /// why not, also for what another user put there.
+  /// run left there, so that a script never reads that.  A regular file is replaced, a descriptor
+  /// (/dev/fd/N, /dev/stdout) is written to.  Errc::invalid says why not, also for anything else
+  /// that is there: it may be another user's, or a link to what is not to be written over.
   static Result<StatusFile> prepare(const std::string& path);
 
   /// Writes the outcome as JSON, whole or not at all.  Says so if it cannot.
@@ -24,7 +24,7 @@ class StatusFile {
 
  private:
   std::string path_;
-  Fd special_;
+  Fd descriptor_;
 };
 
 }  // namespace dlock
