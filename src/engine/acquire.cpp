@@ -4,8 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/keeper.hpp"
-#include "engine/pair.hpp"
+#include "engine/processes.hpp"
 #include "util/log.hpp"
 
 namespace dlock {

@@ -21,8 +21,8 @@
 
 #include "core/patience.hpp"
 #include "core/sharded_backend.hpp"
-#include "engine/borrow.hpp"
 #include "engine/describe.hpp"
+#include "engine/reentry.hpp"
 #include "engine/run_events.hpp"
 #include "util/duration.hpp"
 #include "util/host.hpp"
@@ -40,7 +40,6 @@ using util::Level;
 
 // Of a service that goes on taking away what it has granted.
 constexpr Millis kBeforeStartingAgain{500};
-constexpr int kMostDoublings = 4;  // of that, if it cannot be told whether a job is done
 
 // Places in the list of keys, in the order in which these are taken.
 std::vector<std::size_t> order_of(const std::vector<std::string>& keys) {
@@ -61,16 +60,22 @@ Error cannot_watch() { return {Errc::unreachable, std::string("epoll: ") + strer
 
 }  // namespace
 
-Acquisition::Acquisition(const RunContext& context, SupervisorEnd& link)
+Acquisition::Acquisition(const RunContext& context, SupervisorEnd& link, int signals)
     : context_(context),
       spec_(context.spec),
       link_(link),
+      signals_(signals),
       order_(order_of(spec_.keys)),
       backends_(spec_.keys.size()),
       reached_(spec_.keys.size()) {}
 
 Deadline Acquisition::waits_until() const {
   return spec_.wait ? after(context_.started, *spec_.wait) : kNever;
+}
+
+bool Acquisition::is_stopped() const {
+  return util::wait_readable(link_.fd(), Deadline{}) ||
+         (signals_ >= 0 && util::wait_readable(signals_, Deadline{}));
 }
 
 bool Acquisition::time_is_up() const { return Clock::now() >= waits_until(); }
@@ -286,16 +291,13 @@ Result<void> Acquisition::look_under_lock(HeldLock& lock) {
   Backend& backend = *backends_.front();
   const Deadline deadline = std::min(after(Clock::now(), context_.target.connect_timeout),
                                      Margins{kill_after()}.term_at(lock.lease_end()));
-  const auto looked = note(lock.find_mark(backend, mark_name(), deadline));
-  return looked && !done_ ? backend.prepare_marks(spec_.keys.front(), deadline) : looked;
-}
-
-// One line when it begins, and one when it ends, however often it is tried.
-void Acquisition::tell_doubt(const Error& why) {
-  if (doubts_++ == 0) {
-    util::log(Level::warning, "cannot tell whether " + in_quotes(spec_.keys.front()) +
-                                  " is done, or remember it; asking again: " + why.message);
-  }
+  auto looked = note(lock.find_mark(backend, mark_name(), deadline));
+  if (looked && !done_) looked = backend.prepare_marks(spec_.keys.front(), deadline);
+  if (looked || looked.error().code != Errc::unreachable) return looked;
+  Error error = looked.error();
+  error.message = "cannot tell whether " + in_quotes(spec_.keys.front()) +
+                  " is done, or remember it: " + error.message;
+  return error;
 }
 
 // For the event log: which key is waited for from now on.
@@ -311,13 +313,13 @@ void Acquisition::note_asked(std::optional<std::size_t> wanted) {
   if (wanted) context_.page.keys.at(*wanted).asked_at = now.time_since_epoch().count();
 }
 
-// One after the other.  `stop`: readable when the link is, or when one that is held is lost.
+// One after the other.  `stop`: readable when is_stopped(), or when one that is held is lost.
 Result<void> Acquisition::get_all(HeldLocks& held, const Fd& stop) {
   kill_after_.reset();
   for (const std::size_t key : order_) {
     wanted_ = key;
     note_asked(key);
-    auto lock = get(key, Cancel(stop ? stop.get() : link_.fd()));
+    auto lock = get(key, Cancel(stop.get()));
     if (!lock) return lock.error();
     if (done_) return {};
     note_asked(std::nullopt);
@@ -334,44 +336,30 @@ Result<HeldLocks> Acquisition::run() {
   if (context_.entry.traits.reach != Traits::Reach::host) context_.inherited.note_dispositions();
   for (;;) {
     HeldLocks held;
-    Fd stop;
-    if (order_.size() > 1) {
-      stop.reset(epoll_create1(EPOLL_CLOEXEC));
-      if (!add_to(stop, link_.fd())) return cannot_watch();
+    const Fd stop(epoll_create1(EPOLL_CLOEXEC));
+    if (!add_to(stop, link_.fd()) || (signals_ >= 0 && !add_to(stop, signals_))) {
+      return cannot_watch();
     }
     auto got = get_all(held, stop);
-    bool was_in_doubt = false;  // whether the job is done
-    if (got && spec_.once && !done_) {
-      got = look_under_lock(*held.all().front());
-      // A disk that is full does not come back by itself, as a server does.
-      was_in_doubt = !got && got.error().code == Errc::unreachable &&
-                     context_.entry.traits.reach == Traits::Reach::network;
-      if (got && doubts_ > 0) util::log(Level::note, "it can be told again");
-    }
+    if (got && spec_.once && !done_) got = look_under_lock(*held.all().front());
     if (done_) {
       (void)held.release(Cancel(link_.fd()));
       return HeldLocks();
     }
-    if (got && order_.size() == 1 && !spec_.once) return held;
     const auto losses = held.look(Clock::now());
     if (got && losses.empty()) return held;
-    const bool is_stopped = util::wait_readable(link_.fd(), Deadline{});
     const bool was_lost = !losses.empty() && (got || got.error().code == Errc::cancelled);
-    const bool again = (was_lost || was_in_doubt) && !is_stopped && !time_is_up();
-    const Error why = is_stopped ? Error{Errc::cancelled, "stopped"}
+    const bool again = was_lost && !is_stopped() && !time_is_up();
+    const Error why = is_stopped() ? Error{Errc::cancelled, "stopped"}
                       : was_lost
                           ? with_origin(lost_while_waiting(losses.front(), again), context_.target)
                           : explain(got.error());
-    if (again && was_in_doubt) tell_doubt(why);
-    if (again && !was_in_doubt) util::log(Level::warning, why.message);
     // What is left of a lease that was lost would be waited for.
     (void)held.release(Cancel(link_.fd()), again ? waits_until() : after(Clock::now(), kFarewell));
     if (!again) return why;
-    if (!was_in_doubt) {
-      for (auto& backend : backends_) backend.reset();  // a renewal that hangs may still use its
-    }
-    const Millis pause = kBeforeStartingAgain * (1 << std::min(doubts_, kMostDoublings));
-    util::wait_readable(link_.fd(), after(Clock::now(), util::jitter(pause)));
+    util::log(Level::warning, why.message);
+    for (auto& backend : backends_) backend.reset();  // a renewal that hangs may still use its
+    util::wait_readable(stop.get(), after(Clock::now(), util::jitter(kBeforeStartingAgain)));
   }
 }
 

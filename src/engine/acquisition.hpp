@@ -14,11 +14,11 @@ namespace dlock {
 /// Used by one thread, whose messages about who is in the way go to the front.
 class Acquisition {
  public:
-  /// Both must outlive it.
-  Acquisition(const RunContext& context, SupervisorEnd& link);
+  /// Both must outlive it.  `signals`: of this process itself; readable: one has come.
+  Acquisition(const RunContext& context, SupervisorEnd& link, int signals = -1);
 
   /// Waits, by RunSpec::wait for all together, until every key is ours.  Errc::cancelled when the
-  /// link is readable.  On failure nothing is held, nor if done().
+  /// link or `signals` is readable.  On failure nothing is held, nor if done().
   Result<HeldLocks> run();
 
   /// With RunSpec::once: the job was done before, by whom and when.
@@ -51,16 +51,17 @@ class Acquisition {
   Result<void> look_under_lock(HeldLock& lock);
   void look_again_if_busy(Backend& backend, const Error& error);
   Deadline waits_until() const;
+  bool is_stopped() const;
   bool time_is_up() const;
   void tell_blocked(std::size_t key, const LockInfo& info);
   Error explain(Error error);
   void see_blocker_again();
   Error lost_while_waiting(const HeldLocks::Loss& loss, bool again) const;
-  void tell_doubt(const Error& why);
 
   const RunContext& context_;
   const RunSpec& spec_;
   SupervisorEnd& link_;
+  const int signals_;
   const std::vector<std::size_t> order_;  // in which the keys are taken
   std::size_t wanted_ = 0;                // the one that is being waited for
   // Of each key one of its own: several leases can be renewed at once only over connections of
@@ -69,7 +70,6 @@ class Acquisition {
   std::vector<bool> reached_;  // the service has answered a request for this key
   std::optional<Millis> kill_after_;
   std::optional<Mark> done_;
-  int doubts_ = 0;  // how often it could not be told under the lock whether the job is done
 
   std::optional<Blocked> blocker_;  // the last message about who holds the key
   Deadline blocker_seen_ = kNever;

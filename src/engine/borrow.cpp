@@ -1,5 +1,3 @@
-#include "engine/borrow.hpp"
-
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -155,13 +153,13 @@ bool is_above_us(const LockInfo::Holder& holder) {
 
 // A run above this one, as DLOCK_SUPERVISORS names it.
 struct RunAbove {
-  std::string_view address;                 // none: it cannot lend
-  std::vector<std::string_view> owner_ids;  // none: that of an earlier version tells none
+  std::string_view address;  // none: it cannot lend
+  std::vector<std::string_view> owner_ids;
 
   bool may_hold(const LockInfo& lock) const {
-    return owner_ids.empty() || std::ranges::any_of(lock.holders, [&](const auto& holder) {
-             return std::ranges::find(owner_ids, holder.owner.id) != owner_ids.end();
-           });
+    return std::ranges::any_of(lock.holders, [&](const auto& holder) {
+      return std::ranges::find(owner_ids, holder.owner.id) != owner_ids.end();
+    });
   }
 };
 

@@ -2,9 +2,6 @@
 // supervisor.  What it does by itself is one thing: if the supervisor dies, or does not move the
 // end of the lease in time because it is stopped, the front ends the tree (it is the subreaper
 // above the supervisor) and only then lets go of the witness descriptor that keeps a kernel lock.
-// Ending the tree comes first and needs no memory: the message about it can fail, the end cannot.
-
-#include "engine/front.hpp"
 
 #include <signal.h>
 #include <sys/signalfd.h>
@@ -13,13 +10,13 @@
 
 #include <array>
 #include <cstring>
-#include <exception>
 #include <utility>
 
 #include "engine/describe.hpp"
 #include "engine/margins.hpp"
 #include "engine/proc.hpp"
 #include "engine/process_tree.hpp"
+#include "engine/processes.hpp"
 #include "engine/run_events.hpp"
 #include "util/duration.hpp"
 #include "util/log.hpp"
@@ -99,10 +96,10 @@ class Front {
         report_(context.spec.keys, context.started, context.spec.wait) {}
 
   int run();
-  /// Ends the supervisor and every process of the job; returns when they are gone.
-  void end_tree();
 
  private:
+  /// Ends the supervisor and every process of the job; returns when they are gone.
+  void end_tree();
   bool make_signal_fd();
   void read_signals();
   void on_signal(const signalfd_siginfo& info);
@@ -361,13 +358,7 @@ int Front::run() {
 
 int attend(const RunContext& context, FrontEnd link, pid_t supervisor,
            const Fd& life_of_supervisor) {
-  Front front(context, std::move(link), supervisor, life_of_supervisor);
-  try {
-    return front.run();
-  } catch (const std::exception&) {  // no memory: the job must not outlive the front
-    front.end_tree();
-    throw;
-  }
+  return Front(context, std::move(link), supervisor, life_of_supervisor).run();
 }
 
 }  // namespace dlock

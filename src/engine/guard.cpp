@@ -1,5 +1,3 @@
-#include "engine/guard.hpp"
-
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -12,6 +10,7 @@
 #include "engine/describe.hpp"
 #include "engine/margins.hpp"
 #include "engine/proc.hpp"
+#include "engine/processes.hpp"
 #include "engine/run_events.hpp"
 #include "util/log.hpp"
 #include "util/poll.hpp"
@@ -103,7 +102,7 @@ void Guard::end_script(const std::string& what_keeper_did) {
 
 }  // namespace
 
-void guard(const RunContext& context, FrontEnd link, Script script, pid_t keeper) {
+void guard(const RunContext& context, FrontEnd link, Script script, pid_t keeper) noexcept {
   util::set_process_title(std::string(util::kKeeperName) + " 2 for pid " +
                           std::to_string(script.pid()));
   prctl(PR_SET_PDEATHSIG, SIGCONT);  // a stopped guard wakes up when the keeper is killed

@@ -58,11 +58,7 @@ template <class Action>
 std::vector<std::optional<Error>> HeldLocks::at_once(Action action) {
   std::vector<std::optional<Error>> errors(locks_.size());
   const auto act = [&](std::size_t i) {
-    try {
-      if (const Result<void> done = action(*locks_[i]); !done) errors[i] = done.error();
-    } catch (const std::exception& error) {  // no memory
-      errors[i] = Error{Errc::unreachable, error.what()};
-    }
+    if (const Result<void> done = action(*locks_[i]); !done) errors[i] = done.error();
   };
   std::vector<std::thread> threads;
   threads.reserve(locks_.size());

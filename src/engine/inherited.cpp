@@ -19,7 +19,6 @@ namespace dlock {
 namespace {
 
 constexpr proc::Path kDirectory{"/proc/self/fd"};
-constexpr int kLikely = 1'024;  // where there is no /proc, the numbers below are looked at
 
 // Those of the numbers below `end` that are open, in ascending order.
 std::vector<int> open_fds_below(int end) {
@@ -40,7 +39,7 @@ std::vector<int> open_fds() {
   if (has_size && static_cast<std::size_t>(about.st_size) == fds.size()) return fds;
 
   const std::unique_ptr<DIR, int (*)(DIR*)> dir(opendir(kDirectory.data()), closedir);
-  if (!dir) return open_fds_below(kLikely);
+  if (!dir) return fds;
   fds.clear();
   while (const dirent* entry = readdir(dir.get())) {
     const auto fd = util::parse_int(entry->d_name, 0, 1 << 30);
@@ -56,16 +55,10 @@ void close_on_exec(unsigned first, unsigned last) {
   if (syscall(SYS_close_range, first, last, CLOSE_RANGE_CLOEXEC) == 0) return;
   // Linux before 5.11, or a sandbox.  Those that are open, not all that could be: a container may
   // have a limit of 10^9.
-  const auto mark = [first, last](int fd) {
+  proc::read_directory(kDirectory, [&](int fd) {
     const auto number = static_cast<unsigned>(fd);
     if (first <= number && number <= last) fcntl(fd, F_SETFD, FD_CLOEXEC);
-  };
-  bool is_listed = false;
-  proc::read_directory(kDirectory, [&](int fd) {
-    is_listed = true;
-    mark(fd);
   });
-  for (int fd = 3; !is_listed && fd < kLikely; ++fd) mark(fd);
 }
 
 bool is_real_time_of_libc(int sig) { return sig > SIGSYS && sig < SIGRTMIN; }
@@ -114,8 +107,8 @@ void Inherited::note_dispositions() {
   }
 }
 
-// No handler may be left when the signals are unblocked: until the exec, the child runs in the
-// memory of the parent.
+// No handler of a client library may be left when the signals are unblocked: until the exec, the
+// child runs in the memory of the parent.
 void Inherited::restore() const {
   if (ignored) {
     for (int sig = 1; sig <= SIGRTMAX; ++sig) {
@@ -123,7 +116,6 @@ void Inherited::restore() const {
       set_disposition(sig, sigismember(&*ignored, sig) == 1);
     }
   } else {
-    if (!ignores(SIGTERM)) set_disposition(SIGTERM, false);
     if (ignored_sigchld) set_disposition(SIGCHLD, true);
   }
   unsigned next = 3;

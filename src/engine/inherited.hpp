@@ -27,7 +27,7 @@ struct Inherited {
   static Inherited note();
 
   /// To be called before a client library is loaded: it may change any disposition.  dlock itself
-  /// changes no other ones than those of SIGCHLD and SIGTERM.
+  /// changes no other one than that of SIGCHLD.
   void note_dispositions();
 
   /// In the child, between fork and exec: gives all of it back, and marks every descriptor that

@@ -55,7 +55,7 @@ bool Job::finished(Deadline now) {
   if (gone_) return true;
   if (!status_) return false;
   // They keep the locks of scripts around this run, which may wait for it.
-  if (leftovers_ != Leftovers::ignore || ending_) gone_ = tree_.only_spared_are_left();
+  if (leftovers_ != Leftovers::ignore || ending_) gone_ = tree_.only_keepers_are_left();
   if (gone_ || ending_) return gone_;
   if (WIFSIGNALED(*status_) || asked_to_end_by_ != 0 || leftovers_ == Leftovers::kill) {
     end(after(now, kill_after_), now);
@@ -64,7 +64,7 @@ bool Job::finished(Deadline now) {
   return leftovers_ == Leftovers::ignore;
 }
 
-// A process that becomes one of those to spare tells nobody.
+// A process that becomes a keeper tells nobody.
 Deadline Job::next_deadline(Deadline now) const {
   if (!ending_) return status_ ? after(now, kLookAgain) : kNever;
   if (now < kill_at_) return kill_at_;

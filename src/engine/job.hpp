@@ -41,8 +41,8 @@ class Job {
   void end(Deadline kill_at, Deadline now);
 
   /// Collects what has ended, kills what is due, and says whether nothing is left to be watched:
-  /// the tree is gone, but for what is to be spared, or what the command left running is the user's
-  /// affair (--leftovers ignore).
+  /// the tree is gone, but for keepers of others' locks, or what the command left running is the
+  /// user's affair (--leftovers ignore).
   bool finished(Deadline now);
   /// When finished() is to be called again at the latest.
   Deadline next_deadline(Deadline now) const;

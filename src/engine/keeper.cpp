@@ -13,16 +13,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <exception>
 #include <utility>
 #include <vector>
 
 #include "engine/acquisition.hpp"
 #include "engine/describe.hpp"
-#include "engine/guard.hpp"
-#include "engine/keeper.hpp"
 #include "engine/proc.hpp"
 #include "engine/process_tree.hpp"
+#include "engine/processes.hpp"
 #include "engine/run_events.hpp"
 #include "util/duration.hpp"
 #include "util/fd.hpp"
@@ -380,14 +378,8 @@ void Keeper::run() {
 
 }  // namespace
 
-void keep(const RunContext& context, SupervisorEnd link, std::optional<Script> script) {
-  Keeper keeper(context, std::move(link), std::move(script));
-  try {
-    keeper.run();
-  } catch (const std::exception& error) {  // no memory: the guard ends the script
-    util::log(Level::error, error.what());
-    _exit(exit_status::kInternal);
-  }
+void keep(const RunContext& context, SupervisorEnd link, std::optional<Script> script) noexcept {
+  Keeper(context, std::move(link), std::move(script)).run();
 }
 
 }  // namespace dlock

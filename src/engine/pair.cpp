@@ -1,5 +1,3 @@
-#include "engine/pair.hpp"
-
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -7,8 +5,9 @@
 #include <cerrno>
 #include <cstring>
 
-#include "engine/front.hpp"
+#include "engine/proc.hpp"
 #include "engine/process_tree.hpp"
+#include "engine/processes.hpp"
 #include "engine/run_events.hpp"
 #include "util/log.hpp"
 
@@ -28,10 +27,15 @@ int run_pair(const PairSpec& pair) {
     util::log(util::Level::error, event_log.error().message);
     return exit_status::kUsage;
   }
+  if (!proc::is_ours()) {
+    util::log(util::Level::error,
+              "/proc is not mounted, or is that of another pid namespace: dlock could not end what "
+              "it starts");
+    return exit_status::kInternal;
+  }
   become_subreaper();
   ProcessTree tree;
   if (!tree.ready()) return cannot_start("cannot reserve file descriptors");
-  tree.spare_children();
   auto link = make_link();
   if (!link) return cannot_start("socketpair");
   std::array<int, 2> pipe_ends{};
@@ -50,7 +54,6 @@ int run_pair(const PairSpec& pair) {
     util::log_forget();
     link->front.reset();
     life_of_supervisor.reset();
-    tree.spare_none();
     pair.supervise(context, SupervisorEnd(std::move(link->supervisor)));
     _exit(exit_status::kInternal);
   }

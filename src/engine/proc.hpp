@@ -80,9 +80,20 @@ void read_directory(const Path& path, Use use) {
   }
 }
 
+/// None if /proc does not show it.
+std::optional<pid_t> parent_of(pid_t pid);
+
+/// Whether the kernel lists the children of threads; it may have been built without these lists.
+bool has_children();
+
 /// Calls `use` with each child of a process.
 template <class Use>
 void read_children(pid_t pid, Use use) {
+  if (!has_children()) {
+    return read_directory(Path{"/proc"}, [&](pid_t other) {
+      if (parent_of(other) == pid) use(other);
+    });
+  }
   read_directory(path_of("/proc/%d/task", pid), [&](pid_t task) {
     read_numbers(path_of("/proc/%d/task/%d/children", pid, task), use);
   });
@@ -90,12 +101,6 @@ void read_children(pid_t pid, Use use) {
 
 /// Whether /proc is there and speaks of the pid namespace of this process.
 bool is_ours();
-
-/// Whether read_children() works: the kernel may have been built without these lists.
-bool has_children();
-
-/// None if /proc does not show it.
-std::optional<pid_t> parent_of(pid_t pid);
 
 Below below(pid_t pid, pid_t ancestor);
 

@@ -1,8 +1,7 @@
 // Finding.  /proc/PID/task/TID/children lists the children of one thread.  A walk reads the lists
 //   of all threads of all processes below this one, and looks at no other process of the machine.
-//   A kernel without CONFIG_PROC_CHILDREN has no such lists; there the walk takes each process
-//   whose ancestors lead to this one.  Where there is no /proc, or it is that of another pid
-//   namespace, waitid(2) tells for each number whether it is a child of ours.
+//   A kernel without CONFIG_PROC_CHILDREN has no such lists; there it looks at the parent of each
+//   process of the machine.  Without a /proc of this pid namespace dlock does not start.
 // Ended or not.  A pidfd is readable when the last thread of its process has ended.  The state in
 //   /proc does not tell that: it is Z as soon as the main thread has ended, and the other threads
 //   may work on.
@@ -23,14 +22,13 @@
 // Keepers.  One may have the lock of a script that is not below this process, but around it.  It is
 //   left alone, as its script counts on it, and waits for us perhaps.
 // Ending.  Repeated walks come to an end: a killed process forks no more, and its children become
-//   ours.  If there are more processes than places, the next walk finds those that remain.
+//   ours.
 // Descriptors.  A walk must work when the system has none to give, or a job outlives its lock.  So
 //   some are reserved, and closed for the time of a walk.  If a thread of a client library takes
-//   them then, the walk asks waitid(2), as without /proc.
+//   them then, this walk finds nothing, and the next one does.
 
 #include "engine/process_tree.hpp"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -44,12 +42,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <new>
-#include <span>
 #include <string_view>
 #include <utility>
 
@@ -61,58 +55,13 @@
 namespace dlock {
 namespace {
 
-using proc::below;
 using proc::has_ended;
 using proc::name_of;
 using proc::open_to_read;
 using proc::path_of;
 using proc::pidfd_of;
-using proc::read_directory;
 
 constexpr Millis kLongestPause{20};  // between two walks that kill
-
-constexpr pid_t kMostPids = 4'194'304;  // PID_MAX_LIMIT of 64-bit kernels
-
-enum class Child { none, alive, ended };
-
-Child child(idtype_t type, pid_t pid) {
-  siginfo_t info{};
-  constexpr int kOptions = WEXITED | WNOHANG | WNOWAIT | __WALL;
-  if (waitid(type, static_cast<id_t>(pid), &info, kOptions) != 0) return Child::none;
-  const bool ended =
-      info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED;
-  return info.si_pid != 0 && ended ? Child::ended : Child::alive;
-}
-
-// Calls `use` with each child of this process whose number is in a range.  True if that is
-// progress: one has ended and waits to be reaped, or `use` says so.
-template <class Use>
-bool ask_for_children(pid_t first, pid_t last, Use use) {
-  bool progress = false;
-  for (pid_t pid = first; pid <= last; ++pid) {
-    const Child found = child(P_PID, pid);
-    if (found != Child::none && (use(pid) || found == Child::ended)) progress = true;
-  }
-  return progress;
-}
-
-// The number that the kernel gives to a process now; -1 if it makes none.  Its end raises no
-// SIGCHLD, which would wake up the caller for another walk.
-pid_t newest_pid() {
-  const long pid = syscall(SYS_clone, 0, nullptr, nullptr, nullptr, nullptr);
-  if (pid == 0) _exit(0);
-  if (pid > 0) waitpid(static_cast<pid_t>(pid), nullptr, __WALL);
-  return static_cast<pid_t>(pid);
-}
-
-// The same for all children, whatever /proc shows.  They have the numbers after ours, unless those
-// have begun anew since: to look at all that there can be takes about a second.  So that waits
-// until nothing else can be done.
-template <class Use>
-void ask_for_children(Use use) {
-  if (child(P_ALL, 0) == Child::none) return;
-  if (!ask_for_children(getpid() + 1, newest_pid(), use)) ask_for_children(1, kMostPids, use);
-}
 
 // Calls `use` with a pidfd of a process that was found, if it is below us and has not ended.  No
 // descriptor: the system has none left, or is Linux before 5.3.  Returns what `use` does.
@@ -158,12 +107,9 @@ std::string why_alive(const Signalled& killed) {
 }
 
 void say_stuck(const Signalled& killed) {
-  try {
-    util::log(util::Level::error, why_alive(killed) +
-                                      "; dlock waits for its end, and keeps the "
-                                      "lock unless that has expired");
-  } catch (const std::bad_alloc&) {  // it is waited for all the same
-  }
+  util::log(util::Level::error, why_alive(killed) +
+                                    "; dlock waits for its end, and keeps the "
+                                    "lock unless that has expired");
 }
 
 namespace {
@@ -195,65 +141,36 @@ void ProcessTree::reserve() {
   }
 }
 
-bool ProcessTree::note(pid_t pid) {
-  const bool is_spared = std::find(spared_.begin(), spared_.end(), pid) != spared_.end();
-  if (is_spared || is_keeper_for_others(pid)) {
-    ++(is_spared ? spared_seen_ : keepers_seen_);
-    return false;
-  }
-  if (found_count_ == kMostFound) return false;
-  found_[found_count_++] = pid;
-  return true;
-}
-
-bool ProcessTree::is_below_spared(pid_t pid) const {
-  return std::any_of(spared_.begin(), spared_.end(),
-                     [&](pid_t spared) { return below(pid, spared) == Below::yes; });
-}
-
-void ProcessTree::find() {
-  found_count_ = 0;
-  spared_seen_ = keepers_seen_ = 0;
-  const auto note_it = [&](pid_t pid) { return note(pid); };
-  const bool can_look = proc::is_ours() && open_to_read(path_of("/proc/%d/task", getpid()));
-  if (!can_look) {
-    ask_for_children(note_it);
-  } else if (!proc::has_children()) {
-    read_directory(proc::Path{"/proc"}, [&](pid_t pid) {
-      if (below_us(pid) == Below::yes && !is_below_spared(pid)) note(pid);
-    });
+void ProcessTree::Found::note(pid_t pid) {
+  if (is_keeper_for_others(pid)) {
+    keepers = true;
   } else {
-    proc::read_children(getpid(), note_it);
-    for (std::size_t i = 0; i < found_count_; ++i) proc::read_children(found_[i], note_it);
+    pids.push_back(pid);
   }
+}
+
+ProcessTree::Found ProcessTree::find() {
+  Found found;
+  const auto note = [&](pid_t pid) { found.note(pid); };
+  proc::read_children(getpid(), note);
+  for (std::size_t i = 0; i < found.pids.size(); ++i) proc::read_children(found.pids[i], note);
+  return found;
 }
 
 // A walk uses what is reserved, and the caller what the walk has found.
 template <class Use>
 void ProcessTree::walk(Use use) {
   for (Fd& fd : reserved_) fd.reset();
-  find();
-  use(std::span<const pid_t>(found_.get(), found_count_));
+  use(find());
   reserve();
 }
 
-void ProcessTree::spare_children() {
-  if (child(P_ALL, 0) == Child::none) return;
-  std::vector<pid_t> children;
-  walk([&](std::span<const pid_t> found) {
-    for (const pid_t pid : found) {
-      if (child(P_PID, pid) != Child::none) children.push_back(pid);
-    }
-  });
-  spared_ = std::move(children);
-}
-
 // Those that may hold a lock are left to the next walk, or one after that.
-Signalled ProcessTree::kill(std::span<const pid_t> found) {
+Signalled ProcessTree::kill(const Found& found) {
   Signalled out;
   Signalled ignored;
-  const bool nothing_else = std::all_of(found.begin(), found.end(), may_hold_locks);
-  for (const pid_t pid : found) {
+  const bool nothing_else = std::ranges::all_of(found.pids, may_hold_locks);
+  for (const pid_t pid : found.pids) {
     if (nothing_else || !may_hold_locks(pid)) {
       send(pid, SIGKILL, out);
     } else {
@@ -265,24 +182,20 @@ Signalled ProcessTree::kill(std::span<const pid_t> found) {
 
 Signalled ProcessTree::signal(int sig) {
   Signalled out;
-  walk([&](std::span<const pid_t> found) {
+  walk([&](const Found& found) {
     if (sig == SIGKILL) {
       out = kill(found);
     } else {
-      for (const pid_t pid : found) send(pid, sig, out);
+      for (const pid_t pid : found.pids) send(pid, sig, out);
     }
-    out.only_spared = has_only_spared();
+    out.only_keepers = found.only_keepers();
   });
   return out;
 }
 
-bool ProcessTree::has_only_spared() const {
-  return found_count_ == 0 && spared_seen_ + keepers_seen_ > 0 && spared_seen_ >= spared_.size();
-}
-
-bool ProcessTree::only_spared_are_left() {
+bool ProcessTree::only_keepers_are_left() {
   bool out = false;
-  walk([&](std::span<const pid_t>) { out = has_only_spared(); });
+  walk([&](const Found& found) { out = found.only_keepers(); });
   return out;
 }
 
@@ -290,11 +203,11 @@ void ProcessTree::end(void (*stuck)(const Signalled&)) {
   const Deadline begun = Clock::now();
   bool said = false;
   for (Millis pause{1};; pause = std::min(pause * 2, kLongestPause)) {
-    // A child of ours is there until it is reaped.  So if a walk finds none but those to spare,
-    // there was none when it began, and nobody to start another one since.  A walk that does not
-    // find those has failed to read /proc, and proves nothing.
+    // A child of ours is there until it is reaped.  So if a walk finds none but keepers, there was
+    // none when it began, and nobody to start another one since.  A walk that finds nothing may
+    // have failed to read /proc, and proves nothing.
     const Signalled killed = signal(SIGKILL);
-    if (reap(-1).none_left || killed.only_spared) return;
+    if (reap(-1).none_left || killed.only_keepers) return;
     if (!said && Clock::now() >= after(begun, kStuckAfter)) {
       said = true;
       stuck(killed);
@@ -305,8 +218,8 @@ void ProcessTree::end(void (*stuck)(const Signalled&)) {
 
 std::vector<Process> ProcessTree::alive() {
   std::vector<Process> out;
-  walk([&](std::span<const pid_t> found) {
-    for (const pid_t pid : found) {
+  walk([&](const Found& found) {
+    for (const pid_t pid : found.pids) {
       with_living(pid, [&](const Fd&) {
         out.push_back({pid, name_of(pid)});
         return true;
@@ -329,7 +242,6 @@ Reaped ProcessTree::reap(pid_t wanted) {
       ptrace(PTRACE_DETACH, pid, nullptr, sig);
       continue;
     }
-    std::erase(spared_, pid);  // another process may have the number now
     if (pid == wanted) {
       out.pid = pid;
       out.status = status;

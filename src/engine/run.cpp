@@ -5,8 +5,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "engine/pair.hpp"
-#include "engine/supervisor.hpp"
+#include "engine/processes.hpp"
 #include "util/log.hpp"
 
 namespace dlock {

@@ -120,18 +120,11 @@ bool Script::find_more() {
                               [](const Known& one) { return proc::has_ended(one.pidfd); }),
                known_.end());
   const std::size_t before = known_.size();
-  const bool has_lists = proc::has_children();
   std::vector<pid_t> children;
   for (std::size_t i = 0; i < known_.size(); ++i) {
     const pid_t parent = known_[i].pid;
     children.clear();
-    if (has_lists) {
-      proc::read_children(parent, [&](pid_t pid) { children.push_back(pid); });
-    } else {
-      proc::read_directory(proc::Path{"/proc"}, [&](pid_t pid) {
-        if (proc::parent_of(pid) == parent) children.push_back(pid);
-      });
-    }
+    proc::read_children(parent, [&](pid_t pid) { children.push_back(pid); });
     if (proc::has_ended(known_[i].pidfd)) continue;  // they may be those of another process
     for (const pid_t pid : children) note(pid, parent);
   }

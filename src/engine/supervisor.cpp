@@ -1,8 +1,6 @@
 // From the grant on everything happens in one loop, watch(), which looks at the clock first, so
 // that the first act after a pause of the machine is to compare it with the end of the lease.
 
-#include "engine/supervisor.hpp"
-
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -12,8 +10,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <exception>
-#include <new>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -22,6 +18,7 @@
 #include "engine/grant.hpp"
 #include "engine/job.hpp"
 #include "engine/lender.hpp"
+#include "engine/processes.hpp"
 #include "engine/reentry.hpp"
 #include "engine/run_events.hpp"
 #include "util/duration.hpp"
@@ -40,38 +37,19 @@ using util::Level;
 constexpr Millis kFrontAnswers{5'000};
 constexpr int kMostRounds = 64;  // of answers to runs below, before anything else is looked at
 
-sigset_t only(int sig) {
+// `kill $PPID` in the job: the supervisor is the command's parent.  SIGTERM means the same
+// whichever process of dlock it is sent to, unless it was ignored when dlock started.
+sigset_t term_and(int more) {
   sigset_t out;
   sigemptyset(&out);
-  sigaddset(&out, sig);
+  if (!ignores(SIGTERM)) sigaddset(&out, SIGTERM);
+  if (more != 0) sigaddset(&out, more);
   return out;
 }
 
-// `kill $PPID` in the job: the supervisor is the command's parent.  SIGTERM means the same
-// whichever process of dlock it is sent to; the front knows what it means now.  When the run has
-// ended and this process stays, the front does not pass it on any more: see stay_behind().  If
-// SIGTERM was ignored when dlock started, both processes go on ignoring it, and none of this is
-// used.
-pid_t the_front = 0;
-volatile sig_atomic_t term_is_pending = 0;
-volatile sig_atomic_t term_is_passed_on = 0;  // to the front, and has not come back
-void pass_on_sigterm(pid_t front) {
-  the_front = front;
-  struct sigaction action {};
-  action.sa_flags = SA_RESTART;
-  action.sa_handler = [](int sig) {
-    const int error = errno;
-    if (the_front != 0 && getppid() == the_front) {
-      term_is_passed_on = 1;
-      kill(the_front, sig);
-    } else {
-      term_is_pending = 1;
-    }
-    errno = error;
-  };
-  sigaction(SIGTERM, &action, nullptr);
-  const sigset_t term = only(SIGTERM);
-  sigprocmask(SIG_UNBLOCK, &term, nullptr);
+// A new one, or what an old one tells from now on.
+int signal_fd(int old, const sigset_t& signals) {
+  return signalfd(old, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
 // SIGINT or SIGQUIT, if it is pending in this process and was not ignored when dlock started;
@@ -100,6 +78,8 @@ class Supervisor {
   bool finished(Deadline now);
   void look_at_clock(Deadline now);
   void read_link();
+  void read_signals();
+  void on_signal(int sig, bool from_terminal);
   std::vector<Loan> loans() const;
   void lend();
   std::vector<std::pair<std::string, std::string>> environment() const;
@@ -121,16 +101,15 @@ class Supervisor {
   Deadline held_long_enough_at() const { return after(granted_at_, spec_.min_hold); }
   std::vector<HeldLocks::Loss> expire_when_held_long_enough();
   void note_losses(const std::vector<HeldLocks::Loss>& losses, Outcome& outcome) const;
-  void leave_front();
   [[noreturn]] void stay_behind();
 
   const RunContext& context_;
   const RunSpec& spec_;
   SupervisorEnd link_;
   Margins margins_{spec_.kill_after};
-  Fd children_;  // signalfd of SIGCHLD
+  Fd signals_{signal_fd(-1, term_and(0))};  // and SIGCHLD, from the grant on
 
-  Acquisition acquisition_{context_, link_};
+  Acquisition acquisition_{context_, link_, signals_.get()};
   HeldLocks locks_;               // none yet, or all
   Deadline granted_at_ = kNever;  // the last of them, and the front was told
   Lender lender_;                 // to runs below this one
@@ -150,6 +129,7 @@ std::optional<Error> Supervisor::acquire() {
   if (!held) return held.error();
   if (acquisition_.done()) return std::nullopt;
   locks_ = std::move(*held);
+  (void)signal_fd(signals_.get(), term_and(SIGCHLD));
   granted_at_ = Clock::now();
   margins_.kill_after = acquisition_.kill_after();
   job_.set_kill_after(margins_.kill_after);
@@ -243,17 +223,27 @@ void Supervisor::start_command() {
   setsid();
 }
 
+void Supervisor::on_signal(int sig, bool from_terminal) {
+  if (!job_.started()) {
+    if (refused_by_ == 0) refused_by_ = sig;
+    return;
+  }
+  const bool is_first = asks_to_end(sig) && job_.asked_to_end_by() == 0;
+  job_.signal(sig, from_terminal);
+  if (is_first) log_ending(context_, sig, "signal " + std::to_string(sig));
+}
+
+void Supervisor::read_signals() {
+  signalfd_siginfo info{};
+  while (read(signals_.get(), &info, sizeof(info)) == static_cast<ssize_t>(sizeof(info))) {
+    if (info.ssi_signo == SIGTERM) on_signal(SIGTERM, false);
+  }
+}
+
 void Supervisor::read_link() {
   while (const auto message = link_.receive()) {
-    const bool is_signal = message->kind == ToSupervisor::Kind::signal;
-    if (is_signal && message->signal == SIGTERM) term_is_passed_on = 0;
-    if (is_signal && job_.started()) {
-      const int sig = message->signal;
-      const bool is_first = asks_to_end(sig) && job_.asked_to_end_by() == 0;
-      job_.signal(sig, message->from_terminal);
-      if (is_first) log_ending(context_, sig, "signal " + std::to_string(sig));
-    } else if (is_signal) {
-      if (refused_by_ == 0) refused_by_ = message->signal;
+    if (message->kind == ToSupervisor::Kind::signal) {
+      on_signal(message->signal, message->from_terminal);
     } else if (!job_.started() && refused_by_ == 0 && !loss_ && !max_hold_over_) {
       start_command();
     }
@@ -311,7 +301,7 @@ void Supervisor::watch() {
     look_at_clock(now);
     if (finished(now)) return;
     say_stuck();
-    fds = {{children_.get(), POLLIN, 0}, {link_.fd(), POLLIN, 0}, {lender_.fd(), POLLIN, 0}};
+    fds = {{signals_.get(), POLLIN, 0}, {link_.fd(), POLLIN, 0}, {lender_.fd(), POLLIN, 0}};
     locks_.add_lost_fds(fds);
     Deadline next = std::min({locks_.next_deadline(), job_.next_deadline(now),
                               lender_.next_deadline(), front_answers_by()});
@@ -320,10 +310,7 @@ void Supervisor::watch() {
     }
     util::poll(fds, next);
     look_at_clock(Clock::now());  // before a message can start the command: the lease may be over
-    if (fds[0].revents != 0) {
-      signalfd_siginfo info{};
-      (void)!read(children_.get(), &info, sizeof(info));
-    }
+    if (fds[0].revents != 0) read_signals();
     if (fds[1].revents != 0) read_link();
     if (Clock::now() >= front_answers_by()) {
       failure_ = not_acquired(
@@ -479,17 +466,6 @@ void Supervisor::complete(Outcome& outcome) {
   (void)locks_.release(Cancel(link_.fd()));
 }
 
-// A SIGTERM that was on its way to the front, or back, is for this process now.
-void Supervisor::leave_front() {
-  the_front = 0;
-  term_is_pending = term_is_pending | term_is_passed_on;
-  while (const auto message = link_.receive()) {
-    if (message->kind == ToSupervisor::Kind::signal && message->signal == SIGTERM) {
-      term_is_pending = 1;
-    }
-  }
-}
-
 std::vector<HeldLocks::Loss> Supervisor::expire_when_held_long_enough() {
   lender_ = Lender();
   return locks_.expire_at(held_long_enough_at(), Cancel(link_.fd()));
@@ -500,9 +476,8 @@ std::vector<HeldLocks::Loss> Supervisor::expire_when_held_long_enough() {
 void Supervisor::stay_behind() {
   util::log_end();
   context_.inherited.drop();
-  // There is no front to pass it on to.
-  if (!ignores(SIGTERM)) signal(SIGTERM, SIG_DFL);
-  if (term_is_pending != 0) raise(SIGTERM);
+  const sigset_t term = term_and(0);  // there is no job to pass it on to
+  sigprocmask(SIG_UNBLOCK, &term, nullptr);
   staying_ = true;
   if (lender_.has_borrowers()) {
     watch();
@@ -516,13 +491,9 @@ void Supervisor::run() {
   become_subreaper();
   util::set_process_title(std::string(util::kSupervisorName) + " for pid " +
                           std::to_string(context_.front));
-  if (!ignores(SIGTERM)) pass_on_sigterm(context_.front);
   // A stopped supervisor wakes up when the front is killed, and ends the job.
   prctl(PR_SET_PDEATHSIG, SIGCONT);
-  const sigset_t children = only(SIGCHLD);
-  children_.reset(signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK));
-
-  auto error = children_ ? acquire() : Error{Errc::unreachable, strerror(errno)};
+  auto error = signals_ ? acquire() : Error{Errc::unreachable, strerror(errno)};
   const Millis waited = since(context_.started);
   if (acquisition_.has_told()) util::log_beside_status_line(false);
   Outcome result;
@@ -533,6 +504,7 @@ void Supervisor::run() {
   } else if (!error) {
     result = run_under_lock();
   } else if (error->code == Errc::cancelled) {
+    read_signals();
     read_link();
     result = outcome();
   } else {
@@ -547,7 +519,6 @@ void Supervisor::run() {
     note_losses(expire_when_held_long_enough(), result);
     stays = !locks_.empty();
   }
-  if (stays) leave_front();
   if (spec_.once && result.name == "completed" && result.exit_status == 0) {
     complete(result);
   } else if (!locks_.empty() && !stays) {
@@ -572,16 +543,8 @@ void Supervisor::run() {
 
 }  // namespace
 
-void supervise(const RunContext& context, SupervisorEnd link) {
-  Supervisor supervisor(context, std::move(link));  // not undone before the job is ended
-  try {
-    supervisor.run();
-  } catch (const std::exception& error) {  // no memory, and the front may have none, either
-    context.tree.end(say_stuck);
-    const bool no_memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
-    util::log(Level::error, no_memory ? "out of memory" : error.what());
-    _exit(exit_status::kInternal);
-  }
+void supervise(const RunContext& context, SupervisorEnd link) noexcept {
+  Supervisor(context, std::move(link)).run();
 }
 
 }  // namespace dlock

@@ -52,16 +52,16 @@ rm control
 echo 'prepare_marks denied' >control
 expect_status 77 once -- touch ran 2>err
 [[ ! -e ran ]] || fail "it was run in vain"
-# Whether it is done cannot be told, before or under the lock: as any outage.
+# Whether it is done cannot be told: as any outage.  Under the lock nothing has run yet: that is an error.
 echo 'find_mark unreachable 3' >control
 expect_status 0 once --wait 20 -- touch ran 2>err
 [[ -e ran ]] || fail "not run"
 rm ran
 forget
-echo 'prepare_marks unreachable 2' >control
-expect_status 0 once --wait 20 -- touch ran 2>err
-[[ -e ran ]] || fail "not run"
-forget
+echo 'prepare_marks unreachable' >control
+expect_status 69 once --wait 20 -- touch ran 2>err
+[[ ! -e ran ]] || fail "it was run in vain"
+assert_contains "$(<err)" 'cannot tell whether "job" is done, or remember it: ' "stderr"
 echo 'find_mark unreachable' >control
 expect_status 69 once --wait 0.5 -- true 2>err
 expect_status 69 once -n -- true 2>err

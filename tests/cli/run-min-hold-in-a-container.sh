@@ -8,7 +8,7 @@
 start_redis a
 start_proxy slow "${redis_port[a]}"
 proxy slow delay-requests 300
-container=(unshare --pid --fork)
+container=(unshare --pid --fork --mount-proc)
 "${container[@]}" true 2>/dev/null || container=()
 
 begun=$(now_ms)

@@ -98,12 +98,14 @@ chmod 644 liar.py
 address=0123456789abcdef0123456789abcdef
 as_nobody python3 liar.py $address >liar &
 wait_until 30 test -s liar
-"$DLOCK" run -q -k hostile -- sleep 1000 &
-wait_until 30 is_held hostile
-expect_status 75 env DLOCK_SUPERVISORS=$address "$DLOCK" run -q -n -k hostile -- true
+# shellcheck disable=SC2016  # for the inner shell
+"$DLOCK" run -q -k hostile -- sh -c 'echo "$DLOCK_TOKEN" >token; exec sleep 1000' &
+wait_until 30 test -s token
+above=$address,+$(<token)
+expect_status 75 env DLOCK_SUPERVISORS="$above" "$DLOCK" run -q -n -k hostile -- true
 assert_equal ready "$(<liar)" "what another user's program was asked"
 # The program does lie, if it may: to a run of its own user.
-(as_nobody env DLOCK_SUPERVISORS=$address ./dlock run -q -n -k hostile -- true) || fail "the test's own program cannot lend"
+(as_nobody env DLOCK_SUPERVISORS="$above" ./dlock run -q -n -k hostile -- true) || fail "the test's own program cannot lend"
 
 # Or nobody accepts there, and the backlog is full: no run is held up for a lock that was not held there, on this machine
 # or on another.

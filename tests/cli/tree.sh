@@ -29,8 +29,5 @@ assert_felled() {
   rm -f "$tmp"/{a,b,c,grown}
 }
 
-# no_proc COMMAND...: where there is no /proc.
-no_proc() { unshare -m sh -c 'umount -l /proc && exec "$@"' sh "$@"; }
-
 # Nothing of a failed test stays behind.
 at_exit() { pkill -KILL -f -- "$mark"; }

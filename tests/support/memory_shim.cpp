@@ -1,5 +1,5 @@
-// LD_PRELOAD: no memory for a process, from the moment on at which the first byte of the file that
-// MEMORY_SHIM names is no longer "0".  The file must exist when the process starts.
+// LD_PRELOAD: no memory for a process, from the moment on at which the file that MEMORY_SHIM names
+// has its pid.  The file must exist when the process starts.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -29,6 +29,11 @@ const volatile char* file = nullptr;
 
 bool none_left() {
   if (file == nullptr || *file == '0') return false;
+  pid_t pid = 0;
+  for (const volatile char* digit = file; *digit >= '0' && *digit <= '9'; ++digit) {
+    pid = pid * 10 + (*digit - '0');
+  }
+  if (pid != getpid()) return false;
   errno = ENOMEM;
   return true;
 }

@@ -242,23 +242,6 @@ TEST(ProcessTree, SaysThatThereIsNothingToReserve) {
   });
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they allocate otherwise
-TEST(ProcessTree, EndsItWhenThereIsNoMemoryLeft) {
-  holds([] {
-    Alive alive;
-    ProcessTree tree;
-    start_family(alive);
-    const rlimit limit{1, 1};
-    check(setrlimit(RLIMIT_AS, &limit) == 0, "setrlimit");
-    for (std::size_t size = 1 << 20; size > 0; size /= 2) {
-      while (std::malloc(size) != nullptr) {
-      }
-    }
-    alive.expect_to_end_by(tree);
-  });
-}
-#endif
-
 TEST(ProcessTree, NamesAProcessThatItMayNotSignal) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can give its rights up";
   holds([] {
