@@ -39,7 +39,7 @@ cat >script-release <<'SH'
 lock=$("$DLOCK" acquire -q -k a -k b --while $$ --export) || exit
 eval "$lock"
 "$DLOCK" release -q -k a
-grep -q released log && touch released.a
+for ((i = 0; i < 1000; ++i)); do grep -q released log && touch released.a && break; sleep 0.02; done
 SH
 rm -f log
 bash ./script-release
