@@ -29,6 +29,9 @@ class RedlockDoubt : public RedlockTest {
 // one other server cut off, a renewal that counted this vote would be worth nothing.
 TEST_F(RedlockDoubt, AVoteThatCameLateIsNotTakenBackWhileTheLockIsHeld) {
   auto held = hold(*direct, request("job"));
+  // The waiter has other names for the servers, so it may join at one that the grant has not
+  // reached.
+  ASSERT_TRUE(eventually([&] { return renew(*held) && having_the_lock() == kAll; }));
   Waiting waiting(through_proxies(), request("job"));
   ASSERT_TRUE(waiting.blocked());
   ASSERT_TRUE(eventually([&] { return having(names("job").queue, kAll) != 0; }));
