@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <optional>
+#include <string_view>
 
 #include "cli/lock_plan.hpp"
 #include "cli/refusal.hpp"
@@ -97,8 +98,7 @@ std::string who_has(const LockInfo& lock, const Backend& backend) {
   return "is " + held_in_words(holders_in_words(lock), lock.holders.front().held);
 }
 
-}  // namespace
-
+// The form of a lock id: 32 hexadecimal digits, and of some backends a colon and a number.
 bool is_token(std::string_view text) {
   const std::string_view id = text.substr(0, kTokenSize);
   const std::string_view number = text.substr(id.size());
@@ -107,6 +107,8 @@ bool is_token(std::string_view text) {
   return id.size() == kTokenSize && (number.empty() || is_number) &&
          id.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
+
+}  // namespace
 
 std::vector<Claim> take_claims(const Settings& settings, const Command& command) {
   const std::vector<std::string> keys = take_keys(settings, command);

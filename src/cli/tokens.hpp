@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "cli/commands.hpp"
@@ -19,10 +18,6 @@ struct Claim {
 /// The keys of the command line, each with its lock id: from --token-file, or from the environment
 /// that acquire --export has set.  Throws Refusal.
 std::vector<Claim> take_claims(const Settings& settings, const Command& command);
-
-/// Whether the text has the form of a lock id: 32 hexadecimal digits, and of some backends a colon
-/// and a number.
-bool is_token(std::string_view text);
 
 struct Claimed {
   LockInfo lock;

@@ -349,8 +349,9 @@ Result<HeldLocks> Acquisition::run() {
     const auto losses = held.look(Clock::now());
     if (got && losses.empty()) return held;
     const bool was_lost = !losses.empty() && (got || got.error().code == Errc::cancelled);
-    const bool again = was_lost && !is_stopped() && !time_is_up();
-    const Error why = is_stopped() ? Error{Errc::cancelled, "stopped"}
+    const bool was_stopped = is_stopped();
+    const bool again = was_lost && !was_stopped && !time_is_up();
+    const Error why = was_stopped ? Error{Errc::cancelled, "stopped"}
                       : was_lost
                           ? with_origin(lost_while_waiting(losses.front(), again), context_.target)
                           : explain(got.error());

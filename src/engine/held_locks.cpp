@@ -93,12 +93,12 @@ std::vector<HeldLocks::Loss> HeldLocks::release(Cancel impatience, Deadline late
   return failures;
 }
 
-Result<void> HeldLocks::release_one(const std::string& key, Deadline latest) {
+void HeldLocks::release_one(const std::string& key, Deadline latest) {
   const auto it = std::find_if(locks_.begin(), locks_.end(),
                                [&](const auto& lock) { return lock->key() == key; });
   const std::unique_ptr<HeldLock> lock = std::move(*it);
   locks_.erase(it);
-  return lock->release(Cancel(), latest);
+  (void)lock->release(Cancel(), latest);
 }
 
 Result<void> HeldLocks::complete(const Completion& completion, Cancel cancel) {

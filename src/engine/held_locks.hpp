@@ -43,7 +43,7 @@ class HeldLocks {
   std::vector<Loss> release(Cancel impatience, Deadline latest = kNever);
 
   /// Releases one of them, which must be held, and forgets it.
-  Result<void> release_one(const std::string& key, Deadline latest);
+  void release_one(const std::string& key, Deadline latest);
 
   /// HeldLock::complete() of the only one, and forgets it if that succeeds.
   Result<void> complete(const Completion& completion, Cancel cancel);

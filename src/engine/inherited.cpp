@@ -115,8 +115,8 @@ void Inherited::restore() const {
       if (sig == SIGKILL || sig == SIGSTOP || is_real_time_of_libc(sig)) continue;
       set_disposition(sig, sigismember(&*ignored, sig) == 1);
     }
-  } else {
-    if (ignored_sigchld) set_disposition(SIGCHLD, true);
+  } else if (ignored_sigchld) {
+    set_disposition(SIGCHLD, true);
   }
   unsigned next = 3;
   for (const Fd& fd : fds) {

@@ -254,7 +254,7 @@ void Keeper::finish(int status) {
 // It was given back.  Where only we can let go, somebody waits for that.
 void Keeper::release_one(const std::string& key) {
   if (locks_.all().size() == 1) count_on_no_lock();
-  (void)locks_.release_one(key, after(Clock::now(), kReleasing));
+  locks_.release_one(key, after(Clock::now(), kReleasing));
   log_end(context_, key, end_);
 }
 

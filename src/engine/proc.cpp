@@ -37,7 +37,10 @@ std::optional<pid_t> parent_of(pid_t pid) {
   return parent;
 }
 
-bool has_children() { return access("/proc/thread-self/children", R_OK) == 0; }
+bool has_children() {
+  static const bool has = access("/proc/thread-self/children", R_OK) == 0;
+  return has;
+}
 
 Below below(pid_t pid, pid_t ancestor) {
   if (!is_ours()) return Below::unknown;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # ctest: every kind of backend
-# The lock of acquire --while PID is released by its lock id.  The process that keeps it is told through the service.
-# That is no loss: the script goes on.
+# The lock of acquire --while PID is released by its lock id.  The process that keeps it is told through the service,
+# and the script goes on.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/backends.sh"
 export DLOCK_BACKEND
