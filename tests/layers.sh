@@ -16,11 +16,12 @@ forbid() {
   }
 }
 
-forbid util '(core|engine|backends|cli)/' "util knows nothing but the system"
-forbid core '(engine|backends|cli)/' "core includes util and core only"
+forbid util '(core|process|engine|backends|cli)/' "util knows nothing but the system"
+forbid core '(process|engine|backends|cli)/' "core includes util and core only"
+forbid process '(engine|backends|cli)/' "process knows no engine and no backend"
 forbid engine '(backends|cli)/' "the engine knows backends by core/backend.hpp only"
 forbid cli 'backends/' "the command line knows backends by their rows only"
-forbid backends '(engine|cli)/' "a backend includes core and util only"
+forbid backends '(process|engine|cli)/' "a backend includes core and util only"
 forbid . '\.\.?/' "includes start at src/"
 
 for folder in backends/*/; do

@@ -14,7 +14,7 @@
 #include "cli/values.hpp"
 #include "engine/acquire.hpp"
 #include "engine/describe.hpp"
-#include "engine/proc.hpp"
+#include "process/proc.hpp"
 #include "util/fd.hpp"
 #include "util/log.hpp"
 

@@ -1,7 +1,7 @@
 // Several keys.  All runs take theirs in one order, that of their bytes, so two of them never wait
 //   for each other.  Those that are held are kept while the next one is waited for.  If one of them
 //   is lost then, nothing has been done under it yet: all are given back, and it begins anew.
-// Loss while waiting.  The keepers tell of it (LeaseKeeper::lost_fd), which ends the wait.  A lease
+// Loss while waiting.  The renewers tell of it (HeldLock::lost_fd), which ends the wait.  A lease
 //   that silently runs out, because its server does not answer, is seen when all others are there,
 //   at the latest: look() goes by the clock.
 // Once.  Whether the job is done is asked twice.  The first time, before the lock is asked for, so
@@ -195,14 +195,11 @@ Result<std::unique_ptr<HeldLock>> Acquisition::take(std::size_t key, std::unique
   }
   const Millis ttl = lease->granted_ttl().value_or(spec_.ttl);
   const HeldLock::Spec spec{
-      .key = name,
-      .ttl = ttl,
-      .margins = margins,
+      .renewal = {.key = name, .ttl = ttl, .margins = margins, .event_log = &context_.event_log},
       .network_timeout = context_.target.connect_timeout,
       // The lender has it as long as anybody needs it.
       .ends_on = borrowed ? Traits::EndsOn::process_exit : context_.entry.traits.ends_on,
-      .borrowed = borrowed,
-      .event_log = &context_.event_log};
+      .borrowed = borrowed};
   const auto fence = lease->fence();
   util::log(Level::detail,
             (borrowed ? "borrowed from the outer run: " : "acquired ") + in_quotes(name) +

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "core/patience.hpp"
-#include "engine/proc.hpp"
 #include "engine/reentry.hpp"
+#include "process/proc.hpp"
 #include "util/local_socket.hpp"
 #include "util/poll.hpp"
 #include "util/text.hpp"

@@ -14,10 +14,10 @@
 
 #include "engine/describe.hpp"
 #include "engine/margins.hpp"
-#include "engine/proc.hpp"
-#include "engine/process_tree.hpp"
 #include "engine/processes.hpp"
 #include "engine/run_events.hpp"
+#include "process/proc.hpp"
+#include "process/process_tree.hpp"
 #include "util/duration.hpp"
 #include "util/log.hpp"
 #include "util/poll.hpp"

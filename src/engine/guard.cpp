@@ -1,6 +1,5 @@
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,9 +8,9 @@
 
 #include "engine/describe.hpp"
 #include "engine/margins.hpp"
-#include "engine/proc.hpp"
 #include "engine/processes.hpp"
 #include "engine/run_events.hpp"
+#include "process/proc.hpp"
 #include "util/log.hpp"
 #include "util/poll.hpp"
 #include "util/process_title.hpp"
@@ -67,7 +66,7 @@ class Guard {
     return margins().front_kills_at(context_.page.lease_end());
   }
   void kill_keeper() const {
-    if (keepers_life_) syscall(SYS_pidfd_send_signal, keepers_life_.get(), SIGKILL, nullptr, 0);
+    if (keepers_life_) proc::send(keepers_life_, SIGKILL);
   }
   void end_script(const std::string& what_keeper_did);
 

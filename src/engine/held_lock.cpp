@@ -1,7 +1,6 @@
 #include "engine/held_lock.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include "util/duration.hpp"
 #include "util/log.hpp"
@@ -14,10 +13,10 @@ namespace {
 using util::in_quotes;
 using util::Level;
 
-constexpr Millis kKeeperStarts{1'000};
+constexpr Millis kRenewerStarts{1'000};
 constexpr Millis kReleaseAgain{500};
-constexpr Millis kSoon{2'000};  // a keeper stops, and a service restarts
-constexpr Millis kStops{200};   // a keeper that has nothing to do
+constexpr Millis kSoon{2'000};  // a renewer stops, and a service restarts
+constexpr Millis kStops{200};   // a renewer that has nothing to do
 
 }  // namespace
 
@@ -27,92 +26,66 @@ HeldLock::HeldLock(std::unique_ptr<Lease> lease, Spec spec, LeaseEnd& end)
       fence_(lease->fence()),
       slot_(lease->slot()),
       witness_(lease->witness_fds()),
-      end_(end),
-      lease_(std::move(lease)),
-      keeper_starts_at_(after(granted_at_, std::min(kKeeperStarts, spec_.ttl / 3))) {
-  end_.set(lease_->valid_until());
-}
+      renewer_(std::make_shared<Renewer>(std::move(lease), spec_.renewal, end)),
+      renewer_starts_at_(after(granted_at_, std::min(kRenewerStarts, ttl() / 3))) {}
 
 HeldLock::~HeldLock() {
-  keeper_.reset();  // it moves the end
-  end_.set(kNever);
+  renewer_->stop(kNever);
+  renewer_->unwatch();
 }
 
 // Where the system has no thread to give now, the lease runs on, and it is tried again.
-void HeldLock::start_keeper(Deadline starts) {
-  auto keeper = std::make_unique<LeaseKeeper>(
-      std::move(lease_),
-      LeaseKeeper::Spec{spec_.key, spec_.ttl, spec_.margins, spec_.look, starts, spec_.event_log},
-      end_);
-  const bool was_refused = refused_.has_value();
-  refused_ = keeper->refused();
-  if (!refused_) {
-    keeper_ = std::move(keeper);
-    return;
-  }
-  lease_ = keeper->stop(kNever);
-  keeper_starts_at_ = after(Clock::now(), kKeeperStarts);
+void HeldLock::start_renewer(Deadline first) {
+  const bool was_refused = is_refused();
+  const auto why = renewer_->start(first);
+  if (!why) return;
+  renewer_starts_at_ = after(Clock::now(), kRenewerStarts);
   if (was_refused) return;
-  util::log(Level::warning, "cannot renew " + in_quotes(spec_.key) + ": " + refused_->message +
+  util::log(Level::warning, "cannot renew " + in_quotes(key()) + ": " + why->message +
                                 "; trying again each second");
 }
 
 std::optional<Error> HeldLock::keep() {
-  if (!keeper_) start_keeper(keeper_starts_at_);
-  if (keeper_) return keeper_->loss();
-  return end_.get() == kNever ? std::nullopt : refused_;
+  if (!renewer_->runs()) start_renewer(renewer_starts_at_);
+  if (renewer_->runs()) return renewer_->loss();
+  return lease_end() == kNever ? std::nullopt : renewer_->trouble();
 }
 
 std::optional<Error> HeldLock::look(Deadline now) {
   if (loss_) return loss_;
-  if (!keeper_ && (now >= keeper_starts_at_ || (!refused_ && has_news()))) start_keeper(now);
-  if (keeper_) loss_ = keeper_->loss();
-  if (!loss_ && now >= spec_.margins.term_at(end_.get())) {
-    const auto trouble = keeper_ ? keeper_->trouble() : refused_;
-    loss_ = Error{Errc::lost, not_renewed_in_words(end_.get() - spec_.ttl, trouble)};
-  } else if (loss_) {
+  if (!renewer_->runs() && (now >= renewer_starts_at_ || (!is_refused() && renewer_->has_news()))) {
+    start_renewer(now);
+  }
+  loss_ = renewer_->loss();
+  if (loss_) {
     loss_was_told_ = true;
+  } else if (now >= spec_.renewal.margins.term_at(lease_end())) {
+    loss_ = Error{Errc::lost, not_renewed_in_words(lease_end() - ttl(), renewer_->trouble())};
   }
   return loss_;
 }
 
 Deadline HeldLock::next_deadline() const {
   if (loss_) return kNever;
-  const Deadline margin = spec_.margins.term_at(end_.get());
-  return keeper_ ? margin : std::min(margin, keeper_starts_at_);
+  const Deadline margin = spec_.renewal.margins.term_at(lease_end());
+  return renewer_->runs() ? margin : std::min(margin, renewer_starts_at_);
 }
 
-int HeldLock::lost_fd() const {
-  if (loss_ || refused_) return -1;
-  return keeper_ ? keeper_->lost_fd() : lease_->event_fd();
-}
-
-bool HeldLock::has_news() const {
-  const int event = lease_->event_fd();
-  return event >= 0 && util::wait_readable(event, Deadline{}) && lease_->has_news();
-}
+int HeldLock::lost_fd() const { return loss_ || is_refused() ? -1 : renewer_->fd(); }
 
 Deadline HeldLock::answered_by(Deadline latest) const {
   return std::min(latest, after(Clock::now(), spec_.network_timeout));
 }
 
-std::unique_ptr<Lease> HeldLock::take_lease(Deadline until) {
-  return keeper_ ? keeper_->stop(until) : std::move(lease_);
-}
-
-// To give the lock up: nobody counts on it from here on, so whoever watches its end is not to act
-// on it.  lease_ is ours again, or null if a renewal hangs until then.
-void HeldLock::stop_keeping(Deadline until) {
-  if (last_end_) return;
-  last_end_ = end_.get();
-  end_.set(kNever);
-  lease_ = take_lease(std::max(until, after(Clock::now(), kStops)));
-  end_.set(kNever);  // after a last renewal
+// To give the lock up.  Null if a renewal hangs until then.
+Lease* HeldLock::stop_renewing(Deadline until) {
+  renewer_->unwatch();
+  return renewer_->stop(std::max(until, after(Clock::now(), kStops)));
 }
 
 // Of a lock that is given up.
 Deadline HeldLock::gives_up_at() const {
-  const Deadline end = last_end_.value_or(end_.get());
+  const Deadline end = lease_end();
   return end == kNever ? after(Clock::now(), spec_.network_timeout) : end;
 }
 
@@ -122,10 +95,10 @@ Result<void> HeldLock::release(Cancel impatience, Deadline latest) {
   const Deadline soon = after(Clock::now(), kSoon);
   const Deadline until = std::min(latest, std::max(soon, gives_up_at()));
   const bool is_quiet = loss_ && !loss_was_told_;
-  stop_keeping(std::min(until, soon));
-  for (bool first = true; lease_ && Clock::now() < until; first = false) {
+  Lease* const lease = stop_renewing(std::min(until, soon));
+  for (bool first = true; lease != nullptr && Clock::now() < until; first = false) {
     const Cancel cancel = first ? Cancel() : impatience;
-    const auto released = lease_->release(answered_by(until), cancel);
+    const auto released = lease->release(answered_by(until), cancel);
     if (released) return {};
     if (released.error().code == Errc::lost) {
       // Not found after a try whose answer got lost: that try did it.
@@ -133,15 +106,15 @@ Result<void> HeldLock::release(Cancel impatience, Deadline latest) {
     }
     if (first && !is_quiet) {
       util::log(Level::warning,
-                "cannot release " + in_quotes(spec_.key) + ": " + released.error().message);
+                "cannot release " + in_quotes(key()) + ": " + released.error().message);
     }
     if (!first && impatience.requested()) break;
     util::wait_readable(first ? -1 : impatience.fd(),
                         std::min(until, after(Clock::now(), kReleaseAgain)));
   }
-  const Millis left = last_end_ == kNever ? Millis{0} : remaining(*last_end_);
+  const Millis left = lease_end() == kNever ? Millis{0} : remaining(lease_end());
   const std::string message =
-      in_quotes(spec_.key) + " was not released; it ends by itself" +
+      in_quotes(key()) + " was not released; it ends by itself" +
       (left > Millis{0} ? " in " + util::format_duration(left) : std::string());
   if (!is_quiet) util::log(Level::warning, message);
   return Error{Errc::unreachable, message};
@@ -150,10 +123,10 @@ Result<void> HeldLock::release(Cancel impatience, Deadline latest) {
 // A service that does not answer is asked until the lease is over.
 Result<void> HeldLock::complete(const Completion& completion, Cancel cancel) {
   const Deadline until = gives_up_at();
-  stop_keeping(until);
+  Lease* const lease = stop_renewing(until);
   Error why{Errc::unreachable, "a renewal of the lock hangs"};
-  for (bool first = true; lease_ && (first || Clock::now() < until); first = false) {
-    auto done = lease_->complete(completion, answered_by(until), first ? Cancel() : cancel);
+  for (bool first = true; lease != nullptr && (first || Clock::now() < until); first = false) {
+    auto done = lease->complete(completion, answered_by(until), first ? Cancel() : cancel);
     if (done || done.error().code == Errc::cancelled) return done;
     why = done.error();
     if (why.code == Errc::lost) {
@@ -162,7 +135,7 @@ Result<void> HeldLock::complete(const Completion& completion, Cancel cancel) {
     }
     if (why.code != Errc::unreachable) return why;
     if (first) {
-      util::log(Level::warning, "cannot remember yet that " + in_quotes(spec_.key) +
+      util::log(Level::warning, "cannot remember yet that " + in_quotes(key()) +
                                     " is done, trying for " +
                                     util::format_duration(remaining(until)) + ": " + why.message);
     }
@@ -173,10 +146,9 @@ Result<void> HeldLock::complete(const Completion& completion, Cancel cancel) {
 }
 
 Result<void> HeldLock::end_command(Deadline until, Cancel impatience) {
-  lease_ = take_lease(std::min(end_.get(), after(Clock::now(), kSoon)));
-  keeper_.reset();
-  if (!lease_) return {};  // a renewal hangs
-  auto told = lease_->end_command(until, answered_by(end_.get()), impatience);
+  Lease* const lease = renewer_->stop(std::min(lease_end(), after(Clock::now(), kSoon)));
+  if (lease == nullptr) return {};  // a renewal hangs
+  auto told = lease->end_command(until, answered_by(lease_end()), impatience);
   if (told && spec_.ends_on != Traits::EndsOn::ttl) {
     return Error{Errc::unsupported, "it does not expire by itself"};
   }

@@ -9,34 +9,28 @@
 #include <vector>
 
 #include "core/backend.hpp"
-#include "engine/lease_keeper.hpp"
-#include "engine/lease_schedule.hpp"
-#include "engine/link.hpp"
+#include "engine/renewer.hpp"
 
 namespace dlock {
 
 class HeldLock {
  public:
   struct Spec {
-    std::string key;
-    Millis ttl;
-    Margins margins;
+    Renewer::Spec renewal;
     Millis network_timeout;
     Traits::EndsOn ends_on;
     bool borrowed = false;  // from a run above this one, which lends it
-    Millis look = LeaseSchedule::kLook;
-    const EventLog* event_log = nullptr;
   };
   /// `end` is where the end of the lease stands while it is held; kNever after that.
   HeldLock(std::unique_ptr<Lease> lease, Spec spec, LeaseEnd& end);
   ~HeldLock();
 
-  const std::string& key() const { return spec_.key; }
+  const std::string& key() const { return spec_.renewal.key; }
   bool borrowed() const { return spec_.borrowed; }
   const std::string& owner_id() const { return owner_id_; }
   Deadline granted_at() const { return granted_at_; }
-  Deadline lease_end() const { return end_.get(); }
-  Millis ttl() const { return spec_.ttl; }
+  Deadline lease_end() const { return renewer_->lease_end(); }
+  Millis ttl() const { return spec_.renewal.ttl; }
   std::optional<std::uint64_t> fence() const { return fence_; }
   std::optional<unsigned> slot() const { return slot_; }
   std::span<const int> witness() const { return witness_; }
@@ -45,8 +39,8 @@ class HeldLock {
   /// if the system has no thread or no descriptor for that.
   std::optional<Error> keep();
 
-  /// Starts the keeper when it is time, or when the service has news: a job that is done within a
-  /// second pays for no thread and no subscription.  Why the lock is lost, by the keeper's word or
+  /// Starts the renewer when it is time, or when the service has news: a job that is done within a
+  /// second pays for no thread and no subscription.  Why the lock is lost, by the renewer's word or
   /// by the clock; none while it is ours.
   std::optional<Error> look(Deadline now);
   bool is_lost() const { return loss_.has_value(); }  // said look()
@@ -62,7 +56,7 @@ class HeldLock {
 
   /// Lease::find_mark(), before the lock is kept in the background.
   Result<std::optional<Mark>> find_mark(Backend& backend, const MarkName& name, Deadline deadline) {
-    return lease_->find_mark(backend, name, deadline);
+    return renewer_->lease()->find_mark(backend, name, deadline);
   }
 
   /// As release(), and has it remembered that the job is done.  Errc::cancelled: not yet, although
@@ -76,12 +70,11 @@ class HeldLock {
   Result<void> end_command(Deadline until, Cancel impatience);
 
  private:
-  void start_keeper(Deadline starts);
+  void start_renewer(Deadline first);
+  bool is_refused() const { return !renewer_->runs() && renewer_->trouble(); }
   Deadline answered_by(Deadline latest) const;
-  bool has_news() const;
   Deadline gives_up_at() const;
-  std::unique_ptr<Lease> take_lease(Deadline until);
-  void stop_keeping(Deadline until);
+  Lease* stop_renewing(Deadline until);
 
   const Spec spec_;
   const Deadline granted_at_ = Clock::now();
@@ -89,12 +82,8 @@ class HeldLock {
   const std::optional<std::uint64_t> fence_;
   const std::optional<unsigned> slot_;
   const std::vector<int> witness_;
-  LeaseEnd& end_;
-  std::unique_ptr<Lease> lease_;  // the keeper's once there is one
-  std::unique_ptr<LeaseKeeper> keeper_;
-  Deadline keeper_starts_at_;         // tries to
-  std::optional<Error> refused_;      // why it could not be started the last time
-  std::optional<Deadline> last_end_;  // of the lease, which nobody keeps any more
+  const std::shared_ptr<Renewer> renewer_;
+  Deadline renewer_starts_at_;  // tries to
   std::optional<Error> loss_;
   bool loss_was_told_ = false;  // by the service
 };

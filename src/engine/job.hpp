@@ -4,9 +4,9 @@
 #include <optional>
 #include <string>
 
-#include "engine/command.hpp"
-#include "engine/process_tree.hpp"
 #include "engine/run.hpp"
+#include "process/command.hpp"
+#include "process/process_tree.hpp"
 
 namespace dlock {
 

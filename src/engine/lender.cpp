@@ -10,8 +10,8 @@
 #include <cstdlib>
 #include <utility>
 
-#include "engine/proc.hpp"
 #include "engine/reentry.hpp"
+#include "process/proc.hpp"
 #include "util/local_socket.hpp"
 #include "util/random_id.hpp"
 

@@ -5,10 +5,10 @@
 #include <cerrno>
 #include <cstring>
 
-#include "engine/proc.hpp"
-#include "engine/process_tree.hpp"
 #include "engine/processes.hpp"
 #include "engine/run_events.hpp"
+#include "process/proc.hpp"
+#include "process/process_tree.hpp"
 #include "util/log.hpp"
 
 namespace dlock {

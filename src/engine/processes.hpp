@@ -10,7 +10,7 @@
 #include <sys/types.h>
 
 #include "engine/run_context.hpp"
-#include "engine/script.hpp"
+#include "process/script.hpp"
 
 namespace dlock {
 

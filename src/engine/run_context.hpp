@@ -6,11 +6,11 @@
 #include <functional>
 
 #include "engine/event_log.hpp"
-#include "engine/inherited.hpp"
 #include "engine/link.hpp"
-#include "engine/process_tree.hpp"
 #include "engine/run.hpp"
 #include "engine/status_file.hpp"
+#include "process/inherited.hpp"
+#include "process/process_tree.hpp"
 
 namespace dlock {
 

@@ -78,7 +78,7 @@ class RedlockChaos : public RedlockTest {
       auto lease = std::move(*result);
       claims.granted(number, lease->valid_until(), lease->fence().value_or(0));
       for (auto renewals = random() % 4; renewals > 0; --renewals) {
-        // A renewal that comes too late is none (lease_keeper.cpp).
+        // A renewal that comes too late is none (renewer.cpp).
         const Deadline before = lease->valid_until();
         if (lease->renew(before, Cancel()) && Clock::now() < before) {
           claims.renewed(number, lease->valid_until());

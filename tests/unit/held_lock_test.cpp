@@ -59,9 +59,7 @@ class HeldLockTest : public testing::Test {
  protected:
   HeldLock hold() {
     return HeldLock(std::make_unique<FakeLease>(service_),
-                    {.key = "job",
-                     .ttl = Millis{30'000},
-                     .margins = {},
+                    {.renewal = {.key = "job", .ttl = Millis{30'000}, .margins = {}},
                      .network_timeout = {},
                      .ends_on = Traits::EndsOn::ttl},
                     end_);
@@ -78,7 +76,7 @@ class HeldLockTest : public testing::Test {
 
 TEST_F(HeldLockTest, ALossThatTheServiceTellsRightAfterTheGrantIsHeardOf) {
   HeldLock lock = hold();
-  const Deadline now = lock.granted_at();  // the keeper would not start for a second
+  const Deadline now = lock.granted_at();  // the renewer would not start for a second
   EXPECT_FALSE(lock.look(now));
   eventfd_write(service_.event.get(), 1);
   EXPECT_FALSE(lock.look(now));
@@ -86,7 +84,7 @@ TEST_F(HeldLockTest, ALossThatTheServiceTellsRightAfterTheGrantIsHeardOf) {
   service_.held = false;
   eventfd_write(service_.event.get(), 1);
   EXPECT_TRUE(util::wait_readable(lock.lost_fd(), Deadline{}));
-  if (!lock.look(now)) {  // which starts the keeper, and does not wait for it
+  if (!lock.look(now)) {  // which starts the renewer, and does not wait for it
     EXPECT_TRUE(util::wait_readable(lock.lost_fd(), after(Clock::now(), Millis{20'000})));
   }
   ASSERT_TRUE(lock.look(now));
@@ -95,7 +93,7 @@ TEST_F(HeldLockTest, ALossThatTheServiceTellsRightAfterTheGrantIsHeardOf) {
 
 TEST_F(HeldLockTest, WhatIsNoNewsIsNotAskedAboutLaterEither) {
   HeldLock lock = hold();
-  EXPECT_FALSE(lock.look(after(lock.granted_at(), Millis{1'000})));  // starts the keeper
+  EXPECT_FALSE(lock.look(after(lock.granted_at(), Millis{1'000})));  // starts the renewer
   ASSERT_TRUE(wait_until([&] { return service_.renewals == 1; }));
   for (int i = 0; i < 3; ++i) {
     eventfd_write(service_.event.get(), 1);
@@ -110,7 +108,7 @@ TEST_F(HeldLockTest, WhatIsNoNewsIsNotAskedAboutLaterEither) {
 TEST_F(HeldLockTest, AServiceThatCannotTellIsAskedEachSecond) {
   service_.has_event = false;
   HeldLock lock = hold();
-  EXPECT_FALSE(lock.look(after(lock.granted_at(), Millis{1'000})));  // starts the keeper
+  EXPECT_FALSE(lock.look(after(lock.granted_at(), Millis{1'000})));  // starts the renewer
   EXPECT_TRUE(wait_until([&] { return service_.renewals >= 3; }));
   service_.held = false;
   EXPECT_TRUE(util::wait_readable(lock.lost_fd(), give_up_));
@@ -119,15 +117,13 @@ TEST_F(HeldLockTest, AServiceThatCannotTellIsAskedEachSecond) {
 
 // Nothing tells of a directory that was replaced above a lock file.
 TEST_F(HeldLockTest, ALeaseWithoutAnEndIsLookedAtNowAndThen) {
-  HeldLock lock(std::make_unique<FakeLease>(service_),
-                {.key = "job",
-                 .ttl = Millis{30'000},
-                 .margins = {},
-                 .network_timeout = {},
-                 .ends_on = Traits::EndsOn::process_exit,
-                 .look = Millis{20}},
-                end_);
-  EXPECT_FALSE(lock.look(after(lock.granted_at(), Millis{1'000})));  // starts the keeper
+  HeldLock lock(
+      std::make_unique<FakeLease>(service_),
+      {.renewal = {.key = "job", .ttl = Millis{30'000}, .margins = {}, .look = Millis{20}},
+       .network_timeout = {},
+       .ends_on = Traits::EndsOn::process_exit},
+      end_);
+  EXPECT_FALSE(lock.look(after(lock.granted_at(), Millis{1'000})));  // starts the renewer
   EXPECT_TRUE(wait_until([&] { return service_.renewals >= 3; }));
   service_.held = false;
   EXPECT_TRUE(util::wait_readable(lock.lost_fd(), give_up_));
@@ -147,7 +143,7 @@ TEST_F(HeldLockTest, WhatIsLostIsReleasedWhenTheJobHasEnded) {
 }
 
 // While another key is waited for, nobody looks at this one.
-TEST_F(HeldLockTest, AKeeperThatIsToStartLaterStartsAtNewsToo) {
+TEST_F(HeldLockTest, ARenewerThatIsToStartLaterStartsAtNewsToo) {
   HeldLock lock = hold();
   lock.keep();
   EXPECT_EQ(service_.renewals, 0);

@@ -1,5 +1,5 @@
 // Each test runs in a process of its own, which is the subreaper above the tree that it makes.
-#include "engine/process_tree.hpp"
+#include "process/process_tree.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@
 #include <string>
 #include <thread>
 
-#include "engine/proc.hpp"
+#include "process/proc.hpp"
 #include "util/poll.hpp"
 
 namespace dlock {

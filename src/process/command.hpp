@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/inherited.hpp"
+#include "process/inherited.hpp"
 
 namespace dlock {
 

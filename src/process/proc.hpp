@@ -102,8 +102,6 @@ void read_children(pid_t pid, Use use) {
 /// Whether /proc is there and speaks of the pid namespace of this process.
 bool is_ours();
 
-Below below(pid_t pid, pid_t ancestor);
-
 /// Up to 15 bytes, not to be trusted; "?" if it is not known.
 std::string name_of(pid_t pid);
 
@@ -111,6 +109,8 @@ std::string name_of(pid_t pid);
 /// such process (ESRCH), no descriptor, or no pidfd in this kernel (before Linux 5.3).
 Fd pidfd_of(pid_t pid);
 bool has_ended(const Fd& pidfd);
+/// False, with errno set, if the kernel refuses.
+bool send(const Fd& pidfd, int sig);
 
 }  // namespace proc
 }  // namespace dlock

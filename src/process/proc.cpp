@@ -1,4 +1,4 @@
-#include "engine/proc.hpp"
+#include "process/proc.hpp"
 
 #include <fcntl.h>
 
@@ -9,10 +9,24 @@ namespace {
 
 constexpr int kTriesToWalkUp = 5;
 
+Below below(pid_t pid, pid_t ancestor) {
+  if (!proc::is_ours()) return Below::unknown;
+  // An ancestor that ends during the walk gives its children another parent: walk again.
+  for (int tries = 0; tries < kTriesToWalkUp; ++tries) {
+    std::optional<pid_t> at = pid;
+    while (at && *at > 1) {
+      at = proc::parent_of(*at);
+      if (at == ancestor) return Below::yes;
+    }
+    if (at) return Below::no;
+  }
+  return Below::unknown;
+}
+
 }  // namespace
 
-Below below_us(pid_t pid) { return proc::below(pid, getpid()); }
-Below above_us(pid_t pid) { return pid > 0 ? proc::below(getpid(), pid) : Below::unknown; }
+Below below_us(pid_t pid) { return below(pid, getpid()); }
+Below above_us(pid_t pid) { return pid > 0 ? below(getpid(), pid) : Below::unknown; }
 
 namespace proc {
 
@@ -42,20 +56,6 @@ bool has_children() {
   return has;
 }
 
-Below below(pid_t pid, pid_t ancestor) {
-  if (!is_ours()) return Below::unknown;
-  // An ancestor that ends during the walk gives its children another parent: walk again.
-  for (int tries = 0; tries < kTriesToWalkUp; ++tries) {
-    std::optional<pid_t> at = pid;
-    while (at && *at > 1) {
-      at = parent_of(*at);
-      if (at == ancestor) return Below::yes;
-    }
-    if (at) return Below::no;
-  }
-  return Below::unknown;
-}
-
 std::string name_of(pid_t pid) {
   const Fd fd = open_to_read(path_of("/proc/%d/comm", pid));
   std::array<char, 32> buffer;
@@ -65,6 +65,10 @@ std::string name_of(pid_t pid) {
 }
 
 Fd pidfd_of(pid_t pid) { return Fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))); }
+
+bool send(const Fd& pidfd, int sig) {
+  return syscall(SYS_pidfd_send_signal, pidfd.get(), sig, nullptr, 0) == 0;
+}
 
 bool has_ended(const Fd& pidfd) { return util::wait_readable(pidfd.get(), Deadline{}); }
 

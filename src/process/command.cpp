@@ -1,4 +1,4 @@
-#include "engine/command.hpp"
+#include "process/command.hpp"
 
 #include <fcntl.h>
 #include <sys/prctl.h>

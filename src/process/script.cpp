@@ -7,11 +7,10 @@
 // Too many. Where there is no descriptor left for a process, it is signalled by its number, and the
 //          script has not ended as long as there are such.
 
-#include "engine/script.hpp"
+#include "process/script.hpp"
 
 #include <signal.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,8 +18,8 @@
 #include <cstring>
 #include <utility>
 
-#include "engine/proc.hpp"
-#include "engine/process_tree.hpp"
+#include "process/proc.hpp"
+#include "process/process_tree.hpp"
 #include "util/poll.hpp"
 #include "util/process_title.hpp"
 #include "util/text.hpp"
@@ -28,14 +27,12 @@
 namespace dlock {
 namespace {
 
+using proc::send;
+
 constexpr Millis kLookAgain{20};  // at what is being ended
 constexpr Millis kKillStuckAgain{500};
 constexpr Millis kAllStop{200};
 constexpr Millis kChildrenEnd{20};  // before their parents are killed all the same
-
-bool send(const Fd& pidfd, int sig) {
-  return syscall(SYS_pidfd_send_signal, pidfd.get(), sig, nullptr, 0) == 0;
-}
 
 Error not_usable(pid_t pid, const std::string& why) {
   return {Errc::invalid, "--while " + std::to_string(pid) + ": " + why};

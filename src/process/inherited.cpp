@@ -1,4 +1,4 @@
-#include "engine/inherited.hpp"
+#include "process/inherited.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "engine/proc.hpp"
+#include "process/proc.hpp"
 #include "util/text.hpp"
 #include "util/umask.hpp"
 

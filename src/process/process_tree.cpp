@@ -27,7 +27,7 @@
 //   some are reserved, and closed for the time of a walk.  If a thread of a client library takes
 //   them then, this walk finds nothing, and the next one does.
 
-#include "engine/process_tree.hpp"
+#include "process/process_tree.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -36,7 +36,6 @@
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -47,7 +46,7 @@
 #include <string_view>
 #include <utility>
 
-#include "engine/proc.hpp"
+#include "process/proc.hpp"
 #include "util/fd.hpp"
 #include "util/log.hpp"
 #include "util/process_title.hpp"
@@ -117,15 +116,14 @@ namespace {
 // True if it got the signal.
 bool send(pid_t pid, int sig, Signalled& out) {
   return with_living(pid, [&](const Fd& pidfd) {
-    const long sent =
-        pidfd ? syscall(SYS_pidfd_send_signal, pidfd.get(), sig, nullptr, 0) : ::kill(pid, sig);
-    if (sent == 0) {
+    const bool sent = pidfd ? proc::send(pidfd, sig) : ::kill(pid, sig) == 0;
+    if (sent) {
       out.living = pid;
     } else if (errno != ESRCH) {
       out.refused = pid;
       out.error = errno;
     }
-    return sent == 0;
+    return sent;
   });
 }
 
