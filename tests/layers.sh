@@ -16,12 +16,13 @@ forbid() {
   }
 }
 
-forbid util '(core|process|engine|backends|cli)/' "util knows nothing but the system"
-forbid core '(process|engine|backends|cli)/' "core includes util and core only"
-forbid process '(engine|backends|cli)/' "process knows no engine and no backend"
+forbid util '(core|process|reentry|engine|backends|cli)/' "util knows nothing but the system"
+forbid core '(process|reentry|engine|backends|cli)/' "core includes util and core only"
+forbid process '(reentry|engine|backends|cli)/' "process knows core and util only"
+forbid reentry '(engine|backends|cli)/' "re-entry knows backends by core/backend.hpp, and not the engine"
 forbid engine '(backends|cli)/' "the engine knows backends by core/backend.hpp only"
 forbid cli 'backends/' "the command line knows backends by their rows only"
-forbid backends '(process|engine|cli)/' "a backend includes core and util only"
+forbid backends '(process|reentry|engine|cli)/' "a backend includes core and util only"
 forbid . '\.\.?/' "includes start at src/"
 
 for folder in backends/*/; do

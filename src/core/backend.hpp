@@ -172,12 +172,12 @@ class Lease {
   virtual Result<void> end_command(Deadline until, Deadline deadline, Cancel cancel) = 0;
 
   /// While a process on this machine has all of these descriptors open, no acquire() is granted the
-  /// lock.  The front keeps copies: so if the process that acquired the lock dies, the lock stays
-  /// held until the job is dead.  At most util::kMostPassed, and one more of a lock that is
+  /// lock.  The launcher keeps copies: so if the process that acquired the lock dies, the lock
+  /// stays held until the job is dead.  At most util::kMostPassed, and one more of a lock that is
   /// borrowed.  May be empty.
-  virtual std::vector<int> witness_fds() const { return {}; }
+  virtual std::vector<int> lock_fds() const { return {}; }
 
-  /// Releases the lock, in spite of copies of witness_fds(), and wakes the next waiter.  It never
+  /// Releases the lock, in spite of copies of lock_fds(), and wakes the next waiter.  It never
   /// takes the lock from a later holder.  The engine calls it after a loss, too, when the job has
   /// ended: something may be left in the service that excludes others.
   ///   - Ok: the lock is released.
@@ -209,7 +209,7 @@ struct Traits {
   /// What ends the lock of a holder that does not renew or release it:
   ///   - ttl: the TTL has passed since the last renewal.  list() says when that will be.
   ///   - session: the same, but list() cannot say when.
-  ///   - process_exit: all copies of witness_fds() are closed.  Nothing else ends it.  So after
+  ///   - process_exit: all copies of lock_fds() are closed.  Nothing else ends it.  So after
   ///     force_release(), too, the lock stays held until the holder releases it.
   enum class EndsOn { process_exit, session, ttl };
   enum class Order { none, kernel, fifo };

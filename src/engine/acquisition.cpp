@@ -22,8 +22,8 @@
 #include "core/patience.hpp"
 #include "core/sharded_backend.hpp"
 #include "engine/describe.hpp"
-#include "engine/reentry.hpp"
 #include "engine/run_events.hpp"
+#include "reentry/reenter.hpp"
 #include "util/duration.hpp"
 #include "util/host.hpp"
 #include "util/jitter.hpp"
@@ -105,8 +105,8 @@ void Acquisition::tell_blocked(std::size_t key, const LockInfo& info) {
   blocker_seen_ = Clock::now();
   if (!info.holders.empty()) other_ = info.holders.front().owner;
   if (is_news && !time_is_up()) log_waiting(context_, spec_.keys[key], info, other_);
-  // The front may be stopped, and what it has to hear of the grant needs room.
-  if (!time_is_up() && link_.has_room() && link_.send({ToFront::Kind::blocked, *blocker_})) {
+  // The launcher may be stopped, and what it has to hear of the grant needs room.
+  if (!time_is_up() && link_.has_room() && link_.send({ToLauncher::Kind::blocked, *blocker_})) {
     if (!std::exchange(has_told_, true)) util::log_beside_status_line(true);
   }
 }
@@ -197,7 +197,7 @@ Result<std::unique_ptr<HeldLock>> Acquisition::take(std::size_t key, std::unique
   const HeldLock::Spec spec{
       .renewal = {.key = name, .ttl = ttl, .margins = margins, .event_log = &context_.event_log},
       .network_timeout = context_.target.connect_timeout,
-      // The lender has it as long as anybody needs it.
+      // The outer run has it as long as anybody needs it.
       .ends_on = borrowed ? Traits::EndsOn::process_exit : context_.entry.traits.ends_on,
       .borrowed = borrowed};
   const auto fence = lease->fence();
@@ -230,7 +230,7 @@ Result<std::unique_ptr<HeldLock>> Acquisition::get(std::size_t key, Cancel cance
     if (auto ok = look_if_done(backend, wait); !ok) return ok.error();
     if (done_) return std::unique_ptr<HeldLock>();
   }
-  auto borrowed = borrow_lease(backend, request, wait, context_.target.connect_timeout);
+  auto borrowed = reenter(backend, request, wait, context_.target.connect_timeout);
   if (!borrowed) return borrowed.error();
   if (*borrowed && context_.owner.kind == Owner::Kind::acquire) {
     return Error{Errc::conflict, in_quotes(spec_.keys[key]) +

@@ -11,7 +11,7 @@
 
 namespace dlock {
 
-/// Used by one thread, whose messages about who is in the way go to the front.
+/// Used by one thread, whose messages about who is in the way go to the launcher.
 class Acquisition {
  public:
   /// Both must outlive it.  `signals`: of this process itself; readable: one has come.
@@ -33,7 +33,7 @@ class Acquisition {
   /// The holder of the lock that was not acquired, or of the mark that says that its job is done.
   const std::optional<Owner>& other() const { return other_; }
 
-  /// Whether the front was told of a holder.
+  /// Whether the launcher was told of a holder.
   bool has_told() const { return has_told_; }
 
  private:

@@ -2,7 +2,7 @@
 //   to a pipe, with one write(2) each.
 // Rotation.  A file is opened for each line, so a file that was renamed before gets none.
 // Signals.  A write can raise SIGPIPE, or SIGXFSZ at the limit of a file's size.  All processes of
-//   a run block both, and the front ignores those that it has raised itself.
+//   a run block both, and the launcher ignores those that it has raised itself.
 
 #include "engine/event_log.hpp"
 

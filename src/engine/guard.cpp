@@ -24,7 +24,7 @@ constexpr Millis kReleases{5'000};  // a keeper that goes on, after the end of t
 
 class Guard {
  public:
-  Guard(const RunContext& context, FrontEnd link, Script script, pid_t keeper)
+  Guard(const RunContext& context, LauncherEnd link, Script script, pid_t keeper)
       : context_(context),
         link_(std::move(link)),
         script_(std::move(script)),
@@ -35,7 +35,7 @@ class Guard {
 
   void run() {
     for (;;) {
-      while (link_.receive(&witness_)) {
+      while (link_.receive(&lock_fds_)) {
       }
       if (link_.closed()) {
         if (context_.page.kept) end_script("was killed");
@@ -63,7 +63,7 @@ class Guard {
   Margins margins() const { return {Millis{context_.page.kill_after}}; }
   Deadline last_moment() const {
     if (!context_.page.guarded) return kNever;
-    return margins().front_kills_at(context_.page.lease_end());
+    return margins().launcher_kills_at(context_.page.lease_end());
   }
   void kill_keeper() const {
     if (keepers_life_) proc::send(keepers_life_, SIGKILL);
@@ -71,11 +71,11 @@ class Guard {
   void end_script(const std::string& what_keeper_did);
 
   const RunContext& context_;
-  FrontEnd link_;
+  LauncherEnd link_;
   Script script_;
   const pid_t keeper_;
   const Fd keepers_life_;
-  std::vector<Fd> witness_;
+  std::vector<Fd> lock_fds_;
   Deadline script_ended_at_ = kNever;
 };
 
@@ -101,7 +101,7 @@ void Guard::end_script(const std::string& what_keeper_did) {
 
 }  // namespace
 
-void guard(const RunContext& context, FrontEnd link, Script script, pid_t keeper) noexcept {
+void guard(const RunContext& context, LauncherEnd link, Script script, pid_t keeper) noexcept {
   util::set_process_title(std::string(util::kKeeperName) + " 2 for pid " +
                           std::to_string(script.pid()));
   prctl(PR_SET_PDEATHSIG, SIGCONT);  // a stopped guard wakes up when the keeper is killed

@@ -25,7 +25,7 @@ HeldLock::HeldLock(std::unique_ptr<Lease> lease, Spec spec, LeaseEnd& end)
       owner_id_(lease->owner_id()),
       fence_(lease->fence()),
       slot_(lease->slot()),
-      witness_(lease->witness_fds()),
+      lock_fds_(lease->lock_fds()),
       renewer_(std::make_shared<Renewer>(std::move(lease), spec_.renewal, end)),
       renewer_starts_at_(after(granted_at_, std::min(kRenewerStarts, ttl() / 3))) {}
 

@@ -33,7 +33,7 @@ class HeldLock {
   Millis ttl() const { return spec_.renewal.ttl; }
   std::optional<std::uint64_t> fence() const { return fence_; }
   std::optional<unsigned> slot() const { return slot_; }
-  std::span<const int> witness() const { return witness_; }
+  std::span<const int> lock_fds() const { return lock_fds_; }
 
   /// Has the lock kept in the background from now on, for a caller that does not look().  Why not,
   /// if the system has no thread or no descriptor for that.
@@ -81,7 +81,7 @@ class HeldLock {
   const std::string owner_id_;
   const std::optional<std::uint64_t> fence_;
   const std::optional<unsigned> slot_;
-  const std::vector<int> witness_;
+  const std::vector<int> lock_fds_;
   const std::shared_ptr<Renewer> renewer_;
   Deadline renewer_starts_at_;  // tries to
   std::optional<Error> loss_;

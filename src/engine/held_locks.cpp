@@ -20,14 +20,14 @@ const HeldLock* HeldLocks::find(const std::string& key) const {
 
 // As many as possible with each message: the other process may be stopped, and its socket has its
 // limit.
-bool HeldLocks::pass_witnesses(SupervisorEnd& link) const {
+bool HeldLocks::send_lock_fds(SupervisorEnd& link) const {
   std::vector<int> fds;
   for (const auto& lock : locks_) {
-    fds.insert(fds.end(), lock->witness().begin(), lock->witness().end());
+    fds.insert(fds.end(), lock->lock_fds().begin(), lock->lock_fds().end());
   }
   for (std::size_t at = 0; at < fds.size(); at += util::kMostPassed) {
     const auto some = std::span(fds).subspan(at, std::min(util::kMostPassed, fds.size() - at));
-    if (!link.send({ToFront::Kind::witness}, some)) return false;
+    if (!link.send({ToLauncher::Kind::lock_fds}, some)) return false;
   }
   return true;
 }

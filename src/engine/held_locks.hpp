@@ -29,8 +29,8 @@ class HeldLocks {
   /// Of the last one: since then all are held.
   Deadline granted_at() const { return locks_.back()->granted_at(); }
 
-  /// Passes copies of all Lease::witness_fds() on.  False, with errno set, if that is refused.
-  bool pass_witnesses(SupervisorEnd& link) const;
+  /// Passes copies of all Lease::lock_fds() on.  False, with errno set, if that is refused.
+  bool send_lock_fds(SupervisorEnd& link) const;
 
   /// HeldLock::look() at each.  What has been lost since the last call.
   std::vector<Loss> look(Deadline now);

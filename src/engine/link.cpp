@@ -51,14 +51,14 @@ std::optional<In> LinkEnd<In, Out>::receive(std::vector<Fd>* passed) {
   return std::nullopt;
 }
 
-template class LinkEnd<ToFront, ToSupervisor>;
-template class LinkEnd<ToSupervisor, ToFront>;
+template class LinkEnd<ToLauncher, ToSupervisor>;
+template class LinkEnd<ToSupervisor, ToLauncher>;
 
 std::optional<Link> make_link(SharedPage& page) {
   std::array<int, 2> fds{};
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds.data()) != 0) return std::nullopt;
   Link link;
-  link.front.reset(fds[0]);
+  link.launcher.reset(fds[0]);
   link.supervisor.reset(fds[1]);
   link.page = &page;
   return link;

@@ -1,4 +1,4 @@
-// What front and supervisor share: one page of memory and a pair of sockets.
+// What launcher and supervisor share: one page of memory and a pair of sockets.
 #pragma once
 
 #include <array>
@@ -34,9 +34,9 @@ struct GrantOnPage {
   unsigned slot;               // 0: there is none
 };
 
-/// What becomes of a grant of `acquire`: the front hands it out, or the keeper takes it back, and
-/// never both, unless the front is killed before it is done.  Done: nothing is left for it but to
-/// return the status of that.
+/// What becomes of a grant of `acquire`: the launcher hands it out, or the keeper takes it back,
+/// and never both, unless the launcher is killed before it is done.  Done: nothing is left for it
+/// but to return the status of that.
 enum class HandOut : int { open, begun, withdrawn, done };
 
 /// What the last event of a key is made of, by either process.
@@ -49,12 +49,12 @@ struct KeyOnPage {
   std::atomic<bool> ended{false};  // that event is written
 };
 
-/// Written by the supervisor, read by the front even while the supervisor is stopped.
+/// Written by the supervisor, read by the launcher even while the supervisor is stopped.
 struct SharedPage {
   std::array<LeaseEnd, kMostKeys> leases;
   std::array<KeyOnPage, kMostKeys> keys;
-  std::array<GrantOnPage, kMostKeys> grants;  // before ToFront::Kind::granted
-  /// From the grant until the tree is dead: the front watches lease_end().
+  std::array<GrantOnPage, kMostKeys> grants;  // before ToLauncher::Kind::granted
+  /// From the grant until the tree is dead: the launcher watches lease_end().
   std::atomic<bool> guarded{false};
   std::atomic<Millis::rep> kill_after{0};  // of Margins, from then on
   std::atomic<bool> granted{false};
@@ -68,7 +68,7 @@ struct SharedPage {
   std::atomic<int> exit_status{0};
   std::atomic<bool> left_behind{false};  // it stays to keep the lock: do not wait for it
 
-  /// Of the front and the keeper: whether it is theirs to do that.
+  /// Of the launcher and the keeper: whether it is theirs to do that.
   bool decide(HandOut what) {
     HandOut expected = HandOut::open;
     return hand_out.compare_exchange_strong(expected, what);
@@ -88,11 +88,11 @@ struct ToSupervisor {
   bool from_terminal = false;  // then the command has got it already
 };
 
-struct ToFront {
+struct ToLauncher {
   enum class Kind {
-    blocked,  // another holds a lock: what the waiting message is made of
-    witness,  // copies of some of the locks' Lease::witness_fds()
-    granted,  // all locks
+    blocked,   // another holds a lock: what the waiting message is made of
+    lock_fds,  // copies of some of the locks' Lease::lock_fds()
+    granted,   // all locks
   };
   Kind kind = Kind::granted;
   Blocked blocked = {};
@@ -120,12 +120,12 @@ class LinkEnd {
   Fd fd_;
 };
 
-using FrontEnd = LinkEnd<ToFront, ToSupervisor>;
-using SupervisorEnd = LinkEnd<ToSupervisor, ToFront>;
+using LauncherEnd = LinkEnd<ToLauncher, ToSupervisor>;
+using SupervisorEnd = LinkEnd<ToSupervisor, ToLauncher>;
 
 struct Link {
   SharedPage* page = nullptr;  // lives as long as the processes
-  Fd front;
+  Fd launcher;
   Fd supervisor;
 };
 

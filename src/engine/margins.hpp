@@ -3,7 +3,7 @@
 //
 //      valid_until - max(kill_after, last_kill)   SIGTERM: the end of the tree begins
 //      valid_until - last_kill                    SIGKILL, by the supervisor
-//      valid_until - last_kill / 2                SIGKILL, by the front, if that one is stopped
+//      valid_until - last_kill / 2                SIGKILL, by the launcher, if that one is stopped
 //      valid_until                                the tree is dead; others may hold the lock
 #pragma once
 
@@ -27,7 +27,7 @@ struct Margins {
   constexpr Deadline kill_at(Deadline valid_until) const {
     return before(valid_until, last_kill());
   }
-  constexpr Deadline front_kills_at(Deadline valid_until) const {
+  constexpr Deadline launcher_kills_at(Deadline valid_until) const {
     return before(valid_until, last_kill() / 2);
   }
 

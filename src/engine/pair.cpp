@@ -52,7 +52,7 @@ int run_pair(const PairSpec& pair) {
   }
   if (supervisor == 0) {
     util::log_forget();
-    link->front.reset();
+    link->launcher.reset();
     life_of_supervisor.reset();
     pair.supervise(context, SupervisorEnd(std::move(link->supervisor)));
     _exit(exit_status::kInternal);
@@ -61,7 +61,7 @@ int run_pair(const PairSpec& pair) {
   held_by_supervisor.reset();
   wake_at_end_of(life_of_supervisor.get());
   if (!pair.hand_out) pair.inherited.drop();
-  return attend(context, FrontEnd(std::move(link->front)), supervisor, life_of_supervisor);
+  return attend(context, LauncherEnd(std::move(link->launcher)), supervisor, life_of_supervisor);
 }
 
 }  // namespace dlock

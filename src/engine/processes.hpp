@@ -1,6 +1,6 @@
 // What the processes of dlock do, each to its end.
 //
-// The front is the process that the user started.  It relays signals and the exit status, and
+// The launcher is the process that the user started.  It relays signals and the exit status, and
 // guards the supervisor, which talks to the service: with a command it starts that and watches over
 // it. With `dlock acquire` it lets the leases go once they are handed out, or keeps them for a
 // script; then a second process, the guard, does what is left to do when the first one does not go
@@ -17,25 +17,25 @@ namespace dlock {
 /// Forks the supervisor, attends to it in the calling process, and returns dlock's exit status.
 int run_pair(const PairSpec& pair);
 
-/// The front: runs until the supervisor has ended; returns dlock's exit status.
+/// The launcher: runs until the supervisor has ended; returns dlock's exit status.
 /// `life_of_supervisor` is readable from then on, and its end raises SIGCONT in this process.  May
 /// end this process by SIGINT instead, if that is what the terminal sent and what ended the
 /// command: a shell that sees this stops its script, as it would have done without dlock.
-int attend(const RunContext& context, FrontEnd link, pid_t supervisor,
+int attend(const RunContext& context, LauncherEnd link, pid_t supervisor,
            const Fd& life_of_supervisor);
 
 /// The supervisor of a command: acquires, starts it, watches over all.
 [[noreturn]] void supervise(const RunContext& context, SupervisorEnd link) noexcept;
 
 /// The supervisor of `dlock acquire`: gets the locks, and lets them go or stays to keep them.
-/// Without a script the leases are left to themselves once the front has handed them out.
+/// Without a script the leases are left to themselves once the launcher has handed them out.
 [[noreturn]] void keep(const RunContext& context, SupervisorEnd link,
                        std::optional<Script> script) noexcept;
 
 /// The second of the two processes that keep a lock for a script, forked by `keeper`: runs until
 /// the keeper has ended while no lock was kept (SharedPage::kept), or until all of the script has
 /// ended.
-[[noreturn]] void guard(const RunContext& context, FrontEnd link, Script script,
+[[noreturn]] void guard(const RunContext& context, LauncherEnd link, Script script,
                         pid_t keeper) noexcept;
 
 }  // namespace dlock

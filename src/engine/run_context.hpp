@@ -26,7 +26,7 @@ struct PairSpec {
   Owner owner;           // what is the same for each lock: whom others are shown
   Deadline started;      // when dlock was
   int lives_until = -1;  // readable: whoever waits for this dlock is gone; -1: nobody says
-  /// Of `acquire`, in the front: hands out what was granted; false: give it back.
+  /// Of `acquire`, in the launcher: hands out what was granted; false: give it back.
   std::function<bool(const SharedPage&)> hand_out = {};
   /// What the supervisor does; does not return.
   std::function<void(const RunContext& context, SupervisorEnd link)> supervise;
@@ -36,8 +36,8 @@ struct PairSpec {
 struct RunContext : PairSpec {
   SharedPage& page;
   ProcessTree& tree;       // of the process that uses it
-  pid_t front;             // the process that the user started
-  Fd& held_by_supervisor;  // what else has it keeps the front from seeing the supervisor's end
+  pid_t launcher;          // the process that the user started
+  Fd& held_by_supervisor;  // what else has it keeps the launcher from seeing the supervisor's end
   const EventLog& event_log;
 };
 

@@ -17,10 +17,10 @@
 #include "engine/describe.hpp"
 #include "engine/grant.hpp"
 #include "engine/job.hpp"
-#include "engine/lender.hpp"
 #include "engine/processes.hpp"
-#include "engine/reentry.hpp"
 #include "engine/run_events.hpp"
+#include "reentry/outer_run.hpp"
+#include "reentry/protocol.hpp"
 #include "util/duration.hpp"
 #include "util/log.hpp"
 #include "util/poll.hpp"
@@ -33,8 +33,8 @@ namespace {
 using util::in_quotes;
 using util::Level;
 
-// Until the front has answered a grant.  It does not while it is stopped; others wait meanwhile.
-constexpr Millis kFrontAnswers{5'000};
+// Until the launcher has answered a grant.  It does not while it is stopped; others wait meanwhile.
+constexpr Millis kLauncherAnswers{5'000};
 constexpr int kMostRounds = 64;  // of answers to runs below, before anything else is looked at
 
 // `kill $PPID` in the job: the supervisor is the command's parent.  SIGTERM means the same
@@ -80,12 +80,12 @@ class Supervisor {
   void read_link();
   void read_signals();
   void on_signal(int sig, bool from_terminal);
-  std::vector<Loan> loans() const;
-  void lend();
+  std::vector<HeldLockOffer> offers() const;
+  void serve_nested_runs();
   std::vector<std::pair<std::string, std::string>> environment() const;
   void start_command();
   void fail(const char* what);
-  Deadline front_answers_by() const;
+  Deadline launcher_answers_by() const;
   void lose(const HeldLocks::Loss& loss, Deadline now);
   const HeldLock& first() const { return *locks_.find(spec_.keys.front()); }
   std::string keys() const { return keys_in_words(spec_.keys); }
@@ -111,8 +111,8 @@ class Supervisor {
 
   Acquisition acquisition_{context_, link_, signals_.get()};
   HeldLocks locks_;               // none yet, or all
-  Deadline granted_at_ = kNever;  // the last of them, and the front was told
-  Lender lender_;                 // to runs below this one
+  Deadline granted_at_ = kNever;  // the last of them, and the launcher was told
+  OuterRun outer_run_;            // to runs below this one
   Job job_{spec_.leftovers, spec_.kill_after, context_.tree};
   bool stuck_said_ = false;
   bool leftovers_named_ = false;
@@ -120,8 +120,8 @@ class Supervisor {
   std::optional<Outcome> failure_;  // why else the command was not started
   std::optional<HeldLocks::Loss> loss_;
   bool max_hold_over_ = false;
-  bool front_gone_ = false;
-  bool staying_ = false;  // the front has returned
+  bool launcher_gone_ = false;
+  bool staying_ = false;  // the launcher has returned
 };
 
 std::optional<Error> Supervisor::acquire() {
@@ -138,7 +138,7 @@ std::optional<Error> Supervisor::acquire() {
   context_.page.granted = true;
   context_.page.kill_after = margins_.kill_after.count();
   context_.page.guarded = spec_.on_lost != OnLost::ignore;
-  if (!locks_.pass_witnesses(link_) || !link_.send({ToFront::Kind::granted}))
+  if (!locks_.send_lock_fds(link_) || !link_.send({ToLauncher::Kind::granted}))
     fail("cannot pass a descriptor to the other process of dlock");
   log_acquired(context_, locks_);
   return std::nullopt;
@@ -150,7 +150,7 @@ void Supervisor::fail(const char* what) {
 }
 
 void Supervisor::lose(const HeldLocks::Loss& loss, Deadline now) {
-  lender_.recall_all_but(loans());
+  outer_run_.recall_all_but(offers());
   note_loss(context_, loss.key);
   const std::string message = "lost " + in_quotes(loss.key) + ": " + loss.error.message;
   if (spec_.on_lost == OnLost::ignore) {
@@ -173,7 +173,7 @@ void Supervisor::look_at_clock(Deadline now) {
   for (const auto& loss : locks_.look(now)) lose(loss, now);
   if (!loss_ && spec_.max_hold && !max_hold_over_ && now >= after(granted_at_, *spec_.max_hold)) {
     max_hold_over_ = true;
-    lender_.recall_all_but({});
+    outer_run_.recall_all_but({});
     if (staying_) return;
     job_.end(after(now, margins_.kill_after), now);
     if (job_.started()) log_ending(context_, SIGTERM, "max-hold");
@@ -190,7 +190,7 @@ std::vector<std::pair<std::string, std::string>> Supervisor::environment() const
         {.key = key, .token = lock.owner_id(), .fence = lock.fence(), .slot = lock.slot()});
   }
   auto variables = grant_variables(grants);
-  variables.emplace_back(reentry::kVariable, lender_.addresses());
+  variables.emplace_back(reentry::kVariable, outer_run_.addresses());
   if (spec_.once) {
     const std::string& period = spec_.once->completion.period;
     variables.emplace_back("DLOCK_ONCE", spec_.keys.front() + (period.empty() ? "" : '@' + period));
@@ -204,22 +204,24 @@ void Supervisor::start_command() {
   for (const auto& lock : locks_.all()) {
     if (!lock->borrowed()) owner_ids.push_back(lock->owner_id());
   }
-  if (!owner_ids.empty() && !lender_.open(owner_ids))
+  if (!owner_ids.empty() && !outer_run_.open(owner_ids))
     return fail("cannot listen on a local socket");
   CommandSpec command;
   command.argv = spec_.argv;
   command.environment = environment();
-  // The terminal sends Ctrl-C to its whole foreground group.  If that happens between the front's
-  // "go" and this line, the signal is pending in this process.  The front assumes that the command
-  // has received the signal, but the command does not exist yet: only this process can act on it.
+  // The terminal sends Ctrl-C to its whole foreground group.  If that happens between the
+  // launcher's "go" and this line, the signal is pending in this process.  The launcher assumes
+  // that the command has received the signal, but the command does not exist yet: only this process
+  // can act on it.
   refused_by_ = pending_interrupt();
   if (refused_by_ != 0) return;
   job_.start(command, context_.inherited);
   context_.inherited.drop();
-  // Now that the command is in the front's group and session, out of both: what stops or kills the
-  // group is not to stop the renewals.  A group of the same session would not do: the command, a
-  // member of one group with its parent in another, would keep the front's from being an orphaned
-  // one until it exits, and then the kernel sends SIGHUP to all of it if a member is stopped.
+  // Now that the command is in the launcher's group and session, out of both: what stops or kills
+  // the group is not to stop the renewals.  A group of the same session would not do: the command,
+  // a member of one group with its parent in another, would keep the launcher's from being an
+  // orphaned one until it exits, and then the kernel sends SIGHUP to all of it if a member is
+  // stopped.
   setsid();
 }
 
@@ -248,8 +250,8 @@ void Supervisor::read_link() {
       start_command();
     }
   }
-  if (link_.closed() && !front_gone_) {
-    front_gone_ = true;
+  if (link_.closed() && !launcher_gone_) {
+    launcher_gone_ = true;
     const Deadline now = Clock::now();
     job_.end(now, now);
     if (job_.started()) log_ending(context_, SIGKILL, "killed");
@@ -264,34 +266,35 @@ void Supervisor::say_stuck() {
                                                 : "; keeping " + keys() + " until it has ended"));
 }
 
-std::vector<Loan> Supervisor::loans() const {
-  std::vector<Loan> out;
+std::vector<HeldLockOffer> Supervisor::offers() const {
+  std::vector<HeldLockOffer> out;
   for (const auto& lock : locks_.all()) {
     if (lock->borrowed() || lock->is_lost() || max_hold_over_) continue;
-    out.push_back({lock->key(), lock->owner_id(), lock->lease_end(), lock->ttl(), lock->witness()});
+    out.push_back(
+        {lock->key(), lock->owner_id(), lock->lease_end(), lock->ttl(), lock->lock_fds()});
   }
   return out;
 }
 
-void Supervisor::lend() {
-  const auto lent = loans();
-  for (int i = 0; i < kMostRounds && lender_.serve(lent); ++i) {
+void Supervisor::serve_nested_runs() {
+  const auto lent = offers();
+  for (int i = 0; i < kMostRounds && outer_run_.serve(lent); ++i) {
   }
 }
 
 bool Supervisor::finished(Deadline now) {
   if (job_.started()) {
     if (!job_.finished(now)) return false;
-    if (!(staying_ || spec_.once) || !lender_.has_borrowers()) return true;
+    if (!(staying_ || spec_.once) || !outer_run_.has_nested_runs()) return true;
     if (!staying_ && !std::exchange(leftovers_named_, true)) name_leftovers();
     return false;
   }
-  return refused_by_ != 0 || loss_ || max_hold_over_ || front_gone_ || failure_ ||
+  return refused_by_ != 0 || loss_ || max_hold_over_ || launcher_gone_ || failure_ ||
          job_.start_error() != 0;
 }
 
-Deadline Supervisor::front_answers_by() const {
-  return job_.started() ? kNever : after(granted_at_, kFrontAnswers);
+Deadline Supervisor::launcher_answers_by() const {
+  return job_.started() ? kNever : after(granted_at_, kLauncherAnswers);
 }
 
 void Supervisor::watch() {
@@ -301,10 +304,10 @@ void Supervisor::watch() {
     look_at_clock(now);
     if (finished(now)) return;
     say_stuck();
-    fds = {{signals_.get(), POLLIN, 0}, {link_.fd(), POLLIN, 0}, {lender_.fd(), POLLIN, 0}};
+    fds = {{signals_.get(), POLLIN, 0}, {link_.fd(), POLLIN, 0}, {outer_run_.fd(), POLLIN, 0}};
     locks_.add_lost_fds(fds);
     Deadline next = std::min({locks_.next_deadline(), job_.next_deadline(now),
-                              lender_.next_deadline(), front_answers_by()});
+                              outer_run_.next_deadline(), launcher_answers_by()});
     if (spec_.max_hold && !max_hold_over_ && !loss_) {
       next = std::min(next, after(granted_at_, *spec_.max_hold));
     }
@@ -312,15 +315,15 @@ void Supervisor::watch() {
     look_at_clock(Clock::now());  // before a message can start the command: the lease may be over
     if (fds[0].revents != 0) read_signals();
     if (fds[1].revents != 0) read_link();
-    if (Clock::now() >= front_answers_by()) {
+    if (Clock::now() >= launcher_answers_by()) {
       failure_ = not_acquired(
           {Errc::busy, "released " + keys() + " without running " + spec_.argv.front() +
                            ": this dlock was suspended (Ctrl-Z, SIGSTOP) when the lock was "
                            "granted, and did not resume within " +
-                           util::format_duration(kFrontAnswers)},
+                           util::format_duration(kLauncherAnswers)},
           spec_.conflict_status);
     }
-    if (fds[2].revents != 0 || Clock::now() >= lender_.next_deadline()) lend();
+    if (fds[2].revents != 0 || Clock::now() >= outer_run_.next_deadline()) serve_nested_runs();
   }
 }
 
@@ -346,7 +349,7 @@ Outcome Supervisor::outcome() const {
     return out;
   };
   if (loss_) return make("lost", exit_status::kLost, loss_->error.message);
-  if (front_gone_) return make("error", exit_status::kInternal, "dlock itself was killed");
+  if (launcher_gone_) return make("error", exit_status::kInternal, "dlock itself was killed");
   if (refused_by_ != 0) {
     return make("signalled", exit_status::kSignalBase + refused_by_,
                 "ended by signal " + std::to_string(refused_by_) + " before the command started");
@@ -378,8 +381,8 @@ void Supervisor::report(const Outcome& outcome) const {
     util::log(Level::note, outcome.reason);
   } else if (outcome.name == "busy") {
     util::log(Level::warning, outcome.reason);  // -q: the exit status says it
-  } else if (front_gone_) {
-    util::log(Level::error, "dlock (pid " + std::to_string(context_.front) + ") was killed" +
+  } else if (launcher_gone_) {
+    util::log(Level::error, "dlock (pid " + std::to_string(context_.launcher) + ") was killed" +
                                 (job_.started() ? "; ended " + spec_.argv.front() : std::string()));
   } else if (outcome.name == "not-started" || outcome.name == "unreachable" ||
              outcome.name == "denied" || outcome.name == "error" || looks_done) {
@@ -403,9 +406,9 @@ void Supervisor::name_leftovers() const {
   if (names.empty()) return;
   util::log(Level::warning,
             spec_.argv.front() + " has ended; still running" +
-                (lender_.has_borrowers() ? ": " + names + "; keeping " + keys() +
-                                               " until the nested runs of dlock have ended"
-                                         : " without the lock: " + names) +
+                (outer_run_.has_nested_runs() ? ": " + names + "; keeping " + keys() +
+                                                    " until the nested runs of dlock have ended"
+                                              : " without the lock: " + names) +
                 " (see --leftovers)");
 }
 
@@ -417,13 +420,14 @@ Outcome Supervisor::run_under_lock() {
   out.held = since(granted_at_);
   out.fence = fence;
   if (!job_.stuck().empty()) out.reason += (out.reason.empty() ? "" : "; ") + job_.stuck();
-  if (lender_.fd() >= 0 && !spec_.once) lend();  // a run may have asked since the last look
+  if (outer_run_.fd() >= 0 && !spec_.once)
+    serve_nested_runs();  // a run may have asked since the last look
   if (job_.started() && !job_.tree_is_gone() && !leftovers_named_) name_leftovers();
   return out;
 }
 
 void Supervisor::release(Outcome& outcome) {
-  lender_ = Lender();
+  outer_run_ = OuterRun();
   note_losses(locks_.release(Cancel(link_.fd())), outcome);
 }
 
@@ -440,9 +444,9 @@ void Supervisor::note_losses(const std::vector<HeldLocks::Loss>& losses, Outcome
 }
 
 // The lock goes in the same step.  Only a signal that asks to end makes it give up before the lease
-// is over, and not the end of the front: the command has succeeded.
+// is over, and not the end of the launcher: the command has succeeded.
 void Supervisor::complete(Outcome& outcome) {
-  lender_ = Lender();
+  outer_run_ = OuterRun();
   bool impatient = false;
   auto done = locks_.complete(spec_.once->completion, Cancel(link_.fd()));
   while (!done && done.error().code == Errc::cancelled && !impatient) {
@@ -467,7 +471,7 @@ void Supervisor::complete(Outcome& outcome) {
 }
 
 std::vector<HeldLocks::Loss> Supervisor::expire_when_held_long_enough() {
-  lender_ = Lender();
+  outer_run_ = OuterRun();
   return locks_.expire_at(held_long_enough_at(), Cancel(link_.fd()));
 }
 
@@ -479,7 +483,7 @@ void Supervisor::stay_behind() {
   const sigset_t term = term_and(0);  // there is no job to pass it on to
   sigprocmask(SIG_UNBLOCK, &term, nullptr);
   staying_ = true;
-  if (lender_.has_borrowers()) {
+  if (outer_run_.has_nested_runs()) {
     watch();
     (void)expire_when_held_long_enough();
   }
@@ -490,8 +494,8 @@ void Supervisor::stay_behind() {
 void Supervisor::run() {
   become_subreaper();
   util::set_process_title(std::string(util::kSupervisorName) + " for pid " +
-                          std::to_string(context_.front));
-  // A stopped supervisor wakes up when the front is killed, and ends the job.
+                          std::to_string(context_.launcher));
+  // A stopped supervisor wakes up when the launcher is killed, and ends the job.
   prctl(PR_SET_PDEATHSIG, SIGCONT);
   auto error = signals_ ? acquire() : Error{Errc::unreachable, strerror(errno)};
   const Millis waited = since(context_.started);
@@ -513,9 +517,9 @@ void Supervisor::run() {
   report(result);
   const bool too_early = !loss_ && Clock::now() < held_long_enough_at();
   bool stays = !spec_.once && !locks_.empty() && job_.status() && job_.start_error() == 0 &&
-               (too_early || lender_.has_borrowers());
-  // Before the front returns: where it is the first process of a container, nobody outlives it.
-  if (stays && !lender_.has_borrowers()) {
+               (too_early || outer_run_.has_nested_runs());
+  // Before the launcher returns: where it is the first process of a container, nobody outlives it.
+  if (stays && !outer_run_.has_nested_runs()) {
     note_losses(expire_when_held_long_enough(), result);
     stays = !locks_.empty();
   }
@@ -528,8 +532,8 @@ void Supervisor::run() {
   result.backend = acquisition_.location_of(spec_.keys.front());
   result.waited = waited;
   result.other = acquisition_.other();
-  result.killed = front_gone_;
-  result.is_returned = !front_gone_;
+  result.killed = launcher_gone_;
+  result.is_returned = !launcher_gone_;
   context_.status_file.write(spec_.keys.front(), result);
   log_end(context_, result);
   context_.page.exit_status = result.exit_status;

@@ -1,5 +1,5 @@
 // What dlock says while it waits for a lock: one line that is kept current on a terminal, a few
-// lines elsewhere. No clock, no file: the front asks, and prints.
+// lines elsewhere. No clock, no file: the launcher asks, and prints.
 #pragma once
 
 #include <array>

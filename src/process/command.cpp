@@ -108,8 +108,8 @@ int read_result(int fd) {
 }
 
 // vfork spares copying what exec throws away, 0.15 ms of 3.  The calling thread sleeps until the
-// exec, so it does not hear of the front, nor of the lease, while a slow disk delays that; the
-// keeper's thread and the front go on, and the front's guard can kill us even then.
+// exec, so it does not hear of the launcher, nor of the lease, while a slow disk delays that; the
+// keeper's thread and the launcher go on, and the launcher's guard can kill us even then.
 [[gnu::noinline]] pid_t start(Prepared& prepared, const Inherited& inherited, int report) {
   const pid_t parent = getpid();
   const pid_t pid = vfork();

@@ -34,7 +34,7 @@ struct Inherited {
   /// dlock did not inherit to be closed by exec.  Async-signal-safe.
   void restore() const;
 
-  /// In front and supervisor, once the command has got them: gives up stdin, stdout and the
+  /// In launcher and supervisor, once the command has got them: gives up stdin, stdout and the
   /// inherited descriptors, so that a pipe of the command ends when the command closes it.
   void drop();
 };

@@ -14,8 +14,8 @@
 //   when it dies, and is found by the next walk.
 // Order.  A process of the job may be a dlock that holds another lock, and what that is held for is
 //   to be dead before it is free.  So the supervisors and keepers of dlock are killed when nothing
-//   else is left, and all others at once, the front of a nested run, too: its supervisor hears of
-//   that, and ends its job itself.  If a list of children was incomplete because one ended
+//   else is left, and all others at once, the launcher of a nested run, too: its supervisor hears
+//   of that, and ends its job itself.  If a list of children was incomplete because one ended
 //   meanwhile, that one was in it: what has ended counts as something else that is left, until it
 //   is reaped.  Nothing is stopped: if this process were killed then, it would hold its locks for
 //   ever.

@@ -128,10 +128,10 @@ class Run:
             return []  # what outlives its lease is not protected any more
         if self.way == "while":
             return self.tree_of_script()
-        front = self.process.pid
-        found = [("front", front, os.getpid())]
-        for supervisor in processes.children(front)[:1]:
-            found.append(("supervisor", supervisor, front))
+        launcher = self.process.pid
+        found = [("launcher", launcher, os.getpid())]
+        for supervisor in processes.children(launcher)[:1]:
+            found.append(("supervisor", supervisor, launcher))
             for command in processes.children(supervisor)[:1]:
                 found.append(("command", command, supervisor))
                 found += [("grandchild", pid, command) for pid in processes.children(command)[:1]]
@@ -140,17 +140,17 @@ class Run:
     def tree_of_script(self):
         """While it waits, `dlock acquire` is in the place of the subshell, with a keeper below it.  When it has the
         lock, two processes, which have been orphaned and so are ours, keep that: the one that renews is the supervisor
-        here, the other one the front."""
+        here, the other one the launcher."""
         script, us = self.process.pid, os.getpid()
         found = [("command", script, us)]
-        titles = {f"for pid {script}": "supervisor", f"2 for pid {script}": "front"}
+        titles = {f"for pid {script}": "supervisor", f"2 for pid {script}": "launcher"}
         for pid in processes.children(us):
             for title, role in titles.items():
                 if processes.title(pid) == f"lock keeper {title}":
                     found.append((role, pid, us))
         waiting = [pid for pid in processes.children(script) if " acquire " in processes.title(pid)]
         for acquire in waiting if len(found) == 1 else []:
-            found.append(("front", acquire, script))
+            found.append(("launcher", acquire, script))
             found += [("supervisor", pid, acquire) for pid in processes.children(acquire)[:1]]
         return found
 
@@ -158,7 +158,7 @@ class Run:
         """Whether something runs that a lock protects.  Who has lost one of two locks while it waits for the other
         begins anew, and goes on waiting."""
         if self.way == "while":
-            return any(role == "front" and parent == os.getpid() for role, _, parent in self.tree())
+            return any(role == "launcher" and parent == os.getpid() for role, _, parent in self.tree())
         return any(role == "command" for role, _, _ in self.tree())
 
     def describe(self):

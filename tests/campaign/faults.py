@@ -68,7 +68,7 @@ class ProcessFaults(Faults):
             self.stop(run, role, handle)
 
     def kill(self, run, role, handle):
-        of_dlock = ("front", "supervisor")
+        of_dlock = ("launcher", "supervisor")
         if role not in of_dlock or not any(("kill", other) in run.hits for other in of_dlock):
             run.hits.add(("kill", role))
             self.campaign.log(f"run {run.number}: kill -9 of the {role} {handle.pid}")
@@ -80,8 +80,8 @@ class ProcessFaults(Faults):
         if role in run.stopped:
             handle.close()
             return
-        other = {"front": "supervisor", "supervisor": "front"}.get(role)
-        if other in run.stopped and (other == "front" or len(run.tree()) > 2):
+        other = {"launcher": "supervisor", "supervisor": "launcher"}.get(role)
+        if other in run.stopped and (other == "launcher" or len(run.tree()) > 2):
             # The command may have started, or the supervisor may be about to start it.
             handle.close()
             return

@@ -44,10 +44,10 @@ def kill_one(victim, wait):
     """Kills one process of a run that waits, or whose job runs, and returns its last event."""
     if os.path.exists("log"):
         os.unlink("log")
-    front = run("-k", "held" if wait else "job")
+    launcher = run("-k", "held" if wait else "job")
     wait_for("its first event", lines)
-    os.kill(front.pid if victim == "front" else children(front.pid)[0], signal.SIGKILL)
-    front.wait(timeout=30)
+    os.kill(launcher.pid if victim == "launcher" else children(launcher.pid)[0], signal.SIGKILL)
+    launcher.wait(timeout=30)
     wait_for("its last event", lambda: "outcome" in lines()[-1])
     wait_for("its end", lambda: subprocess.call([dlock, "run", "-q", "-k", "job", "--event-log", "", "--", "true"]) == 0)
     assert subprocess.call([sys.executable, os.environ["TEST_SOURCE"] + "/tests/event_log.py", "log"]) == 0
@@ -58,8 +58,8 @@ holder = subprocess.Popen([dlock, "run", "-q", "-k", "held", "--event-log", "", 
                           stdin=subprocess.DEVNULL)
 while subprocess.call([dlock, "run", "-q", "-n", "-k", "held", "--event-log", "", "--", "true"]) != 75:
     time.sleep(0.01)
-for wait, victim, event, status in ((False, "front", "released", None), (False, "supervisor", "lost", 79),
-                                    (True, "front", "error", None), (True, "supervisor", "error", 70)):
+for wait, victim, event, status in ((False, "launcher", "released", None), (False, "supervisor", "lost", 79),
+                                    (True, "launcher", "error", None), (True, "supervisor", "error", 70)):
     for _ in range(50):
         last = kill_one(victim, wait)
         told = tuple(last[name] for name in ("event", "outcome", "exit_status", "reason"))
@@ -69,11 +69,11 @@ for wait, victim, event, status in ((False, "front", "released", None), (False, 
 # At any instant, as they come.
 os.unlink("log")
 for number in range(200):
-    front = run("-k", ("held", "job")[number // 2 % 2])
+    launcher = run("-k", ("held", "job")[number // 2 % 2])
     time.sleep(random.uniform(0, 0.03))
-    victim = front.pid if number % 2 else (children(front.pid) or [front.pid])[0]
+    victim = launcher.pid if number % 2 else (children(launcher.pid) or [launcher.pid])[0]
     os.kill(victim, signal.SIGKILL)
-    front.wait(timeout=30)
+    launcher.wait(timeout=30)
     wait_for("its end", lambda: subprocess.call([dlock, "run", "-q", "-k", "job", "--event-log", "", "--", "true"]) == 0)
 runs = {line["run"] for line in lines()}
 wait_for("the last events", lambda: len({line["run"] for line in lines() if "outcome" in line}) == len(runs))

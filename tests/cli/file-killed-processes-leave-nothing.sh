@@ -27,7 +27,7 @@ for mode in '' --shared --slots=1; do
   assert_equal '' "$(files)" "LEFT BEHIND by one that gave up, ${mode:-exclusive}"
 done
 
-# One that is killed is gone with the next list: the front, the supervisor, or both; holder and waiter.
+# One that is killed is gone with the next list: the launcher, the supervisor, or both; holder and waiter.
 supervisor() { pgrep -o -P "${pid[$1]}"; }
 kill_both() {
   local child
@@ -43,7 +43,7 @@ for mode in '' --shared --slots=1; do
     waiter b job ${slot:+"$slot"}
     for name in b a; do
       case $how in
-        front) kill -KILL "${pid[$name]}" ;;
+        launcher) kill -KILL "${pid[$name]}" ;;
         supervisor) kill -KILL "$(supervisor $name)" ;;
         both) kill_both $name ;;
       esac
@@ -78,9 +78,9 @@ LONG = "a/" * 100  # has a folder of its own
 MODES = {"one": [[]], "two": [["--slots", "3"]], LONG: [[], ["--shared"]]}
 running, started, killed = [], 0, 0
 
-def dlocks(front):
-    """The front and what it has started itself."""
-    return [front] + [pid for pid in processes.children(front)
+def dlocks(launcher):
+    """The launcher and what it has started itself."""
+    return [launcher] + [pid for pid in processes.children(launcher)
                       if os.readlink(f"/proc/{pid}/exe") == os.path.realpath(dlock)]
 
 def start():

@@ -42,11 +42,11 @@ echo "$backend: the next one had it after $took ms"
 [[ -e next && ! -e dead ]] || fail "a waiter that was killed had its turn"
 rm next
 
-# The supervisor alone, with the front unable to end the tree for now: the grandchild lives on, and
+# The supervisor alone, with the launcher unable to end the tree for now: the grandchild lives on, and
 # the lock is held as long as it does.
 run_job 10s ./stubborn.sh
 supervisor=$(supervisor_of "$holder")
-# A tracer stops the front: it wakes up from SIGSTOP when its supervisor ends.
+# A tracer stops the launcher: it wakes up from SIGSTOP when its supervisor ends.
 coproc TRACER { exec python3 -c '
 import ctypes, os, sys
 ptrace, pid = ctypes.CDLL(None, use_errno=True).ptrace, int(sys.argv[1])

@@ -20,19 +20,19 @@ is_held() { [[ -n $(rcli a get dlock:job) ]]; }
 
 # try COUNT MOST: so many stopped ones before one that lives, which must be served within MOST ms.
 try() {
-  local count=$1 most=$2 holder pid supervisor front fronts=() pids=() i began
+  local count=$1 most=$2 holder pid supervisor launcher launchers=() pids=() i began
   "$DLOCK" run -q -k job -- sleep 1000 &
   holder=$!
   wait_until 20 is_held
   for ((i = 1; i <= count; ++i)); do
     "$DLOCK" run -q -k job -- true &
-    fronts+=($!)
+    launchers+=($!)
     wait_until 20 waiting "$i"
   done
   "$DLOCK" run -q -k job -- touch served &
-  front=$!
+  launcher=$!
   wait_until 20 waiting $((count + 1))
-  for pid in "${fronts[@]}"; do
+  for pid in "${launchers[@]}"; do
     supervisor=$(<"/proc/$pid/task/$pid/children")
     pids+=("$pid" "${supervisor% }")
   done
@@ -43,10 +43,10 @@ try() {
   ((took = $(now_ms) - began)) || true
   printf '%s: %d stopped: %d ms\n' "$DLOCK_BACKEND" "$count" "$took"
   ((took < most)) || fail "$DLOCK_BACKEND: behind $count that are stopped it took $took ms"
-  wait "$front" || fail "status $?"
+  wait "$launcher" || fail "status $?"
   # Those that go on are served, and nothing is left.
   kill -CONT "${pids[@]}"
-  wait "${fronts[@]}" || fail "a waiter that was stopped ends with $?"
+  wait "${launchers[@]}" || fail "a waiter that was stopped ends with $?"
   wait "$holder" 2>/dev/null || true
   rm served
   wait_until 20 waiting 0

@@ -30,13 +30,13 @@ for round in range(200):
     # command runs.  So its end is the death of the last of them.
     alive, held = os.pipe()
     os.set_inheritable(held, True)
-    front = subprocess.Popen([dlock, "run", "-q", "--key", "k", "--", "sh", "-c", JOB],
+    launcher = subprocess.Popen([dlock, "run", "-q", "--key", "k", "--", "sh", "-c", JOB],
                              close_fds=False, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     os.close(held)
     time.sleep(random.uniform(0, 0.06))
-    victim = front.pid
+    victim = launcher.pid
     if round % 2:
-        victim = (children(front.pid) or [front.pid])[0]
+        victim = (children(launcher.pid) or [launcher.pid])[0]
     try:
         os.kill(victim, signal.SIGKILL)
     except ProcessLookupError:
@@ -44,11 +44,11 @@ for round in range(200):
     killed = time.monotonic()
     if not select.select([alive], [], [], 10)[0]:
         sys.exit(f"round {round}: OUTLIVED: something of the job is alive 10 s after kill -9 of "
-                 f"{'the supervisor' if victim != front.pid else 'the front'}")
+                 f"{'the supervisor' if victim != launcher.pid else 'the launcher'}")
     took.append(time.monotonic() - killed)
     os.close(alive)
-    status = front.wait(timeout=10)
-    if victim != front.pid and status not in (79, 70):
+    status = launcher.wait(timeout=10)
+    if victim != launcher.pid and status not in (79, 70):
         sys.exit(f"round {round}: exit status {status} after the supervisor was killed")
     # And the lock is free: at once, or as soon as the supervisor is through.
     if subprocess.call([dlock, "run", "--key", "k", "--wait", "10", "--", "true"]) != 0:

@@ -5,24 +5,24 @@
 
 cd "$tmp"
 "$DLOCK" run -q -k job -- ./tree 2>err &
-front=$!
+launcher=$!
 wait_until 30 tree_is_grown
-supervisor=$(pgrep -P "$front")
+supervisor=$(pgrep -P "$launcher")
 kill -STOP "$supervisor"
-kill -KILL "$front"
-wait "$front" 2>/dev/null || true
+kill -KILL "$launcher"
+wait "$launcher" 2>/dev/null || true
 wait_until 20 gone "$supervisor"
-assert_felled "the supervisor was stopped and the front killed"
+assert_felled "the supervisor was stopped and the launcher killed"
 assert_free job
 
 "$DLOCK" run -q -k job -- ./tree 2>err &
-front=$!
+launcher=$!
 wait_until 30 tree_is_grown
-kill -STOP "$front"
-pkill -KILL -P "$front"
-wait_until 20 gone "$front"
+kill -STOP "$launcher"
+pkill -KILL -P "$launcher"
+wait_until 20 gone "$launcher"
 status=0
-wait "$front" || status=$?
-assert_equal 79 "$status" "status when the front was stopped and the supervisor killed"
-assert_felled "the front was stopped and the supervisor killed"
+wait "$launcher" || status=$?
+assert_equal 79 "$status" "status when the launcher was stopped and the supervisor killed"
+assert_felled "the launcher was stopped and the supervisor killed"
 assert_free job

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The supervisor tells the front of the grant, and passes on a descriptor with that.  If the kernel refuses (the user has too
+# The supervisor tells the launcher of the grant, and passes on a descriptor with that.  If the kernel refuses (the user has too
 # many descriptors in flight), the run ends with 70 and nothing is left: no lock, no process.
 . "$(dirname "$0")/lib.sh"
 need python3 setpriv

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The whole tree of a job is ended where dlock has no descriptor left: by the supervisor when --max-hold is over, and by
-# the front when the supervisor is killed.  Without a /proc of its own pid namespace dlock starts nothing.
+# the launcher when the supervisor is killed.  Without a /proc of its own pid namespace dlock starts nothing.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/tree.sh"
 
@@ -29,11 +29,11 @@ assert_free job
 
 key=poor-$$
 (ulimit -n "$limit" && exec "$DLOCK" run -q -k "$key" -- ./tree) 2>err &
-front=$!
+launcher=$!
 wait_until 30 tree_is_grown
-pkill -KILL -P "$front"
+pkill -KILL -P "$launcher"
 status=0
-wait "$front" || status=$?
+wait "$launcher" || status=$?
 assert_equal 79 "$status" "status when the supervisor was killed ($(<err))"
 assert_felled "supervisor killed"
 assert_free "$key"

@@ -7,11 +7,11 @@ cd "$tmp"
 printf 0 >memory
 LD_PRELOAD=$TEST_MEMORY_SHIM MEMORY_SHIM=$tmp/memory "$DLOCK" run -k job --max-hold 3 --kill-after 0.3 -- \
   env -u LD_PRELOAD ./tree 2>err &
-front=$!
+launcher=$!
 wait_until 30 tree_is_grown
-pgrep -P "$front" | dd of=memory conv=notrunc status=none
+pgrep -P "$launcher" | dd of=memory conv=notrunc status=none
 status=0
-wait "$front" || status=$?
+wait "$launcher" || status=$?
 assert_equal 79 "$status" "status ($(<err))"
 assert_felled "--max-hold"
 assert_contains "$(<err)" "dlock: lost \"job\": the supervisor (pid $(<memory)) was killed by signal 6; ended env" "stderr"

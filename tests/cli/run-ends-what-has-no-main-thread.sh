@@ -28,12 +28,12 @@ for kind in max-hold SIGTERM; do
     [[ -s job ]] || fail "the job had no time to start"
   else
     "$DLOCK" run -q -k job --kill-after 0.3 -- python3 job.py &
-    front=$!
+    launcher=$!
     wait_until 20 test -s job
-    kill -TERM "$front"
+    kill -TERM "$launcher"
     # SIGTERM alone does not end it, and dlock gives a job the time that it takes.  So end dlock, too.
-    kill -KILL "$front"
-    wait "$front" 2>/dev/null || true
+    kill -KILL "$launcher"
+    wait "$launcher" 2>/dev/null || true
     wait_until 20 is_free job
   fi
   if is_alive "$(<job)"; then fail "OUTLIVED ($kind): the job has a thread that runs"; fi

@@ -25,7 +25,7 @@ for s in signal.SIGINT, signal.SIGQUIT: signal.signal(s, signal.SIG_DFL)
 os.execv(sys.argv[1], sys.argv[1:])' "$DLOCK" run -q --key k -- touch "$tmp/ran" &
   waiter=$!
   wait_until 10 has_waiter "$locks/k"
-  # A stopped front cannot say "go": the supervisor holds the lock now, and waits for that word.
+  # A stopped launcher cannot say "go": the supervisor holds the lock now, and waits for that word.
   kill -STOP "$waiter"
   wait_until 10 state "$waiter" T
   echo >"$tmp/go"
@@ -41,7 +41,7 @@ os.execv(sys.argv[1], sys.argv[1:])' "$DLOCK" run -q --key k -- touch "$tmp/ran"
   rm "$tmp/go"
 done
 
-# Ctrl-C when the front has said "go", but the command does not exist yet: the terminal sends the signal to the two
+# Ctrl-C when the launcher has said "go", but the command does not exist yet: the terminal sends the signal to the two
 # processes of dlock alone.
 cat >"$tmp/terminal.py" <<'PYTHON'
 import os, pty, signal, sys, time
@@ -52,7 +52,7 @@ if pid == 0:
     os.execv(command[0], command)
 with open(tmp + "/new", "w") as file:
     file.write(str(pid))
-os.rename(tmp + "/new", tmp + "/front")
+os.rename(tmp + "/new", tmp + "/launcher")
 while not os.path.exists(tmp + "/press"):
     time.sleep(0.01)
 os.write(terminal, bytes([int(key)]))
@@ -67,20 +67,20 @@ for signal in INT QUIT; do
   wait_until 10 is_held k
   python3 "$tmp/terminal.py" "$tmp" "$key" "$DLOCK" run -q --key k -- touch "$tmp/ran" &
   terminal=$!
-  wait_until 10 test -e "$tmp/front"
-  front=$(<"$tmp/front")
+  wait_until 10 test -e "$tmp/launcher"
+  launcher=$(<"$tmp/launcher")
   wait_until 10 has_waiter "$locks/k"
-  read -r supervisor <"/proc/$front/task/$front/children" || true  # no newline at its end
-  kill -STOP "$front"
-  wait_until 10 state "$front" T
+  read -r supervisor <"/proc/$launcher/task/$launcher/children" || true  # no newline at its end
+  kill -STOP "$launcher"
+  wait_until 10 state "$launcher" T
   echo >"$tmp/go"
   wait "$holder" || fail "the holder failed"
   wait_until 10 is_held k
-  wait_until 10 state "$supervisor" S  # waits for the front's word
+  wait_until 10 state "$supervisor" S  # waits for the launcher's word
   kill -STOP "$supervisor"
   wait_until 10 state "$supervisor" T
-  kill -CONT "$front"
-  wait_until 10 state "$front" S  # has said it
+  kill -CONT "$launcher"
+  wait_until 10 state "$launcher" S  # has said it
   touch "$tmp/press"
   wait_until 10 has_pending "$supervisor" $signal
   kill -CONT "$supervisor"
@@ -89,5 +89,5 @@ for signal in INT QUIT; do
   [[ ! -e $tmp/ran ]] || fail "the command was started in spite of $signal from the terminal"
   assert_equal $((128 + $(kill -l $signal))) "$status" "the status after $signal from the terminal"
   assert_free k
-  rm "$tmp/go" "$tmp/front" "$tmp/press"
+  rm "$tmp/go" "$tmp/launcher" "$tmp/press"
 done

@@ -87,10 +87,10 @@ if ((EUID == 0)); then
   cp "$(command -v sleep)" "$tmp/suid-sleep"
   chmod 4755 "$tmp/suid-sleep"
   "$DLOCK" run -q --key k -- "$tmp/suid-sleep" 1000 &
-  front=$!
+  launcher=$!
   wait_until 10 bash -c "pgrep -f '^$tmp/suid-sleep 1000' >/dev/null"
-  kill -KILL "$front"
-  wait "$front" 2>/dev/null || true
+  kill -KILL "$launcher"
+  wait "$launcher" 2>/dev/null || true
   wait_until 10 bash -c "! pgrep -f '^$tmp/suid-sleep 1000' >/dev/null"
   wait_until 10 is_free k
 fi
@@ -121,7 +121,7 @@ if ((EUID == 0)) && mkdir "$freezer/dlock-test-$$" 2>/dev/null; then
   }
   bash -c "echo \$\$ >$group/tasks; exec '$TEST_DLOCK' run --backend memory://$tmp/store --ttl 1s --key f -- \
     sh -c 'echo \$\$ >$tmp/job; exec sleep 1000'" 2>"$tmp/err" &
-  front=$!
+  launcher=$!
   wait_until 10 test -s "$tmp/job"
   job=$(<"$tmp/job")
   echo FROZEN >"$group/freezer.state"
@@ -131,7 +131,7 @@ if ((EUID == 0)) && mkdir "$freezer/dlock-test-$$" 2>/dev/null; then
   wait_until 10 gone "$job"
   echo "job dead $(((${EPOCHREALTIME/./} - thawed) / 1000)) ms after the thaw"
   status=0
-  wait "$front" || status=$?
+  wait "$launcher" || status=$?
   assert_equal 79 "$status" "the status after a thaw"
   wait_until 10 bash -c "! [ -s $group/tasks ]"
   thaw

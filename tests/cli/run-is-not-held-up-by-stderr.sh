@@ -24,12 +24,12 @@ took=$(($(now_ms) - begun))
 
 # The lock is lost while the job runs.
 "$DLOCK" run -vv -k job -- sleep 1000 2>pipe &
-front=$!
+launcher=$!
 wait_until 30 is_held job
 expect_status 0 "$DLOCK" force-release --yes job >/dev/null 2>&1
-wait_until 30 gone "$front"
+wait_until 30 gone "$launcher"
 status=0
-wait "$front" || status=$?
+wait "$launcher" || status=$?
 assert_equal 79 "$status" "status after a loss that cannot be told"
 exec 7>&-
 

@@ -10,30 +10,30 @@ name=dlk$$            # no other dlock of this machine is to be killed
 cp "$DLOCK" "$name"
 secret=key-of-$name
 
-supervisor() { pgrep -f "^lock supervisor for pid $front\$"; }
+supervisor() { pgrep -f "^lock supervisor for pid $launcher\$"; }
 
 for kill in "killall -9 $name" "pkill -9 -x $name" "pkill -9 -f $secret"; do
   "./$name" run -q -k "$secret" -- ./tree 2>err &
-  front=$!
+  launcher=$!
   wait_until 30 tree_is_grown
-  assert_equal "$front" "$(pgrep -f -- "$secret")" "the processes with the command line of dlock"
+  assert_equal "$launcher" "$(pgrep -f -- "$secret")" "the processes with the command line of dlock"
   assert_equal "lock supervisor" "$(ps -o comm= -p "$(supervisor)")" "the name of the supervisor"
   for task in /proc/"$(supervisor)"/task/*; do
     assert_lacks "$(<"$task/comm")" "$name" "the name of a thread of the supervisor"
   done
   $kill
-  wait "$front" 2>/dev/null || true
+  wait "$launcher" 2>/dev/null || true
   wait_until 10 is_free "$secret"
   assert_felled "$kill"
 done
 
 # A command line that is shorter than the title, and an environment that is longer.
 env -i PATH="$PATH" DLOCK_BACKEND="$DLOCK_BACKEND" "./$name" run -k a -- ./tree &
-front=$!
+launcher=$!
 wait_until 30 tree_is_grown
-supervisor >/dev/null || fail "the supervisor has no title: $(pgrep -alf "$front")"
-kill -KILL "$front"
-wait "$front" 2>/dev/null || true
+supervisor >/dev/null || fail "the supervisor has no title: $(pgrep -alf "$launcher")"
+kill -KILL "$launcher"
+wait "$launcher" 2>/dev/null || true
 wait_until 10 is_free a
 assert_felled "a short command line"
 

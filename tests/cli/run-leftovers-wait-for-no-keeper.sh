@@ -45,5 +45,5 @@ ends 3
 begin 'sleep 600' --max-hold 1
 ends 124
 begin 'sleep 600'
-kill -KILL "$(tree_of "$(<run)" | sed -n 3p)"  # below timeout(1) and the front
+kill -KILL "$(tree_of "$(<run)" | sed -n 3p)"  # below timeout(1) and the launcher
 ends 79

@@ -20,7 +20,7 @@ chmod 755 nobody/script
 at_exit() { kill -KILL "$(<nobody/pid)"; }  # dlock cannot
 as_nobody() { exec setpriv --reuid 65534 --clear-groups env HOME=/ DLOCK_BACKEND="file://$tmp/nobody" "$@"; }
 as_nobody ./dlock run -k job --max-hold 1 --kill-after 0.1 --status-file nobody/status -- nobody/script 2>err &
-front=$!
+launcher=$!
 wait_until 30 test -s nobody/pid
 said() { grep -q "$1" err; }
 wait_until 30 said "cannot be killed: Operation not permitted (kill it as root); keeping \"job\" until it has ended"
@@ -30,7 +30,7 @@ assert_contains "$(<err)" "(pid $pid), a process of the job, cannot be killed" "
 (as_nobody ./dlock run -q -n -k job -- true) && fail "another has the lock although the process lives"
 kill -KILL "$pid"
 status=0
-wait "$front" || status=$?
+wait "$launcher" || status=$?
 assert_equal 124 "$status" "the status"
 assert_contains "$(<nobody/status)" "Operation not permitted" "the status file"
 (as_nobody ./dlock run -q -n -k job -- true) || fail "the lock is not free"

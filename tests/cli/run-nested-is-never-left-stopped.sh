@@ -26,11 +26,11 @@ nobody_is_stopped() {
 for ((round = 0; round < 20; ++round)); do
   rm -f in
   "$DLOCK" run -q -k job -- ./outer 2>/dev/null &
-  front=$!
+  launcher=$!
   wait_until 30 test -e in
-  mapfile -t tree < <(tree_of "$front")
-  pair=("$front" "${tree[1]}")  # and its supervisor
-  ((round % 2)) || pair=("${tree[1]}" "$front")
+  mapfile -t tree < <(tree_of "$launcher")
+  pair=("$launcher" "${tree[1]}")  # and its supervisor
+  ((round % 2)) || pair=("${tree[1]}" "$launcher")
   for pid in "${pair[@]}"; do /bin/kill -KILL "$pid" 2>/dev/null || true; done  # some milliseconds apart
   wait_until 10 gone "${pair[@]}"
   wait_until 5 nobody_is_stopped

@@ -16,7 +16,7 @@ trap '' TERM
 exec 9>alone
 flock -n 9 || touch overlap
 echo $PPID >borrower
-ps -o ppid= -p $PPID | tr -d " " >borrowing_front
+ps -o ppid= -p $PPID | tr -d " " >reentering_launcher
 i=0
 while [ -n "$crowd" ] && [ $i -lt 100 ]; do sleep 1000 & i=$((i + 1)); done
 touch in
@@ -75,13 +75,13 @@ wait_until 10 flock -n alone true
 wait_until 10 gone "$lender"
 [[ ! -e out ]] || fail "the nested job was not ended after the loss"
 
-# The supervisor of the nested run is killed: its front ends the job, of many processes, before the lock is free.
+# The supervisor of the nested run is killed: its launcher ends the job, of many processes, before the lock is free.
 crowd=1
 lend
 kill -KILL "$(<borrower)"
 next_alone "the supervisor of the nested run was killed"
 
-# That of the run above, too: the front of the nested run ends the job.
+# That of the run above, too: the launcher of the nested run ends the job.
 lend
 kill -KILL "$(<borrower)" "$lender"
 next_alone "both supervisors were killed"
@@ -92,7 +92,7 @@ nested="--min-hold 4"
 lend
 touch go
 wait_until 30 test -e out
-wait_until 30 gone "$(<borrowing_front)"
+wait_until 30 gone "$(<reentering_launcher)"
 assert_held job
 wait_until 30 gone "$lender"
 nested=

@@ -15,7 +15,7 @@ server=127.0.0.1:${redis_port[a]}
 unset DLOCK_BACKEND
 
 # nested WAY VARIABLE=VALUE...: a nested run with another key finds the server; sets $seen to the environment and the
-# command line of all processes from the front to the command.
+# command line of all processes from the launcher to the command.
 nested() {
   local what="with the password in the $1"
   shift

@@ -13,10 +13,10 @@ wakes() { # TASK...: how often these threads, as /proc/PID/task/TID, have been p
 }
 
 "$TEST_DLOCK" run --backend "memory://$tmp/store" --key k --ttl 3s -- sleep 1000 &
-front=$!
+launcher=$!
 # The keeper starts after a second.
 has_keeper() {
-  read -r supervisor _ <"/proc/$front/task/$front/children" || true
+  read -r supervisor _ <"/proc/$launcher/task/$launcher/children" || true
   local tasks=("/proc/$supervisor/task"/*)
   ((${#tasks[@]} == 2))
 }
@@ -25,7 +25,7 @@ for task in "/proc/$supervisor/task"/*; do
   [[ ${task##*/} == "$supervisor" ]] || keeper=$task
 done
 sleep 0.5
-watchers=("/proc/$front/task/$front" "/proc/$supervisor/task/$supervisor")
+watchers=("/proc/$launcher/task/$launcher" "/proc/$supervisor/task/$supervisor")
 before=$(wakes "${watchers[@]}")
 keeper_before=$(wakes "$keeper")
 sleep 6  # two ttls

@@ -118,7 +118,7 @@ resume_redis server
 touch go
 wait "$other" || true
 
-# A front that is stopped while many others hand over: the grant still reaches it.
+# A launcher that is stopped while many others hand over: the grant still reaches it.
 export DLOCK_BACKEND=file://$locks
 rm -f go
 holders=()

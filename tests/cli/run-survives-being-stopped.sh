@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # ctest: cost 20
-# SIGSTOP of the front: the lease is renewed.  Of the supervisor: the tree is dead before the lease ends.
+# SIGSTOP of the launcher: the lease is renewed.  Of the supervisor: the tree is dead before the lease ends.
 # Of both (a frozen machine): the job is ended as soon as they go on.
 . "$(dirname "$0")/lib.sh"
 need python3
@@ -27,9 +27,9 @@ def start(*options):
     process = subprocess.Popen(run + list(options) + ["--", "sh", "-c", JOB],
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "started\n"
-    front = process.pid
-    supervisor = int(open(f"/proc/{front}/task/{front}/children").read().split()[0])
-    return process, front, supervisor
+    launcher = process.pid
+    supervisor = int(open(f"/proc/{launcher}/task/{launcher}/children").read().split()[0])
+    return process, launcher, supervisor
 
 def job_is_dead():
     with open(oracle) as f:
@@ -46,21 +46,21 @@ def expect(condition, sentence):
 def next_holder():  # waits for the lock as another machine would, and looks at the oracle
     return subprocess.Popen(run + ["-q", "--", "sh", "-c", f"flock -n {oracle} true"])
 
-# The front stopped for more than two leases.
-process, front, supervisor = start()
-os.kill(front, signal.SIGSTOP)
+# The launcher stopped for more than two leases.
+process, launcher, supervisor = start()
+os.kill(launcher, signal.SIGSTOP)
 other = next_holder()
 time.sleep(7)
-expect(not job_is_dead(), "with the front stopped the job was ended")
-expect(other.poll() is None, "with the front stopped the lock was given away")
-os.kill(front, signal.SIGCONT)
-os.kill(front, signal.SIGTERM)  # the job ignores it, and so does the rest: SIGKILL ends them
-os.kill(front, signal.SIGKILL)
-expect(other.wait(20) == 0, "the next holder overlaps with a job whose front was killed")
+expect(not job_is_dead(), "with the launcher stopped the job was ended")
+expect(other.poll() is None, "with the launcher stopped the lock was given away")
+os.kill(launcher, signal.SIGCONT)
+os.kill(launcher, signal.SIGTERM)  # the job ignores it, and so does the rest: SIGKILL ends them
+os.kill(launcher, signal.SIGKILL)
+expect(other.wait(20) == 0, "the next holder overlaps with a job whose launcher was killed")
 process.communicate()
 
 # The supervisor stopped.
-process, front, supervisor = start("--status-file", status_file)
+process, launcher, supervisor = start("--status-file", status_file)
 other = next_holder()
 os.kill(supervisor, signal.SIGSTOP)
 stopped = time.monotonic()
@@ -71,7 +71,7 @@ expect("did not renew the lock in time" in err, f"nothing says what happened: {e
 expect('"outcome":"lost"' in open(status_file).read(), "the status file does not say lost")
 
 # The supervisor stopped for less than the lease: nobody notices.
-process, front, supervisor = start()
+process, launcher, supervisor = start()
 os.kill(supervisor, signal.SIGSTOP)
 time.sleep(0.7)
 os.kill(supervisor, signal.SIGCONT)
@@ -81,12 +81,12 @@ process.kill()
 process.communicate()
 
 # Both stopped past the lease: the tree is dead soon after they go on.
-process, front, supervisor = start("--kill-after", "0")
-os.kill(front, signal.SIGSTOP)
+process, launcher, supervisor = start("--kill-after", "0")
+os.kill(launcher, signal.SIGSTOP)
 os.kill(supervisor, signal.SIGSTOP)
 time.sleep(4)
 os.kill(supervisor, signal.SIGCONT)
-os.kill(front, signal.SIGCONT)
+os.kill(launcher, signal.SIGCONT)
 thawed = time.monotonic()
 while not job_is_dead():
     expect(time.monotonic() < thawed + 2, "after a thaw the job is not ended")
@@ -100,8 +100,8 @@ process = subprocess.Popen([dlock, "run", "--backend", locks, "--key", "k", "--"
                             "echo started; read x; exit 5"],
                            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 process.stdout.readline()
-front = process.pid
-supervisor = int(open(f"/proc/{front}/task/{front}/children").read().split()[0])
+launcher = process.pid
+supervisor = int(open(f"/proc/{launcher}/task/{launcher}/children").read().split()[0])
 os.kill(supervisor, signal.SIGSTOP)
 process.stdin.close()
 expect(subprocess.call([dlock, "run", "-q", "--backend", locks, "--key", "k", "-w", "0.5", "--",

@@ -19,8 +19,8 @@ owners() { # URL [VARIABLE=VALUE...]: who owns dlock's two processes and the com
   # shellcheck disable=SC2016 # the shell below it has the variables
   "${user[@]}" "${@:2}" "$dlock" run -q --backend "$1" --key k -- sh -c '
     supervisor=$PPID
-    front=$(sed "s/.*) . \([0-9]*\) .*/\1/" "/proc/$supervisor/stat")
-    stat -c %u "/proc/$front/mem" "/proc/$supervisor/mem" "/proc/$$/mem" | paste -sd " "
+    launcher=$(sed "s/.*) . \([0-9]*\) .*/\1/" "/proc/$supervisor/stat")
+    stat -c %u "/proc/$launcher/mem" "/proc/$supervisor/mem" "/proc/$$/mem" | paste -sd " "
     head -c 1 "/proc/$$/environ" >/dev/null || echo "the command hides its environment"'
 }
 store=memory://$tmp/stores/s

@@ -46,13 +46,13 @@ assert_equal "$(for name in a d; do slot $name; done | sort | xargs)" "$(slot f)
 assert_equal "$(expected c e f g)" "$(shown)" "what show tells after that"
 finish c e f g
 
-# One whose front is killed: the other process ends the command, and its number comes back.
+# One whose launcher is killed: the other process ends the command, and its number comes back.
 holder a -k job --slots 2
 holder b -k job --slots 2
 waiter c job --slots 2
 kill -KILL "${pid[a]}"
 runs c
-assert_equal 1 "$(slot c)" "the number of one whose front was killed"
+assert_equal 1 "$(slot c)" "the number of one whose launcher was killed"
 finish b c
 
 # All processes of one are killed.

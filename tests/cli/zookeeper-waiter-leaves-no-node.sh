@@ -33,7 +33,7 @@ for signal in TERM INT HUP QUIT; do
 done
 [[ ! -e ran ]] || fail "a job ran without the lock"
 
-# A front that is killed leaves a supervisor that tidies up; both leave a session that expires.
+# A launcher that is killed leaves a supervisor that tidies up; both leave a session that expires.
 "$DLOCK" run -q -k job -- touch ran &
 waiter=$!
 wait_until 20 queue_is 2

@@ -580,10 +580,10 @@ TEST_P(Contract, AKilledHolderIsNotShownAndItsLockIsFree) {
   }
 }
 
-TEST_P(Contract, AWitnessKeepsTheLockAndReleaseFreesItAllTheSame) {
+TEST_P(Contract, ACopyOfItsDescriptorsKeepsTheLockAndReleaseFreesItAllTheSame) {
   for (const Request& wanted : {request("job"), shared("job"), slots("job", 1)}) {
     auto lease = hold(*a, wanted);
-    if (lease->witness_fds().empty()) {
+    if (lease->lock_fds().empty()) {
       return;  // the lease outlives its process by itself
     }
     const auto refused = [&] {
@@ -592,7 +592,7 @@ TEST_P(Contract, AWitnessKeepsTheLockAndReleaseFreesItAllTheSame) {
     };
     std::vector<Fd> copies;
     const auto copy = [&] {
-      for (const int fd : lease->witness_fds()) copies.emplace_back(dup(fd));
+      for (const int fd : lease->lock_fds()) copies.emplace_back(dup(fd));
     };
     copy();
     lease.reset();

@@ -2,10 +2,10 @@
 //
 // World.  True time runs in nanoseconds.  The client's clock and the server's run up to 1 % fast or
 //   slow.  Messages are lost, or take from 0.1 ms to longer than the lease; the server falls silent
-//   for a while; the supervisor is stopped for a while, the front is not.
+//   for a while; the supervisor is stopped for a while, the launcher is not.
 // Client. What the engine does with a LeaseSchedule, in the same order: supervisor (SIGTERM at
-//   give_up_at, SIGKILL at kill_at), keeper (attempts, timeouts, late answers), front (SIGKILL at
-//   front_kills_at).
+//   give_up_at, SIGKILL at kill_at), keeper (attempts, timeouts, late answers), launcher (SIGKILL
+//   at launcher_kills_at).
 // Checked. The job is dead before the server would give the lock to somebody else (safety); it
 //   survives whatever is shorter than the margin (liveness); attempts are few (no polling).
 // Mutants. Each must be caught, or the checks are worth nothing.
@@ -149,7 +149,7 @@ Verdict World::run() {
     }
     const Nanos by_supervisor = scheduled(client_.true_time(margins.kill_at(valid_until)));
     if (setting_.mutant == Mutant::job_not_killed) return by_supervisor + Nanos(Millis{60'000});
-    const Nanos by_front = client_.true_time(margins.front_kills_at(valid_until)) + millis(0, 5);
+    const Nanos by_front = client_.true_time(margins.launcher_kills_at(valid_until)) + millis(0, 5);
     if (setting_.mutant == Mutant::no_front) return by_supervisor;
     return std::min(by_supervisor, by_front) + millis(0, 5);
   };

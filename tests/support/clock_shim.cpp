@@ -66,7 +66,7 @@ struct Settings {
   std::int64_t wall, monotonic, ppm, since;
 };
 
-// A writer goes from the front to the back, so read the version at the back first.
+// A writer goes from the launcher to the back, so read the version at the back first.
 Settings read_settings(const char* file) {
   char text[kSize];
   for (;;) {

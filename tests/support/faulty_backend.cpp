@@ -99,7 +99,7 @@ class FaultyLease final : public Lease {
   int event_fd() override { return wrapped_->event_fd(); }
   bool has_news() override { return wrapped_->has_news(); }
   void subscribe() override { wrapped_->subscribe(); }
-  std::vector<int> witness_fds() const override { return wrapped_->witness_fds(); }
+  std::vector<int> lock_fds() const override { return wrapped_->lock_fds(); }
 
   Result<void> renew(Deadline deadline, Cancel cancel) override {
     const Deadline old = valid_until();

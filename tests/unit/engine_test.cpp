@@ -82,13 +82,13 @@ TEST(Describe, TellsForHowLong) {
 TEST(Link, CarriesMessagesBothWaysAndADescriptor) {
   auto link = make_link();
   ASSERT_TRUE(link);
-  FrontEnd front(std::move(link->front));
+  LauncherEnd front(std::move(link->launcher));
   SupervisorEnd supervisor(std::move(link->supervisor));
-  EXPECT_FALSE(front.receive());
-  EXPECT_FALSE(front.closed());
+  EXPECT_FALSE(launcher.receive());
+  EXPECT_FALSE(launcher.closed());
 
-  EXPECT_TRUE(front.send({ToSupervisor::Kind::signal, 15, true}));
-  EXPECT_TRUE(front.send({ToSupervisor::Kind::go}));
+  EXPECT_TRUE(launcher.send({ToSupervisor::Kind::signal, 15, true}));
+  EXPECT_TRUE(launcher.send({ToSupervisor::Kind::go}));
   const auto signal = supervisor.receive();
   ASSERT_TRUE(signal && signal->kind == ToSupervisor::Kind::signal);
   EXPECT_EQ(signal->signal, 15);
@@ -101,48 +101,49 @@ TEST(Link, CarriesMessagesBothWaysAndADescriptor) {
   holder.owner.label = std::string(5'000, 'l');
   LockInfo info = held_by({holder});
   info.waiter_count = 2;
-  EXPECT_TRUE(supervisor.send({ToFront::Kind::blocked, Blocked::by(3, info)}));
-  EXPECT_TRUE(supervisor.send({ToFront::Kind::witness}, std::array{null.get(), 0}));
-  EXPECT_TRUE(supervisor.send({ToFront::Kind::witness}, std::array{null.get()}));
-  EXPECT_TRUE(supervisor.send({ToFront::Kind::granted}));
-  std::vector<Fd> witness;
-  const auto blocked = front.receive(&witness);
-  ASSERT_TRUE(blocked && blocked->kind == ToFront::Kind::blocked);
+  EXPECT_TRUE(supervisor.send({ToLauncher::Kind::blocked, Blocked::by(3, info)}));
+  EXPECT_TRUE(supervisor.send({ToLauncher::Kind::lock_fds}, std::array{null.get(), 0}));
+  EXPECT_TRUE(supervisor.send({ToLauncher::Kind::lock_fds}, std::array{null.get()}));
+  EXPECT_TRUE(supervisor.send({ToLauncher::Kind::granted}));
+  std::vector<Fd> lock_fds;
+  const auto blocked = launcher.receive(&lock_fds);
+  ASSERT_TRUE(blocked && blocked->kind == ToLauncher::Kind::blocked);
   EXPECT_EQ(std::string(blocked->blocked.label.data()), std::string(1'024, 'l'));
   EXPECT_EQ(blocked->blocked.key, 3u);
   EXPECT_EQ(blocked->blocked.held(), Millis{7});
   EXPECT_EQ(blocked->blocked.waiting, 2);
-  EXPECT_TRUE(witness.empty());
-  for (const auto kind : {ToFront::Kind::witness, ToFront::Kind::witness, ToFront::Kind::granted}) {
-    const auto message = front.receive(&witness);
+  EXPECT_TRUE(lock_fds.empty());
+  for (const auto kind :
+       {ToLauncher::Kind::lock_fds, ToLauncher::Kind::lock_fds, ToLauncher::Kind::granted}) {
+    const auto message = launcher.receive(&lock_fds);
     ASSERT_TRUE(message && message->kind == kind);
   }
-  ASSERT_EQ(witness.size(), 3u);
-  for (const Fd& fd : witness) EXPECT_GE(fcntl(fd.get(), F_GETFD), 0);
+  ASSERT_EQ(lock_fds.size(), 3u);
+  for (const Fd& fd : lock_fds) EXPECT_GE(fcntl(fd.get(), F_GETFD), 0);
 }
 
 TEST(Link, NoticesTheEndOfTheOtherSide) {
   auto link = make_link();
   ASSERT_TRUE(link);
-  FrontEnd front(std::move(link->front));
+  LauncherEnd front(std::move(link->launcher));
   link->supervisor.reset();
-  EXPECT_FALSE(front.receive());
-  EXPECT_TRUE(front.closed());
-  EXPECT_TRUE(front.send({ToSupervisor::Kind::go}));  // must not raise SIGPIPE
+  EXPECT_FALSE(launcher.receive());
+  EXPECT_TRUE(launcher.closed());
+  EXPECT_TRUE(launcher.send({ToSupervisor::Kind::go}));  // must not raise SIGPIPE
 }
 
 TEST(Link, AMessageThatWasSentBeforeTheEndArrives) {
   auto link = make_link();
   ASSERT_TRUE(link);
-  FrontEnd front(std::move(link->front));
+  LauncherEnd front(std::move(link->launcher));
   {
     SupervisorEnd supervisor(std::move(link->supervisor));
-    EXPECT_TRUE(supervisor.send({ToFront::Kind::granted}));
-    EXPECT_TRUE(front.send({ToSupervisor::Kind::signal, 2, false}));  // never read
+    EXPECT_TRUE(supervisor.send({ToLauncher::Kind::granted}));
+    EXPECT_TRUE(launcher.send({ToSupervisor::Kind::signal, 2, false}));  // never read
   }
-  EXPECT_TRUE(front.receive());
-  EXPECT_FALSE(front.receive());
-  EXPECT_TRUE(front.closed());
+  EXPECT_TRUE(launcher.receive());
+  EXPECT_FALSE(launcher.receive());
+  EXPECT_TRUE(launcher.closed());
 }
 
 TEST(Link, NeverBlocksAndTellsWhatDoesNotArrive) {
@@ -150,7 +151,7 @@ TEST(Link, NeverBlocksAndTellsWhatDoesNotArrive) {
   ASSERT_TRUE(link);
   SupervisorEnd supervisor(std::move(link->supervisor));
   bool arrives = true;
-  for (int i = 0; i < 100'000; ++i) arrives = supervisor.send({ToFront::Kind::granted});
+  for (int i = 0; i < 100'000; ++i) arrives = supervisor.send({ToLauncher::Kind::granted});
   EXPECT_FALSE(arrives);
 }
 

@@ -20,14 +20,14 @@ TEST(LeaseSchedule, RenewsWhenAThirdOfTheTtlHasPassed) {
 TEST(LeaseSchedule, GivesUpInTimeToEndTheTree) {
   EXPECT_EQ(granted().give_up_at(), at(25'000));
   EXPECT_EQ(kMargins.kill_at(at(30'000)), at(29'500));
-  EXPECT_EQ(kMargins.front_kills_at(at(30'000)), at(29'750));
+  EXPECT_EQ(kMargins.launcher_kills_at(at(30'000)), at(29'750));
 }
 
 TEST(LeaseSchedule, EndsTheTreeBeforeTheLeaseEvenWithoutPatience) {
   constexpr Margins none{Millis{0}};
   EXPECT_LT(none.term_at(at(1'000)), at(1'000));
-  EXPECT_LT(none.front_kills_at(at(1'000)), at(1'000));
-  EXPECT_LT(none.kill_at(at(1'000)), none.front_kills_at(at(1'000)));
+  EXPECT_LT(none.launcher_kills_at(at(1'000)), at(1'000));
+  EXPECT_LT(none.kill_at(at(1'000)), none.launcher_kills_at(at(1'000)));
 }
 
 TEST(LeaseSchedule, ASuccessMovesEverything) {

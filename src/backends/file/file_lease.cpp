@@ -1,5 +1,5 @@
 // A lock is one or several open file descriptions, and the registration of its holder is another
-// one.  Copies of their descriptors keep them locked (Lease::witness_fds).  release() unlocks
+// one.  Copies of their descriptors keep them locked (Lease::lock_fds).  release() unlocks
 // before it closes, and so frees the lock in spite of all copies.
 //
 // The kernel keeps the lock: there is no TTL, and renew() only checks that the files are in their
@@ -51,7 +51,7 @@ class FileLease final : public Lease {
     return check();
   }
 
-  std::vector<int> witness_fds() const override {
+  std::vector<int> lock_fds() const override {
     std::vector<int> fds;
     for (const LockFile& lock : held_.locks) fds.push_back(lock.fd.get());
     if (held_.registration->fd() >= 0) fds.push_back(held_.registration->fd());

@@ -1,7 +1,7 @@
 // Has no thread, loads nothing, allocates little: it must go on working whatever happens to the
 // supervisor.  What it does by itself is one thing: if the supervisor dies, or does not move the
-// end of the lease in time because it is stopped, the front ends the tree (it is the subreaper
-// above the supervisor) and only then lets go of the witness descriptor that keeps a kernel lock.
+// end of the lease in time because it is stopped, the launcher ends the tree (it is the subreaper
+// above the supervisor) and only then lets go of the descriptors that keep a kernel lock.
 
 #include <signal.h>
 #include <sys/signalfd.h>
@@ -86,9 +86,10 @@ std::string end_in_words(int wait_status) {
   return " failed with status " + std::to_string(WEXITSTATUS(wait_status));
 }
 
-class Front {
+class Launcher {
  public:
-  Front(const RunContext& context, FrontEnd link, pid_t supervisor, const Fd& life_of_supervisor)
+  Launcher(const RunContext& context, LauncherEnd link, pid_t supervisor,
+           const Fd& life_of_supervisor)
       : context_(context),
         link_(std::move(link)),
         supervisor_(supervisor),
@@ -115,11 +116,11 @@ class Front {
   int report_take_over(std::string reason);
 
   const RunContext& context_;
-  FrontEnd link_;
+  LauncherEnd link_;
   const pid_t supervisor_;
   const Fd& life_of_supervisor_;
   Fd signals_;
-  std::vector<Fd> witness_;
+  std::vector<Fd> lock_fds_;
 
   bool waiting_ = true;  // no command has been started; with `acquire`, to the end
   int cancelled_by_ = 0;
@@ -135,14 +136,14 @@ class Front {
   int supervisor_status_ = 0;  // of wait(2)
 };
 
-bool Front::make_signal_fd() {
+bool Launcher::make_signal_fd() {
   sigset_t wanted;
   sigfillset(&wanted);
   signals_.reset(signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK));
   return static_cast<bool>(signals_);
 }
 
-void Front::on_signal_while_waiting(int sig) {
+void Launcher::on_signal_while_waiting(int sig) {
   if (!ends_a_wait(sig)) return;
   const Deadline now = Clock::now();
   if (cancelled_by_ == 0) {
@@ -154,7 +155,7 @@ void Front::on_signal_while_waiting(int sig) {
   }
 }
 
-void Front::on_signal(const signalfd_siginfo& info) {
+void Launcher::on_signal(const signalfd_siginfo& info) {
   const int sig = static_cast<int>(info.ssi_signo);
   const bool from_terminal = is_from_terminal(info);
   if (sig == SIGCHLD) {
@@ -180,7 +181,7 @@ void Front::on_signal(const signalfd_siginfo& info) {
   }
 }
 
-void Front::read_signals() {
+void Launcher::read_signals() {
   signalfd_siginfo info{};
   while (read(signals_.get(), &info, sizeof(info)) == static_cast<ssize_t>(sizeof(info))) {
     on_signal(info);
@@ -188,20 +189,20 @@ void Front::read_signals() {
 }
 
 // If the message cannot be sent, the end of the link tells the supervisor to end the run.
-void Front::tell(const ToSupervisor& message) {
+void Launcher::tell(const ToSupervisor& message) {
   if (link_.send(message)) return;
   util::log(Level::error, std::string("cannot send a message to the supervisor: ") +
                               strerror(errno) + "; ending " + context_.spec.argv.front());
   link_.close();
 }
 
-void Front::on_blocked(const Blocked& blocked) {
+void Launcher::on_blocked(const Blocked& blocked) {
   const Deadline now = Clock::now();
   report_.blocked(blocked, now);
   show_at_ = std::max(now, after(context_.started, kSilent));
 }
 
-void Front::show_waiting(Deadline now) {
+void Launcher::show_waiting(Deadline now) {
   show_at_ = kNever;
   if (!waiting_ || context_.page.ended || !report_.is_blocked() || !util::log_shows(Level::note)) {
     return;
@@ -215,7 +216,7 @@ void Front::show_waiting(Deadline now) {
   show_at_ = report_.next();
 }
 
-void Front::on_granted() {
+void Launcher::on_granted() {
   util::log_status_line("");
   read_signals();  // once more, between grant and exec
   const std::string acquired = report_.acquired(Clock::now());
@@ -231,46 +232,46 @@ void Front::on_granted() {
   tell({handed_out_ ? ToSupervisor::Kind::go : ToSupervisor::Kind::signal, SIGPIPE, false});
 }
 
-void Front::read_link() {
-  while (const auto message = link_.receive(&witness_)) {
-    if (message->kind == ToFront::Kind::blocked) {
+void Launcher::read_link() {
+  while (const auto message = link_.receive(&lock_fds_)) {
+    if (message->kind == ToLauncher::Kind::blocked) {
       on_blocked(message->blocked);
-    } else if (message->kind == ToFront::Kind::granted) {
+    } else if (message->kind == ToLauncher::Kind::granted) {
       on_granted();
     }
   }
 }
 
 // What `acquire` has handed out is the guard's to watch over.
-bool Front::must_take_over(Deadline now) const {
+bool Launcher::must_take_over(Deadline now) const {
   if (context_.page.ended || context_.page.kept) return false;
   if (supervisor_gone_ || impatient_) return true;
   if (cancelled_by_ != 0 && waiting_) {
     return now >= after(cancelled_at_, context_.target.connect_timeout + Millis{1'000});
   }
-  return context_.page.guarded && now >= margins().front_kills_at(context_.page.lease_end());
+  return context_.page.guarded && now >= margins().launcher_kills_at(context_.page.lease_end());
 }
 
-Deadline Front::next_deadline() const {
+Deadline Launcher::next_deadline() const {
   Deadline next = show_at_;
   if (context_.page.ended || context_.page.kept) return next;
   if (cancelled_by_ != 0 && waiting_) {
     next = std::min(next, after(cancelled_at_, context_.target.connect_timeout + Millis{1'000}));
   }
   if (context_.page.guarded) {
-    next = std::min(next, margins().front_kills_at(context_.page.lease_end()));
+    next = std::min(next, margins().launcher_kills_at(context_.page.lease_end()));
   }
   return next;
 }
 
-void Front::end_tree() {
+void Launcher::end_tree() {
   const bool reaped = std::exchange(supervisor_gone_, true);
   if (!reaped) kill(supervisor_, SIGKILL);  // our child, not reaped: its own number
   context_.tree.end(say_stuck);
-  witness_.clear();  // now the lock may be free, whatever is still to be said
+  lock_fds_.clear();  // now the lock may be free, whatever is still to be said
 }
 
-int Front::report_take_over(std::string reason) {
+int Launcher::report_take_over(std::string reason) {
   const bool had_lock = context_.page.granted && (!waiting_ || cancelled_by_ == 0);
   const Deadline lease_end = context_.page.lease_end();
   util::log_status_line("");
@@ -311,7 +312,7 @@ int Front::report_take_over(std::string reason) {
   return out.exit_status;
 }
 
-int Front::run() {
+int Launcher::run() {
   if (!make_signal_fd()) {
     const int error = errno;
     end_tree();
@@ -356,9 +357,9 @@ int Front::run() {
 
 }  // namespace
 
-int attend(const RunContext& context, FrontEnd link, pid_t supervisor,
+int attend(const RunContext& context, LauncherEnd link, pid_t supervisor,
            const Fd& life_of_supervisor) {
-  return Front(context, std::move(link), supervisor, life_of_supervisor).run();
+  return Launcher(context, std::move(link), supervisor, life_of_supervisor).run();
 }
 
 }  // namespace dlock

@@ -1,6 +1,7 @@
-// Handing out.  The front prints what was granted and says "go"; until then the locks are as those
-//   of a waiter: whatever ends the front gives them back.  From "go" on the script counts on them,
-//   unless the front is killed before it returns: the script is told of a failure then.
+// Handing out.  The launcher prints what was granted and says "go"; until then the locks are as
+// those
+//   of a waiter: whatever ends the launcher gives them back.  From "go" on the script counts on
+//   them, unless the launcher is killed before it returns: the script is told of a failure then.
 // Two processes.  This one renews; a second one, the guard, is forked before any library is
 //   initialised, and has copies of what a kernel lock hangs on.  Each learns of the end of the
 //   other by the socket between them, and ends the script.
@@ -35,8 +36,8 @@ namespace {
 using util::in_quotes;
 using util::Level;
 
-// Until the front has handed out what was granted.  It does not while it is stopped.
-constexpr Millis kFrontAnswers{5'000};
+// Until the launcher has handed out what was granted.  It does not while it is stopped.
+constexpr Millis kLauncherAnswers{5'000};
 // What is asked of a service meanwhile keeps this process from looking at the other locks.
 constexpr Millis kReleasing{2'000};
 
@@ -56,9 +57,9 @@ bool may_keep_stderr(pid_t script) {
   return false;
 }
 
-class Keeper {
+class AcquireSupervisor {
  public:
-  Keeper(const RunContext& context, SupervisorEnd link, std::optional<Script> script)
+  AcquireSupervisor(const RunContext& context, SupervisorEnd link, std::optional<Script> script)
       : context_(context),
         spec_(context.spec),
         link_(std::move(link)),
@@ -81,7 +82,7 @@ class Keeper {
   void lose(const HeldLocks::Loss& loss, Deadline now);
   void look_at_locks(Deadline now);
   void look_at_guard(Deadline now);
-  void look_at_front();
+  void look_at_launcher();
   void say_stuck(Deadline now);
   void release_all();
   std::string keys() const { return keys_in_words(spec_.keys); }
@@ -95,7 +96,7 @@ class Keeper {
   Margins margins_{spec_.kill_after};
   const bool leaves_stderr_ = script_ && !may_keep_stderr(script_->pid());
   pid_t guard_ = -1;
-  Fd fronts_life_ = proc::pidfd_of(context_.front);  // until it has ended
+  Fd launchers_life_ = proc::pidfd_of(context_.launcher);  // until it has ended
   SupervisorEnd guard_link_{Fd()};
   Outcome end_;                                // for the event log
   std::vector<HeldLocks::Loss> early_losses_;  // before the script counted on the locks
@@ -103,7 +104,7 @@ class Keeper {
 };
 
 // False, with errno set, if the system refuses.
-bool Keeper::start_guard() {
+bool AcquireSupervisor::start_guard() {
   auto link = make_link(context_.page);
   if (!link) return false;
   const pid_t self = getpid();
@@ -117,7 +118,7 @@ bool Keeper::start_guard() {
     context_.held_by_supervisor.reset();
     // If this process is late, the script may count on the locks already.
     if (getppid() != self && !context_.page.kept) _exit(0);
-    guard(context_, FrontEnd(std::move(link->front)), std::move(*script_), self);
+    guard(context_, LauncherEnd(std::move(link->launcher)), std::move(*script_), self);
   }
   script_->spare(guard_);
   wake_at_end_of(link->supervisor.get());
@@ -125,7 +126,7 @@ bool Keeper::start_guard() {
   return true;
 }
 
-void Keeper::put_on_page() {
+void AcquireSupervisor::put_on_page() {
   for (std::size_t i = 0; i < spec_.keys.size(); ++i) {
     const HeldLock& lock = *locks_.find(spec_.keys[i]);
     GrantOnPage& grant = context_.page.grants.at(i);
@@ -142,7 +143,7 @@ void Keeper::put_on_page() {
 }
 
 // Of a lock that was not acquired, or not handed out: says why, and returns the exit status.
-int Keeper::acquire() {
+int AcquireSupervisor::acquire() {
   auto held = acquisition_.run();
   if (acquisition_.has_told()) util::log_beside_status_line(false);
   if (held) {
@@ -160,7 +161,7 @@ int Keeper::acquire() {
   return message ? exit_status::kSignalBase + message->signal : exit_status::kInternal;
 }
 
-int Keeper::give_back(int status, const std::string& why) {
+int AcquireSupervisor::give_back(int status, const std::string& why) {
   Error error{status == exit_status::kUnreachable ? Errc::unreachable : Errc::lost,
               why + "; released " + keys()};
   if (!why.empty()) {
@@ -172,7 +173,7 @@ int Keeper::give_back(int status, const std::string& why) {
 }
 
 // None while the locks are to be handed out; else why not, and the exit status.
-std::optional<std::pair<int, std::string>> Keeper::objection(Deadline until) {
+std::optional<std::pair<int, std::string>> AcquireSupervisor::objection(Deadline until) {
   const Deadline now = Clock::now();
   if (script_) {
     (void)guard_link_.receive();
@@ -192,19 +193,19 @@ std::optional<std::pair<int, std::string>> Keeper::objection(Deadline until) {
   return {{exit_status::kBusy,
            "this dlock was suspended (Ctrl-Z, SIGSTOP) when the lock was granted, and did not "
            "resume within " +
-               util::format_duration(kFrontAnswers)}};
+               util::format_duration(kLauncherAnswers)}};
 }
 
-int Keeper::hand_out() {
-  const Deadline until = after(Clock::now(), kFrontAnswers);
+int AcquireSupervisor::hand_out() {
+  const Deadline until = after(Clock::now(), kLauncherAnswers);
   if (const auto why = objection(until)) return give_back(why->first, why->second);
-  if (!locks_.pass_witnesses(guard_link_) || !link_.send({ToFront::Kind::granted})) {
+  if (!locks_.send_lock_fds(guard_link_) || !link_.send({ToLauncher::Kind::granted})) {
     return give_back(
         exit_status::kInternal,
         std::string("cannot tell the other process of dlock: ") + std::strerror(errno));
   }
   for (;;) {
-    // What the front has begun to hand out is its to answer for; the leases are kept meanwhile.
+    // What the launcher has begun to hand out is its to answer for; the leases are kept meanwhile.
     const auto why = objection(until);
     const bool is_open = context_.page.hand_out == HandOut::open;
     if (why && is_open && context_.page.decide(HandOut::withdrawn)) {
@@ -216,7 +217,7 @@ int Keeper::hand_out() {
         return give_back(is_begun ? exit_status::kNo : exit_status::kSignalBase + message->signal,
                          "");
       }
-      // The front has not returned yet.  If the script is to be ended, stay() does that.
+      // The launcher has not returned yet.  If the script is to be ended, stay() does that.
       const bool goes_on = !script_ || spec_.on_lost == OnLost::ignore;
       if (early_losses_.empty() || !goes_on) return 0;
       return give_back(exit_status::kUnreachable,
@@ -232,8 +233,8 @@ int Keeper::hand_out() {
   }
 }
 
-// What the front waits for.  A lock that was handed out ends later.
-void Keeper::finish(int status) {
+// What the launcher waits for.  A lock that was handed out ends later.
+void AcquireSupervisor::finish(int status) {
   const bool is_signal = status > exit_status::kSignalBase;
   if (end_.name.empty()) end_.name = status == 0 ? "completed" : is_signal ? "signalled" : "error";
   end_.exit_status = status;
@@ -252,15 +253,15 @@ void Keeper::finish(int status) {
 }
 
 // It was given back.  Where only we can let go, somebody waits for that.
-void Keeper::release_one(const std::string& key) {
+void AcquireSupervisor::release_one(const std::string& key) {
   if (locks_.all().size() == 1) count_on_no_lock();
   locks_.release_one(key, after(Clock::now(), kReleasing));
   log_end(context_, key, end_);
 }
 
-void Keeper::count_on_no_lock() { context_.page.guarded = context_.page.kept = false; }
+void AcquireSupervisor::count_on_no_lock() { context_.page.guarded = context_.page.kept = false; }
 
-void Keeper::lose(const HeldLocks::Loss& loss, Deadline now) {
+void AcquireSupervisor::lose(const HeldLocks::Loss& loss, Deadline now) {
   if (loss.error.in_order) {
     util::log(Level::detail, loss.error.message);
     return release_one(loss.key);
@@ -284,13 +285,13 @@ void Keeper::lose(const HeldLocks::Loss& loss, Deadline now) {
   util::log(Level::error, is_first ? message + "; ending " + script_->in_words() : message);
 }
 
-void Keeper::look_at_locks(Deadline now) {
+void AcquireSupervisor::look_at_locks(Deadline now) {
   for (const auto& loss : std::exchange(early_losses_, {})) lose(loss, now);
   for (const auto& loss : locks_.look(now)) lose(loss, now);
 }
 
 // The locks are renewed as long as the script needs to end.
-void Keeper::look_at_guard(Deadline now) {
+void AcquireSupervisor::look_at_guard(Deadline now) {
   (void)guard_link_.receive();
   if (!guard_link_.closed() || script_->is_ending() || !context_.page.kept) return;
   script_->end(after(now, margins_.kill_after), now);
@@ -301,23 +302,23 @@ void Keeper::look_at_guard(Deadline now) {
                               script_->in_words());
 }
 
-void Keeper::look_at_front() {
-  if (!fronts_life_ || !proc::has_ended(fronts_life_)) return;
-  fronts_life_.reset();
+void AcquireSupervisor::look_at_launcher() {
+  if (!launchers_life_ || !proc::has_ended(launchers_life_)) return;
+  launchers_life_.reset();
   if (context_.page.hand_out == HandOut::done) return;
   count_on_no_lock();
   end_.killed = true;
   (void)give_back(
-      0, "dlock (pid " + std::to_string(context_.front) + ") was killed before it returned");
+      0, "dlock (pid " + std::to_string(context_.launcher) + ") was killed before it returned");
 }
 
-void Keeper::say_stuck(Deadline now) {
+void AcquireSupervisor::say_stuck(Deadline now) {
   if (stuck_said_ || !script_->is_stuck(now)) return;
   stuck_said_ = true;
   util::log(Level::error, script_->why_stuck());
 }
 
-void Keeper::release_all() {
+void AcquireSupervisor::release_all() {
   for (const auto& [key, error] : locks_.release(Cancel())) {
     if (error.code != Errc::lost || error.in_order) continue;
     note_loss(context_, key);
@@ -329,18 +330,18 @@ void Keeper::release_all() {
 }
 
 // From the grant to the end of the script.
-void Keeper::stay() {
+void AcquireSupervisor::stay() {
   if (leaves_stderr_) util::log_end();
   for (;;) {
     const Deadline now = Clock::now();
     look_at_locks(now);
     look_at_guard(now);
-    look_at_front();
+    look_at_launcher();
     if (locks_.empty() || script_->finished(now)) break;
     say_stuck(now);
     std::vector<pollfd> fds{{script_->is_ending() ? -1 : script_->fd(), POLLIN, 0},
                             {guard_link_.fd(), POLLIN, 0},
-                            {fronts_life_.get(), POLLIN, 0}};
+                            {launchers_life_.get(), POLLIN, 0}};
     locks_.add_lost_fds(fds);
     util::poll(fds, std::min(locks_.next_deadline(), script_->next_deadline(now)));
   }
@@ -349,11 +350,11 @@ void Keeper::stay() {
   log_end(context_, end_);
 }
 
-void Keeper::run() {
+void AcquireSupervisor::run() {
   context_.inherited.drop();
   raise_descriptor_limit();
   setsid();
-  // A stopped supervisor wakes up when the front is killed, and gives up.
+  // A stopped supervisor wakes up when the launcher is killed, and gives up.
   prctl(PR_SET_PDEATHSIG, SIGCONT);
   if (script_) {
     if (!start_guard()) {
@@ -372,14 +373,14 @@ void Keeper::run() {
   }
   context_.page.guarded = spec_.on_lost != OnLost::ignore;
   context_.page.kept = true;
-  (void)guard_link_.send({ToFront::Kind::granted});  // wakes it, for the end of the lease
+  (void)guard_link_.send({ToLauncher::Kind::granted});  // wakes it, for the end of the lease
   finish(0);
 }
 
 }  // namespace
 
 void keep(const RunContext& context, SupervisorEnd link, std::optional<Script> script) noexcept {
-  Keeper(context, std::move(link), std::move(script)).run();
+  AcquireSupervisor(context, std::move(link), std::move(script)).run();
 }
 
 }  // namespace dlock

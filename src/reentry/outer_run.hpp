@@ -1,4 +1,4 @@
-// The supervisor's side of re-entry: see reentry.hpp.
+// The outer run's side of re-entry: see protocol.hpp.
 #pragma once
 
 #include <span>
@@ -11,18 +11,17 @@
 
 namespace dlock {
 
-/// What a supervisor holds, and lends.
-struct Loan {
+/// A lock that the outer run holds, and that nested runs may use.
+struct HeldLockOffer {
   std::string_view key;
   std::string_view owner_id;
   Deadline valid_until;
   Millis ttl;
-  std::span<const int> witness;  // Lease::witness_fds()
+  std::span<const int> lock_fds;  // Lease::lock_fds()
 };
 
-/// The supervisor's side.  It lends to processes below this one only, of the same user or of root.
-/// Used by one thread.
-class Lender {
+/// Answers processes below this one only, of the same user or of root.  Used by one thread.
+class OuterRun {
  public:
   /// Starts to listen.  False, with errno set, if the system refuses.  Where it allows no local
   /// sockets at all (a sandbox), true: a nested run then sees the owner ids in addresses(), and
@@ -34,14 +33,14 @@ class Lender {
   int fd() const { return events_.get(); }
   /// Or at this time: there was no descriptor left for a connection, and none is accepted before.
   Deadline next_deadline() const { return listening_ ? kNever : listens_at_; }
-  /// Answers some of what has been asked; false if there was nothing.  What is not among the loans
-  /// is not lent, or not any more.
-  bool serve(std::span<const Loan> loans);
+  /// Answers some of what has been asked; false if there was nothing.  What is not among the offers
+  /// is not held, or not any more.
+  bool serve(std::span<const HeldLockOffer> offers);
   /// Whether a process that borrowed a lock has not ended yet.
-  bool has_borrowers() const;
-  /// Tells the borrowers of all other locks that these are lost.  They are borrowers until they
+  bool has_nested_runs() const;
+  /// Tells the nested runs of all other locks that these are lost.  They count as such until they
   /// have ended.
-  void recall_all_but(std::span<const Loan> loans);
+  void recall_all_but(std::span<const HeldLockOffer> offers);
 
  private:
   struct Connection {
@@ -50,7 +49,7 @@ class Lender {
   };
   void accept_some();
   void listen(bool on);
-  bool answer(Connection& connection, std::span<const Loan> loans) const;
+  bool answer(Connection& connection, std::span<const HeldLockOffer> offers) const;
 
   std::string address_;
   Fd events_;

@@ -10,7 +10,7 @@ export DLOCK_BACKEND
 cat >script <<'SH2'
 #!/bin/bash
 "$DLOCK" acquire -q -k job --while $$ >out &
-echo $! >front
+echo $! >launcher
 wait $!
 echo $? >status
 exec 9<> <(:)
@@ -22,13 +22,13 @@ chmod +x script
 hold
 ./script 2>/dev/null &
 script=$!
-wait_until 30 test -s front
-front=$(<front)
+wait_until 30 test -s launcher
+launcher=$(<launcher)
 wait_until 30 lib_waits_more job 0
-kill -STOP "$front"
+kill -STOP "$launcher"
 touch go
 wait "$holder"
-# It is granted, and waits for the front.
+# It is granted, and waits for the launcher.
 keeper=$(pgrep -f "^lock keeper for pid $script\$")
 is_granted() { [[ $("$DLOCK" show job --output kind | sed -n 2p) == acquire ]]; }
 wait_until 10 is_granted
@@ -41,10 +41,10 @@ rests() {
 }
 wait_until 10 rests "$keeper"
 kill -STOP "$keeper"
-kill -CONT "$front"
+kill -CONT "$launcher"
 wait_until 10 test -s out
-wait_until 10 rests "$front"
-kill -KILL "$front"
+wait_until 10 rests "$launcher"
+kill -KILL "$launcher"
 kill -CONT "$keeper"
 wait_until 10 is_free job
 wait_until 10 gone "$keeper"

@@ -1,4 +1,4 @@
-#include "engine/lender.hpp"
+#include "reentry/outer_run.hpp"
 
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -10,8 +10,8 @@
 #include <cstdlib>
 #include <utility>
 
-#include "engine/reentry.hpp"
 #include "process/proc.hpp"
+#include "reentry/protocol.hpp"
 #include "util/local_socket.hpp"
 #include "util/random_id.hpp"
 
@@ -30,22 +30,23 @@ constexpr int kBacklog = 64;
 constexpr Millis kListensAgain{500};
 constexpr int kMostAtOnce = 16;  // so that nobody keeps the supervisor from its other work
 
-bool asks_for(const Question& question, const Loan& loan) {
-  const Question wanted(loan.owner_id, loan.key);
+bool asks_for(const Question& question, const HeldLockOffer& offer) {
+  const Question wanted(offer.owner_id, offer.key);
   return question.owner_id == wanted.owner_id && question.key == wanted.key;
 }
 
 // Null: it is not lent.
-const Loan* find_loan(std::span<const Loan> loans, const Question& question) {
-  const auto it = std::find_if(loans.begin(), loans.end(),
-                               [&](const Loan& loan) { return asks_for(question, loan); });
-  return it == loans.end() ? nullptr : &*it;
+const HeldLockOffer* find_offer(std::span<const HeldLockOffer> offers, const Question& question) {
+  const auto it = std::find_if(offers.begin(), offers.end(), [&](const HeldLockOffer& offer) {
+    return asks_for(question, offer);
+  });
+  return it == offers.end() ? nullptr : &*it;
 }
 
-Answer make_answer(int socket, const Question& question, const Loan* loan) {
+Answer make_answer(int socket, const Question& question, const HeldLockOffer* offer) {
   Answer out;
   out.asked_at = question.asked_at;
-  if (loan == nullptr) return out;
+  if (offer == nullptr) return out;
   const auto peer = peer_of(socket);
   const Below below = peer ? below_us(peer->pid) : Below::unknown;
   if (below == Below::no) return out;
@@ -53,16 +54,16 @@ Answer make_answer(int socket, const Question& question, const Loan* loan) {
     out.left_ms = Answer::kUnproved;
     return out;
   }
-  out.left_ms = loan->valid_until == kNever
+  out.left_ms = offer->valid_until == kNever
                     ? Answer::kForEver
-                    : std::max(remaining(loan->valid_until).count(), Answer::kNotHeld);
-  out.ttl_ms = loan->ttl.count();
+                    : std::max(remaining(offer->valid_until).count(), Answer::kNotHeld);
+  out.ttl_ms = offer->ttl.count();
   return out;
 }
 
 }  // namespace
 
-bool Lender::open(std::span<const std::string> owner_ids) {
+bool OuterRun::open(std::span<const std::string> owner_ids) {
   const std::string id = util::random_id();
   listener_ = util::listen_locally(id, kBacklog);
   const bool is_forbidden =
@@ -70,7 +71,7 @@ bool Lender::open(std::span<const std::string> owner_ids) {
   address_ = is_forbidden ? "" : id;
   for (const std::string& owner_id : owner_ids) {
     if (!address_.empty()) address_ += kSeparator;
-    address_ += (is_forbidden ? kCannotLend : kHeldThere) + owner_id;
+    address_ += (is_forbidden ? kCannotListen : kHeldThere) + owner_id;
   }
   if (is_forbidden) return true;
   events_.reset(epoll_create1(EPOLL_CLOEXEC));
@@ -79,7 +80,7 @@ bool Lender::open(std::span<const std::string> owner_ids) {
          epoll_ctl(events_.get(), EPOLL_CTL_ADD, listener_.get(), &event) == 0;
 }
 
-std::string Lender::addresses() const {
+std::string OuterRun::addresses() const {
   const char* variable = std::getenv(kVariable);
   std::string_view above = variable != nullptr ? variable : "";
   if (above.size() > kMostAbove) {  // the nearest ones are the last
@@ -91,30 +92,31 @@ std::string Lender::addresses() const {
   return out + address_;
 }
 
-bool Lender::has_borrowers() const {
+bool OuterRun::has_nested_runs() const {
   return std::any_of(connections_.begin(), connections_.end(),
                      [](const Connection& connection) { return !connection.borrowed.empty(); });
 }
 
-void Lender::recall_all_but(std::span<const Loan> loans) {
+void OuterRun::recall_all_but(std::span<const HeldLockOffer> offers) {
   for (const Connection& connection : connections_) {
     const std::string& borrowed = connection.borrowed;
-    const bool is_lent = std::any_of(loans.begin(), loans.end(),
-                                     [&](const Loan& loan) { return loan.owner_id == borrowed; });
+    const bool is_lent = std::any_of(offers.begin(), offers.end(), [&](const HeldLockOffer& offer) {
+      return offer.owner_id == borrowed;
+    });
     if (!borrowed.empty() && !is_lent) shutdown(connection.socket.get(), SHUT_WR);
   }
 }
 
 // While there is no descriptor for another connection, those that want one wait in the backlog, and
 // must not keep us awake.
-void Lender::listen(bool on) {
+void OuterRun::listen(bool on) {
   if (!on) listens_at_ = after(Clock::now(), kListensAgain);
   if (std::exchange(listening_, on) == on) return;
   epoll_event event{.events = on ? std::uint32_t{EPOLLIN} : 0, .data = {.fd = listener_.get()}};
   epoll_ctl(events_.get(), EPOLL_CTL_MOD, listener_.get(), &event);
 }
 
-void Lender::accept_some() {
+void OuterRun::accept_some() {
   for (int i = 0; i < kMostAtOnce; ++i) {
     if (connections_.size() >= kMostConnections) return listen(false);
     Fd socket(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
@@ -132,23 +134,24 @@ void Lender::accept_some() {
 }
 
 // False: it has ended, or is no dlock.
-bool Lender::answer(Connection& connection, std::span<const Loan> loans) const {
+bool OuterRun::answer(Connection& connection, std::span<const HeldLockOffer> offers) const {
   const int socket = connection.socket.get();
   Question question;
   const ssize_t got = util::receive_datagram(socket, &question, sizeof(question));
   if (got < 0 && errno == EAGAIN) return true;
   if (got != static_cast<ssize_t>(sizeof(question))) return false;
-  const Loan* const loan = find_loan(loans, question);
-  const Answer answer = make_answer(socket, question, loan);
+  const HeldLockOffer* const offer = find_offer(offers, question);
+  const Answer answer = make_answer(socket, question, offer);
   const bool yes = answer.left_ms > 0 || answer.left_ms == Answer::kForEver;
-  const auto witness = yes && connection.borrowed.empty() ? loan->witness : std::span<const int>();
-  // After it was recalled it cannot be sent, and the borrower is one until it has ended.
-  const bool sent = util::send_datagram(socket, &answer, sizeof(answer), witness);
-  if (yes && sent) connection.borrowed = loan->owner_id;
+  const auto lock_fds =
+      yes && connection.borrowed.empty() ? offer->lock_fds : std::span<const int>();
+  // After it was recalled it cannot be sent, and the nested run is one until it has ended.
+  const bool sent = util::send_datagram(socket, &answer, sizeof(answer), lock_fds);
+  if (yes && sent) connection.borrowed = offer->owner_id;
   return sent || !connection.borrowed.empty();
 }
 
-bool Lender::serve(std::span<const Loan> loans) {
+bool OuterRun::serve(std::span<const HeldLockOffer> offers) {
   if (Clock::now() >= next_deadline()) listen(true);
   std::array<epoll_event, kMostAtOnce> events{};
   const int count = events_ ? epoll_wait(events_.get(), events.data(), kMostAtOnce, 0) : 0;
@@ -159,7 +162,7 @@ bool Lender::serve(std::span<const Loan> loans) {
       continue;
     }
     const auto ended = std::erase_if(connections_, [&](Connection& connection) {
-      return connection.socket.get() == fd && !answer(connection, loans);
+      return connection.socket.get() == fd && !answer(connection, offers);
     });
     if (ended > 0) listen(true);
   }

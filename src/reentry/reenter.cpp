@@ -1,3 +1,5 @@
+#include "reentry/reenter.hpp"
+
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -12,8 +14,8 @@
 #include <vector>
 
 #include "core/patience.hpp"
-#include "engine/reentry.hpp"
 #include "process/proc.hpp"
+#include "reentry/protocol.hpp"
 #include "util/local_socket.hpp"
 #include "util/poll.hpp"
 #include "util/text.hpp"
@@ -28,7 +30,7 @@ constexpr std::size_t kAddressLength = 32;
 constexpr int kAgainMs = 20;
 constexpr const char* kNoAnswer = "no answer; is its supervisor stopped?";
 
-Below is_lender_above_us(int socket) {
+Below is_above_us_there(int socket) {
   const auto peer = util::peer_of(socket);
   return peer ? above_us(peer->pid) : Below::no;
 }
@@ -44,9 +46,10 @@ Error cannot_borrow(const LockInfo& lock, const std::string& why) {
 
 class BorrowedLease final : public Lease {
  public:
-  BorrowedLease(Fd lender, std::string key) : lender_(std::move(lender)), key_(std::move(key)) {}
+  BorrowedLease(Fd outer_run, std::string key)
+      : outer_run_(std::move(outer_run)), key_(std::move(key)) {}
 
-  /// Whether the lender holds the lock of this owner, and thereby lends it.  Errc::lost if it
+  /// Whether the outer run holds the lock of this owner.  Errc::lost if it
   /// closed the connection, Errc::unreachable if it did not say.
   Result<bool> ask_for(const LockInfo::Holder& holder, Deadline deadline) {
     const std::size_t size = holder.owner.id.size();
@@ -64,34 +67,34 @@ class BorrowedLease final : public Lease {
   std::optional<std::uint64_t> fence() const override { return fence_; }
   std::optional<unsigned> slot() const override { return slot_; }
   Deadline valid_until() const override { return valid_until_; }
-  // The lender has renewed its lease up to a third of the ttl before it is asked.
+  // The outer run has renewed its lease up to a third of the ttl before it is asked.
   std::optional<Millis> granted_ttl() const override {
     return valid_until_ == kNever ? std::nullopt : std::optional(ttl_ * 2 / 3);
   }
   Result<void> end_command(Deadline, Deadline, Cancel) override { return {}; }
-  int event_fd() override { return lender_.get(); }
-  // The lender keeps the lock for as long as a process has the connection; and if it is killed, its
-  // lock is kept by the others.
-  std::vector<int> witness_fds() const override {
-    std::vector<int> out{lender_.get()};
-    for (const Fd& fd : witness_) out.push_back(fd.get());
+  int event_fd() override { return outer_run_.get(); }
+  // The outer run keeps the lock for as long as a process has the connection; and if it is killed,
+  // its lock is kept by the others.
+  std::vector<int> lock_fds() const override {
+    std::vector<int> out{outer_run_.get()};
+    for (const Fd& fd : lock_fds_) out.push_back(fd.get());
     return out;
   }
 
   Result<void> renew(Deadline deadline, Cancel cancel) override { return ask(deadline, cancel); }
 
   Result<void> release(Deadline, Cancel) override {
-    witness_.clear();
-    shutdown(lender_.get(), SHUT_RDWR);  // in spite of copies
+    lock_fds_.clear();
+    shutdown(outer_run_.get(), SHUT_RDWR);  // in spite of copies
     return {};
   }
 
  private:
   Result<void> ask(Deadline deadline, Cancel cancel);
 
-  Fd lender_;
+  Fd outer_run_;
   std::string key_;
-  std::vector<Fd> witness_;  // of the lender's lease, if that has one
+  std::vector<Fd> lock_fds_;  // of the outer run's lease, if that has one
   bool refused_ = false;
   std::string owner_id_;
   std::optional<std::uint64_t> fence_;
@@ -104,13 +107,14 @@ Result<void> BorrowedLease::ask(Deadline deadline, Cancel cancel) {
   Question question(owner_id_, key_);
   question.asked_at = Clock::now().time_since_epoch().count();
   // If the connection is at its end, an answer may be there all the same.
-  (void)util::send_datagram(lender_.get(), &question, sizeof(question));
+  (void)util::send_datagram(outer_run_.get(), &question, sizeof(question));
   for (;;) {
     Answer answer;
-    std::vector<Fd> witness;
-    const ssize_t got = util::receive_datagram(lender_.get(), &answer, sizeof(answer), &witness);
+    std::vector<Fd> lock_fds;
+    const ssize_t got =
+        util::receive_datagram(outer_run_.get(), &answer, sizeof(answer), &lock_fds);
     if (got < 0 && errno == EAGAIN) {
-      std::array<pollfd, 2> fds{{{lender_.get(), POLLIN, 0}, {cancel.fd(), POLLIN, 0}}};
+      std::array<pollfd, 2> fds{{{outer_run_.get(), POLLIN, 0}, {cancel.fd(), POLLIN, 0}}};
       if (util::poll(fds, deadline) == 0) {
         return Error{Errc::unreachable, kNoAnswer};
       }
@@ -125,7 +129,7 @@ Result<void> BorrowedLease::ask(Deadline deadline, Cancel cancel) {
     }
     refused_ = answer.left_ms == Answer::kNotHeld;
     if (refused_) return not_held_any_more();
-    if (!witness.empty()) witness_ = std::move(witness);
+    if (!lock_fds.empty()) lock_fds_ = std::move(lock_fds);
     ttl_ = Millis{answer.ttl_ms};
     if (answer.left_ms != Answer::kForEver) {
       valid_until_ = after(Deadline(Deadline::duration(answer.asked_at)), Millis{answer.left_ms});
@@ -153,7 +157,7 @@ bool is_above_us(const LockInfo::Holder& holder) {
 
 // A run above this one, as DLOCK_SUPERVISORS names it.
 struct RunAbove {
-  std::string_view address;  // none: it cannot lend
+  std::string_view address;  // none: it cannot listen
   std::vector<std::string_view> owner_ids;
 
   bool may_hold(const LockInfo& lock) const {
@@ -173,7 +177,7 @@ std::vector<RunAbove> runs_in(std::string_view list) {
     list = at == std::string_view::npos ? std::string_view() : list.substr(0, at);
     if (last.starts_with(kHeldThere)) {
       held_there.push_back(last.substr(1));
-    } else if (last.starts_with(kCannotLend)) {
+    } else if (last.starts_with(kCannotListen)) {
       out.push_back({.address = {}, .owner_ids = {last.substr(1)}});
     } else if (last.size() == kAddressLength) {
       out.push_back({.address = last, .owner_ids = std::exchange(held_there, {})});
@@ -182,9 +186,9 @@ std::vector<RunAbove> runs_in(std::string_view list) {
   return out;
 }
 
-// Null: that run holds none of them, or has no right to lend.
-Result<std::unique_ptr<BorrowedLease>> borrow_from(const RunAbove& run, const LockInfo& lock,
-                                                   Deadline deadline) {
+// Null: that run holds none of them, or may not be believed.
+Result<std::unique_ptr<BorrowedLease>> ask_run(const RunAbove& run, const LockInfo& lock,
+                                               Deadline deadline) {
   std::unique_ptr<BorrowedLease> none;
   if (!run.may_hold(lock)) return none;
   if (run.address.empty()) {
@@ -194,15 +198,15 @@ Result<std::unique_ptr<BorrowedLease>> borrow_from(const RunAbove& run, const Lo
         "AF_UNIX to RestrictAddressFamilies=)");
   }
   for (;;) {
-    Fd lender = util::connect_locally(run.address, deadline);
-    if (!lender) {
+    Fd outer_run = util::connect_locally(run.address, deadline);
+    if (!outer_run) {
       const int error = errno;
       if (error == ECONNREFUSED) return none;
       return cannot_borrow(lock, error == EAGAIN ? kNoAnswer : std::strerror(error));
     }
-    const Below above = is_lender_above_us(lender.get());
-    if (!is_of_our_user_or_root(lender.get()) && above != Below::yes) return none;
-    auto out = std::make_unique<BorrowedLease>(std::move(lender), lock.key);
+    const Below above = is_above_us_there(outer_run.get());
+    if (!is_of_our_user_or_root(outer_run.get()) && above != Below::yes) return none;
+    auto out = std::make_unique<BorrowedLease>(std::move(outer_run), lock.key);
     Result<bool> lent = false;
     for (const LockInfo::Holder& holder : lock.holders) {
       lent = out->ask_for(holder, deadline);
@@ -212,15 +216,16 @@ Result<std::unique_ptr<BorrowedLease>> borrow_from(const RunAbove& run, const Lo
     if (lent || above == Below::no) return none;
     const bool closed = lent.error().code == Errc::lost;
     if (!closed || Clock::now() >= deadline) return cannot_borrow(lock, lent.error().message);
-    // If the lender has ended, nobody listens there from now on.  Else it had no descriptor left.
+    // If the outer run has ended, nobody listens there from now on.  Else it had no descriptor
+    // left.
     ::poll(nullptr, 0, kAgainMs);
   }
 }
 
 }  // namespace
 
-Result<std::unique_ptr<Lease>> borrow_lease(Backend& backend, const Request& request,
-                                            const Wait& wait, Millis connect_timeout) {
+Result<std::unique_ptr<Lease>> reenter(Backend& backend, const Request& request, const Wait& wait,
+                                       Millis connect_timeout) {
   const char* const variable = std::getenv(kVariable);
   const auto runs = runs_in(variable != nullptr ? variable : "");
   if (runs.empty()) return std::unique_ptr<Lease>();
@@ -234,7 +239,7 @@ Result<std::unique_ptr<Lease>> borrow_lease(Backend& backend, const Request& req
   if (lock.holders.empty()) return std::unique_ptr<Lease>();
   const Deadline deadline = after(Clock::now(), connect_timeout);
   for (const RunAbove& run : runs) {
-    auto lease = borrow_from(run, lock, deadline);
+    auto lease = ask_run(run, lock, deadline);
     if (!lease) return lease.error();
     if (!*lease) continue;
     if (lock.mode != request.mode || lock.slots != request.slots) {
