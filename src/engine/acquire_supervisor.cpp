@@ -21,6 +21,7 @@
 #include "engine/describe.hpp"
 #include "engine/processes.hpp"
 #include "engine/run_events.hpp"
+#include "engine/supervision.hpp"
 #include "process/proc.hpp"
 #include "process/process_tree.hpp"
 #include "util/duration.hpp"
@@ -36,8 +37,6 @@ namespace {
 using util::in_quotes;
 using util::Level;
 
-// Until the launcher has handed out what was granted.  It does not while it is stopped.
-constexpr Millis kLauncherAnswers{5'000};
 // What is asked of a service meanwhile keeps this process from looking at the other locks.
 constexpr Millis kReleasing{2'000};
 
@@ -83,7 +82,6 @@ class AcquireSupervisor {
   void look_at_locks(Deadline now);
   void look_at_guard(Deadline now);
   void look_at_launcher();
-  void say_stuck(Deadline now);
   void release_all();
   std::string keys() const { return keys_in_words(spec_.keys); }
 
@@ -100,7 +98,7 @@ class AcquireSupervisor {
   SupervisorEnd guard_link_{Fd()};
   Outcome end_;                                // for the event log
   std::vector<HeldLocks::Loss> early_losses_;  // before the script counted on the locks
-  bool stuck_said_ = false;
+  StuckReport stuck_;
 };
 
 // False, with errno set, if the system refuses.
@@ -136,9 +134,7 @@ void AcquireSupervisor::put_on_page() {
     grant.slot = lock.slot().value_or(0);
   }
   margins_.kill_after = acquisition_.kill_after();
-  context_.page.kill_after = margins_.kill_after.count();
-  context_.page.granted_at = locks_.granted_at().time_since_epoch().count();
-  context_.page.granted = true;
+  note_grant(context_, locks_, margins_);
   log_acquired(context_, locks_);
 }
 
@@ -190,10 +186,7 @@ std::optional<std::pair<int, std::string>> AcquireSupervisor::objection(Deadline
              "lost " + in_quotes(first.key) + " at once: " + first.error.message}};
   }
   if (now < until) return std::nullopt;
-  return {{exit_status::kBusy,
-           "this dlock was suspended (Ctrl-Z, SIGSTOP) when the lock was granted, and did not "
-           "resume within " +
-               util::format_duration(kLauncherAnswers)}};
+  return {{exit_status::kBusy, launcher_was_suspended()}};
 }
 
 int AcquireSupervisor::hand_out() {
@@ -266,23 +259,13 @@ void AcquireSupervisor::lose(const HeldLocks::Loss& loss, Deadline now) {
     util::log(Level::detail, loss.error.message);
     return release_one(loss.key);
   }
-  note_loss(context_, loss.key);
   end_.name = "lost";
   end_.reason = loss.error.message;
-  const std::string message = "lost " + in_quotes(loss.key) + ": " + loss.error.message;
-  if (spec_.on_lost == OnLost::ignore) {
-    const auto& all = locks_.all();
-    if (std::all_of(all.begin(), all.end(), [](const auto& one) { return one->is_lost(); })) {
-      count_on_no_lock();
-    }
-    return util::log(Level::error, message + "; " + script_->in_words() +
-                                       " goes on without the lock, as --on-lost ignore asks");
+  const auto is_lost = [](const auto& lock) { return lock->is_lost(); };
+  if (spec_.on_lost == OnLost::ignore && std::ranges::all_of(locks_.all(), is_lost)) {
+    count_on_no_lock();
   }
-  const bool is_first = !script_->is_ending();
-  const Millis patience = spec_.on_lost == OnLost::kill ? Millis{0} : margins_.kill_after;
-  script_->end(std::min(after(now, patience), margins_.kill_at(context_.page.lease_end())), now);
-  if (is_first) log_ending(context_, patience == Millis{0} ? SIGKILL : SIGTERM, "lost");
-  util::log(Level::error, is_first ? message + "; ending " + script_->in_words() : message);
+  end_after_loss(context_, loss, margins_, *script_, now);
 }
 
 void AcquireSupervisor::look_at_locks(Deadline now) {
@@ -312,20 +295,12 @@ void AcquireSupervisor::look_at_launcher() {
       0, "dlock (pid " + std::to_string(context_.launcher) + ") was killed before it returned");
 }
 
-void AcquireSupervisor::say_stuck(Deadline now) {
-  if (stuck_said_ || !script_->is_stuck(now)) return;
-  stuck_said_ = true;
-  util::log(Level::error, script_->why_stuck());
-}
-
 void AcquireSupervisor::release_all() {
-  for (const auto& [key, error] : locks_.release(Cancel())) {
-    if (error.code != Errc::lost || error.in_order) continue;
-    note_loss(context_, key);
+  auto failures = locks_.release(Cancel());
+  std::erase_if(failures, [](const HeldLocks::Loss& loss) { return loss.error.in_order; });
+  if (const auto lost = say_lost_before_the_end(context_, failures, script_->in_words())) {
     end_.name = "lost";
-    end_.reason = error.message;
-    util::log(Level::error, "lost " + in_quotes(key) + " before " + script_->in_words() +
-                                " had ended: " + error.message);
+    end_.reason = lost->message;
   }
 }
 
@@ -338,7 +313,7 @@ void AcquireSupervisor::stay() {
     look_at_guard(now);
     look_at_launcher();
     if (locks_.empty() || script_->finished(now)) break;
-    say_stuck(now);
+    stuck_.say_if_stuck(context_, *script_, end_.name == "lost");
     std::vector<pollfd> fds{{script_->is_ending() ? -1 : script_->fd(), POLLIN, 0},
                             {guard_link_.fd(), POLLIN, 0},
                             {launchers_life_.get(), POLLIN, 0}};

@@ -10,6 +10,7 @@
 #include "engine/margins.hpp"
 #include "engine/processes.hpp"
 #include "engine/run_events.hpp"
+#include "engine/supervision.hpp"
 #include "process/proc.hpp"
 #include "util/log.hpp"
 #include "util/poll.hpp"
@@ -89,12 +90,9 @@ void Guard::end_script(const std::string& what_keeper_did) {
   util::log(Level::error, "lost " + keys_in_words(context_.spec.keys) +
                               ": the process that kept it (pid " + std::to_string(keeper_) + ") " +
                               what_keeper_did + "; ending " + script_.in_words());
-  bool stuck_said = false;
+  StuckReport stuck;
   for (Deadline at = now; !script_.finished(at); at = Clock::now()) {
-    if (!stuck_said && script_.is_stuck(at)) {
-      stuck_said = true;
-      util::log(Level::error, script_.why_stuck());
-    }
+    stuck.say_if_stuck(context_, script_, true);
     util::poll({}, script_.next_deadline(at));
   }
 }

@@ -21,9 +21,12 @@ bool asks_to_end(int sig) {
 
 void Job::start(const CommandSpec& spec, const Inherited& inherited) {
   const Spawned spawned = spawn(spec, inherited);
+  name_ = spec.argv.front();
   pid_ = spawned.pid;
   start_error_ = spawned.error;
 }
+
+std::string Job::in_words() const { return name_ + " (pid " + std::to_string(pid_) + ')'; }
 
 void Job::signal(int sig, bool from_terminal) {
   if (asks_to_end(sig)) asked_to_end_by_ = sig;

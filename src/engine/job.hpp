@@ -6,6 +6,7 @@
 
 #include "engine/run.hpp"
 #include "process/command.hpp"
+#include "process/ending.hpp"
 #include "process/process_tree.hpp"
 
 namespace dlock {
@@ -15,10 +16,7 @@ namespace dlock {
 bool asks_to_end(int sig);
 
 /// One thread's, the one that forks.  The calling process must be a subreaper.
-///
-/// The tree is ended in one way only: end() sets the instant of the SIGKILL, which later causes can
-/// move forward and nothing moves back.
-class Job {
+class Job final : public Ending {
  public:
   /// `tree` lives as long as the job.
   Job(Leftovers leftovers, Millis kill_after, ProcessTree& tree)
@@ -27,8 +25,6 @@ class Job {
   void set_kill_after(Millis kill_after) { kill_after_ = kill_after; }
   void start(const CommandSpec& spec, const Inherited& inherited);
   bool started() const { return pid_ > 0; }
-  /// Of the command; -1 if it has not been started.
-  pid_t pid() const { return pid_; }
   /// errno of the fork or exec that failed; 0 if none did.
   int start_error() const { return start_error_; }
 
@@ -36,20 +32,18 @@ class Job {
   /// What came from the terminal has reached the command by itself and is only noted.
   void signal(int sig, bool from_terminal);
 
-  /// SIGTERM now (not if `kill_at` has come), SIGKILL at `kill_at` or earlier if that was said
-  /// before.
-  void end(Deadline kill_at, Deadline now);
+  std::string in_words() const override;
+  void end(Deadline kill_at, Deadline now) override;
+  bool is_ending() const override { return ending_; }
 
   /// Collects what has ended, kills what is due, and says whether nothing is left to be watched:
   /// the tree is gone, but for keepers of others' locks, or what the command left running is the
   /// user's affair (--leftovers ignore).
-  bool finished(Deadline now);
-  /// When finished() is to be called again at the latest.
-  Deadline next_deadline(Deadline now) const;
+  bool finished(Deadline now) override;
+  Deadline next_deadline(Deadline now) const override;
 
   bool tree_is_gone() const { return gone_; }
-  /// Why the tree is still there kStuckAfter its SIGKILL; empty if it was not there so long.
-  const std::string& stuck() const { return stuck_; }
+  const std::string& stuck() const override { return stuck_; }
   /// The last signal by which it was asked to end; 0: there was none.
   int asked_to_end_by() const { return asked_to_end_by_; }
   /// The command's wait status; none while it runs.
@@ -59,6 +53,7 @@ class Job {
   const Leftovers leftovers_;
   Millis kill_after_;
   ProcessTree& tree_;
+  std::string name_;
   pid_t pid_ = -1;
   int start_error_ = 0;
   std::optional<int> status_;

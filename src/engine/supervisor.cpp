@@ -18,7 +18,9 @@
 #include "engine/grant.hpp"
 #include "engine/job.hpp"
 #include "engine/processes.hpp"
+#include "engine/run_end.hpp"
 #include "engine/run_events.hpp"
+#include "engine/supervision.hpp"
 #include "reentry/outer_run.hpp"
 #include "reentry/protocol.hpp"
 #include "util/duration.hpp"
@@ -33,8 +35,6 @@ namespace {
 using util::in_quotes;
 using util::Level;
 
-// Until the launcher has answered a grant.  It does not while it is stopped; others wait meanwhile.
-constexpr Millis kLauncherAnswers{5'000};
 constexpr int kMostRounds = 64;  // of answers to runs below, before anything else is looked at
 
 // `kill $PPID` in the job: the supervisor is the command's parent.  SIGTERM means the same
@@ -87,15 +87,10 @@ class Supervisor {
   void fail(const char* what);
   Deadline launcher_answers_by() const;
   void lose(const HeldLocks::Loss& loss, Deadline now);
-  const HeldLock& first() const { return *locks_.find(spec_.keys.front()); }
   std::string keys() const { return keys_in_words(spec_.keys); }
 
   Outcome run_under_lock();
-  Outcome outcome() const;
-  Outcome not_started(int error) const;
-  void report(const Outcome& outcome) const;
-  void say_stuck();
-  void name_leftovers() const;
+  Outcome outcome() const { return outcome_of(context_, job_, end_); }
   void release(Outcome& outcome);
   void complete(Outcome& outcome);
   Deadline held_long_enough_at() const { return after(granted_at_, spec_.min_hold); }
@@ -112,15 +107,11 @@ class Supervisor {
   Acquisition acquisition_{context_, link_, signals_.get()};
   HeldLocks locks_;               // none yet, or all
   Deadline granted_at_ = kNever;  // the last of them, and the launcher was told
-  OuterRun outer_run_;            // to runs below this one
+  OuterRun outer_run_;            // of runs below this one
   Job job_{spec_.leftovers, spec_.kill_after, context_.tree};
-  bool stuck_said_ = false;
+  StuckReport stuck_;
   bool leftovers_named_ = false;
-  int refused_by_ = 0;              // a signal that came before the command was started
-  std::optional<Outcome> failure_;  // why else the command was not started
-  std::optional<HeldLocks::Loss> loss_;
-  bool max_hold_over_ = false;
-  bool launcher_gone_ = false;
+  RunEnd end_;
   bool staying_ = false;  // the launcher has returned
 };
 
@@ -133,46 +124,35 @@ std::optional<Error> Supervisor::acquire() {
   granted_at_ = Clock::now();
   margins_.kill_after = acquisition_.kill_after();
   job_.set_kill_after(margins_.kill_after);
-  context_.page.fence = first().fence().value_or(0);
-  context_.page.granted_at = granted_at_.time_since_epoch().count();
-  context_.page.granted = true;
-  context_.page.kill_after = margins_.kill_after.count();
+  note_grant(context_, locks_, margins_);
   context_.page.guarded = spec_.on_lost != OnLost::ignore;
-  if (!locks_.send_lock_fds(link_) || !link_.send({ToLauncher::Kind::granted}))
+  if (!locks_.send_lock_fds(link_) || !link_.send({ToLauncher::Kind::granted})) {
     fail("cannot pass a descriptor to the other process of dlock");
+  }
   log_acquired(context_, locks_);
   return std::nullopt;
 }
 
 void Supervisor::fail(const char* what) {
-  failure_ = Outcome{.name = "error", .exit_status = exit_status::kInternal};
-  failure_->reason = std::string(what) + ": " + strerror(errno);
+  end_.failure = Outcome{.name = "error", .exit_status = exit_status::kInternal};
+  end_.failure->reason = std::string(what) + ": " + strerror(errno);
 }
 
 void Supervisor::lose(const HeldLocks::Loss& loss, Deadline now) {
   outer_run_.recall_all_but(offers());
+  if (!end_.loss) end_.loss = loss;
+  if (job_.started() && !staying_) return end_after_loss(context_, loss, margins_, job_, now);
   note_loss(context_, loss.key);
-  const std::string message = "lost " + in_quotes(loss.key) + ": " + loss.error.message;
-  if (spec_.on_lost == OnLost::ignore) {
-    if (!loss_) loss_ = loss;
-    util::log(Level::error, message + "; " + spec_.argv.front() +
-                                " goes on without the lock, as --on-lost ignore asks");
-    return;
-  }
-  if (loss_) return util::log(Level::error, message);
-  loss_ = loss;
-  if (staying_) return;  // runs that borrowed end by themselves; the rest is the user's affair
-  const Millis patience = spec_.on_lost == OnLost::kill ? Millis{0} : margins_.kill_after;
-  job_.end(std::min(after(now, patience), margins_.kill_at(context_.page.lease_end())), now);
-  if (job_.started()) log_ending(context_, patience == Millis{0} ? SIGKILL : SIGTERM, "lost");
-  util::log(Level::error, message + "; ending " + spec_.argv.front() + " (pid " +
-                              std::to_string(job_.pid()) + ')');
+  if (staying_) return;  // nested runs end by themselves; the rest is the user's affair
+  util::log(Level::error, "lost " + in_quotes(loss.key) + ": " + loss.error.message +
+                              "; not starting " + spec_.argv.front());
 }
 
 void Supervisor::look_at_clock(Deadline now) {
   for (const auto& loss : locks_.look(now)) lose(loss, now);
-  if (!loss_ && spec_.max_hold && !max_hold_over_ && now >= after(granted_at_, *spec_.max_hold)) {
-    max_hold_over_ = true;
+  if (!end_.loss && spec_.max_hold && !end_.max_hold_over &&
+      now >= after(granted_at_, *spec_.max_hold)) {
+    end_.max_hold_over = true;
     outer_run_.recall_all_but({});
     if (staying_) return;
     job_.end(after(now, margins_.kill_after), now);
@@ -199,7 +179,7 @@ std::vector<std::pair<std::string, std::string>> Supervisor::environment() const
 }
 
 void Supervisor::start_command() {
-  // What is borrowed is not lent: runs below this one find the holder above by themselves.
+  // A lock that this run borrows itself is not offered: nested runs find the run that holds it.
   std::vector<std::string> owner_ids;
   for (const auto& lock : locks_.all()) {
     if (!lock->borrowed()) owner_ids.push_back(lock->owner_id());
@@ -213,8 +193,8 @@ void Supervisor::start_command() {
   // launcher's "go" and this line, the signal is pending in this process.  The launcher assumes
   // that the command has received the signal, but the command does not exist yet: only this process
   // can act on it.
-  refused_by_ = pending_interrupt();
-  if (refused_by_ != 0) return;
+  end_.refused_by = pending_interrupt();
+  if (end_.refused_by != 0) return;
   job_.start(command, context_.inherited);
   context_.inherited.drop();
   // Now that the command is in the launcher's group and session, out of both: what stops or kills
@@ -227,7 +207,7 @@ void Supervisor::start_command() {
 
 void Supervisor::on_signal(int sig, bool from_terminal) {
   if (!job_.started()) {
-    if (refused_by_ == 0) refused_by_ = sig;
+    if (end_.refused_by == 0) end_.refused_by = sig;
     return;
   }
   const bool is_first = asks_to_end(sig) && job_.asked_to_end_by() == 0;
@@ -246,30 +226,22 @@ void Supervisor::read_link() {
   while (const auto message = link_.receive()) {
     if (message->kind == ToSupervisor::Kind::signal) {
       on_signal(message->signal, message->from_terminal);
-    } else if (!job_.started() && refused_by_ == 0 && !loss_ && !max_hold_over_) {
+    } else if (!job_.started() && end_.refused_by == 0 && !end_.loss && !end_.max_hold_over) {
       start_command();
     }
   }
-  if (link_.closed() && !launcher_gone_) {
-    launcher_gone_ = true;
+  if (link_.closed() && !end_.launcher_gone) {
+    end_.launcher_gone = true;
     const Deadline now = Clock::now();
     job_.end(now, now);
     if (job_.started()) log_ending(context_, SIGKILL, "killed");
   }
 }
 
-void Supervisor::say_stuck() {
-  if (stuck_said_ || job_.stuck().empty()) return;
-  stuck_said_ = true;
-  util::log(Level::error, job_.stuck() + (loss_ ? "; another holder can have " +
-                                                      in_quotes(loss_->key) + " before it has ended"
-                                                : "; keeping " + keys() + " until it has ended"));
-}
-
 std::vector<HeldLockOffer> Supervisor::offers() const {
   std::vector<HeldLockOffer> out;
   for (const auto& lock : locks_.all()) {
-    if (lock->borrowed() || lock->is_lost() || max_hold_over_) continue;
+    if (lock->borrowed() || lock->is_lost() || end_.max_hold_over) continue;
     out.push_back(
         {lock->key(), lock->owner_id(), lock->lease_end(), lock->ttl(), lock->lock_fds()});
   }
@@ -286,11 +258,11 @@ bool Supervisor::finished(Deadline now) {
   if (job_.started()) {
     if (!job_.finished(now)) return false;
     if (!(staying_ || spec_.once) || !outer_run_.has_nested_runs()) return true;
-    if (!staying_ && !std::exchange(leftovers_named_, true)) name_leftovers();
+    if (!staying_ && !std::exchange(leftovers_named_, true)) name_leftovers(context_, true);
     return false;
   }
-  return refused_by_ != 0 || loss_ || max_hold_over_ || launcher_gone_ || failure_ ||
-         job_.start_error() != 0;
+  return end_.refused_by != 0 || end_.loss || end_.max_hold_over || end_.launcher_gone ||
+         end_.failure || job_.start_error() != 0;
 }
 
 Deadline Supervisor::launcher_answers_by() const {
@@ -303,12 +275,12 @@ void Supervisor::watch() {
     const Deadline now = Clock::now();
     look_at_clock(now);
     if (finished(now)) return;
-    say_stuck();
+    stuck_.say_if_stuck(context_, job_, end_.loss.has_value());
     fds = {{signals_.get(), POLLIN, 0}, {link_.fd(), POLLIN, 0}, {outer_run_.fd(), POLLIN, 0}};
     locks_.add_lost_fds(fds);
     Deadline next = std::min({locks_.next_deadline(), job_.next_deadline(now),
                               outer_run_.next_deadline(), launcher_answers_by()});
-    if (spec_.max_hold && !max_hold_over_ && !loss_) {
+    if (spec_.max_hold && !end_.max_hold_over && !end_.loss) {
       next = std::min(next, after(granted_at_, *spec_.max_hold));
     }
     util::poll(fds, next);
@@ -316,113 +288,28 @@ void Supervisor::watch() {
     if (fds[0].revents != 0) read_signals();
     if (fds[1].revents != 0) read_link();
     if (Clock::now() >= launcher_answers_by()) {
-      failure_ = not_acquired(
-          {Errc::busy, "released " + keys() + " without running " + spec_.argv.front() +
-                           ": this dlock was suspended (Ctrl-Z, SIGSTOP) when the lock was "
-                           "granted, and did not resume within " +
-                           util::format_duration(kLauncherAnswers)},
-          spec_.conflict_status);
+      end_.failure =
+          not_acquired({Errc::busy, "released " + keys() + " without running " +
+                                        spec_.argv.front() + ": " + launcher_was_suspended()},
+                       spec_.conflict_status);
     }
     if (fds[2].revents != 0 || Clock::now() >= outer_run_.next_deadline()) serve_nested_runs();
   }
 }
 
-Outcome Supervisor::not_started(int error) const {
-  const bool missing = error == ENOENT || error == ENOTDIR;
-  Outcome out;
-  out.name = "not-started";
-  out.exit_status = missing ? exit_status::kNotFound : exit_status::kNotExecutable;
-  out.reason = why_not_started(spec_.argv.front(), error);
-  if (!job_.started()) {
-    out.exit_status = exit_status::kInternal;
-    out.reason = "cannot start " + spec_.argv.front() + ": fork: " + strerror(error);
-  }
-  return out;
-}
-
-Outcome Supervisor::outcome() const {
-  const auto make = [](std::string_view name, int exit_status, std::string reason) {
-    Outcome out;
-    out.name = name;
-    out.exit_status = exit_status;
-    out.reason = std::move(reason);
-    return out;
-  };
-  if (loss_) return make("lost", exit_status::kLost, loss_->error.message);
-  if (launcher_gone_) return make("error", exit_status::kInternal, "dlock itself was killed");
-  if (refused_by_ != 0) {
-    return make("signalled", exit_status::kSignalBase + refused_by_,
-                "ended by signal " + std::to_string(refused_by_) + " before the command started");
-  }
-  if (failure_) return *failure_;
-  if (job_.start_error() != 0) return not_started(job_.start_error());
-  if (max_hold_over_) {
-    return make("max-hold", exit_status::kMaxHold, "the command ran for longer than --max-hold");
-  }
-  if (!job_.status()) return make("error", exit_status::kInternal, "the command was not started");
-  const int status = *job_.status();
-  const int asked_by = job_.asked_to_end_by();
-  if (spec_.once && status == 0 && asked_by != 0) {
-    return make("signalled", exit_status::kSignalBase + asked_by,
-                spec_.argv.front() + " exited with 0 after dlock had passed signal " +
-                    std::to_string(asked_by) + " on to it; " + keys() + " does not count as done");
-  }
-  if (WIFSIGNALED(status)) {
-    return make("signalled", exit_status::kSignalBase + WTERMSIG(status),
-                "the command died of signal " + std::to_string(WTERMSIG(status)));
-  }
-  return make("completed", WEXITSTATUS(status), "");
-}
-
-// What was not said when it happened.
-void Supervisor::report(const Outcome& outcome) const {
-  const bool looks_done = outcome.name == "signalled" && spec_.once && job_.status() == 0;
-  if (outcome.name == "done") {
-    util::log(Level::note, outcome.reason);
-  } else if (outcome.name == "busy") {
-    util::log(Level::warning, outcome.reason);  // -q: the exit status says it
-  } else if (launcher_gone_) {
-    util::log(Level::error, "dlock (pid " + std::to_string(context_.launcher) + ") was killed" +
-                                (job_.started() ? "; ended " + spec_.argv.front() : std::string()));
-  } else if (outcome.name == "not-started" || outcome.name == "unreachable" ||
-             outcome.name == "denied" || outcome.name == "error" || looks_done) {
-    util::log(Level::error, outcome.reason);
-  }
-}
-
-void Supervisor::name_leftovers() const {
-  std::string names;
-  for (const Process& process : context_.tree.alive()) {
-    // Of a nested run, which is named itself; or they end with the script that they keep a lock
-    // for.
-    if (util::may_hold_locks(process.name)) continue;
-    if (!names.empty()) names += ", ";
-    if (names.size() > 200) {
-      names += "...";
-      break;
-    }
-    names += process.name + " (pid " + std::to_string(process.pid) + ')';
-  }
-  if (names.empty()) return;
-  util::log(Level::warning,
-            spec_.argv.front() + " has ended; still running" +
-                (outer_run_.has_nested_runs() ? ": " + names + "; keeping " + keys() +
-                                                    " until the nested runs of dlock have ended"
-                                              : " without the lock: " + names) +
-                " (see --leftovers)");
-}
-
 Outcome Supervisor::run_under_lock() {
-  const auto fence = first().fence();
+  const auto fence = locks_.find(spec_.keys.front())->fence();
   watch();
   context_.page.guarded = false;
   Outcome out = outcome();
   out.held = since(granted_at_);
   out.fence = fence;
   if (!job_.stuck().empty()) out.reason += (out.reason.empty() ? "" : "; ") + job_.stuck();
-  if (outer_run_.fd() >= 0 && !spec_.once)
-    serve_nested_runs();  // a run may have asked since the last look
-  if (job_.started() && !job_.tree_is_gone() && !leftovers_named_) name_leftovers();
+  // A run may have asked since the last look.
+  if (outer_run_.fd() >= 0 && !spec_.once) serve_nested_runs();
+  if (job_.started() && !job_.tree_is_gone() && !leftovers_named_) {
+    name_leftovers(context_, outer_run_.has_nested_runs());
+  }
   return out;
 }
 
@@ -432,14 +319,10 @@ void Supervisor::release(Outcome& outcome) {
 }
 
 void Supervisor::note_losses(const std::vector<HeldLocks::Loss>& losses, Outcome& outcome) const {
-  for (const auto& [key, error] : losses) {
-    if (error.code != Errc::lost) continue;
-    note_loss(context_, key);
-    util::log(Level::error, "lost " + in_quotes(key) + " before " + spec_.argv.front() +
-                                " had ended: " + error.message);
+  if (const auto lost = say_lost_before_the_end(context_, losses, spec_.argv.front())) {
     outcome.name = "lost";
     outcome.exit_status = exit_status::kLost;
-    outcome.reason = error.message;
+    outcome.reason = lost->message;
   }
 }
 
@@ -514,8 +397,8 @@ void Supervisor::run() {
   } else {
     result = not_acquired(*error, spec_.conflict_status);
   }
-  report(result);
-  const bool too_early = !loss_ && Clock::now() < held_long_enough_at();
+  report(context_, job_, end_, result);
+  const bool too_early = !end_.loss && Clock::now() < held_long_enough_at();
   bool stays = !spec_.once && !locks_.empty() && job_.status() && job_.start_error() == 0 &&
                (too_early || outer_run_.has_nested_runs());
   // Before the launcher returns: where it is the first process of a container, nobody outlives it.
@@ -532,8 +415,8 @@ void Supervisor::run() {
   result.backend = acquisition_.location_of(spec_.keys.front());
   result.waited = waited;
   result.other = acquisition_.other();
-  result.killed = launcher_gone_;
-  result.is_returned = !launcher_gone_;
+  result.killed = end_.launcher_gone;
+  result.is_returned = !end_.launcher_gone;
   context_.status_file.write(spec_.keys.front(), result);
   log_end(context_, result);
   context_.page.exit_status = result.exit_status;

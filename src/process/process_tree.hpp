@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "process/ending.hpp"
 #include "util/clock.hpp"
 #include "util/fd.hpp"
 
@@ -29,9 +30,6 @@ struct Signalled {
   pid_t living = 0;   // the last of those that got the signal
   bool only_keepers = false;  // as ProcessTree::only_keepers_are_left()
 };
-
-/// After this long, a process of the tree that is still there has survived its SIGKILL.
-inline constexpr Millis kStuckAfter{2'000};
 
 /// Which process is still there, and why: the kernel refuses to signal it, or it does not die.
 std::string why_alive(const Signalled& killed);

@@ -174,20 +174,17 @@ bool Script::finished(Deadline now) {
   sends_ = 0;
   (void)find_more();
   if (now >= kill_at_ && !all_have_ended()) kill_all();
-  return all_have_ended();
-}
-
-bool Script::is_stuck(Deadline now) const { return now >= after(kill_at_, kStuckAfter); }
-
-std::string Script::why_stuck() const {
-  return in_words() +
-         ", or a process below it, has survived SIGKILL, or may not be killed by this "
-         "user; another holder can have the lock before it has ended";
+  if (all_have_ended()) return true;
+  if (stuck_.empty() && now >= after(kill_at_, kStuckAfter)) {
+    stuck_ = in_words() +
+             ", or a process below it, has survived SIGKILL, or may not be killed by this user";
+  }
+  return false;
 }
 
 Deadline Script::next_deadline(Deadline now) const {
   if (!is_ending_) return kNever;
-  return after(now, is_stuck(now) ? kKillStuckAgain : kLookAgain);
+  return after(now, stuck_.empty() ? kLookAgain : kKillStuckAgain);
 }
 
 void raise_descriptor_limit() {

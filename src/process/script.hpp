@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/result.hpp"
+#include "process/ending.hpp"
 #include "util/clock.hpp"
 #include "util/fd.hpp"
 
@@ -15,15 +16,14 @@ namespace dlock {
 
 /// Its descendants are found from above, by /proc, once it is to end, and remembered from then on.
 /// What has left the tree before that, or between two looks, is not found.  Used by one thread.
-class Script {
+class Script final : public Ending {
  public:
   /// Errc::invalid, in words for whoever gave the number: there is no such process, it is none
   /// above this one, it may not be signalled, or no signal ends it.
   static Result<Script> find(pid_t pid);
 
   pid_t pid() const { return pid_; }
-  /// "deploy.sh (pid 4121)"
-  std::string in_words() const;
+  std::string in_words() const override;
   /// Readable when the process itself has ended.
   int fd() const { return known_.front().pidfd.get(); }
   bool has_ended() const;
@@ -31,19 +31,12 @@ class Script {
   /// This process is none of it, although the kernel may have made it a child of the script.
   void spare(pid_t pid);
 
-  /// SIGTERM to all of it now (not if `kill_at` has come), SIGKILL at `kill_at`, or earlier if that
-  /// was said before.
-  void end(Deadline kill_at, Deadline now);
-  bool is_ending() const { return is_ending_; }
-  /// It has not died of the SIGKILL; in words.
-  bool is_stuck(Deadline now) const;
-  std::string why_stuck() const;
-
-  /// Signals what is due.  True when nothing has to be watched any more: the script has ended by
-  /// itself, or, once it is being ended, all of it has.
-  bool finished(Deadline now);
-  /// When finished() is to be called again at the latest.
-  Deadline next_deadline(Deadline now) const;
+  void end(Deadline kill_at, Deadline now) override;
+  bool is_ending() const override { return is_ending_; }
+  /// The script has ended by itself, or, once it is being ended, all of it has.
+  bool finished(Deadline now) override;
+  Deadline next_deadline(Deadline now) const override;
+  const std::string& stuck() const override { return stuck_; }
 
  private:
   struct Known {
@@ -67,6 +60,7 @@ class Script {
   bool is_blind_ = false;  // there was such a process at the last look
   bool is_ending_ = false;
   Deadline kill_at_ = kNever;
+  std::string stuck_;
 };
 
 /// A script takes a descriptor for each of its processes: as many as the system allows.

@@ -341,7 +341,7 @@ void World::lease_moved(Client& client) {
     if (client.lease == lease && client.doing == Doing::holding && !client.lost) lose(client);
   });
   if (breaks(Rule::no_launcher)) return;
-  launcher_kills(client, margins().front_kills_at(client.valid_until));
+  launcher_kills(client, margins().launcher_kills_at(client.valid_until));
 }
 
 // It is not stopped with the supervisor.

@@ -82,7 +82,7 @@ TEST(Describe, TellsForHowLong) {
 TEST(Link, CarriesMessagesBothWaysAndADescriptor) {
   auto link = make_link();
   ASSERT_TRUE(link);
-  LauncherEnd front(std::move(link->launcher));
+  LauncherEnd launcher(std::move(link->launcher));
   SupervisorEnd supervisor(std::move(link->supervisor));
   EXPECT_FALSE(launcher.receive());
   EXPECT_FALSE(launcher.closed());
@@ -125,7 +125,7 @@ TEST(Link, CarriesMessagesBothWaysAndADescriptor) {
 TEST(Link, NoticesTheEndOfTheOtherSide) {
   auto link = make_link();
   ASSERT_TRUE(link);
-  LauncherEnd front(std::move(link->launcher));
+  LauncherEnd launcher(std::move(link->launcher));
   link->supervisor.reset();
   EXPECT_FALSE(launcher.receive());
   EXPECT_TRUE(launcher.closed());
@@ -135,7 +135,7 @@ TEST(Link, NoticesTheEndOfTheOtherSide) {
 TEST(Link, AMessageThatWasSentBeforeTheEndArrives) {
   auto link = make_link();
   ASSERT_TRUE(link);
-  LauncherEnd front(std::move(link->launcher));
+  LauncherEnd launcher(std::move(link->launcher));
   {
     SupervisorEnd supervisor(std::move(link->supervisor));
     EXPECT_TRUE(supervisor.send({ToLauncher::Kind::granted}));
