@@ -59,7 +59,7 @@ int acquire(const BackendEntry& entry, const Target& target, const AcquireSpec& 
                    .hand_out = [&](const SharedPage& page) { return print(grants_on(page, spec)); },
                    .supervise =
                        [&](const RunContext& context, SupervisorEnd link) {
-                         keep(context, std::move(link), std::move(script));
+                         supervise_script(context, std::move(link), std::move(script));
                        }});
 }
 

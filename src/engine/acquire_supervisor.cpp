@@ -176,7 +176,7 @@ std::optional<std::pair<int, std::string>> AcquireSupervisor::objection(Deadline
     if (guard_link_.closed()) return {{exit_status::kInternal, "a process of dlock was killed"}};
     if (script_->has_ended()) return {{exit_status::kInternal, script_->in_words() + " has ended"}};
   }
-  for (auto& loss : locks_.look(now)) {
+  for (auto& loss : locks_.check(now)) {
     note_loss(context_, loss.key);
     early_losses_.push_back(std::move(loss));
   }
@@ -270,7 +270,7 @@ void AcquireSupervisor::lose(const HeldLocks::Loss& loss, Deadline now) {
 
 void AcquireSupervisor::look_at_locks(Deadline now) {
   for (const auto& loss : std::exchange(early_losses_, {})) lose(loss, now);
-  for (const auto& loss : locks_.look(now)) lose(loss, now);
+  for (const auto& loss : locks_.check(now)) lose(loss, now);
 }
 
 // The locks are renewed as long as the script needs to end.
@@ -354,7 +354,8 @@ void AcquireSupervisor::run() {
 
 }  // namespace
 
-void keep(const RunContext& context, SupervisorEnd link, std::optional<Script> script) noexcept {
+void supervise_script(const RunContext& context, SupervisorEnd link,
+                      std::optional<Script> script) noexcept {
   AcquireSupervisor(context, std::move(link), std::move(script)).run();
 }
 

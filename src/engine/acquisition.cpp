@@ -3,7 +3,7 @@
 //   is lost then, nothing has been done under it yet: all are given back, and it begins anew.
 // Loss while waiting.  The renewers tell of it (HeldLock::lost_fd), which ends the wait.  A lease
 //   that silently runs out, because its server does not answer, is seen when all others are there,
-//   at the latest: look() goes by the clock.
+//   at the latest: check() goes by the clock.
 // Once.  Whether the job is done is asked twice.  The first time, before the lock is asked for, so
 //   that most who come later cost the service one request.  The second time under the lock, and
 //   that answer counts: nobody else can complete the job until the lock is given up.  The lease is
@@ -322,7 +322,7 @@ Result<void> Acquisition::get_all(HeldLocks& held, const Fd& stop) {
     note_asked(std::nullopt);
     held.add(std::move(*lock));
     if (key == order_.back()) return {};
-    if (auto why = held.all().back()->keep()) return *why;
+    if (auto why = held.all().back()->start_renewing()) return *why;
     if (!add_to(stop, held.all().back()->lost_fd())) return cannot_watch();
   }
   return {};
@@ -343,7 +343,7 @@ Result<HeldLocks> Acquisition::run() {
       (void)held.release(Cancel(link_.fd()));
       return HeldLocks();
     }
-    const auto losses = held.look(Clock::now());
+    const auto losses = held.check(Clock::now());
     if (got && losses.empty()) return held;
     const bool was_lost = !losses.empty() && (got || got.error().code == Errc::cancelled);
     const bool was_stopped = is_stopped();

@@ -13,7 +13,7 @@ namespace {
 using util::in_quotes;
 using util::Level;
 
-constexpr Millis kRenewerStarts{1'000};
+constexpr Millis kStartsAgain{1'000};
 constexpr Millis kReleaseAgain{500};
 constexpr Millis kSoon{2'000};  // a renewer stops, and a service restarts
 constexpr Millis kStops{200};   // a renewer that has nothing to do
@@ -27,7 +27,7 @@ HeldLock::HeldLock(std::unique_ptr<Lease> lease, Spec spec, LeaseEnd& end)
       slot_(lease->slot()),
       lock_fds_(lease->lock_fds()),
       renewer_(std::make_shared<Renewer>(std::move(lease), spec_.renewal, end)),
-      renewer_starts_at_(after(granted_at_, std::min(kRenewerStarts, ttl() / 3))) {}
+      renewer_starts_at_(LeaseSchedule::first_attempt(granted_at_, ttl())) {}
 
 HeldLock::~HeldLock() {
   renewer_->stop(kNever);
@@ -39,28 +39,27 @@ void HeldLock::start_renewer(Deadline first) {
   const bool was_refused = is_refused();
   const auto why = renewer_->start(first);
   if (!why) return;
-  renewer_starts_at_ = after(Clock::now(), kRenewerStarts);
+  renewer_starts_at_ = after(Clock::now(), kStartsAgain);
   if (was_refused) return;
   util::log(Level::warning, "cannot renew " + in_quotes(key()) + ": " + why->message +
                                 "; trying again each second");
 }
 
-std::optional<Error> HeldLock::keep() {
+std::optional<Error> HeldLock::start_renewing() {
   if (!renewer_->runs()) start_renewer(renewer_starts_at_);
   if (renewer_->runs()) return renewer_->loss();
   return lease_end() == kNever ? std::nullopt : renewer_->trouble();
 }
 
-std::optional<Error> HeldLock::look(Deadline now) {
+std::optional<Error> HeldLock::check(Deadline now) {
   if (loss_) return loss_;
   if (!renewer_->runs() && (now >= renewer_starts_at_ || (!is_refused() && renewer_->has_news()))) {
     start_renewer(now);
   }
   loss_ = renewer_->loss();
-  if (loss_) {
-    loss_was_told_ = true;
-  } else if (now >= spec_.renewal.margins.term_at(lease_end())) {
-    loss_ = Error{Errc::lost, not_renewed_in_words(lease_end() - ttl(), renewer_->trouble())};
+  if (!loss_ && now >= spec_.renewal.margins.term_at(lease_end())) {
+    loss_ =
+        Error{Errc::unreachable, not_renewed_in_words(lease_end() - ttl(), renewer_->trouble())};
   }
   return loss_;
 }
@@ -94,7 +93,7 @@ Deadline HeldLock::gives_up_at() const {
 Result<void> HeldLock::release(Cancel impatience, Deadline latest) {
   const Deadline soon = after(Clock::now(), kSoon);
   const Deadline until = std::min(latest, std::max(soon, gives_up_at()));
-  const bool is_quiet = loss_ && !loss_was_told_;
+  const bool is_quiet = loss_ && loss_->code == Errc::unreachable;
   Lease* const lease = stop_renewing(std::min(until, soon));
   for (bool first = true; lease != nullptr && Clock::now() < until; first = false) {
     const Cancel cancel = first ? Cancel() : impatience;
@@ -129,10 +128,7 @@ Result<void> HeldLock::complete(const Completion& completion, Cancel cancel) {
     auto done = lease->complete(completion, answered_by(until), first ? Cancel() : cancel);
     if (done || done.error().code == Errc::cancelled) return done;
     why = done.error();
-    if (why.code == Errc::lost) {
-      loss_ = why;
-      loss_was_told_ = true;
-    }
+    if (why.code == Errc::lost) loss_ = why;
     if (why.code != Errc::unreachable) return why;
     if (first) {
       util::log(Level::warning, "cannot remember yet that " + in_quotes(key()) +

@@ -35,16 +35,16 @@ class HeldLock {
   std::optional<unsigned> slot() const { return slot_; }
   std::span<const int> lock_fds() const { return lock_fds_; }
 
-  /// Has the lock kept in the background from now on, for a caller that does not look().  Why not,
+  /// Has the lock kept in the background from now on, for a caller that does not check().  Why not,
   /// if the system has no thread or no descriptor for that.
-  std::optional<Error> keep();
+  std::optional<Error> start_renewing();
 
   /// Starts the renewer when it is time, or when the service has news: a job that is done within a
-  /// second pays for no thread and no subscription.  Why the lock is lost, by the renewer's word or
-  /// by the clock; none while it is ours.
-  std::optional<Error> look(Deadline now);
-  bool is_lost() const { return loss_.has_value(); }  // said look()
-  Deadline next_deadline() const;  // when look() is to be called again at the latest
+  /// second pays for no thread and no subscription.  Why the lock is lost; none while it is ours.
+  /// Errc::lost: the service says so.  Errc::unreachable: by the clock.
+  std::optional<Error> check(Deadline now);
+  bool is_lost() const { return loss_.has_value(); }  // said check()
+  Deadline next_deadline() const;  // when check() is to be called again at the latest
   int lost_fd() const;             // or when this is readable; -1: there is none
 
   /// Releases the lock, trying again until the lease is over, or until `latest` if that is sooner.
@@ -85,7 +85,6 @@ class HeldLock {
   const std::shared_ptr<Renewer> renewer_;
   Deadline renewer_starts_at_;  // tries to
   std::optional<Error> loss_;
-  bool loss_was_told_ = false;  // by the service
 };
 
 }  // namespace dlock

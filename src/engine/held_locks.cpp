@@ -33,11 +33,11 @@ bool HeldLocks::send_lock_fds(SupervisorEnd& link) const {
 }
 
 // Also at the others after a loss: they are kept until the job has ended.
-std::vector<HeldLocks::Loss> HeldLocks::look(Deadline now) {
+std::vector<HeldLocks::Loss> HeldLocks::check(Deadline now) {
   std::vector<Loss> losses;
   for (const auto& lock : locks_) {
     if (lock->is_lost()) continue;
-    if (const auto lost = lock->look(now)) losses.push_back({lock->key(), *lost});
+    if (const auto lost = lock->check(now)) losses.push_back({lock->key(), *lost});
   }
   return losses;
 }
@@ -126,7 +126,7 @@ std::vector<HeldLocks::Loss> HeldLocks::expire_at(Deadline until, Cancel impatie
 void HeldLocks::release_at(Deadline until) {
   for (Deadline now = Clock::now(); now < until && !locks_.empty(); now = Clock::now()) {
     std::erase_if(locks_, [&](const auto& lock) {
-      if (!lock->look(now)) return false;
+      if (!lock->check(now)) return false;
       (void)lock->release(Cancel(), until);
       return true;
     });

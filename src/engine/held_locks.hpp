@@ -32,9 +32,9 @@ class HeldLocks {
   /// Passes copies of all Lease::lock_fds() on.  False, with errno set, if that is refused.
   bool send_lock_fds(SupervisorEnd& link) const;
 
-  /// HeldLock::look() at each.  What has been lost since the last call.
-  std::vector<Loss> look(Deadline now);
-  Deadline next_deadline() const;  // when look() is to be called again at the latest
+  /// HeldLock::check() at each.  What has been lost since the last call.
+  std::vector<Loss> check(Deadline now);
+  Deadline next_deadline() const;  // when check() is to be called again at the latest
   /// Or when one of these is readable.
   void add_lost_fds(std::vector<pollfd>& fds) const;
 

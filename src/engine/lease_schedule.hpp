@@ -1,6 +1,7 @@
 // When to renew a lease and when to give it up: pure arithmetic over instants that are passed in.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "engine/margins.hpp"
@@ -10,9 +11,16 @@ namespace dlock {
 /// Renews when a third of the ttl has passed; after a failure at once, then each second (each tenth
 /// of a short ttl) with jitter, until the end of the tree must begin.  A lease without an end is
 /// only looked at, now and then: nothing tells that a directory above a lock file was replaced.
+/// Sooner than that: first_attempt(), kWithoutNews, and when the service has news of the lock.
 class LeaseSchedule {
  public:
   static constexpr Millis kLook{60'000};
+  /// Between two renewals, if the service cannot tell of a loss.
+  static constexpr Millis kWithoutNews{1'000};
+  /// A job that has ended by then needs no renewal.
+  static Deadline first_attempt(Deadline granted_at, Millis ttl) {
+    return after(granted_at, std::min(Millis{1'000}, ttl / 3));
+  }
 
   /// `seed` spreads the retries of many clients that lost the same server.  `look`: the time
   /// between two renewals of a lease without an end.

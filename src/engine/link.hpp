@@ -49,12 +49,14 @@ struct KeyOnPage {
   std::atomic<bool> ended{false};  // that event is written
 };
 
-/// Written by the supervisor, read by the launcher even while the supervisor is stopped.
+/// Read by the launcher even while the supervisor is stopped.  Written by the supervisor, but for
+/// `hand_out`, and for the last events of the keys if the supervisor was killed.
 struct SharedPage {
   std::array<LeaseEnd, kMostKeys> leases;
   std::array<KeyOnPage, kMostKeys> keys;
   std::array<GrantOnPage, kMostKeys> grants;  // before ToLauncher::Kind::granted
-  /// From the grant until the tree is dead: the launcher watches lease_end().
+  /// The launcher or the guard watches lease_end(): from the grant, or for a script from when it
+  /// counts on the locks, until the job has ended; never with --on-lost ignore.
   std::atomic<bool> guarded{false};
   std::atomic<Millis::rep> kill_after{0};  // of Margins, from then on
   std::atomic<bool> granted{false};

@@ -1,9 +1,10 @@
-// The instants before the end of a lease at which something must happen.  DESIGN: "a lease, in
-// time".
+// The instants before the end of a lease at which something must happen.
 //
 //      valid_until - max(kill_after, last_kill)   SIGTERM: the end of the tree begins
 //      valid_until - last_kill                    SIGKILL, by the supervisor
-//      valid_until - last_kill / 2                SIGKILL, by the launcher, if that one is stopped
+//      valid_until - last_kill / 2                SIGKILL, by the launcher or the guard, if that
+//      one
+//                                                 is stopped
 //      valid_until                                the tree is dead; others may hold the lock
 #pragma once
 

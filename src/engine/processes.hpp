@@ -1,10 +1,21 @@
 // What the processes of dlock do, each to its end.
 //
 // The launcher is the process that the user started.  It relays signals and the exit status, and
-// guards the supervisor, which talks to the service: with a command it starts that and watches over
-// it. With `dlock acquire` it lets the leases go once they are handed out, or keeps them for a
-// script; then a second process, the guard, does what is left to do when the first one does not go
-// on.
+// watches over the supervisor, which talks to the service.
+//
+// dlock run: the supervisor starts the command, renews the leases and releases them.
+// dlock acquire --while: the supervisor stays in the background and keeps the locks for a script
+// that exists already.  The launcher hands out the lock ids and returns; a third process, the
+// guard, watches over the supervisor.
+// dlock acquire --ttl: launcher and supervisor end, and nobody renews the leases.
+//
+// Who ends the job before another holder can have the lock:
+//   a lock is lost                  supervisor, end_after_loss(): SIGTERM, and SIGKILL in time
+//   the launcher is killed          supervisor, read_link(): SIGKILL
+//   the supervisor is killed, or    launcher, end_tree(): SIGKILL until nothing is left; the kernel
+//   is stopped and the lease ends   kills the command itself at once (PR_SET_PDEATHSIG)
+//   the same of a script's          guard, end_script(): SIGTERM, and SIGKILL in time
+//   the guard of a script is killed supervisor, look_at_guard(): the same, and keeps the locks
 #pragma once
 
 #include <sys/types.h>
@@ -29,8 +40,8 @@ int attend(const RunContext& context, LauncherEnd link, pid_t supervisor,
 
 /// The supervisor of `dlock acquire`: gets the locks, and lets them go or stays to keep them.
 /// Without a script the leases are left to themselves once the launcher has handed them out.
-[[noreturn]] void keep(const RunContext& context, SupervisorEnd link,
-                       std::optional<Script> script) noexcept;
+[[noreturn]] void supervise_script(const RunContext& context, SupervisorEnd link,
+                                   std::optional<Script> script) noexcept;
 
 /// The second of the two processes that keep a lock for a script, forked by `keeper`: runs until
 /// the keeper has ended while no lock was kept (SharedPage::kept), or until all of the script has

@@ -21,8 +21,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr Millis kBetweenNews{20};     // at least
-constexpr Millis kWithoutNews{1'000};  // between two renewals, if the service cannot tell of a loss
+constexpr Millis kBetweenNews{20};  // at least
 
 void ring(const Fd& event) { eventfd_write(event.get(), 1); }
 
@@ -61,7 +60,7 @@ std::optional<Error> Renewer::start(Deadline first) {
     if (!*event) return refused(std::string("eventfd: ") + strerror(errno));
   }
   try {
-    thread_ = std::thread([self = shared_from_this(), first] { self->keep(first); });
+    thread_ = std::thread([self = shared_from_this(), first] { self->run(first); });
   } catch (const std::system_error& error) {
     return refused("cannot start a thread: " + error.code().message());
   }
@@ -185,7 +184,7 @@ Renewer::Wake Renewer::wait(Deadline due) {
   return Wake::due;
 }
 
-void Renewer::keep(Deadline first) {
+void Renewer::run(Deadline first) {
   const bool starts = wait(first) != Wake::stopped;
   if (starts) lease_->subscribe();
   Deadline next{};  // at once, for what happened before that
@@ -197,7 +196,9 @@ void Renewer::keep(Deadline first) {
       break;
     }
     next = std::min(schedule_.next_attempt(), schedule_.give_up_at());
-    if (lease_->event_fd() < 0) next = std::min(next, after(Clock::now(), kWithoutNews));
+    if (lease_->event_fd() < 0) {
+      next = std::min(next, after(Clock::now(), LeaseSchedule::kWithoutNews));
+    }
   }
   ring(done_);
 }

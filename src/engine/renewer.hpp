@@ -19,9 +19,8 @@ namespace dlock {
 
 /// Has a lease from the grant on.  Between start() and stop() a thread renews it, so that a slow
 /// server delays neither a signal to the command nor the news that it has ended: as LeaseSchedule
-/// says, and whenever Lease::event_fd() is readable.  Says nothing of a lease that silently runs
-/// out: the owner watches its end, so that a renewal that hangs cannot keep him from ending the
-/// command.
+/// says, and whenever Lease::event_fd() is readable.  A renewal that hangs says nothing, so the
+/// owner looks at the end of the lease himself.
 ///
 /// The owner's, but for what its thread does.  In a shared_ptr: a thread that hangs is left behind
 /// with it.
@@ -66,7 +65,7 @@ class Renewer : public std::enable_shared_from_this<Renewer> {
   enum class Phase { rests, runs, left_behind };
   enum class Wake { stopped, news, due };
   Wake wait(Deadline due);
-  void keep(Deadline first);
+  void run(Deadline first);
   bool renew();  // false: lost
   void move_end();
   void say_failed(const Error& error, Deadline answered) const;

@@ -149,7 +149,7 @@ void Supervisor::lose(const HeldLocks::Loss& loss, Deadline now) {
 }
 
 void Supervisor::look_at_clock(Deadline now) {
-  for (const auto& loss : locks_.look(now)) lose(loss, now);
+  for (const auto& loss : locks_.check(now)) lose(loss, now);
   if (!end_.loss && spec_.max_hold && !end_.max_hold_over &&
       now >= after(granted_at_, *spec_.max_hold)) {
     end_.max_hold_over = true;

@@ -107,9 +107,9 @@ int read_result(int fd) {
   return got == static_cast<ssize_t>(sizeof(error)) ? error : 0;
 }
 
-// vfork spares copying what exec throws away, 0.15 ms of 3.  The calling thread sleeps until the
-// exec, so it does not hear of the launcher, nor of the lease, while a slow disk delays that; the
-// keeper's thread and the launcher go on, and the launcher's guard can kill us even then.
+// vfork saves copying what exec throws away, 0.15 ms of 3.  The calling thread sleeps until the
+// exec: while a slow disk delays that, it hears neither of the launcher nor of the lease.  Renewals
+// go on in their thread, and the launcher ends this process in time if they do not.
 [[gnu::noinline]] pid_t start(Prepared& prepared, const Inherited& inherited, int report) {
   const pid_t parent = getpid();
   const pid_t pid = vfork();

@@ -77,23 +77,23 @@ class HeldLockTest : public testing::Test {
 TEST_F(HeldLockTest, ALossThatTheServiceTellsRightAfterTheGrantIsHeardOf) {
   HeldLock lock = hold();
   const Deadline now = lock.granted_at();  // the renewer would not start for a second
-  EXPECT_FALSE(lock.look(now));
+  EXPECT_FALSE(lock.check(now));
   eventfd_write(service_.event.get(), 1);
-  EXPECT_FALSE(lock.look(now));
+  EXPECT_FALSE(lock.check(now));
   EXPECT_EQ(service_.renewals, 0) << "what is no news is asked about";
   service_.held = false;
   eventfd_write(service_.event.get(), 1);
   EXPECT_TRUE(util::wait_readable(lock.lost_fd(), Deadline{}));
-  if (!lock.look(now)) {  // which starts the renewer, and does not wait for it
+  if (!lock.check(now)) {  // which starts the renewer, and does not wait for it
     EXPECT_TRUE(util::wait_readable(lock.lost_fd(), after(Clock::now(), Millis{20'000})));
   }
-  ASSERT_TRUE(lock.look(now));
-  EXPECT_EQ(lock.look(now)->message, "gone");
+  ASSERT_TRUE(lock.check(now));
+  EXPECT_EQ(lock.check(now)->message, "gone");
 }
 
 TEST_F(HeldLockTest, WhatIsNoNewsIsNotAskedAboutLaterEither) {
   HeldLock lock = hold();
-  EXPECT_FALSE(lock.look(after(lock.granted_at(), Millis{1'000})));  // starts the renewer
+  EXPECT_FALSE(lock.check(after(lock.granted_at(), Millis{1'000})));  // starts the renewer
   ASSERT_TRUE(wait_until([&] { return service_.renewals == 1; }));
   for (int i = 0; i < 3; ++i) {
     eventfd_write(service_.event.get(), 1);
@@ -108,11 +108,11 @@ TEST_F(HeldLockTest, WhatIsNoNewsIsNotAskedAboutLaterEither) {
 TEST_F(HeldLockTest, AServiceThatCannotTellIsAskedEachSecond) {
   service_.has_event = false;
   HeldLock lock = hold();
-  EXPECT_FALSE(lock.look(after(lock.granted_at(), Millis{1'000})));  // starts the renewer
+  EXPECT_FALSE(lock.check(after(lock.granted_at(), Millis{1'000})));  // starts the renewer
   EXPECT_TRUE(wait_until([&] { return service_.renewals >= 3; }));
   service_.held = false;
   EXPECT_TRUE(util::wait_readable(lock.lost_fd(), give_up_));
-  EXPECT_TRUE(lock.look(Clock::now()));
+  EXPECT_TRUE(lock.check(Clock::now()));
 }
 
 // Nothing tells of a directory that was replaced above a lock file.
@@ -123,21 +123,21 @@ TEST_F(HeldLockTest, ALeaseWithoutAnEndIsLookedAtNowAndThen) {
        .network_timeout = {},
        .ends_on = Traits::EndsOn::process_exit},
       end_);
-  EXPECT_FALSE(lock.look(after(lock.granted_at(), Millis{1'000})));  // starts the renewer
+  EXPECT_FALSE(lock.check(after(lock.granted_at(), Millis{1'000})));  // starts the renewer
   EXPECT_TRUE(wait_until([&] { return service_.renewals >= 3; }));
   service_.held = false;
   EXPECT_TRUE(util::wait_readable(lock.lost_fd(), give_up_));
-  EXPECT_TRUE(lock.look(Clock::now()));
+  EXPECT_TRUE(lock.check(Clock::now()));
 }
 
 // There may be something left that keeps others out.
 TEST_F(HeldLockTest, WhatIsLostIsReleasedWhenTheJobHasEnded) {
   HeldLock lock = hold();
-  lock.keep();
+  lock.start_renewing();
   service_.held = false;
   eventfd_write(service_.event.get(), 1);
   EXPECT_TRUE(util::wait_readable(lock.lost_fd(), after(Clock::now(), Millis{20'000})));
-  ASSERT_TRUE(lock.look(Clock::now()));
+  ASSERT_TRUE(lock.check(Clock::now()));
   EXPECT_TRUE(lock.release(Cancel()));
   EXPECT_EQ(service_.releases, 1);
 }
@@ -145,12 +145,12 @@ TEST_F(HeldLockTest, WhatIsLostIsReleasedWhenTheJobHasEnded) {
 // While another key is waited for, nobody looks at this one.
 TEST_F(HeldLockTest, ARenewerThatIsToStartLaterStartsAtNewsToo) {
   HeldLock lock = hold();
-  lock.keep();
+  lock.start_renewing();
   EXPECT_EQ(service_.renewals, 0);
   service_.held = false;
   eventfd_write(service_.event.get(), 1);
   EXPECT_TRUE(util::wait_readable(lock.lost_fd(), after(Clock::now(), Millis{20'000})));
-  ASSERT_TRUE(lock.look(Clock::now()));
+  ASSERT_TRUE(lock.check(Clock::now()));
 }
 
 TEST_F(HeldLockTest, ALockThatIsGivenBackHasNoEndAnyMore) {
@@ -158,7 +158,7 @@ TEST_F(HeldLockTest, ALockThatIsGivenBackHasNoEndAnyMore) {
   {
     HeldLock lock = hold();
     EXPECT_EQ(end_.get(), service_.valid_until);
-    lock.keep();
+    lock.start_renewing();
     (void)lock.release(Cancel());
   }
   EXPECT_EQ(end_.get(), kNever);
