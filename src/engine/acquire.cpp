@@ -29,7 +29,7 @@ int acquire(const BackendEntry& entry, const Target& target, const AcquireSpec& 
             const std::function<bool(std::span<const Grant>)>& print) {
   const Deadline started = Clock::now();
   Inherited inherited = Inherited::note();
-  util::log_never_blocks();  // not before that: its descriptor is none that was inherited
+  util::log_never_blocks();  // after note(): its descriptor is not inherited
   std::optional<Script> script;
   if (spec.keep_while) {
     auto found = Script::find(*spec.keep_while);

@@ -1,10 +1,9 @@
-// Handing out.  The launcher prints what was granted and says "go"; until then the locks are as
-// those
-//   of a waiter: whatever ends the launcher gives them back.  From "go" on the script counts on
-//   them, unless the launcher is killed before it returns: the script is told of a failure then.
-// Two processes.  This one renews; a second one, the guard, is forked before any library is
-//   initialised, and has copies of what a kernel lock hangs on.  Each learns of the end of the
-//   other by the socket between them, and ends the script.
+// Handing out.  The launcher prints what was granted and says "go".  Until then the locks are as
+//   those of a waiter: if the launcher ends, they are released.  From "go" on the script relies on
+//   them, unless the launcher is killed before it returns: then the script sees a failure.
+// Two processes.  This one renews.  A second one, the guard, is forked before any library is
+//   initialised, and has copies of the descriptors that keep a kernel lock.  Each learns of the end
+//   of the other through the socket between them, and ends the script.
 
 #include <signal.h>
 #include <sys/prctl.h>
@@ -37,11 +36,11 @@ namespace {
 using util::in_quotes;
 using util::Level;
 
-// What is asked of a service meanwhile keeps this process from looking at the other locks.
+// While it releases one lock, this process does not look at the other locks.
 constexpr Millis kReleasing{2'000};
 
-// Who reads it, as a shell does of $(dlock acquire ... 2>&1), waits until nobody has it open: so
-// that is left to whoever lives longer anyway.
+// A shell that reads $(dlock acquire ... 2>&1) waits until every process has closed stderr.  So it
+// stays open only where the script itself has the same file open.
 bool may_keep_stderr(pid_t script) {
   struct stat ours {};
   if (fstat(STDERR_FILENO, &ours) != 0) return false;
@@ -94,10 +93,10 @@ class AcquireSupervisor {
   Margins margins_{spec_.kill_after};
   const bool leaves_stderr_ = script_ && !may_keep_stderr(script_->pid());
   pid_t guard_ = -1;
-  Fd launchers_life_ = proc::pidfd_of(context_.launcher);  // until it has ended
+  Fd launchers_life_ = proc::pidfd_of(context_.launcher);  // none once it has ended
   SupervisorEnd guard_link_{Fd()};
   Outcome end_;                                // for the event log
-  std::vector<HeldLocks::Loss> early_losses_;  // before the script counted on the locks
+  std::vector<HeldLocks::Loss> early_losses_;  // before the script relied on the locks
   StuckReport stuck_;
 };
 
@@ -114,7 +113,7 @@ bool AcquireSupervisor::start_guard() {
     link_.close();
     link->supervisor.reset();
     context_.held_by_supervisor.reset();
-    // If this process is late, the script may count on the locks already.
+    // If this process starts late, the script may rely on the locks already.
     if (getppid() != self && !context_.page.kept) _exit(0);
     guard(context_, LauncherEnd(std::move(link->launcher)), std::move(*script_), self);
   }
@@ -138,7 +137,7 @@ void AcquireSupervisor::put_on_page() {
   log_acquired(context_, locks_);
 }
 
-// Of a lock that was not acquired, or not handed out: says why, and returns the exit status.
+// If a lock was not acquired, or not handed out, says why.  Returns the exit status.
 int AcquireSupervisor::acquire() {
   auto held = acquisition_.run();
   if (acquisition_.has_told()) util::log_beside_status_line(false);
@@ -168,7 +167,7 @@ int AcquireSupervisor::give_back(int status, const std::string& why) {
   return status;
 }
 
-// None while the locks are to be handed out; else why not, and the exit status.
+// Why the locks must not be handed out, and the exit status; none if they may be.
 std::optional<std::pair<int, std::string>> AcquireSupervisor::objection(Deadline until) {
   const Deadline now = Clock::now();
   if (script_) {
@@ -198,7 +197,7 @@ int AcquireSupervisor::hand_out() {
         std::string("cannot tell the other process of dlock: ") + std::strerror(errno));
   }
   for (;;) {
-    // What the launcher has begun to hand out is its to answer for; the leases are kept meanwhile.
+    // Once the launcher has begun to hand out, it answers for the locks; the leases are kept.
     const auto why = objection(until);
     const bool is_open = context_.page.hand_out == HandOut::open;
     if (why && is_open && context_.page.decide(HandOut::withdrawn)) {
@@ -206,11 +205,11 @@ int AcquireSupervisor::hand_out() {
     }
     if (const auto message = link_.receive()) {
       if (message->kind != ToSupervisor::Kind::go) {
-        const bool is_begun = context_.page.hand_out == HandOut::begun;  // stdout takes nothing
+        const bool is_begun = context_.page.hand_out == HandOut::begun;  // writing to stdout failed
         return give_back(is_begun ? exit_status::kNo : exit_status::kSignalBase + message->signal,
                          "");
       }
-      // The launcher has not returned yet.  If the script is to be ended, stay() does that.
+      // The launcher has not returned yet.  If the script must end, stay() does that.
       const bool goes_on = !script_ || spec_.on_lost == OnLost::ignore;
       if (early_losses_.empty() || !goes_on) return 0;
       return give_back(exit_status::kUnreachable,
@@ -226,7 +225,7 @@ int AcquireSupervisor::hand_out() {
   }
 }
 
-// What the launcher waits for.  A lock that was handed out ends later.
+// Tells the launcher the exit status.  A lock that was handed out ends later.
 void AcquireSupervisor::finish(int status) {
   const bool is_signal = status > exit_status::kSignalBase;
   if (end_.name.empty()) end_.name = status == 0 ? "completed" : is_signal ? "signalled" : "error";
@@ -245,7 +244,7 @@ void AcquireSupervisor::finish(int status) {
   _exit(0);
 }
 
-// It was given back.  Where only we can let go, somebody waits for that.
+// Another process gave the lock back.  If only this process can release it, that process waits.
 void AcquireSupervisor::release_one(const std::string& key) {
   if (locks_.all().size() == 1) count_on_no_lock();
   locks_.release_one(key, after(Clock::now(), kReleasing));
@@ -273,7 +272,7 @@ void AcquireSupervisor::look_at_locks(Deadline now) {
   for (const auto& loss : locks_.check(now)) lose(loss, now);
 }
 
-// The locks are renewed as long as the script needs to end.
+// The locks are renewed until the script has ended.
 void AcquireSupervisor::look_at_guard(Deadline now) {
   (void)guard_link_.receive();
   if (!guard_link_.closed() || script_->is_ending() || !context_.page.kept) return;
@@ -304,7 +303,6 @@ void AcquireSupervisor::release_all() {
   }
 }
 
-// From the grant to the end of the script.
 void AcquireSupervisor::stay() {
   if (leaves_stderr_) util::log_end();
   for (;;) {
@@ -336,19 +334,19 @@ void AcquireSupervisor::run() {
       util::log(Level::error, std::string("cannot start a process: ") + std::strerror(errno));
       finish(exit_status::kInternal);
     }
-    // Now: there is room for one title.
+    // After the fork: there is room for one title.
     util::set_process_title(std::string(util::kKeeperName) + " for pid " +
                             std::to_string(script_->pid()));
   }
   int status = acquire();
   if (status != 0) finish(status);
   if (!script_) {
-    locks_ = HeldLocks();  // which ends no lease
+    locks_ = HeldLocks();  // this ends no lease
     finish(0);
   }
   context_.page.guarded = spec_.on_lost != OnLost::ignore;
   context_.page.kept = true;
-  (void)guard_link_.send({ToLauncher::Kind::granted});  // wakes it, for the end of the lease
+  (void)guard_link_.send({ToLauncher::Kind::granted});  // wakes it to watch the lease
   finish(0);
 }
 

@@ -1,13 +1,13 @@
-// Several keys.  All runs take theirs in one order, that of their bytes, so two of them never wait
-//   for each other.  Those that are held are kept while the next one is waited for.  If one of them
-//   is lost then, nothing has been done under it yet: all are given back, and it begins anew.
-// Loss while waiting.  The renewers tell of it (HeldLock::lost_fd), which ends the wait.  A lease
-//   that silently runs out, because its server does not answer, is seen when all others are there,
-//   at the latest: check() goes by the clock.
-// Once.  Whether the job is done is asked twice.  The first time, before the lock is asked for, so
-//   that most who come later cost the service one request.  The second time under the lock, and
-//   that answer counts: nobody else can complete the job until the lock is given up.  The lease is
-//   not renewed meanwhile: it and the backend may share a connection, which is one thread's.
+// Several keys.  All runs acquire theirs in the order of their bytes, so two of them never wait for
+//   each other.  Locks that are held are kept while the next one is waited for.  If one is lost
+//   then, nothing has been done under it yet: all are released, and the run starts again.
+// Loss while waiting.  The renewers report a loss (HeldLock::lost_fd), which ends the wait.  A
+//   lease whose server does not answer expires silently.  HeldLocks::check(), which goes by the
+//   clock, finds that at the latest when all other locks are held.
+// Once.  Whether the job is done is checked twice.  The first check is made before the lock is
+//   requested, so that most later runs cost the service one request.  The second one is made under
+//   the lock, and decides: no other run can complete the job until the lock is released.  The lease
+//   is not renewed meanwhile: it and the backend may share a connection, which one thread uses.
 
 #include "engine/acquisition.hpp"
 
@@ -38,10 +38,10 @@ namespace {
 using util::in_quotes;
 using util::Level;
 
-// Of a service that goes on taking away what it has granted.
+// Pause before the acquisition starts again because a granted lock was lost.
 constexpr Millis kBeforeStartingAgain{500};
 
-// Places in the list of keys, in the order in which these are taken.
+// Indices into `keys`, in the order in which the locks are acquired.
 std::vector<std::size_t> order_of(const std::vector<std::string>& keys) {
   std::vector<std::size_t> out(keys.size());
   std::iota(out.begin(), out.end(), std::size_t{0});
@@ -99,19 +99,18 @@ Request Acquisition::request_for(const std::string& key) const {
 
 void Acquisition::tell_blocked(std::size_t key, const LockInfo& info) {
   reached_[key] = true;
-  // Many services tell the holder first, and then our place.
+  // Many services report the holder first, and our place later.
   const bool is_news = !blocker_ || (blocker_->place < 0 && info.place);
   blocker_ = Blocked::by(key, info);
   blocker_seen_ = Clock::now();
   if (!info.holders.empty()) other_ = info.holders.front().owner;
   if (is_news && !time_is_up()) log_waiting(context_, spec_.keys[key], info, other_);
-  // The launcher may be stopped, and what it has to hear of the grant needs room.
+  // The launcher may be stopped, and the message of the grant needs room.
   if (!time_is_up() && link_.has_room() && link_.send({ToLauncher::Kind::blocked, *blocker_})) {
     if (!std::exchange(has_told_, true)) util::log_beside_status_line(true);
   }
 }
 
-// One of those that were held already.
 Error Acquisition::lost_while_waiting(const HeldLocks::Loss& loss, bool again) const {
   if (spec_.once) {
     return {Errc::unreachable, "lost " + in_quotes(loss.key) + " before " + spec_.argv.front() +
@@ -123,7 +122,7 @@ Error Acquisition::lost_while_waiting(const HeldLocks::Loss& loss, bool again) c
                                  (again ? "; taking all again: " : ": ") + loss.error.message};
 }
 
-// A waiter is told of the next holder when that concerns it, which may be much later.
+// A waiter learns of the next holder when that concerns it, which may be much later.
 void Acquisition::see_blocker_again() {
   constexpr Millis kPatience{500};
   if (!backends_[wanted_]) return;
@@ -166,7 +165,7 @@ Error Acquisition::explain(Error error) {
   return error;
 }
 
-// To a ttl that is not the one that was asked for.
+// Adapts kill_after to a ttl other than the requested one.
 std::optional<Error> Acquisition::adapt_to(std::size_t key, Millis ttl, bool borrowed) {
   Millis kill_after = spec_.kill_after_by_ttl ? default_kill_after(ttl) : spec_.kill_after;
   if (borrowed && kill_after * 2 >= ttl) kill_after = ttl / 2 - Millis{1};
@@ -197,7 +196,7 @@ Result<std::unique_ptr<HeldLock>> Acquisition::take(std::size_t key, std::unique
   const HeldLock::Spec spec{
       .renewal = {.key = name, .ttl = ttl, .margins = margins, .event_log = &context_.event_log},
       .network_timeout = context_.target.connect_timeout,
-      // The outer run has it as long as anybody needs it.
+      // The outer run holds the lock as long as any process needs it.
       .ends_on = borrowed ? Traits::EndsOn::process_exit : context_.entry.traits.ends_on,
       .borrowed = borrowed};
   const auto fence = lease->fence();
@@ -255,7 +254,6 @@ MarkName Acquisition::mark_name() const {
   return {spec_.keys.front(), spec_.once->completion.period};
 }
 
-// done() tells what there is, unless this fails.
 Result<void> Acquisition::note(Result<std::optional<Mark>> found) {
   if (!found) return found.error();
   done_ = std::move(*found);
@@ -279,7 +277,7 @@ Result<void> Acquisition::look_if_done(Backend& backend, const Wait& wait) {
   }
 }
 
-// Who has the lock perhaps only looks whether it is done, as this one would.
+// The holder may only be checking whether the job is done, as this run would.
 void Acquisition::look_again_if_busy(Backend& backend, const Error& error) {
   if (error.code == Errc::busy) (void)look(backend, after(Clock::now(), kFarewell));
 }
@@ -310,7 +308,7 @@ void Acquisition::note_asked(std::optional<std::size_t> wanted) {
   if (wanted) context_.page.keys.at(*wanted).asked_at = now.time_since_epoch().count();
 }
 
-// One after the other.  `stop`: readable when is_stopped(), or when one that is held is lost.
+// Acquires one after the other.  `stop`: readable when is_stopped(), or when a held lock is lost.
 Result<void> Acquisition::get_all(HeldLocks& held, const Fd& stop) {
   kill_after_.reset();
   for (const std::size_t key : order_) {
@@ -352,11 +350,11 @@ Result<HeldLocks> Acquisition::run() {
                       : was_lost
                           ? with_origin(lost_while_waiting(losses.front(), again), context_.target)
                           : explain(got.error());
-    // What is left of a lease that was lost would be waited for.
+    // The next try would wait for what is left of a lost lease.
     (void)held.release(Cancel(link_.fd()), again ? waits_until() : after(Clock::now(), kFarewell));
     if (!again) return why;
     util::log(Level::warning, why.message);
-    for (auto& backend : backends_) backend.reset();  // a renewal that hangs may still use its
+    for (auto& backend : backends_) backend.reset();  // a hung renewal may still use one
     util::wait_readable(stop.get(), after(Clock::now(), util::jitter(kBeforeStartingAgain)));
   }
 }

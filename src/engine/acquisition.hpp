@@ -11,23 +11,23 @@
 
 namespace dlock {
 
-/// Used by one thread, whose messages about who is in the way go to the launcher.
+/// Used by one thread.  Messages about the holder of a lock go to the launcher.
 class Acquisition {
  public:
-  /// Both must outlive it.  `signals`: of this process itself; readable: one has come.
+  /// Both must outlive it.  `signals`, of this process itself, is readable when one has come.
   Acquisition(const RunContext& context, SupervisorEnd& link, int signals = -1);
 
-  /// Waits, by RunSpec::wait for all together, until every key is ours.  Errc::cancelled when the
-  /// link or `signals` is readable.  On failure nothing is held, nor if done().
+  /// Waits until all locks are held, for RunSpec::wait in total.  Errc::cancelled when the link or
+  /// `signals` is readable.  If it fails, or if done(), no lock is held.
   Result<HeldLocks> run();
 
-  /// With RunSpec::once: the job was done before, by whom and when.
+  /// With RunSpec::once: the mark, if the job was done before.
   const std::optional<Mark>& done() const { return done_; }
 
-  /// From SIGTERM to SIGKILL: what was asked for, or less if a lease is too short for that.
+  /// From SIGTERM to SIGKILL: as requested, or less if a lease is too short for that.
   Millis kill_after() const { return kill_after_.value_or(context_.spec.kill_after); }
 
-  /// Where the lock of this key is; as a URL without secrets.
+  /// Where the lock of this key is, as a URL without secrets.
   std::string location_of(const std::string& key) const;
 
   /// The holder of the lock that was not acquired, or of the mark that says that its job is done.
@@ -62,16 +62,15 @@ class Acquisition {
   const RunSpec& spec_;
   SupervisorEnd& link_;
   const int signals_;
-  const std::vector<std::size_t> order_;  // in which the keys are taken
+  const std::vector<std::size_t> order_;  // in which the locks are acquired
   std::size_t wanted_ = 0;                // the one that is being waited for
-  // Of each key one of its own: several leases can be renewed at once only over connections of
-  // their own.
+  // One for each key: leases can be renewed at the same time only over separate connections.
   std::vector<std::unique_ptr<Backend>> backends_;
   std::vector<bool> reached_;  // the service has answered a request for this key
   std::optional<Millis> kill_after_;
   std::optional<Mark> done_;
 
-  std::optional<Blocked> blocker_;  // the last message about who holds the key
+  std::optional<Blocked> blocker_;  // the last message about the holder
   Deadline blocker_seen_ = kNever;
   std::optional<Owner> other_;
   bool has_told_ = false;

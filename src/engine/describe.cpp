@@ -11,7 +11,6 @@ constexpr std::size_t kMost = 80;  // bytes of one text in a message
 
 std::string clipped(const std::string& text) { return util::clipped(text, kMost); }
 
-// Besides the first.
 std::string and_others(const LockInfo& info) {
   const std::size_t count = info.holder_count.value_or(info.holders.size());
   return (count > 1 ? " and " + std::to_string(count - 1) + " more" : "") +

@@ -37,7 +37,7 @@ std::string mark_in_words(const Mark& mark);
 /// `"import" was done for 2026-11-22, 2h10m ago, by app on web-3, pid 4121 (import.sh)`.
 std::string done_in_words(const Mark& mark);
 
-/// The number of those that wait, as the service counts them; none where it is not known.
+/// The number of waiters as the service counts them; none if it is not known.
 std::optional<unsigned> count_waiters(const LockInfo& info);
 
 }  // namespace dlock

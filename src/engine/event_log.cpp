@@ -1,6 +1,6 @@
-// Whole lines.  The kernel does not mix what processes append to a local file, or up to 4096 bytes
-//   to a pipe, with one write(2) each.
-// Rotation.  A file is opened for each line, so a file that was renamed before gets none.
+// Whole lines.  The kernel does not mix the lines that processes append with one write(2) each, in
+//   a local file or, up to 4096 bytes, in a pipe.
+// Rotation.  The file is opened for each line, so a file that was renamed before gets none.
 // Signals.  A write can raise SIGPIPE, or SIGXFSZ at the limit of a file's size.  All processes of
 //   a run block both, and the launcher ignores those that it has raised itself.
 
@@ -44,8 +44,8 @@ std::string why_it_failed(int error) {
   return std::strerror(error);
 }
 
-// Empty for what may be written to.  A file of another user that we could open is shared with us by
-// its group, unless everybody may write to it.
+// Empty if the file may be written to.  If we could open a file of another user, its group shares
+// it with us, unless all users may write to it.
 std::string objection_to(const struct stat& st) {
   if (S_ISLNK(st.st_mode)) return why_it_failed(ELOOP);
   if (!S_ISREG(st.st_mode) && !S_ISFIFO(st.st_mode)) return "is no file or pipe";
@@ -62,8 +62,8 @@ Result<Fd> open_to_append(const std::string& path) {
   return fd;
 }
 
-// A file has one place at which the job and dlock write.  A pipe is opened again: the job must not
-// find its own descriptor non-blocking.
+// The job and dlock must write at one offset of a file.  A pipe is opened again, so that the job's
+// own descriptor does not become non-blocking.
 Fd copy_of(int inherited) {
   struct stat st {};
   const bool is_file = fstat(inherited, &st) == 0 && S_ISREG(st.st_mode);
@@ -89,7 +89,7 @@ std::string text_of(ordered_json line) {
   }
 }
 
-// Half a line, on a disk that is full, would spoil the next one.
+// On a full disk, half a line would spoil the next one.
 void take_back(int fd, ssize_t wrote) {
   struct stat st {};
   const off_t end = lseek(fd, 0, SEEK_CUR);
@@ -113,7 +113,7 @@ Result<EventLog> EventLog::open(const std::string& path, const ordered_json& alw
     if (!out.kept_) return cannot_log(path, std::strerror(errno));
     return out;
   }
-  // Opening a device can have effects: it is refused before.
+  // Opening a device can have effects, so it is refused before that.
   struct stat st {};
   const std::string why = lstat(path.c_str(), &st) == 0 ? objection_to(st) : "";
   if (!why.empty()) return cannot_log(path, why);

@@ -15,18 +15,18 @@ class EventLog {
  public:
   EventLog() = default;  // none was asked for
 
-  /// Finds out whether FILE can be written, and creates it if it does not exist.  `always` is on
-  /// each line.  Errc::invalid says why not.
+  /// Checks that the file can be written, and creates it if it does not exist.  `always` is added
+  /// to each line.  Errc::invalid says why it cannot be written.
   static Result<EventLog> open(const std::string& path, const nlohmann::ordered_json& always);
 
   explicit operator bool() const { return !path_.empty(); }
 
-  /// Appends one line by one write(2) of at most 4096 bytes; texts are cut if they are too long.
-  /// Never waits for the reader of a pipe.  The first failure is a warning.  For all threads.
+  /// Appends one line by one write(2) of at most 4096 bytes; texts that are too long are cut.
+  /// Never waits for the reader of a pipe.  The first failure is logged.  Any thread may call it.
   void write(std::string_view event, std::string_view key,
              const nlohmann::ordered_json& more) const;
 
-  /// Writes nothing from now on, and gives up what was inherited.
+  /// Writes nothing from now on, and gives up an inherited descriptor.
   void close() const;
 
  private:

@@ -12,7 +12,7 @@ std::string text_of(const std::optional<Number>& number) {
 
 }  // namespace
 
-// Each of the plurals has a line for each grant.
+// DLOCK_KEYS, DLOCK_TOKENS and DLOCK_FENCES have a line for each grant.
 std::vector<std::pair<std::string, std::string>> grant_variables(std::span<const Grant> grants) {
   std::array<std::string, 3> lines;
   for (const Grant& grant : grants) {

@@ -1,4 +1,4 @@
-// What a lock that was acquired is to whoever holds it, and the variables that tell a command.
+// What the holder of a lock gets with it, and the variables that pass it to a command.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,10 @@ struct Grant {
   std::string token;  // the owner id
   std::optional<std::uint64_t> fence;
   std::optional<unsigned> slot;
-  Deadline valid_until = kNever;  // of a lease that nobody renews; else kNever
+  Deadline valid_until = kNever;  // of a lease that is not renewed; else kNever
 };
 
-/// The variables DLOCK_KEY to DLOCK_SLOT for these grants, at least one.  An empty value means that
-/// there is to be no such variable.
+/// The variables DLOCK_KEY to DLOCK_SLOT for one or more grants.  An empty value: not to be set.
 std::vector<std::pair<std::string, std::string>> grant_variables(std::span<const Grant> grants);
 
 }  // namespace dlock

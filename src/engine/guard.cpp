@@ -21,7 +21,7 @@ namespace {
 
 using util::Level;
 
-constexpr Millis kReleases{5'000};  // a keeper that goes on, after the end of the script
+constexpr Millis kReleases{5'000};  // the keeper's time to release, after the end of the script
 
 class Guard {
  public:
@@ -80,7 +80,7 @@ class Guard {
   Deadline script_ended_at_ = kNever;
 };
 
-// The lock may be free, or expire by itself, once all of the script has ended.
+// Only when all of the script has ended may the lock become free, or expire by itself.
 void Guard::end_script(const std::string& what_keeper_did) {
   const Deadline now = Clock::now();
   const Deadline kill_at = margins().kill_at(context_.page.lease_end());
@@ -105,7 +105,7 @@ void guard(const RunContext& context, LauncherEnd link, Script script, pid_t kee
   prctl(PR_SET_PDEATHSIG, SIGCONT);  // a stopped guard wakes up when the keeper is killed
   raise_descriptor_limit();
   Guard(context, std::move(link), std::move(script), keeper).run();
-  // What the keeper was to write, and has not.
+  // Writes the last events that the keeper has not written.
   const bool was_handed_out = context.page.kept || context.page.left_behind;
   if (was_handed_out) log_end(context, {.killed = true, .is_returned = false});
   util::log_flush();

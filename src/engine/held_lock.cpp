@@ -15,8 +15,8 @@ using util::Level;
 
 constexpr Millis kStartsAgain{1'000};
 constexpr Millis kReleaseAgain{500};
-constexpr Millis kSoon{2'000};  // a renewer stops, and a service restarts
-constexpr Millis kStops{200};   // a renewer that has nothing to do
+constexpr Millis kSoon{2'000};  // in which a renewer stops and a service restarts
+constexpr Millis kStops{200};   // for a renewer that has nothing to do
 
 }  // namespace
 
@@ -34,7 +34,7 @@ HeldLock::~HeldLock() {
   renewer_->unwatch();
 }
 
-// Where the system has no thread to give now, the lease runs on, and it is tried again.
+// If the system has no thread left, the lease runs on, and the start is tried again.
 void HeldLock::start_renewer(Deadline first) {
   const bool was_refused = is_refused();
   const auto why = renewer_->start(first);
@@ -76,20 +76,20 @@ Deadline HeldLock::answered_by(Deadline latest) const {
   return std::min(latest, after(Clock::now(), spec_.network_timeout));
 }
 
-// To give the lock up.  Null if a renewal hangs until then.
+// Called to give the lock up.  Null if a renewal hangs until then.
 Lease* HeldLock::stop_renewing(Deadline until) {
   renewer_->unwatch();
   return renewer_->stop(std::max(until, after(Clock::now(), kStops)));
 }
 
-// Of a lock that is given up.
+// When the tries to give the lock up end.
 Deadline HeldLock::gives_up_at() const {
   const Deadline end = lease_end();
   return end == kNever ? after(Clock::now(), spec_.network_timeout) : end;
 }
 
-// After a loss that the service has told there may be something left that keeps others out.  Where
-// it was not heard of any more, the job has been told enough.
+// After a loss that the service reported, something may be left there that excludes others.  If the
+// service did not answer any more, enough has been logged, and failures are not.
 Result<void> HeldLock::release(Cancel impatience, Deadline latest) {
   const Deadline soon = after(Clock::now(), kSoon);
   const Deadline until = std::min(latest, std::max(soon, gives_up_at()));
@@ -100,7 +100,7 @@ Result<void> HeldLock::release(Cancel impatience, Deadline latest) {
     const auto released = lease->release(answered_by(until), cancel);
     if (released) return {};
     if (released.error().code == Errc::lost) {
-      // Not found after a try whose answer got lost: that try did it.
+      // An earlier try has released the lock although its answer was lost.
       return first && !loss_ ? released : Result<void>();
     }
     if (first && !is_quiet) {
@@ -119,7 +119,7 @@ Result<void> HeldLock::release(Cancel impatience, Deadline latest) {
   return Error{Errc::unreachable, message};
 }
 
-// A service that does not answer is asked until the lease is over.
+// Asks a service that does not answer again, until the lease is over.
 Result<void> HeldLock::complete(const Completion& completion, Cancel cancel) {
   const Deadline until = gives_up_at();
   Lease* const lease = stop_renewing(until);

@@ -1,5 +1,4 @@
-// One lock that this run holds, from the grant to its release: keeps it, and gives it up in the
-// end.
+// One lock that this run holds, from the grant to its release.
 #pragma once
 
 #include <memory>
@@ -19,9 +18,9 @@ class HeldLock {
     Renewer::Spec renewal;
     Millis network_timeout;
     Traits::EndsOn ends_on;
-    bool borrowed = false;  // from a run above this one, which lends it
+    bool borrowed = false;  // from a run above this one
   };
-  /// `end` is where the end of the lease stands while it is held; kNever after that.
+  /// `end` has the end of the lease while it is held, and kNever after that.
   HeldLock(std::unique_ptr<Lease> lease, Spec spec, LeaseEnd& end);
   ~HeldLock();
 
@@ -35,23 +34,22 @@ class HeldLock {
   std::optional<unsigned> slot() const { return slot_; }
   std::span<const int> lock_fds() const { return lock_fds_; }
 
-  /// Has the lock kept in the background from now on, for a caller that does not check().  Why not,
+  /// Renews the lock in the background, for a caller that does not call check().  Returns an error
   /// if the system has no thread or no descriptor for that.
   std::optional<Error> start_renewing();
 
-  /// Starts the renewer when it is time, or when the service has news: a job that is done within a
-  /// second pays for no thread and no subscription.  Why the lock is lost; none while it is ours.
+  /// Starts the renewer when it is time, or when the service has news: a job of less than a second
+  /// pays for no thread or subscription.  Returns why the lock is lost; none while it is ours.
   /// Errc::lost: the service says so.  Errc::unreachable: by the clock.
   std::optional<Error> check(Deadline now);
-  bool is_lost() const { return loss_.has_value(); }  // said check()
-  Deadline next_deadline() const;  // when check() is to be called again at the latest
+  bool is_lost() const { return loss_.has_value(); }  // as check() found
+  Deadline next_deadline() const;  // when check() must be called again at the latest
   int lost_fd() const;             // or when this is readable; -1: there is none
 
-  /// Releases the lock, trying again until the lease is over, or until `latest` if that is sooner.
-  /// A message on `impatience` (its fd) ends the tries from the second on; the first is not to be
-  /// cut short by the other half of two signals.  Errc::lost if somebody else took it while it
-  /// should have been ours; Errc::unreachable if it is left to end by itself, which has been said
-  /// then.
+  /// Releases the lock.  Tries until the lease is over, or until `latest` if that is sooner.  A
+  /// message on `impatience` (its fd) ends the tries from the second on, not the first: it may be
+  /// the other half of two signals.  Errc::lost if another client took the lock while it should
+  /// have been ours.  Errc::unreachable if the lock is left to end by itself, which is logged.
   Result<void> release(Cancel impatience, Deadline latest = kNever);
 
   /// Lease::find_mark(), before the lock is kept in the background.
@@ -59,14 +57,13 @@ class HeldLock {
     return renewer_->lease()->find_mark(backend, name, deadline);
   }
 
-  /// As release(), and has it remembered that the job is done.  Errc::cancelled: not yet, although
-  /// it was tried; it may be called again.  Errc::lost if it is not, since the lock was not ours
-  /// any more; other errors say why it is not, or perhaps not.  After an error, the lock is to be
-  /// released.
+  /// As release(), and records that the job is done.  Errc::cancelled: not yet, after a try; the
+  /// caller may call it again.  Errc::lost: not recorded, since the lock was not ours any more.
+  /// Others: not recorded, or in doubt.  After an error, the caller must release the lock.
   Result<void> complete(const Completion& completion, Cancel cancel);
 
-  /// The command has ended, and the lock is to be kept until `until` (--min-hold).  Ok: it expires
-  /// then by itself, and there is nothing more to do.  An error: it is to be kept, and released.
+  /// The command has ended, and the lock must be held until `until` (--min-hold).  Ok: the lock
+  /// then expires by itself.  An error: the caller keeps the lock, and releases it.
   Result<void> end_command(Deadline until, Cancel impatience);
 
  private:
@@ -83,7 +80,7 @@ class HeldLock {
   const std::optional<unsigned> slot_;
   const std::vector<int> lock_fds_;
   const std::shared_ptr<Renewer> renewer_;
-  Deadline renewer_starts_at_;  // tries to
+  Deadline renewer_starts_at_;  // when the next start is tried
   std::optional<Error> loss_;
 };
 

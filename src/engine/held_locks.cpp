@@ -18,8 +18,7 @@ const HeldLock* HeldLocks::find(const std::string& key) const {
   return it == locks_.end() ? nullptr : it->get();
 }
 
-// As many as possible with each message: the other process may be stopped, and its socket has its
-// limit.
+// Sends few messages: the other process may be stopped, and its socket has a limit.
 bool HeldLocks::send_lock_fds(SupervisorEnd& link) const {
   std::vector<int> fds;
   for (const auto& lock : locks_) {
@@ -32,7 +31,7 @@ bool HeldLocks::send_lock_fds(SupervisorEnd& link) const {
   return true;
 }
 
-// Also at the others after a loss: they are kept until the job has ended.
+// Checks the others after a loss, too: they are kept until the job has ended.
 std::vector<HeldLocks::Loss> HeldLocks::check(Deadline now) {
   std::vector<Loss> losses;
   for (const auto& lock : locks_) {
@@ -52,8 +51,7 @@ void HeldLocks::add_lost_fds(std::vector<pollfd>& fds) const {
   for (const auto& lock : locks_) fds.push_back({lock->lost_fd(), POLLIN, 0});
 }
 
-// With each lock on a thread of its own: a server that is down must not hold up what is to be said
-// to another.
+// Each lock has a thread of its own, so that a server that is down does not delay the others.
 template <class Action>
 std::vector<std::optional<Error>> HeldLocks::at_once(Action action) {
   std::vector<std::optional<Error>> errors(locks_.size());

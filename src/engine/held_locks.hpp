@@ -26,33 +26,32 @@ class HeldLocks {
   /// Null: this key is not held.
   const HeldLock* find(const std::string& key) const;
 
-  /// Of the last one: since then all are held.
+  /// When the last one was granted: since then all are held.
   Deadline granted_at() const { return locks_.back()->granted_at(); }
 
-  /// Passes copies of all Lease::lock_fds() on.  False, with errno set, if that is refused.
+  /// Sends copies of all Lease::lock_fds().  False, with errno set, if that is refused.
   bool send_lock_fds(SupervisorEnd& link) const;
 
-  /// HeldLock::check() at each.  What has been lost since the last call.
+  /// Calls HeldLock::check() of each.  Returns what was lost since the last call.
   std::vector<Loss> check(Deadline now);
-  Deadline next_deadline() const;  // when check() is to be called again at the latest
+  Deadline next_deadline() const;  // when check() must be called again at the latest
   /// Or when one of these is readable.
   void add_lost_fds(std::vector<pollfd>& fds) const;
 
-  /// Releases all of them at once, as HeldLock::release() does each, and forgets them.  Which of
-  /// them failed, and how.
+  /// Calls HeldLock::release() of all at once, and forgets them.  Returns the failures.
   std::vector<Loss> release(Cancel impatience, Deadline latest = kNever);
 
   /// Releases one of them, which must be held, and forgets it.
   void release_one(const std::string& key, Deadline latest);
 
-  /// HeldLock::complete() of the only one, and forgets it if that succeeds.
+  /// Calls HeldLock::complete() of the only one, and forgets it if that succeeds.
   Result<void> complete(const Completion& completion, Cancel cancel);
 
-  /// The command has ended, and all are to be held until `until` (--min-hold).  Forgets those that
-  /// expire then by themselves, and those that were lost, which it returns.  A message on
-  /// `impatience` ends what has to be waited for: then they are kept.
+  /// The command has ended, and all locks must be held until `until` (--min-hold).  Forgets those
+  /// that then expire by themselves, and those that were lost, which it returns.  A message on
+  /// `impatience` ends the wait for answers: the locks are then kept.
   std::vector<Loss> expire_at(Deadline until, Cancel impatience);
-  /// Keeps those that are left until then, and releases them.
+  /// Keeps those that are left until `until`, and releases them.
   void release_at(Deadline until);
 
  private:

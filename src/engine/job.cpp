@@ -57,7 +57,7 @@ bool Job::finished(Deadline now) {
   gone_ = reaped.none_left;
   if (gone_) return true;
   if (!status_) return false;
-  // They keep the locks of scripts around this run, which may wait for it.
+  // Keepers keep the locks of scripts around this run, which may wait for it.
   if (leftovers_ != Leftovers::ignore || ending_) gone_ = tree_.only_keepers_are_left();
   if (gone_ || ending_) return gone_;
   if (WIFSIGNALED(*status_) || asked_to_end_by_ != 0 || leftovers_ == Leftovers::kill) {
@@ -67,7 +67,7 @@ bool Job::finished(Deadline now) {
   return leftovers_ == Leftovers::ignore;
 }
 
-// A process that becomes a keeper tells nobody.
+// No event reports that a process has become a keeper.
 Deadline Job::next_deadline(Deadline now) const {
   if (!ending_) return status_ ? after(now, kLookAgain) : kNever;
   if (now < kill_at_) return kill_at_;

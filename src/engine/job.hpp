@@ -11,11 +11,11 @@
 
 namespace dlock {
 
-/// SIGTERM, SIGINT, SIGHUP and SIGQUIT: they ask a job to end, so they go to all of it (a shell
-/// that dies of SIGTERM leaves its child running, and that child is the job).
+/// SIGTERM, SIGINT, SIGHUP and SIGQUIT.  They go to the whole job: a shell that dies of SIGTERM
+/// leaves its child running, and that child is the job.
 bool asks_to_end(int sig);
 
-/// One thread's, the one that forks.  The calling process must be a subreaper.
+/// Used by one thread, which forks.  The calling process must be a subreaper.
 class Job final : public Ending {
  public:
   /// `tree` lives as long as the job.
@@ -28,17 +28,16 @@ class Job final : public Ending {
   /// errno of the fork or exec that failed; 0 if none did.
   int start_error() const { return start_error_; }
 
-  /// Passes a signal on, to the whole tree if it asks to end and to the command alone otherwise.
-  /// What came from the terminal has reached the command by itself and is only noted.
+  /// Passes a signal on: to the whole tree if asks_to_end(), else to the command alone.  A signal
+  /// from the terminal has reached the command already and is only noted.
   void signal(int sig, bool from_terminal);
 
   std::string in_words() const override;
   void end(Deadline kill_at, Deadline now) override;
   bool is_ending() const override { return ending_; }
 
-  /// Collects what has ended, kills what is due, and says whether nothing is left to be watched:
-  /// the tree is gone, but for keepers of others' locks, or what the command left running is the
-  /// user's affair (--leftovers ignore).
+  /// Reaps what has ended, kills what is due, and returns whether nothing is left to watch: the
+  /// tree is gone but for keepers of others' locks, or the rest may go on (--leftovers ignore).
   bool finished(Deadline now) override;
   Deadline next_deadline(Deadline now) const override;
 

@@ -1,7 +1,7 @@
-// Has no thread, loads nothing, allocates little: it must go on working whatever happens to the
-// supervisor.  What it does by itself is one thing: if the supervisor dies, or does not move the
-// end of the lease in time because it is stopped, the launcher ends the tree (it is the subreaper
-// above the supervisor) and only then lets go of the descriptors that keep a kernel lock.
+// The launcher has no thread, loads nothing and allocates little: it must work whatever happens to
+// the supervisor.  It does one thing by itself: if the supervisor dies, or is stopped and does not
+// move the end of the lease in time, the launcher ends the tree (it is the subreaper above the
+// supervisor), and only then closes the descriptors that keep a kernel lock.
 
 #include <signal.h>
 #include <sys/signalfd.h>
@@ -44,8 +44,7 @@ bool is_from_terminal(const signalfd_siginfo& info) {
          (sig == SIGINT || sig == SIGQUIT || sig == SIGWINCH || is_stop(sig));
 }
 
-// The kernel raises these in this process when a message of dlock is written to a closed pipe, or
-// to a file that has reached the limit of its size.
+// The kernel raises these when dlock writes to a closed pipe, or to a file at its size limit.
 bool is_from_our_write(const signalfd_siginfo& info) {
   return (info.ssi_signo == SIGPIPE || info.ssi_signo == SIGXFSZ) &&
          static_cast<pid_t>(info.ssi_pid) == getpid();
@@ -56,9 +55,9 @@ bool ends_a_wait(int sig) {
   return sig != SIGCONT && sig != SIGWINCH && sig != SIGURG && sig != SIGCHLD;
 }
 
-// Stops this process as the signal would have, had it not been blocked; returns when continued.
-// The end of the supervisor raises SIGCONT, which takes back a stop that is pending.  If it had
-// ended before, this process must not stop: no other process is left that ends the job.
+// Stops this process as the signal would if it were not blocked; returns when continued.  The end
+// of the supervisor raises SIGCONT, which cancels a pending stop.  If it had ended before, this
+// process must not stop: no other process is left that ends the job.
 void stop_self(int sig, const Fd& life_of_supervisor) {
   sigset_t one;
   sigemptyset(&one);
@@ -242,7 +241,7 @@ void Launcher::read_link() {
   }
 }
 
-// What `acquire` has handed out is the guard's to watch over.
+// The guard watches over locks that `acquire` has handed out.
 bool Launcher::must_take_over(Deadline now) const {
   if (context_.page.ended || context_.page.kept) return false;
   if (supervisor_gone_ || impatient_) return true;
@@ -268,7 +267,7 @@ void Launcher::end_tree() {
   const bool reaped = std::exchange(supervisor_gone_, true);
   if (!reaped) kill(supervisor_, SIGKILL);  // our child, not reaped: its own number
   context_.tree.end(say_stuck);
-  lock_fds_.clear();  // now the lock may be free, whatever is still to be said
+  lock_fds_.clear();  // from here on the lock may be free
 }
 
 int Launcher::report_take_over(std::string reason) {
@@ -294,7 +293,7 @@ int Launcher::report_take_over(std::string reason) {
     if (context_.page.fence != 0) out.fence = context_.page.fence.load();
   } else {
     out.waited = std::chrono::duration_cast<Millis>(now - context_.started);
-    // Those of several that it had.
+    // Of several locks it may have held some.
     if (lease_end != kNever) reason += "; the locks that it held already expire by themselves";
     out.name = cancelled_by_ != 0 ? "signalled" : "error";
     out.exit_status =
@@ -346,7 +345,7 @@ int Launcher::run() {
   util::log_status_line("");
   util::log_flush();
   const int status = handed_out_ ? context_.page.exit_status.load() : exit_status::kNo;
-  // $(dlock acquire ...) is read to its end, and its status is what the shell goes by.
+  // The shell reads $(dlock acquire ...) to its end, and uses the exit status.
   if (context_.hand_out) {
     context_.page.hand_out = HandOut::done;
     return status;

@@ -7,7 +7,7 @@ namespace dlock {
 LeaseSchedule::LeaseSchedule(Deadline valid_until, Millis ttl, Margins margins, std::uint64_t seed,
                              Millis look)
     : valid_until_(valid_until), ttl_(ttl), margins_(margins), look_(look), random_(seed | 1) {
-  // The grant was asked for a ttl before its end, or a little later: backends keep a margin.
+  // The grant was requested a ttl before its end, or a little later: backends keep a margin.
   plan(valid_until == kNever ? kNever : valid_until - ttl);
 }
 
@@ -16,7 +16,7 @@ void LeaseSchedule::plan(Deadline asked) {
     next_attempt_ = after(asked, look_);
     return;
   }
-  // A server may have given less than was asked for (a clamped session timeout).
+  // A server may have granted less than was requested (a clamped session timeout).
   next_attempt_ = std::min(after(asked, ttl_ / 3), asked + (valid_until_ - asked) / 2);
 }
 

@@ -8,10 +8,10 @@
 
 namespace dlock {
 
-/// Renews when a third of the ttl has passed; after a failure at once, then each second (each tenth
-/// of a short ttl) with jitter, until the end of the tree must begin.  A lease without an end is
-/// only looked at, now and then: nothing tells that a directory above a lock file was replaced.
-/// Sooner than that: first_attempt(), kWithoutNews, and when the service has news of the lock.
+/// Renews after a third of the ttl; after a failure at once, then each second (each tenth of a
+/// short ttl) with jitter, until the end of the tree must begin.  A lease without an end is only
+/// checked now and then: nothing reports that a directory above a lock file was replaced.
+/// Renews sooner than that at first_attempt(), by kWithoutNews, and when the service has news.
 class LeaseSchedule {
  public:
   static constexpr Millis kLook{60'000};
@@ -27,9 +27,9 @@ class LeaseSchedule {
   LeaseSchedule(Deadline valid_until, Millis ttl, Margins margins, std::uint64_t seed,
                 Millis look = kLook);
 
-  /// When renew() is to be called next; kNever for a lease without an end, until it was renewed.
+  /// When renew() must be called next; kNever for a lease without an end, until it was renewed.
   Deadline next_attempt() const { return next_attempt_; }
-  /// Until when an attempt that begins at `now` may take: short enough that another can follow.
+  /// The deadline of an attempt that begins at `now`: early enough that another can follow.
   Deadline attempt_until(Deadline now) const;
 
   Deadline valid_until() const { return valid_until_; }
@@ -39,7 +39,7 @@ class LeaseSchedule {
   /// A renewal that began at `asked` was answered at `answered`, and the lease is now good until
   /// `valid_until`.  False if the answer came too late to count: the lease is lost.
   [[nodiscard]] bool renewed(Deadline asked, Deadline answered, Deadline valid_until);
-  /// A renewal failed, with nothing known.  True if it is the first one in a row.
+  /// A renewal failed, and nothing is known.  True for the first failure in a row.
   bool failed(Deadline now);
   bool failing() const { return failures_ > 0; }
 

@@ -47,7 +47,7 @@ std::optional<In> LinkEnd<In, Out>::receive(std::vector<Fd>* passed) {
   const ssize_t got = util::receive_datagram(fd_.get(), &message, sizeof(message), &came);
   if (passed != nullptr) std::move(came.begin(), came.end(), std::back_inserter(*passed));
   if (got == static_cast<ssize_t>(sizeof(message))) return message;
-  if (got >= 0 || errno != EAGAIN) close();  // if it was an error, the other process is to notice
+  if (got >= 0 || errno != EAGAIN) close();  // after an error, the other process must notice
   return std::nullopt;
 }
 

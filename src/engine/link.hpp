@@ -16,7 +16,7 @@
 
 namespace dlock {
 
-/// Until when a lock is ours; kNever where nothing ends it, or while there is none.
+/// Until when a lock is ours; kNever if nothing ends it, or while there is no lock.
 class LeaseEnd {
  public:
   Deadline get() const { return Deadline(Deadline::duration(instant_.load())); }
@@ -26,23 +26,21 @@ class LeaseEnd {
   std::atomic<Deadline::rep> instant_{kNever.time_since_epoch().count()};
 };
 
-/// What `acquire` hands out of a lock, besides the end of its lease.  Not initialised: a run does
-/// not touch these pages.
+/// What `acquire` hands out besides the lease end.  Not initialised: a run touches no such page.
 struct GrantOnPage {
   std::array<char, 65> token;  // a text that ends with a 0
   std::uint64_t fence;         // 0: there is none
   unsigned slot;               // 0: there is none
 };
 
-/// What becomes of a grant of `acquire`: the launcher hands it out, or the keeper takes it back,
-/// and never both, unless the launcher is killed before it is done.  Done: nothing is left for it
-/// but to return the status of that.
+/// The state of a grant of `acquire`.  The launcher hands it out or the keeper withdraws it, never
+/// both, unless the launcher is killed before it is done.  Done: the launcher only has to return.
 enum class HandOut : int { open, begun, withdrawn, done };
 
-/// What the last event of a key is made of, by either process.
+/// The data for the last event of a key, which either process may write.
 struct KeyOnPage {
   std::atomic<Deadline::rep> asked_at{0};    // since when it is waited for; 0: it is not
-  std::atomic<Millis::rep> waited{0};        // before that
+  std::atomic<Millis::rep> waited{0};        // the time waited before that
   std::atomic<Deadline::rep> granted_at{0};  // 0: no event has said so
   std::atomic<bool> borrowed{false};
   std::atomic<bool> lost{false};
@@ -61,33 +59,33 @@ struct SharedPage {
   std::atomic<Millis::rep> kill_after{0};  // of Margins, from then on
   std::atomic<bool> granted{false};
   std::atomic<HandOut> hand_out{HandOut::open};
-  std::atomic<bool> kept{false};  // of `acquire`: the script that goes on counts on its locks
+  std::atomic<bool> kept{false};  // of `acquire`: the script relies on its locks
   std::atomic<std::uint64_t> fence{0};
   std::atomic<Deadline::rep> granted_at{0};
 
   /// Set last, before the supervisor closes its end of the link: the run is over.
   std::atomic<bool> ended{false};
   std::atomic<int> exit_status{0};
-  std::atomic<bool> left_behind{false};  // it stays to keep the lock: do not wait for it
+  std::atomic<bool> left_behind{false};  // it stays to keep the locks: do not wait for it
 
-  /// Of the launcher and the keeper: whether it is theirs to do that.
+  /// Called by the launcher and the keeper.  True for the first one: it may do that.
   bool decide(HandOut what) {
     HandOut expected = HandOut::open;
     return hand_out.compare_exchange_strong(expected, what);
   }
 
-  /// That of the lock that ends first.
+  /// The end of the lease that ends first.
   Deadline lease_end() const;
 };
 
 struct ToSupervisor {
   enum class Kind {
     go,      // the grant was seen, and no signal came before it: start the command
-    signal,  // one that dlock got
+    signal,  // a signal that dlock received
   };
   Kind kind = Kind::go;
   int signal = 0;
-  bool from_terminal = false;  // then the command has got it already
+  bool from_terminal = false;  // then the command has received it, too
 };
 
 struct ToLauncher {
@@ -100,7 +98,7 @@ struct ToLauncher {
   Blocked blocked = {};
 };
 
-/// One end.  fd() is readable when a message is there, and at the end of the other process.
+/// One end.  fd() is readable when a message is there, and when the other process has ended.
 template <class In, class Out>
 class LinkEnd {
  public:
@@ -112,8 +110,8 @@ class LinkEnd {
   bool send(const Out& message, std::span<const int> passed = {});
   /// Whether the other end has read nearly all that was sent: there is room for more.
   bool has_room() const;
-  /// The next message; none if there is none now, or if the other end is closed (closed()).
-  /// `passed` takes the descriptors that came with it, behind those that it has.
+  /// The next message; none if there is none now, or if the other end is closed (closed()).  The
+  /// descriptors that came with it are appended to `passed`.
   std::optional<In> receive(std::vector<Fd>* passed = nullptr);
   bool closed() const { return !fd_; }
   void close() { fd_.reset(); }
@@ -131,13 +129,12 @@ struct Link {
   Fd supervisor;
 };
 
-/// None, with errno set, if the system has no more to give.
+/// None, with errno set, if the system has no resources left.
 std::optional<Link> make_link();
-/// The same with a page that there is already.
+/// The same with an existing page.
 std::optional<Link> make_link(SharedPage& page);
 
-/// The end of the process that has the other end of a pipe or a socket raises SIGCONT in this one:
-/// if it is stopped, it goes on.
+/// When the process at the other end of this pipe or socket ends, SIGCONT continues this one.
 void wake_at_end_of(int other);
 
 }  // namespace dlock

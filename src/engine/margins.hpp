@@ -1,10 +1,8 @@
-// The instants before the end of a lease at which something must happen.
+// When something must happen before the end of a lease.
 //
 //      valid_until - max(kill_after, last_kill)   SIGTERM: the end of the tree begins
 //      valid_until - last_kill                    SIGKILL, by the supervisor
-//      valid_until - last_kill / 2                SIGKILL, by the launcher or the guard, if that
-//      one
-//                                                 is stopped
+//      valid_until - last_kill / 2                SIGKILL, by launcher or guard, if it is stopped
 //      valid_until                                the tree is dead; others may hold the lock
 #pragma once
 
@@ -17,7 +15,7 @@ namespace dlock {
 struct Margins {
   Millis kill_after;
 
-  /// How long before valid_until the last SIGKILL goes out: a sweep over a tree takes milliseconds,
+  /// How long before valid_until the last SIGKILL is sent: a walk over a tree takes milliseconds,
   /// being scheduled on a busy machine some tens.
   constexpr Millis last_kill() const {
     return std::clamp<Millis>(kill_after / 4, Millis{50}, Millis{500});

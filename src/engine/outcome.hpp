@@ -1,4 +1,4 @@
-// How a run ended: what the exit status, the status file and the last message are made of.
+// How a run ended: the source of the exit status, the status file and the last message.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct Outcome {
 
   // For the event log.
   bool killed = false;         // one of the two processes was
-  bool is_returned = true;     // the exit status, by dlock
+  bool is_returned = true;     // dlock returned the exit status
   std::optional<Owner> other;  // Acquisition::other()
 };
 

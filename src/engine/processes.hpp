@@ -29,23 +29,22 @@ namespace dlock {
 int run_pair(const PairSpec& pair);
 
 /// The launcher: runs until the supervisor has ended; returns dlock's exit status.
-/// `life_of_supervisor` is readable from then on, and its end raises SIGCONT in this process.  May
-/// end this process by SIGINT instead, if that is what the terminal sent and what ended the
-/// command: a shell that sees this stops its script, as it would have done without dlock.
+/// `life_of_supervisor` is readable from then on, and its end raises SIGCONT in this process.  If
+/// the terminal sent SIGINT and that ended the command, the launcher dies of SIGINT instead: a
+/// shell that sees this stops its script, as it would without dlock.
 int attend(const RunContext& context, LauncherEnd link, pid_t supervisor,
            const Fd& life_of_supervisor);
 
-/// The supervisor of a command: acquires, starts it, watches over all.
+/// The supervisor of a command: acquires the locks, starts the command, watches over all.
 [[noreturn]] void supervise(const RunContext& context, SupervisorEnd link) noexcept;
 
-/// The supervisor of `dlock acquire`: gets the locks, and lets them go or stays to keep them.
-/// Without a script the leases are left to themselves once the launcher has handed them out.
+/// The supervisor of `dlock acquire`: acquires the locks, and stays to keep them for a script.
+/// Without a script it abandons the leases once the launcher has handed them out.
 [[noreturn]] void supervise_script(const RunContext& context, SupervisorEnd link,
                                    std::optional<Script> script) noexcept;
 
 /// The second of the two processes that keep a lock for a script, forked by `keeper`: runs until
-/// the keeper has ended while no lock was kept (SharedPage::kept), or until all of the script has
-/// ended.
+/// the keeper has ended while SharedPage::kept was not set, or all of the script has ended.
 [[noreturn]] void guard(const RunContext& context, LauncherEnd link, Script script,
                         pid_t keeper) noexcept;
 

@@ -25,7 +25,7 @@ constexpr Millis kBetweenNews{20};  // at least
 
 void ring(const Fd& event) { eventfd_write(event.get(), 1); }
 
-// Without how long the last try waited: that is a part of the time that counts.
+// Removes how long the last try waited: that is part of the time in the message.
 std::string without_time(std::string why) {
   constexpr std::string_view kWithin = " within ";
   const auto at = why.find("no answer" + std::string(kWithin));
@@ -187,11 +187,11 @@ Renewer::Wake Renewer::wait(Deadline due) {
 void Renewer::run(Deadline first) {
   const bool starts = wait(first) != Wake::stopped;
   if (starts) lease_->subscribe();
-  Deadline next{};  // at once, for what happened before that
+  Deadline next{};  // at once, for events before subscribe()
   while (starts) {
     const Wake why = wait(next);
     if (why == Wake::stopped || !renew()) break;
-    // However often the service has news, it costs no more than this.
+    // This limits the renewals, however often the service has news.
     if (why == Wake::news && util::wait_readable(stop_.get(), after(Clock::now(), kBetweenNews))) {
       break;
     }

@@ -17,13 +17,11 @@
 
 namespace dlock {
 
-/// Has a lease from the grant on.  Between start() and stop() a thread renews it, so that a slow
-/// server delays neither a signal to the command nor the news that it has ended: as LeaseSchedule
-/// says, and whenever Lease::event_fd() is readable.  A renewal that hangs says nothing, so the
-/// owner looks at the end of the lease himself.
-///
-/// The owner's, but for what its thread does.  In a shared_ptr: a thread that hangs is left behind
-/// with it.
+/// Owns a lease from the grant on.  Between start() and stop() a thread renews it, as LeaseSchedule
+/// says and when Lease::event_fd() is readable.  So a slow server delays neither a signal to the
+/// command nor the report of its end.  A renewal that hangs reports nothing: the owner watches the
+/// end of the lease, too.  Only the owner calls the functions.  It is in a shared_ptr: a thread
+/// that hangs is left behind with it.
 class Renewer : public std::enable_shared_from_this<Renewer> {
  public:
   struct Spec {
@@ -33,32 +31,31 @@ class Renewer : public std::enable_shared_from_this<Renewer> {
     Millis look = LeaseSchedule::kLook;
     const EventLog* event_log = nullptr;
   };
-  /// The end of the lease stands in `end` until unwatch(), which has to be called before `end`
-  /// goes.
+  /// `end` has the end of the lease until unwatch(), which must come before `end` is destroyed.
   Renewer(std::unique_ptr<Lease> lease, Spec spec, LeaseEnd& end);
 
-  /// Renews for the first time at `first`, or when the service has news.  Why not, if the system
-  /// has no thread or no descriptor for that: then it can be tried again.
+  /// Renews for the first time at `first`, or when the service has news.  Returns an error if the
+  /// system has no thread or descriptor for that: the caller may try again.
   std::optional<Error> start(Deadline first);
   bool runs() const { return phase_ == Phase::runs; }
-  /// Ends that, and returns lease().
+  /// Stops the renewals, and returns lease().
   Lease* stop(Deadline deadline);
-  /// Null while it runs; and if a renewal hung and did not heed its Cancel before the deadline of
-  /// stop(): then the lease is left to expire, and what comes of that renewal counts for nothing.
+  /// Null while it runs.  Null, too, if a renewal hung and ignored its Cancel until the deadline of
+  /// stop(): the lease is left to expire, and the result of that renewal is ignored.
   Lease* lease() const { return phase_ == Phase::rests ? lease_.get() : nullptr; }
 
-  /// While it runs, readable once the lock is lost; before, when start() is not to wait any longer
-  /// if has_news().
+  /// While it runs, readable once the lock is lost.  Before, readable when has_news() may be true:
+  /// then start() need not wait any longer.
   int fd() const { return runs() ? lost_.get() : lease_->event_fd(); }
   bool has_news() const;
   /// Why it is lost; none while it is held.  Errc::lost: the service says so.  Errc::unreachable:
-  /// it may have it as ours, but we must not go on.
+  /// the service may have it as ours, but we must not go on.
   std::optional<Error> loss();
   /// Why the last renewal, or start(), failed; none if it succeeded.
   std::optional<Error> trouble();
 
   Deadline lease_end() const { return last_end_.value_or(end_.get()); }
-  /// Nobody counts on the lease from here on: who looks at `end` finds kNever there.
+  /// The lease is not relied on from here on: `end` becomes kNever.
   void unwatch();
 
  private:
@@ -79,20 +76,20 @@ class Renewer : public std::enable_shared_from_this<Renewer> {
   Fd stop_, done_, lost_;
   std::optional<Deadline> last_end_;
 
-  // The thread's alone while it runs.
+  // Used only by the thread while it runs.
   const std::unique_ptr<Lease> lease_;
   LeaseSchedule schedule_;
   Deadline failing_since_ = kNever;
 
-  std::mutex mutex_;  // of what both touch
+  std::mutex mutex_;  // for what both threads use
   LeaseEnd& end_;
   bool is_watched_ = true;
   std::optional<Error> loss_;
   std::optional<Error> trouble_;
 };
 
-/// Why a lock is lost of which the last renewal that succeeded was asked for at `last_success`:
-/// "no renewal succeeded for 5s (redis h:6379: no answer)".
+/// Why a lock is lost whose last successful renewal was requested at `last_success`: "no renewal
+/// succeeded for 5s (redis h:6379: no answer)".
 std::string not_renewed_in_words(Deadline last_success, const std::optional<Error>& trouble);
 
 }  // namespace dlock

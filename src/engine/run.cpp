@@ -13,7 +13,7 @@ namespace dlock {
 int run(const BackendEntry& entry, const Target& target, const RunSpec& spec) {
   const Deadline started = Clock::now();
   Inherited inherited = Inherited::note();
-  util::log_never_blocks();  // not before that: its descriptor is none that was inherited
+  util::log_never_blocks();  // after note(): its descriptor is not inherited
   const auto status_file = StatusFile::prepare(spec.status_file);
   if (!status_file) {
     util::log(util::Level::error, status_file.error().message);

@@ -1,4 +1,4 @@
-// Acquire, start, watch over, release: the one place where locks and a process meet.
+// `dlock run`: acquires locks, starts a command, watches over both, releases.
 #pragma once
 
 #include <algorithm>
@@ -14,16 +14,16 @@ namespace dlock {
 enum class OnLost { term, kill, ignore };
 enum class Leftovers { ignore, wait, kill };
 
-/// A job gets so long to end, unless --kill-after says otherwise.
+/// The time that a job gets to end, unless --kill-after says otherwise.
 constexpr Millis default_kill_after(Millis ttl) { return std::min(Millis{5'000}, ttl / 4); }
 
-/// So many locks can a run have.
+/// The largest number of locks of a run.
 inline constexpr std::size_t kMostKeys = 64;
 
-/// `dlock once`: what is remembered if the command succeeds.
+/// `dlock once`: what is recorded if the command succeeds.
 struct OnceSpec {
   Completion completion;
-  int done_status = 0;  // of dlock, if it is remembered already
+  int done_status = 0;  // of dlock, if the job is done already
 };
 
 /// What `dlock run` was asked for.
@@ -34,12 +34,12 @@ struct RunSpec {
   unsigned slots = 1;
   Millis ttl{30'000};
   std::optional<std::string> label;
-  std::optional<Millis> wait;  // none: for ever; 0: try once
+  std::optional<Millis> wait;  // none: no limit; 0: try once
 
   int conflict_status = exit_status::kBusy;
   Leftovers leftovers = Leftovers::ignore;
   Millis kill_after{5'000};       // from SIGTERM to SIGKILL; less than ttl / 2
-  bool kill_after_by_ttl = true;  // nobody has asked for another than default_kill_after()
+  bool kill_after_by_ttl = true;  // kill_after is default_kill_after()
   OnLost on_lost = OnLost::term;
   std::optional<Millis> max_hold;
   Millis min_hold{0};
@@ -48,9 +48,9 @@ struct RunSpec {
   std::string event_log;         // empty: none
 };
 
-/// Runs the command under the locks and returns dlock's exit status.  To be called from a process
-/// with one thread that has initialised no client library and opened no descriptor of its own; it
-/// forks, and changes signal mask, dispositions and standard descriptors of the calling process.
+/// Runs the command under the locks and returns dlock's exit status.  The calling process must have
+/// one thread, no initialised client library and no descriptor of its own.  This forks, and changes
+/// its signal mask, dispositions and standard descriptors.
 int run(const BackendEntry& entry, const Target& target, const RunSpec& spec);
 
 }  // namespace dlock

@@ -23,10 +23,10 @@ struct PairSpec {
   const RunSpec& spec;
   const StatusFile& status_file;
   Inherited& inherited;
-  Owner owner;           // what is the same for each lock: whom others are shown
-  Deadline started;      // when dlock was
-  int lives_until = -1;  // readable: whoever waits for this dlock is gone; -1: nobody says
-  /// Of `acquire`, in the launcher: hands out what was granted; false: give it back.
+  Owner owner;           // as others see it; the same for each lock
+  Deadline started;      // the start of dlock
+  int lives_until = -1;  // readable: the script that waits for dlock has ended; -1: none
+  /// Of `acquire`, in the launcher: hands out the grants; false: release them.
   std::function<bool(const SharedPage&)> hand_out = {};
   /// What the supervisor does; does not return.
   std::function<void(const RunContext& context, SupervisorEnd link)> supervise;
@@ -37,7 +37,7 @@ struct RunContext : PairSpec {
   SharedPage& page;
   ProcessTree& tree;       // of the process that uses it
   pid_t launcher;          // the process that the user started
-  Fd& held_by_supervisor;  // what else has it keeps the launcher from seeing the supervisor's end
+  Fd& held_by_supervisor;  // the launcher sees the supervisor's end when all copies are closed
   const EventLog& event_log;
 };
 

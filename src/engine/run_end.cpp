@@ -87,8 +87,7 @@ void report(const RunContext& context, const Job& job, const RunEnd& end, const 
 void name_leftovers(const RunContext& context, bool keeps_lock) {
   std::string names;
   for (const Process& process : context.tree.alive()) {
-    // Of a nested run, which is named itself; or they end with the script that they keep a lock
-    // for.
+    // A nested run is listed as its launcher, and a keeper ends with its script.
     if (util::may_hold_locks(process.name)) continue;
     if (!names.empty()) names += ", ";
     if (names.size() > 200) {

@@ -10,7 +10,7 @@
 
 namespace dlock {
 
-/// Why it ended, besides what became of its job.
+/// Why the run ended, besides the end of its job.
 struct RunEnd {
   std::optional<HeldLocks::Loss> loss;
   bool launcher_gone = false;
@@ -21,7 +21,7 @@ struct RunEnd {
 
 Outcome outcome_of(const RunContext& context, const Job& job, const RunEnd& end);
 
-/// Says on stderr what was not said when it happened.
+/// Logs what was not logged when it happened.
 void report(const RunContext& context, const Job& job, const RunEnd& end, const Outcome& outcome);
 
 /// The command has ended, and some of its processes have not: says which.  `keeps_lock`: the lock

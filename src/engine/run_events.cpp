@@ -1,6 +1,6 @@
 // One last event of each key.  If one of two processes is killed, the other one writes what is
-//   missing: the shared page says what is written.  If a process is killed in the middle of
-//   write(2), the last event can be there twice; if both are killed, there is none.
+//   missing: the shared page says what is written.  If a process is killed during write(2), the
+//   last event can be there twice; if both are killed, there is none.
 
 #include "engine/run_events.hpp"
 
@@ -50,7 +50,7 @@ Millis::rep ms_from(Deadline start, Deadline end) {
   return std::chrono::duration_cast<Millis>(end - start).count();
 }
 
-// Of a lock that was not acquired.
+// The last event of a lock that was not acquired.
 std::string_view last_event(const Outcome& outcome) {
   if (outcome.killed) return "error";
   if (outcome.name == "done") return "skipped";

@@ -20,8 +20,8 @@ void log_ending(const RunContext& context, int signal, const std::string& why);
 /// The last event of this lock will be that it was lost.
 void note_loss(const RunContext& context, const std::string& key);
 
-/// The last event of one lock, or of each and no event after it, unless it was written before, by
-/// whichever process.
+/// Writes the last event of one lock, or of all and then no more, unless either process has done
+/// so.
 void log_end(const RunContext& context, const std::string& key, const Outcome& outcome);
 void log_end(const RunContext& context, const Outcome& outcome);
 

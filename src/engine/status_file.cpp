@@ -50,8 +50,8 @@ bool replace_file(const std::string& path, std::string_view text) {
   return false;
 }
 
-// In a sticky directory, as /tmp, everybody can create the file once it is gone, and nobody but him
-// can replace it.  An empty one of ours keeps the name.
+// In a sticky directory, such as /tmp, any user can create the file once it is gone, and only that
+// user can replace it.  So an empty file of ours keeps the name.
 bool remove_old(const std::string& path) {
   struct stat folder {};
   const std::string name = path.substr(0, path.rfind('/') + 1) + '.';
@@ -70,7 +70,7 @@ Result<StatusFile> StatusFile::prepare(const std::string& path) {
   StatusFile out;
   if (path.empty()) return out;
   out.path_ = path;
-  // To open a redirected descriptor anew would write over what the command wrote.
+  // Opening a redirected descriptor anew would overwrite what the command wrote.
   if (const auto fd = util::descriptor_named_by(path)) {
     out.descriptor_.reset(fcntl(*fd, F_DUPFD_CLOEXEC, 3));
     if (!out.descriptor_) return refused(path, complaint());

@@ -12,26 +12,25 @@
 
 namespace dlock {
 
-/// A launcher that is stopped does not answer a grant, and others wait meanwhile: the locks are
-/// released then.
+/// A stopped launcher does not answer a grant, and others wait.  Then the locks are released.
 inline constexpr Millis kLauncherAnswers{5'000};
 std::string launcher_was_suspended();
 
-/// Writes the grant down where the launcher reads it.
+/// Writes the grant to the shared page, for the launcher.
 void note_grant(const RunContext& context, const HeldLocks& locks, Margins margins);
 
-/// A lock was lost while the job runs: says so, and has the job ended before the first lease is
-/// over, unless --on-lost says that it goes on without the lock.
+/// A lock was lost while the job runs: logs that, and ends the job before the first lease is over,
+/// unless --on-lost says that it goes on without the lock.
 void end_after_loss(const RunContext& context, const HeldLocks::Loss& loss, Margins margins,
                     Ending& job, Deadline now);
 
-/// `failures`, of HeldLocks::release(): says which locks were lost before the job had ended, and
-/// returns the last of these.
+/// Logs which locks were lost before the job had ended, and returns the last of these errors.
+/// `failures` are those of HeldLocks::release().
 std::optional<Error> say_lost_before_the_end(const RunContext& context,
                                              const std::vector<HeldLocks::Loss>& failures,
                                              const std::string& job);
 
-/// Once: the job, which is ended because of a loss or for another reason, is still there.
+/// Logs, once, that a job which is being ended, because of a loss or otherwise, is still there.
 class StuckReport {
  public:
   void say_if_stuck(const RunContext& context, const Ending& job, bool is_lost);

@@ -1,5 +1,5 @@
-// From the grant on everything happens in one loop, watch(), which looks at the clock first, so
-// that the first act after a pause of the machine is to compare it with the end of the lease.
+// From the grant on everything happens in one loop, watch().  It looks at the clock first, so that
+// after a pause of the machine the first act is to compare it with the end of the lease.
 
 #include <signal.h>
 #include <sys/prctl.h>
@@ -35,10 +35,10 @@ namespace {
 using util::in_quotes;
 using util::Level;
 
-constexpr int kMostRounds = 64;  // of answers to runs below, before anything else is looked at
+constexpr int kMostRounds = 64;  // of answers to nested runs, before any other work
 
-// `kill $PPID` in the job: the supervisor is the command's parent.  SIGTERM means the same
-// whichever process of dlock it is sent to, unless it was ignored when dlock started.
+// The supervisor is the command's parent, so `kill $PPID` in the job reaches it.  SIGTERM means the
+// same in each process of dlock, unless it was ignored when dlock started.
 sigset_t term_and(int more) {
   sigset_t out;
   sigemptyset(&out);
@@ -47,13 +47,12 @@ sigset_t term_and(int more) {
   return out;
 }
 
-// A new one, or what an old one tells from now on.
+// Returns a new signalfd, or `old`, which reports these signals from now on.
 int signal_fd(int old, const sigset_t& signals) {
   return signalfd(old, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-// SIGINT or SIGQUIT, if it is pending in this process and was not ignored when dlock started;
-// otherwise 0.
+// SIGINT or SIGQUIT if it is pending here and was not ignored when dlock started; otherwise 0.
 int pending_interrupt() {
   sigset_t pending;
   sigpending(&pending);
@@ -106,8 +105,8 @@ class Supervisor {
 
   Acquisition acquisition_{context_, link_, signals_.get()};
   HeldLocks locks_;               // none yet, or all
-  Deadline granted_at_ = kNever;  // the last of them, and the launcher was told
-  OuterRun outer_run_;            // of runs below this one
+  Deadline granted_at_ = kNever;  // when all were granted, and the launcher was told
+  OuterRun outer_run_;            // answers nested runs
   Job job_{spec_.leftovers, spec_.kill_after, context_.tree};
   StuckReport stuck_;
   bool leftovers_named_ = false;
@@ -143,7 +142,7 @@ void Supervisor::lose(const HeldLocks::Loss& loss, Deadline now) {
   if (!end_.loss) end_.loss = loss;
   if (job_.started() && !staying_) return end_after_loss(context_, loss, margins_, job_, now);
   note_loss(context_, loss.key);
-  if (staying_) return;  // nested runs end by themselves; the rest is the user's affair
+  if (staying_) return;  // nested runs end by themselves; the others may go on
   util::log(Level::error, "lost " + in_quotes(loss.key) + ": " + loss.error.message +
                               "; not starting " + spec_.argv.front());
 }
@@ -191,17 +190,15 @@ void Supervisor::start_command() {
   command.environment = environment();
   // The terminal sends Ctrl-C to its whole foreground group.  If that happens between the
   // launcher's "go" and this line, the signal is pending in this process.  The launcher assumes
-  // that the command has received the signal, but the command does not exist yet: only this process
-  // can act on it.
+  // that the command has it, but there is no command yet: only this process can act on it.
   end_.refused_by = pending_interrupt();
   if (end_.refused_by != 0) return;
   job_.start(command, context_.inherited);
   context_.inherited.drop();
-  // Now that the command is in the launcher's group and session, out of both: what stops or kills
-  // the group is not to stop the renewals.  A group of the same session would not do: the command,
-  // a member of one group with its parent in another, would keep the launcher's from being an
-  // orphaned one until it exits, and then the kernel sends SIGHUP to all of it if a member is
-  // stopped.
+  // Leave the launcher's group and session, now that the command is in them: a signal that stops or
+  // kills the group must not stop the renewals.  A new group in the same session is not enough: the
+  // command, with its parent in another group, would keep the launcher's group from being orphaned
+  // until it exits.  Then the kernel would send SIGHUP to the whole group if a member is stopped.
   setsid();
 }
 
@@ -305,7 +302,7 @@ Outcome Supervisor::run_under_lock() {
   out.held = since(granted_at_);
   out.fence = fence;
   if (!job_.stuck().empty()) out.reason += (out.reason.empty() ? "" : "; ") + job_.stuck();
-  // A run may have asked since the last look.
+  // A nested run may have asked since the last look.
   if (outer_run_.fd() >= 0 && !spec_.once) serve_nested_runs();
   if (job_.started() && !job_.tree_is_gone() && !leftovers_named_) {
     name_leftovers(context_, outer_run_.has_nested_runs());
@@ -326,8 +323,8 @@ void Supervisor::note_losses(const std::vector<HeldLocks::Loss>& losses, Outcome
   }
 }
 
-// The lock goes in the same step.  Only a signal that asks to end makes it give up before the lease
-// is over, and not the end of the launcher: the command has succeeded.
+// The lock is released in the same step.  Only a signal that asks to end ends the tries before the
+// lease is over.  The end of the launcher does not: the command has succeeded.
 void Supervisor::complete(Outcome& outcome) {
   outer_run_ = OuterRun();
   bool impatient = false;
@@ -349,7 +346,7 @@ void Supervisor::complete(Outcome& outcome) {
                         keys() + " is done, so it may be run again: " + done.error().message};
   outcome.reason = with_origin(error, context_.target).message;
   util::log(Level::error, outcome.reason);
-  // If that was in doubt, it may be gone.
+  // If the result is in doubt, the lock may be gone.
   (void)locks_.release(Cancel(link_.fd()));
 }
 
@@ -358,8 +355,7 @@ std::vector<HeldLocks::Loss> Supervisor::expire_when_held_long_enough() {
   return locks_.expire_at(held_long_enough_at(), Cancel(link_.fd()));
 }
 
-// The caller has its exit status and its descriptors back.  The lock is kept for runs that borrowed
-// it and have not ended, and for --min-hold.
+// The caller has its status and descriptors back.  The lock is kept for nested runs and --min-hold.
 void Supervisor::stay_behind() {
   util::log_end();
   context_.inherited.drop();
@@ -401,7 +397,7 @@ void Supervisor::run() {
   const bool too_early = !end_.loss && Clock::now() < held_long_enough_at();
   bool stays = !spec_.once && !locks_.empty() && job_.status() && job_.start_error() == 0 &&
                (too_early || outer_run_.has_nested_runs());
-  // Before the launcher returns: where it is the first process of a container, nobody outlives it.
+  // Before the launcher returns: if it is the first process of a container, no process outlives it.
   if (stays && !outer_run_.has_nested_runs()) {
     note_losses(expire_when_held_long_enough(), result);
     stays = !locks_.empty();

@@ -36,7 +36,7 @@ std::string ordinal(std::int32_t number) {
                                                : "th");
 }
 
-// A clock that ticks by the second has no use for tenths.
+// The shown time changes each second, so tenths are dropped.
 std::string in_seconds(Millis duration) {
   const Millis whole = std::chrono::floor<std::chrono::seconds>(duration);
   return util::format_duration(whole > Millis{0} ? whole : duration);
@@ -78,7 +78,7 @@ std::optional<Millis> WaitReport::held(Deadline now) const {
   return out;
 }
 
-// Where the service has an order, our place; else how many there are besides.
+// Our place if the queue of the service has an order; else the number of waiters.
 std::string WaitReport::in_the_queue() const {
   if (blocked_->place > 0) {
     return " (" + ordinal(blocked_->place) + " of " +

@@ -17,11 +17,11 @@ extern char** environ;
 namespace dlock {
 namespace {
 
-// Everything that needs memory is made before the fork.
+// All that needs memory is allocated before the fork.
 struct Prepared {
   std::vector<std::string> paths;
   std::vector<std::string> variables;  // those that dlock sets
-  std::vector<char*> argv;  // behind that of a shell, for a script, whose path comes to kScript
+  std::vector<char*> argv;  // /bin/sh, then the arguments; a script's path goes to [kScript]
   std::vector<char*> envp;
 };
 
@@ -64,7 +64,7 @@ std::vector<std::string> variables_of(const CommandSpec& spec) {
   return out;
 }
 
-// Our own environment, and what is set in it, which ends with the null pointer.
+// Our own environment with `set` in it, which ends with the null pointer.
 std::vector<char*> environment_with(std::vector<char*> set, const CommandSpec& spec) {
   std::vector<char*> out;
   for (char** variable = environ; *variable != nullptr; ++variable) {
@@ -74,14 +74,13 @@ std::vector<char*> environment_with(std::vector<char*> set, const CommandSpec& s
   return out;
 }
 
-// As execvp(3): a later directory of PATH may hold one that can be run.
+// As execvp(3): a later directory of PATH may have a file that can be run.
 bool may_be_elsewhere(int error) {
   return error == ENOENT || error == ENOTDIR || error == EACCES || error == ESTALE ||
          error == ENODEV || error == ETIMEDOUT;
 }
 
-// In the child, in the memory of the parent: system calls only, from here on.  Returns the errno to
-// report.
+// Runs in the child, in the parent's memory: only system calls are allowed.  Returns the errno.
 int exec_first(Prepared& prepared) {
   int error = ENOENT;
   for (std::string& path : prepared.paths) {
@@ -97,7 +96,7 @@ int exec_first(Prepared& prepared) {
   return error;
 }
 
-// The errno that exec left, or 0: the exec, which start() has waited for, closed the other end.
+// The errno of the exec, or 0: the exec, which start() has waited for, has closed the other end.
 int read_result(int fd) {
   int error = 0;
   ssize_t got;
@@ -114,7 +113,7 @@ int read_result(int fd) {
   const pid_t parent = getpid();
   const pid_t pid = vfork();
   if (pid != 0) return pid;
-  // A belt beside the braces: set-id programs clear it, grandchildren do not inherit it.
+  // An extra safeguard: set-id programs clear it, and grandchildren do not inherit it.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(127);
   inherited.restore();

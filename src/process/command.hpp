@@ -17,15 +17,15 @@ struct CommandSpec {
 };
 
 struct Spawned {
-  pid_t pid = -1;  // -1: there is no process, `error` is that of the fork
+  pid_t pid = -1;  // -1: there is no process; `error` says why
   int error = 0;   // errno of the fork or exec that failed; 0: the command runs
 };
 
-/// Forks and execs without a shell: argv byte by byte, PATH as execvp(3) searches it.  Unlike
-/// execvp it does not hand a file without a known format to /bin/sh.
+/// Forks and execs as execvp(3): it searches PATH, and runs a file without a known format with
+/// /bin/sh. argv is passed on byte by byte.
 Spawned spawn(const CommandSpec& spec, const Inherited& inherited);
 
-/// What `error`, with which the exec of `command` failed, means to the user.
+/// Why the exec of `command` failed with `error`, in words for the user.
 std::string why_not_started(const std::string& command, int error);
 
 }  // namespace dlock

@@ -1,4 +1,4 @@
-// What a lock is held for, as the one that ends it sees it.
+// A command or a script that a lock is held for, and how it is ended.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace dlock {
 
-/// A process and all that is below it.  It is ended in one way only: end() sets the instant of the
-/// SIGKILL, which later causes can move forward and nothing moves back.
+/// A process and all processes below it.  Only end() ends it: it sets the instant of the SIGKILL,
+/// which a later call can move forward but not back.
 class Ending {
  public:
   virtual ~Ending() = default;
@@ -16,18 +16,16 @@ class Ending {
   /// "deploy.sh (pid 4121)"
   virtual std::string in_words() const = 0;
 
-  /// SIGTERM to all of it now (not if `kill_at` has come), SIGKILL at `kill_at`, or earlier if that
-  /// was said before.
+  /// SIGTERM to all of it now, unless `kill_at` has passed; SIGKILL at the earliest `kill_at`.
   virtual void end(Deadline kill_at, Deadline now) = 0;
   virtual bool is_ending() const = 0;
 
-  /// Signals what is due.  True when nothing has to be watched any more.
+  /// Sends the signal that is due.  True if nothing has to be watched any more.
   virtual bool finished(Deadline now) = 0;
-  /// When finished() is to be called again at the latest.
+  /// When finished() must be called again at the latest.
   virtual Deadline next_deadline(Deadline now) const = 0;
 
-  /// Which of it is still there kStuckAfter its SIGKILL, and why, as finished() has found; "" if
-  /// that is not so.
+  /// Which of it is still there kStuckAfter its SIGKILL, and why, as finished() found; else "".
   virtual const std::string& stuck() const = 0;
 };
 

@@ -20,7 +20,6 @@ namespace {
 
 constexpr proc::Path kDirectory{"/proc/self/fd"};
 
-// Those of the numbers below `end` that are open, in ascending order.
 std::vector<int> open_fds_below(int end) {
   std::vector<int> fds;
   for (int fd = 0; fd < end; ++fd) {
@@ -29,10 +28,9 @@ std::vector<int> open_fds_below(int end) {
   return fds;
 }
 
-// In ascending order.
 std::vector<int> open_fds() {
-  // Since Linux 6.2 its size is the number of its entries; before, it is 0.  To learn that there
-  // are none but the standard ones takes a tenth of the time of listing them.
+  // Since Linux 6.2 the size of the directory is its number of entries; before, it is 0.  If only
+  // the standard descriptors are open, the size says so in a tenth of the time of listing them.
   std::vector<int> fds = open_fds_below(3);
   struct stat about {};
   const bool has_size = stat(kDirectory.data(), &about) == 0 && about.st_size > 0;
@@ -53,8 +51,7 @@ std::vector<int> open_fds() {
 void close_on_exec(unsigned first, unsigned last) {
   if (first > last) return;
   if (syscall(SYS_close_range, first, last, CLOSE_RANGE_CLOEXEC) == 0) return;
-  // Linux before 5.11, or a sandbox.  Those that are open, not all that could be: a container may
-  // have a limit of 10^9.
+  // Linux before 5.11, or a sandbox.  Not every number: a container may have a limit of 10^9.
   proc::read_directory(kDirectory, [&](int fd) {
     const auto number = static_cast<unsigned>(fd);
     if (first <= number && number <= last) fcntl(fd, F_SETFD, FD_CLOEXEC);

@@ -1,5 +1,4 @@
-// The world as dlock found it: signal mask, umask, dispositions and descriptors that the command
-// shall get.
+// The signal mask, umask, dispositions and descriptors that dlock inherited, for the command.
 #pragma once
 
 #include <signal.h>
@@ -21,17 +20,15 @@ struct Inherited {
   std::vector<Fd> fds;              // open ones from 3 on, in ascending order
   std::array<bool, 3> missing;      // standard descriptors that were closed
 
-  /// Notes it, blocks every signal, ceases to ignore SIGCHLD, and puts /dev/null under standard
-  /// descriptors that were closed, so that no socket lands there.  To be called before dlock opens
-  /// anything.
+  /// Notes it, blocks every signal, stops ignoring SIGCHLD, and opens /dev/null on closed standard
+  /// descriptors, so that no socket gets their numbers.  Call it before dlock opens anything.
   static Inherited note();
 
-  /// To be called before a client library is loaded: it may change any disposition.  dlock itself
-  /// changes no other one than that of SIGCHLD.
+  /// Call it before loading a client library, which may change dispositions; dlock only SIGCHLD's.
   void note_dispositions();
 
-  /// In the child, between fork and exec: gives all of it back, and marks every descriptor that
-  /// dlock did not inherit to be closed by exec.  Async-signal-safe.
+  /// In the child, between fork and exec: restores all this, and sets close-on-exec on each
+  /// descriptor that dlock did not inherit.  Async-signal-safe.
   void restore() const;
 
   /// In launcher and supervisor, once the command has got them: gives up stdin, stdout and the

@@ -1,4 +1,4 @@
-// What /proc tells of processes, and handles of them that no other process can get.
+// Facts about processes from /proc, and handles that never refer to another process.
 #pragma once
 
 #include <dirent.h>
@@ -24,12 +24,12 @@ enum class Below { no, yes, unknown };  // unknown: /proc does not show it
 
 /// Whether `pid` is a process below this one.
 Below below_us(pid_t pid);
-/// Whether this one is below `pid`; 0 is what the kernel calls a process of another pid namespace.
+/// Whether this one is below `pid`.  The kernel reports 0 for a process of another pid namespace.
 Below above_us(pid_t pid);
 
 namespace proc {
 
-/// Without memory: a walk has to work when there is none.
+/// Needs no heap: a walk must work when no memory is left.
 using Path = std::array<char, 64>;
 
 template <class... Numbers>
@@ -99,7 +99,7 @@ void read_children(pid_t pid, Use use) {
   });
 }
 
-/// Whether /proc is there and speaks of the pid namespace of this process.
+/// Whether /proc is mounted and shows the pid namespace of this process.
 bool is_ours();
 
 /// Up to 15 bytes, not to be trusted; "?" if it is not known.

@@ -1,30 +1,27 @@
 // Finding.  /proc/PID/task/TID/children lists the children of one thread.  A walk reads the lists
 //   of all threads of all processes below this one, and looks at no other process of the machine.
-//   A kernel without CONFIG_PROC_CHILDREN has no such lists; there it looks at the parent of each
-//   process of the machine.  Without a /proc of this pid namespace dlock does not start.
+//   A kernel without CONFIG_PROC_CHILDREN has no such lists; there a walk looks at the parent of
+//   each process of the machine.  Without a /proc of this pid namespace dlock does not start.
 // Ended or not.  A pidfd is readable when the last thread of its process has ended.  The state in
-//   /proc does not tell that: it is Z as soon as the main thread has ended, and the other threads
-//   may work on.
-// Signalling.  A pid can be used again as soon as its process has been reaped.  So the order is:
-//   open a pidfd, see that the process behind the number has this one among its ancestors, and
-//   signal through the pidfd.
+//   /proc does not show that: it is Z once the main thread has ended, even if others work on.
+// Signalling.  A pid can be reused once its process has been reaped.  So a walk opens a pidfd,
+//   checks that its process has this one among its ancestors, and signals through the pidfd.
 // Hiding.  A /proc mounted with hidepid (systemd: ProtectProc) shows of a process that is not
 //   dumpable, such as a dlock that holds a password, only the number, in the list of its parent.
-//   Such a process is signalled without a look at its ancestors.  What is below it becomes ours
-//   when it dies, and is found by the next walk.
-// Order.  A process of the job may be a dlock that holds another lock, and what that is held for is
-//   to be dead before it is free.  So the supervisors and keepers of dlock are killed when nothing
-//   else is left, and all others at once, the launcher of a nested run, too: its supervisor hears
-//   of that, and ends its job itself.  If a list of children was incomplete because one ended
-//   meanwhile, that one was in it: what has ended counts as something else that is left, until it
-//   is reaped.  Nothing is stopped: if this process were killed then, it would hold its locks for
-//   ever.
-// Keepers.  One may have the lock of a script that is not below this process, but around it.  It is
-//   left alone, as its script counts on it, and waits for us perhaps.
-// Ending.  Repeated walks come to an end: a killed process forks no more, and its children become
-//   ours.
-// Descriptors.  A walk must work when the system has none to give, or a job outlives its lock.  So
-//   some are reserved, and closed for the time of a walk.  If a thread of a client library takes
+//   Such a process is signalled without a look at its ancestors.  The processes below it become our
+//   children when it dies, and the next walk finds them.
+// Order.  A process of the job may be a dlock that holds another lock, whose job must be dead
+//   before that lock is free.  So the supervisors and keepers of dlock are killed when nothing else
+//   is left, and all others at once, including the launcher of a nested run: its supervisor notices
+//   that, and ends its job itself.  If a list of children was incomplete because one ended
+//   meanwhile, that one was in it, and counts as something else that is left until it is reaped.
+//   No process is stopped: if this one were killed then, a stopped one would never release its
+//   locks.
+// Keepers.  A keeper may keep the lock of a script that is not below this process, but above it.
+//   It is left alone: its script relies on it, and perhaps waits for this process.
+// Ending.  Repeated walks end: a killed process forks no more, and its children become ours.
+// Descriptors.  A walk must work when the system has no descriptors left, or a job outlives its
+//   lock.  So some are reserved, and closed during a walk.  If a thread of a client library takes
 //   them then, this walk finds nothing, and the next one does.
 
 #include "process/process_tree.hpp"
@@ -62,8 +59,8 @@ using proc::pidfd_of;
 
 constexpr Millis kLongestPause{20};  // between two walks that kill
 
-// Calls `use` with a pidfd of a process that was found, if it is below us and has not ended.  No
-// descriptor: the system has none left, or is Linux before 5.3.  Returns what `use` does.
+// Calls `use` with a pidfd of a process that was found, if it is below us and has not ended, and
+// returns its result.  The pidfd is empty if no descriptor is left, or before Linux 5.3.
 template <class Use>
 bool with_living(pid_t pid, Use use) {
   const Fd pidfd = pidfd_of(pid);
@@ -71,7 +68,7 @@ bool with_living(pid_t pid, Use use) {
   return !ended && below_us(pid) != Below::no && use(pidfd);
 }
 
-// If it only calls itself so, it dies last.
+// A process that only calls itself so dies last.
 bool may_hold_locks(pid_t pid) { return util::may_hold_locks(name_of(pid)); }
 
 bool is_of_our_program(pid_t pid) {
@@ -81,7 +78,7 @@ bool is_of_our_program(pid_t pid) {
          stat("/proc/self/exe", &ours) == 0 && util::is_same_file(its, ours);
 }
 
-// A keeper's title ends with the number of its script.
+// A keeper's title ends with the pid of its script.
 bool is_keeper_for_others(pid_t pid) {
   if (!name_of(pid).starts_with(util::kKeeperName) || !is_of_our_program(pid)) return false;
   const Fd title = open_to_read(path_of("/proc/%d/cmdline", pid));
@@ -113,7 +110,7 @@ void say_stuck(const Signalled& killed) {
 
 namespace {
 
-// True if it got the signal.
+// True if the process got the signal.
 bool send(pid_t pid, int sig, Signalled& out) {
   return with_living(pid, [&](const Fd& pidfd) {
     const bool sent = pidfd ? proc::send(pidfd, sig) : ::kill(pid, sig) == 0;
@@ -155,7 +152,7 @@ ProcessTree::Found ProcessTree::find() {
   return found;
 }
 
-// A walk uses what is reserved, and the caller what the walk has found.
+// The walk needs the reserved descriptors, and so does `use`, for what the walk has found.
 template <class Use>
 void ProcessTree::walk(Use use) {
   for (Fd& fd : reserved_) fd.reset();
@@ -163,7 +160,7 @@ void ProcessTree::walk(Use use) {
   reserve();
 }
 
-// Those that may hold a lock are left to the next walk, or one after that.
+// Processes that may hold a lock are left to a later walk.
 Signalled ProcessTree::kill(const Found& found) {
   Signalled out;
   Signalled ignored;
@@ -172,7 +169,7 @@ Signalled ProcessTree::kill(const Found& found) {
     if (nothing_else || !may_hold_locks(pid)) {
       send(pid, SIGKILL, out);
     } else {
-      send(pid, SIGCONT, ignored);  // one that is stopped reaps nobody
+      send(pid, SIGCONT, ignored);  // a stopped process reaps no child
     }
   }
   return out;
@@ -201,9 +198,9 @@ void ProcessTree::end(void (*stuck)(const Signalled&)) {
   const Deadline begun = Clock::now();
   bool said = false;
   for (Millis pause{1};; pause = std::min(pause * 2, kLongestPause)) {
-    // A child of ours is there until it is reaped.  So if a walk finds none but keepers, there was
-    // none when it began, and nobody to start another one since.  A walk that finds nothing may
-    // have failed to read /proc, and proves nothing.
+    // A child of ours stays until it is reaped.  So if a walk finds only keepers, there was no
+    // other process when it began, and none to start one since.  A walk that finds nothing proves
+    // nothing: it may have failed to read /proc.
     const Signalled killed = signal(SIGKILL);
     if (reap(-1).none_left || killed.only_keepers) return;
     if (!said && Clock::now() >= after(begun, kStuckAfter)) {
@@ -235,7 +232,7 @@ Reaped ProcessTree::reap(pid_t wanted) {
     if (pid < 0 && errno == EINTR) continue;
     if (pid < 0) out.none_left = true;
     if (pid <= 0) return out;
-    if (WIFSTOPPED(status)) {  // it made us its tracer (PTRACE_TRACEME): it is to go on untraced
+    if (WIFSTOPPED(status)) {  // it made us its tracer (PTRACE_TRACEME): let it go on untraced
       const int sig = WSTOPSIG(status) == SIGTRAP ? 0 : WSTOPSIG(status);
       ptrace(PTRACE_DETACH, pid, nullptr, sig);
       continue;

@@ -1,7 +1,6 @@
-// All processes below this one: finding, signalling and reaping them.
-//
-// The process that uses a tree must be a subreaper (become_subreaper), so that every process of the
-// job stays below it, even one that forks twice and calls setsid.
+// All processes below this one: finding, signalling and reaping them.  The process that uses a tree
+// must be a subreaper (become_subreaper), so that every process of the job stays below it, even one
+// that forks twice and calls setsid.
 #pragma once
 
 #include <sys/types.h>
@@ -44,39 +43,33 @@ struct Reaped {
 
 class ProcessTree {
  public:
-  /// Reserves the descriptors that finding and signalling need.  After a fork both processes have a
-  /// tree of their own that works.
+  /// Reserves the descriptors that it needs.  After a fork both processes have a tree that works.
   ProcessTree();
   /// False if the system had no descriptors left.
   bool ready() const { return ready_; }
 
-  /// Sends `sig` to each process below this one that has not ended, parents before their children.
-  /// SIGKILL goes to the processes of dlock that hold locks only when nothing else is left.
-  /// A process that got the number of one that has ended is not hit.  Needs no descriptor but the
-  /// reserved ones.
-  ///
-  /// A process that is born at the same time can be missed.  So repeat SIGKILL until reap() says
-  /// that no child is left.
+  /// Sends `sig` to each living process below this one, parents before their children.  SIGKILL
+  /// goes to the processes of dlock that hold locks only when nothing else is left.  A process that
+  /// reuses the pid of an ended one gets no signal.  Uses only the reserved descriptors.  May miss
+  /// a process that starts meanwhile: repeat SIGKILL until reap() finds no child.
   Signalled signal(int sig);
 
   /// Collects every child that has ended, and says what became of `wanted`.
   Reaped reap(pid_t wanted);
 
-  /// Kills and reaps every process below this one; returns when none is left.  Calls `stuck` once
-  /// if that takes longer than kStuckAfter.
+  /// Kills and reaps all below this one until none is left.  Calls `stuck` once after kStuckAfter.
   void end(void (*stuck)(const Signalled& killed));
 
   /// The processes below this one that have not ended.
   std::vector<Process> alive();
-  /// Whether there are none but processes that keep the lock of a script which is not below this
-  /// process (`dlock acquire --while`), and at least one of these.
+  /// Whether the only processes left are keepers, one or more, of scripts not below this process.
   bool only_keepers_are_left();
 
  private:
   void reserve();
   struct Found {
     std::vector<pid_t> pids;
-    bool keepers = false;  // and processes that keep locks for others
+    bool keepers = false;  // processes that keep locks for others were found, too
     void note(pid_t pid);
     bool only_keepers() const { return pids.empty() && keepers; }
   };
@@ -85,7 +78,7 @@ class ProcessTree {
   template <class Use>
   void walk(Use use);
 
-  std::array<Fd, 3> reserved_;  // given up for the time of a walk
+  std::array<Fd, 3> reserved_;  // closed during a walk
   bool ready_ = true;
 };
 

@@ -1,11 +1,11 @@
-// Who.     A process is signalled by a pidfd.  That is opened after the lists of its parent had its
-//          number, and kept only if the process then has that parent, and that parent lives.
-// Ending.  All of it is stopped first, until no more is found: what is stopped starts nothing, and
-//          leaves no orphans.  Then SIGTERM goes to parents before their children, so that a shell
-//          hears of it first, and SIGKILL to children before their parents: one may be a dlock,
-//          whose job must be dead before its lock is free.
-// Too many. Where there is no descriptor left for a process, it is signalled by its number, and the
-//          script has not ended as long as there are such.
+// Identity.  A process is signalled through a pidfd.  The pidfd is opened after the lists of the
+//   parent had its number, and kept only if the process then has that parent, and the parent lives.
+// Ending.  All processes are stopped first, until no more are found: a stopped process starts none,
+//   and leaves no orphans.  Then SIGTERM goes to parents before their children, so that a shell
+//   gets it first.  SIGKILL goes to children before their parents: a parent may be a dlock, whose
+//   job must be dead before its lock is free.
+// Too many.  If no descriptor is left for a process, it is signalled by its number.  While there
+//   are such processes, the script has not ended.
 
 #include "process/script.hpp"
 
@@ -29,10 +29,10 @@ namespace {
 
 using proc::send;
 
-constexpr Millis kLookAgain{20};  // at what is being ended
+constexpr Millis kLookAgain{20};  // while the script is being ended
 constexpr Millis kKillStuckAgain{500};
 constexpr Millis kAllStop{200};
-constexpr Millis kChildrenEnd{20};  // before their parents are killed all the same
+constexpr Millis kChildrenEnd{20};  // then their parents are killed in any case
 
 Error not_usable(pid_t pid, const std::string& why) {
   return {Errc::invalid, "--while " + std::to_string(pid) + ": " + why};
@@ -110,7 +110,7 @@ void Script::note(pid_t pid, pid_t parent) {
   if (sends_ != 0) ::kill(pid, sends_);
 }
 
-// True if there were some that were not known.
+// True if it has found new processes.
 bool Script::find_more() {
   is_blind_ = false;
   known_.erase(std::remove_if(known_.begin() + 1, known_.end(),
@@ -128,8 +128,8 @@ bool Script::find_more() {
   return known_.size() > before;
 }
 
-// Twice nothing: a fork that was under way when the signal came is over by then.  A process that
-// may not be signalled can go on to start others.
+// Stops when two searches in a row find nothing: a fork under way when the signal came is over
+// then.  The time is limited: a process that may not be signalled can go on to start others.
 void Script::stop_all() {
   sends_ = SIGSTOP;
   const Deadline until = after(Clock::now(), kAllStop);
@@ -159,7 +159,7 @@ void Script::end(Deadline kill_at, Deadline now) {
     stop_all();
     for (const Known& one : known_) send(one.pidfd, SIGTERM);
     for (const Known& one : known_) send(one.pidfd, SIGCONT);
-    for (const int sig : {SIGTERM, SIGCONT}) {  // the others
+    for (const int sig : {SIGTERM, SIGCONT}) {  // those without a pidfd
       sends_ = sig;
       if (is_blind_) (void)find_more();
     }
@@ -168,7 +168,7 @@ void Script::end(Deadline kill_at, Deadline now) {
   kill_at_ = std::min(kill_at_, kill_at);
 }
 
-// What cleans up after a SIGTERM may start others to do it: these are left alone until the end.
+// Cleaning up after SIGTERM may take new processes: they are left alone until kill_at_.
 bool Script::finished(Deadline now) {
   if (!is_ending_) return has_ended();
   sends_ = 0;

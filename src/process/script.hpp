@@ -1,5 +1,4 @@
-// A process that dlock did not start, and all that is below it: the script that `acquire --while`
-// keeps a lock for.
+// A script that dlock did not start, and all below it: `acquire --while` keeps a lock for it.
 #pragma once
 
 #include <sys/types.h>
@@ -14,12 +13,12 @@
 
 namespace dlock {
 
-/// Its descendants are found from above, by /proc, once it is to end, and remembered from then on.
-/// What has left the tree before that, or between two looks, is not found.  Used by one thread.
+/// Its descendants are searched for in /proc once it is to end, and remembered.  A process that
+/// left the tree before that, or between two searches, is missed.  Used by one thread.
 class Script final : public Ending {
  public:
-  /// Errc::invalid, in words for whoever gave the number: there is no such process, it is none
-  /// above this one, it may not be signalled, or no signal ends it.
+  /// Errc::invalid, with a message for the user: there is no such process, it is not above this
+  /// one, dlock may not signal it, or no signal ends it.
   static Result<Script> find(pid_t pid);
 
   pid_t pid() const { return pid_; }
@@ -28,12 +27,12 @@ class Script final : public Ending {
   int fd() const { return known_.front().pidfd.get(); }
   bool has_ended() const;
 
-  /// This process is none of it, although the kernel may have made it a child of the script.
+  /// `pid` is no part of it, although the kernel may have made it a child of the script.
   void spare(pid_t pid);
 
   void end(Deadline kill_at, Deadline now) override;
   bool is_ending() const override { return is_ending_; }
-  /// The script has ended by itself, or, once it is being ended, all of it has.
+  /// True if the script has ended by itself or, once it is being ended, all of it has.
   bool finished(Deadline now) override;
   Deadline next_deadline(Deadline now) const override;
   const std::string& stuck() const override { return stuck_; }
@@ -56,14 +55,14 @@ class Script final : public Ending {
   std::string name_;
   std::vector<Known> known_;  // the script first, parents before their children
   std::vector<Known> spared_;
-  int sends_ = 0;          // to what is found and cannot be remembered
-  bool is_blind_ = false;  // there was such a process at the last look
+  int sends_ = 0;          // for processes without a pidfd; 0: nothing
+  bool is_blind_ = false;  // the last search found such a process
   bool is_ending_ = false;
   Deadline kill_at_ = kNever;
   std::string stuck_;
 };
 
-/// A script takes a descriptor for each of its processes: as many as the system allows.
+/// Raises the limit to what the system allows: a Script needs a descriptor for each process.
 void raise_descriptor_limit();
 
 }  // namespace dlock

@@ -22,20 +22,19 @@ using namespace reentry;
 using util::is_of_our_user_or_root;
 using util::peer_of;
 
-// Of those above a run.  A job that starts itself again by at(1) adds one each time.  Linux takes
-// 128 KiB, and one run needs 2.
+// A job that restarts itself by at(1) adds a run each time.  Linux takes 128 KiB, a run needs 2.
 constexpr std::size_t kMostAbove = 98'304;     // bytes
-constexpr std::size_t kMostConnections = 512;  // what a job can take of our descriptors
+constexpr std::size_t kMostConnections = 512;  // the descriptors that a job can use up
 constexpr int kBacklog = 64;
 constexpr Millis kListensAgain{500};
-constexpr int kMostAtOnce = 16;  // so that nobody keeps the supervisor from its other work
+constexpr int kMostAtOnce = 16;  // so that the supervisor gets to its other work
 
 bool asks_for(const Question& question, const HeldLockOffer& offer) {
   const Question wanted(offer.owner_id, offer.key);
   return question.owner_id == wanted.owner_id && question.key == wanted.key;
 }
 
-// Null: it is not lent.
+// Null: the lock is not offered.
 const HeldLockOffer* find_offer(std::span<const HeldLockOffer> offers, const Question& question) {
   const auto it = std::find_if(offers.begin(), offers.end(), [&](const HeldLockOffer& offer) {
     return asks_for(question, offer);
@@ -107,8 +106,7 @@ void OuterRun::recall_all_but(std::span<const HeldLockOffer> offers) {
   }
 }
 
-// While there is no descriptor for another connection, those that want one wait in the backlog, and
-// must not keep us awake.
+// While no descriptor is left, new connections wait in the backlog.  They must not wake us up.
 void OuterRun::listen(bool on) {
   if (!on) listens_at_ = after(Clock::now(), kListensAgain);
   if (std::exchange(listening_, on) == on) return;
@@ -133,7 +131,7 @@ void OuterRun::accept_some() {
   }
 }
 
-// False: it has ended, or is no dlock.
+// False: the peer has ended, or is not a dlock.
 bool OuterRun::answer(Connection& connection, std::span<const HeldLockOffer> offers) const {
   const int socket = connection.socket.get();
   Question question;
@@ -145,7 +143,7 @@ bool OuterRun::answer(Connection& connection, std::span<const HeldLockOffer> off
   const bool yes = answer.left_ms > 0 || answer.left_ms == Answer::kForEver;
   const auto lock_fds =
       yes && connection.borrowed.empty() ? offer->lock_fds : std::span<const int>();
-  // After it was recalled it cannot be sent, and the nested run is one until it has ended.
+  // After a recall the answer cannot be sent, but the nested run counts until it has ended.
   const bool sent = util::send_datagram(socket, &answer, sizeof(answer), lock_fds);
   if (yes && sent) connection.borrowed = offer->owner_id;
   return sent || !connection.borrowed.empty();

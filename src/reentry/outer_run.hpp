@@ -20,26 +20,23 @@ struct HeldLockOffer {
   std::span<const int> lock_fds;  // Lease::lock_fds()
 };
 
-/// Answers processes below this one only, of the same user or of root.  Used by one thread.
+/// Answers only processes below this one, of the same user or of root.  Used by one thread.
 class OuterRun {
  public:
-  /// Starts to listen.  False, with errno set, if the system refuses.  Where it allows no local
-  /// sockets at all (a sandbox), true: a nested run then sees the owner ids in addresses(), and
-  /// fails if it asks for one of these locks.
+  /// Starts to listen.  False, with errno set, if the system refuses.  True if it allows no local
+  /// sockets (a sandbox): a nested run sees the owner ids in addresses(), and fails if it asks.
   bool open(std::span<const std::string> owner_ids);
   /// The value of DLOCK_SUPERVISORS for the command: the addresses above this run, and its own.
   std::string addresses() const;
   /// Readable when serve() has something to do; -1 before open().
   int fd() const { return events_.get(); }
-  /// Or at this time: there was no descriptor left for a connection, and none is accepted before.
+  /// Or at this time: no connection is accepted before it, since no descriptor was left for one.
   Deadline next_deadline() const { return listening_ ? kNever : listens_at_; }
-  /// Answers some of what has been asked; false if there was nothing.  What is not among the offers
-  /// is not held, or not any more.
+  /// Answers some questions; false if there were none.  A lock that is not offered is not held.
   bool serve(std::span<const HeldLockOffer> offers);
   /// Whether a process that borrowed a lock has not ended yet.
   bool has_nested_runs() const;
-  /// Tells the nested runs of all other locks that these are lost.  They count as such until they
-  /// have ended.
+  /// Tells nested runs of all other locks that these are lost.  They count until they have ended.
   void recall_all_but(std::span<const HeldLockOffer> offers);
 
  private:

@@ -49,11 +49,11 @@ class BorrowedLease final : public Lease {
   BorrowedLease(Fd outer_run, std::string key)
       : outer_run_(std::move(outer_run)), key_(std::move(key)) {}
 
-  /// Whether the outer run holds the lock of this owner.  Errc::lost if it
-  /// closed the connection, Errc::unreachable if it did not say.
+  /// Whether the outer run holds the lock of this owner.  Errc::lost if it closed the connection,
+  /// Errc::unreachable if it did not answer.
   Result<bool> ask_for(const LockInfo::Holder& holder, Deadline deadline) {
     const std::size_t size = holder.owner.id.size();
-    if (size == 0 || size > Question().owner_id.size()) return false;  // it has no record
+    if (size == 0 || size > Question().owner_id.size()) return false;  // the holder has no record
     owner_id_ = holder.owner.id;
     fence_ = holder.fence;
     slot_ = holder.slot;
@@ -67,14 +67,13 @@ class BorrowedLease final : public Lease {
   std::optional<std::uint64_t> fence() const override { return fence_; }
   std::optional<unsigned> slot() const override { return slot_; }
   Deadline valid_until() const override { return valid_until_; }
-  // The outer run has renewed its lease up to a third of the ttl before it is asked.
+  // When it is asked, the last renewal of the outer run is up to a third of the ttl old.
   std::optional<Millis> granted_ttl() const override {
     return valid_until_ == kNever ? std::nullopt : std::optional(ttl_ * 2 / 3);
   }
   Result<void> end_command(Deadline, Deadline, Cancel) override { return {}; }
   int event_fd() override { return outer_run_.get(); }
-  // The outer run keeps the lock for as long as a process has the connection; and if it is killed,
-  // its lock is kept by the others.
+  // The outer run keeps the lock while the connection is open; the others do if it is killed.
   std::vector<int> lock_fds() const override {
     std::vector<int> out{outer_run_.get()};
     for (const Fd& fd : lock_fds_) out.push_back(fd.get());
@@ -85,7 +84,7 @@ class BorrowedLease final : public Lease {
 
   Result<void> release(Deadline, Cancel) override {
     lock_fds_.clear();
-    shutdown(outer_run_.get(), SHUT_RDWR);  // in spite of copies
+    shutdown(outer_run_.get(), SHUT_RDWR);  // even if there are copies
     return {};
   }
 
@@ -94,7 +93,7 @@ class BorrowedLease final : public Lease {
 
   Fd outer_run_;
   std::string key_;
-  std::vector<Fd> lock_fds_;  // of the outer run's lease, if that has one
+  std::vector<Fd> lock_fds_;  // copies of those of the outer run's lease
   bool refused_ = false;
   std::string owner_id_;
   std::optional<std::uint64_t> fence_;
@@ -106,7 +105,7 @@ class BorrowedLease final : public Lease {
 Result<void> BorrowedLease::ask(Deadline deadline, Cancel cancel) {
   Question question(owner_id_, key_);
   question.asked_at = Clock::now().time_since_epoch().count();
-  // If the connection is at its end, an answer may be there all the same.
+  // Even if the connection has ended, there may be an answer to read.
   (void)util::send_datagram(outer_run_.get(), &question, sizeof(question));
   for (;;) {
     Answer answer;
@@ -150,7 +149,7 @@ Error would_wait_for_itself(const Request& request, const LockInfo& lock) {
                               " would wait for ever; use the same mode in both"};
 }
 
-// Of a lock file that was written over, or locked by flock(1), only the process is known.
+// If a lock file was overwritten, or was locked by flock(1), only the holder's process is known.
 bool is_above_us(const LockInfo::Holder& holder) {
   return holder.owner.id.empty() && above_us(static_cast<pid_t>(holder.owner.pid)) == Below::yes;
 }
@@ -167,7 +166,7 @@ struct RunAbove {
   }
 };
 
-// The nearest first.
+// Returns the nearest run first.
 std::vector<RunAbove> runs_in(std::string_view list) {
   std::vector<RunAbove> out;
   std::vector<std::string_view> held_there;
@@ -186,7 +185,7 @@ std::vector<RunAbove> runs_in(std::string_view list) {
   return out;
 }
 
-// Null: that run holds none of them, or may not be believed.
+// Null: that run does not hold the lock, or must not be believed.
 Result<std::unique_ptr<BorrowedLease>> ask_run(const RunAbove& run, const LockInfo& lock,
                                                Deadline deadline) {
   std::unique_ptr<BorrowedLease> none;
@@ -216,8 +215,7 @@ Result<std::unique_ptr<BorrowedLease>> ask_run(const RunAbove& run, const LockIn
     if (lent || above == Below::no) return none;
     const bool closed = lent.error().code == Errc::lost;
     if (!closed || Clock::now() >= deadline) return cannot_borrow(lock, lent.error().message);
-    // If the outer run has ended, nobody listens there from now on.  Else it had no descriptor
-    // left.
+    // If the outer run has ended, the next try is refused.  Else it had no descriptor left.
     ::poll(nullptr, 0, kAgainMs);
   }
 }

@@ -8,13 +8,12 @@
 
 namespace dlock {
 
-/// A lease on the lock `request.key` of the run above this one that holds it: renewed and released
-/// by that run.  Null if no run above holds the lock; Errc::conflict if one does in a mode in which
-/// the request would never be granted.  If `wait` has no end, a lock that is held by a process
-/// above this one which does not answer for it is refused, too.  Without DLOCK_SUPERVISORS it costs
-/// nothing, with it one inspect(), which is repeated as acquire() would be.  Errc::unreachable if a
-/// supervisor above does not answer within `connect_timeout`: the request might wait for its own
-/// job.
+/// A lease on the lock `request.key` that a run above this one holds; that run renews and releases
+/// the lock.  Null if no run above holds it.  Errc::conflict if one holds it in a mode in which the
+/// request would never be granted.  Errc::unreachable if a supervisor above does not answer within
+/// `connect_timeout`, since the request might wait for its own job; or if `wait` has no end and a
+/// process above holds the lock but does not answer for it.  Without DLOCK_SUPERVISORS it costs
+/// nothing, with it one inspect(), which is repeated as acquire() would be.
 Result<std::unique_ptr<Lease>> reenter(Backend& backend, const Request& request, const Wait& wait,
                                        Millis connect_timeout);
 
