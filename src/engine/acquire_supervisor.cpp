@@ -258,13 +258,14 @@ void AcquireSupervisor::lose(const HeldLocks::Loss& loss, Deadline now) {
     util::log(Level::detail, loss.error.message);
     return release_one(loss.key);
   }
+  const bool is_first = end_.name != "lost";
   end_.name = "lost";
   end_.reason = loss.error.message;
   const auto is_lost = [](const auto& lock) { return lock->is_lost(); };
   if (spec_.on_lost == OnLost::ignore && std::ranges::all_of(locks_.all(), is_lost)) {
     count_on_no_lock();
   }
-  end_after_loss(context_, loss, margins_, *script_, now);
+  end_after_loss(context_, loss, is_first, margins_, *script_, now);
 }
 
 void AcquireSupervisor::look_at_locks(Deadline now) {
@@ -311,7 +312,7 @@ void AcquireSupervisor::stay() {
     look_at_guard(now);
     look_at_launcher();
     if (locks_.empty() || script_->finished(now)) break;
-    stuck_.say_if_stuck(context_, *script_, end_.name == "lost");
+    stuck_.say_if_stuck(context_, *script_, locks_.lost_keys());
     std::vector<pollfd> fds{{script_->is_ending() ? -1 : script_->fd(), POLLIN, 0},
                             {guard_link_.fd(), POLLIN, 0},
                             {launchers_life_.get(), POLLIN, 0}};

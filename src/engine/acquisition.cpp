@@ -180,7 +180,6 @@ std::optional<Error> Acquisition::adapt_to(std::size_t key, Millis ttl, bool bor
 Result<std::unique_ptr<HeldLock>> Acquisition::take(std::size_t key, std::unique_ptr<Lease> lease,
                                                     bool borrowed) {
   const std::string& name = spec_.keys[key];
-  reached_[key] = true;
   std::optional<Error> refused;
   if (const auto ttl = lease->granted_ttl()) refused = adapt_to(key, *ttl, borrowed);
   const Margins margins{kill_after()};
@@ -192,6 +191,7 @@ Result<std::unique_ptr<HeldLock>> Acquisition::take(std::size_t key, std::unique
     (void)lease->release(after(Clock::now(), context_.target.connect_timeout), Cancel());
     return *refused;
   }
+  reached_[key] = true;
   const Millis ttl = lease->granted_ttl().value_or(spec_.ttl);
   const HeldLock::Spec spec{
       .renewal = {.key = name, .ttl = ttl, .margins = margins, .event_log = &context_.event_log},
@@ -215,7 +215,6 @@ Result<std::unique_ptr<HeldLock>> Acquisition::get(std::size_t key, Cancel cance
     backends_[key] = std::move(*backend);
   }
   Backend& backend = *backends_[key];
-  const Request request = request_for(spec_.keys[key]);
   Wait wait;
   wait.until = waits_until();
   wait.cancel = cancel;
@@ -229,7 +228,8 @@ Result<std::unique_ptr<HeldLock>> Acquisition::get(std::size_t key, Cancel cance
     if (auto ok = look_if_done(backend, wait); !ok) return ok.error();
     if (done_) return std::unique_ptr<HeldLock>();
   }
-  auto borrowed = reenter(backend, request, wait, context_.target.connect_timeout);
+  auto borrowed =
+      reenter(backend, request_for(spec_.keys[key]), wait, context_.target.connect_timeout);
   if (!borrowed) return borrowed.error();
   if (*borrowed && context_.owner.kind == Owner::Kind::acquire) {
     return Error{Errc::conflict, in_quotes(spec_.keys[key]) +
@@ -243,11 +243,27 @@ Result<std::unique_ptr<HeldLock>> Acquisition::get(std::size_t key, Cancel cance
                      "needs the lock for itself; take another key"};
   }
   if (*borrowed) return take(key, std::move(*borrowed), true);
-  auto lease = backend.acquire(request, wait);
-  if (!lease && spec_.once) look_again_if_busy(backend, lease.error());
-  if (done_) return std::unique_ptr<HeldLock>();
-  if (!lease) return lease.error();
-  return take(key, std::move(*lease), false);
+  return wait_for(key, backend, wait);
+}
+
+// A grant that is answered too late is given back, and requested again as after an outage.
+Result<std::unique_ptr<HeldLock>> Acquisition::wait_for(std::size_t key, Backend& backend,
+                                                        Wait& wait) {
+  Patience patience(wait, context_.target.connect_timeout, spec_.keys[key]);
+  for (;;) {
+    wait.reached = reached_[key];
+    auto lease = backend.acquire(request_for(spec_.keys[key]), wait);
+    if (!lease && spec_.once) look_again_if_busy(backend, lease.error());
+    if (done_) return std::unique_ptr<HeldLock>();
+    if (!lease) return lease.error();
+    if (reached_[key]) patience.answered();
+    auto lock = take(key, std::move(*lease), false);
+    if (lock) {
+      patience.recovered();
+      return lock;
+    }
+    if (const auto again = patience.pause(lock.error()); !again) return again.error();
+  }
 }
 
 MarkName Acquisition::mark_name() const {

@@ -41,6 +41,14 @@ std::vector<HeldLocks::Loss> HeldLocks::check(Deadline now) {
   return losses;
 }
 
+std::vector<std::string> HeldLocks::lost_keys() const {
+  std::vector<std::string> out;
+  for (const auto& lock : locks_) {
+    if (lock->is_lost()) out.push_back(lock->key());
+  }
+  return out;
+}
+
 Deadline HeldLocks::next_deadline() const {
   Deadline next = kNever;
   for (const auto& lock : locks_) next = std::min(next, lock->next_deadline());

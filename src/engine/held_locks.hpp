@@ -34,7 +34,8 @@ class HeldLocks {
 
   /// Calls HeldLock::check() of each.  Returns what was lost since the last call.
   std::vector<Loss> check(Deadline now);
-  Deadline next_deadline() const;  // when check() must be called again at the latest
+  std::vector<std::string> lost_keys() const;  // as check() found
+  Deadline next_deadline() const;              // when check() must be called again at the latest
   /// Or when one of these is readable.
   void add_lost_fds(std::vector<pollfd>& fds) const;
 

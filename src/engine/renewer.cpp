@@ -52,9 +52,11 @@ Renewer::Renewer(std::unique_ptr<Lease> lease, Spec spec, LeaseEnd& end)
 
 std::optional<Error> Renewer::start(Deadline first) {
   const auto refused = [&](const std::string& why) {
+    for (Fd* event : {&stop_, &done_, &lost_}) event->reset();
     set_trouble(Error{Errc::unreachable, why});
     return trouble_;
   };
+  set_trouble(std::nullopt);
   for (Fd* event : {&stop_, &done_, &lost_}) {
     event->reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (!*event) return refused(std::string("eventfd: ") + strerror(errno));

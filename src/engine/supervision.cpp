@@ -28,15 +28,14 @@ void note_grant(const RunContext& context, const HeldLocks& locks, Margins margi
   context.page.granted = true;
 }
 
-void end_after_loss(const RunContext& context, const HeldLocks::Loss& loss, Margins margins,
-                    Ending& job, Deadline now) {
+void end_after_loss(const RunContext& context, const HeldLocks::Loss& loss, bool is_first,
+                    Margins margins, Ending& job, Deadline now) {
   note_loss(context, loss.key);
   const std::string message = "lost " + in_quotes(loss.key) + ": " + loss.error.message;
   if (context.spec.on_lost == OnLost::ignore) {
     return util::log(Level::error, message + "; " + job.in_words() +
                                        " goes on without the lock, as --on-lost ignore asks");
   }
-  const bool is_first = !job.is_ending();
   const bool at_once = context.spec.on_lost == OnLost::kill;
   const Deadline kill_at = at_once ? now : after(now, margins.kill_after);
   job.end(std::min(kill_at, margins.kill_at(context.page.lease_end())), now);
@@ -58,13 +57,15 @@ std::optional<Error> say_lost_before_the_end(const RunContext& context,
   return last;
 }
 
-void StuckReport::say_if_stuck(const RunContext& context, const Ending& job, bool is_lost) {
+void StuckReport::say_if_stuck(const RunContext& context, const Ending& job,
+                               std::span<const std::string> lost) {
   if (is_said_ || job.stuck().empty()) return;
   is_said_ = true;
-  const std::string keys = keys_in_words(context.spec.keys);
   util::log(Level::error,
-            job.stuck() + (is_lost ? "; another holder can have " + keys + " before it has ended"
-                                   : "; keeping " + keys + " until it has ended"));
+            job.stuck() + (lost.empty() ? "; keeping " + keys_in_words(context.spec.keys) +
+                                              " until it has ended"
+                                        : "; another holder can have " + keys_in_words(lost) +
+                                              " before it has ended"));
 }
 
 }  // namespace dlock

@@ -21,8 +21,8 @@ void note_grant(const RunContext& context, const HeldLocks& locks, Margins margi
 
 /// A lock was lost while the job runs: logs that, and ends the job before the first lease is over,
 /// unless --on-lost says that it goes on without the lock.
-void end_after_loss(const RunContext& context, const HeldLocks::Loss& loss, Margins margins,
-                    Ending& job, Deadline now);
+void end_after_loss(const RunContext& context, const HeldLocks::Loss& loss, bool is_first,
+                    Margins margins, Ending& job, Deadline now);
 
 /// Logs which locks were lost before the job had ended, and returns the last of these errors.
 /// `failures` are those of HeldLocks::release().
@@ -33,7 +33,9 @@ std::optional<Error> say_lost_before_the_end(const RunContext& context,
 /// Logs, once, that a job which is being ended, because of a loss or otherwise, is still there.
 class StuckReport {
  public:
-  void say_if_stuck(const RunContext& context, const Ending& job, bool is_lost);
+  /// `lost`: the keys that are lost.
+  void say_if_stuck(const RunContext& context, const Ending& job,
+                    std::span<const std::string> lost);
 
  private:
   bool is_said_ = false;

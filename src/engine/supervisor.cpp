@@ -85,6 +85,7 @@ class Supervisor {
   void start_command();
   void fail(const char* what);
   Deadline launcher_answers_by() const;
+  Deadline max_hold_ends_at() const;
   void lose(const HeldLocks::Loss& loss, Deadline now);
   std::string keys() const { return keys_in_words(spec_.keys); }
 
@@ -139,8 +140,11 @@ void Supervisor::fail(const char* what) {
 
 void Supervisor::lose(const HeldLocks::Loss& loss, Deadline now) {
   outer_run_.recall_all_but(offers());
-  if (!end_.loss) end_.loss = loss;
-  if (job_.started() && !staying_) return end_after_loss(context_, loss, margins_, job_, now);
+  const bool is_first = !end_.loss;
+  if (is_first) end_.loss = loss;
+  if (job_.started() && !staying_) {
+    return end_after_loss(context_, loss, is_first, margins_, job_, now);
+  }
   note_loss(context_, loss.key);
   if (staying_) return;  // nested runs end by themselves; the others may go on
   util::log(Level::error, "lost " + in_quotes(loss.key) + ": " + loss.error.message +
@@ -149,8 +153,7 @@ void Supervisor::lose(const HeldLocks::Loss& loss, Deadline now) {
 
 void Supervisor::look_at_clock(Deadline now) {
   for (const auto& loss : locks_.check(now)) lose(loss, now);
-  if (!end_.loss && spec_.max_hold && !end_.max_hold_over &&
-      now >= after(granted_at_, *spec_.max_hold)) {
+  if (now >= max_hold_ends_at()) {
     end_.max_hold_over = true;
     outer_run_.recall_all_but({});
     if (staying_) return;
@@ -262,6 +265,12 @@ bool Supervisor::finished(Deadline now) {
          end_.failure || job_.start_error() != 0;
 }
 
+// A job that is ended because of a loss is ended sooner.
+Deadline Supervisor::max_hold_ends_at() const {
+  const bool counts = !end_.max_hold_over && (!end_.loss || spec_.on_lost == OnLost::ignore);
+  return spec_.max_hold && counts ? after(granted_at_, *spec_.max_hold) : kNever;
+}
+
 Deadline Supervisor::launcher_answers_by() const {
   return job_.started() ? kNever : after(granted_at_, kLauncherAnswers);
 }
@@ -272,15 +281,11 @@ void Supervisor::watch() {
     const Deadline now = Clock::now();
     look_at_clock(now);
     if (finished(now)) return;
-    stuck_.say_if_stuck(context_, job_, end_.loss.has_value());
+    stuck_.say_if_stuck(context_, job_, locks_.lost_keys());
     fds = {{signals_.get(), POLLIN, 0}, {link_.fd(), POLLIN, 0}, {outer_run_.fd(), POLLIN, 0}};
     locks_.add_lost_fds(fds);
-    Deadline next = std::min({locks_.next_deadline(), job_.next_deadline(now),
-                              outer_run_.next_deadline(), launcher_answers_by()});
-    if (spec_.max_hold && !end_.max_hold_over && !end_.loss) {
-      next = std::min(next, after(granted_at_, *spec_.max_hold));
-    }
-    util::poll(fds, next);
+    util::poll(fds, std::min({locks_.next_deadline(), job_.next_deadline(now), max_hold_ends_at(),
+                              outer_run_.next_deadline(), launcher_answers_by()}));
     look_at_clock(Clock::now());  // before a message can start the command: the lease may be over
     if (fds[0].revents != 0) read_signals();
     if (fds[1].revents != 0) read_link();

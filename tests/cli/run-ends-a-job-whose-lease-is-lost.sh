@@ -154,6 +154,19 @@ for fault_line, want in (("acquire unreachable", 69), ("acquire denied", 77), ("
     expect(not os.path.exists(f"{tmp}/ran"), "the command was started")
     expect(done.stderr.count("\n") == 1, f"not one line: {done.stderr}")
 
+case = "a waiter whose grant comes late waits on"
+fault("acquire late 1")
+os.unlink(control + ".log")
+holder = subprocess.Popen([dlock, "run", "-q", "--backend", f"memory://{store}", "--key", "k", "--", "sh", "-c",
+                           "echo started; read x"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+holder.stdout.readline()
+waiter = subprocess.Popen([dlock, "run", "--backend", faulty, "--key", "k", "--ttl", "1s", "-w", "60", "--", "true"],
+                          stderr=subprocess.PIPE, text=True)
+line = waiter.stderr.readline()
+expect("waiting for" in line, f"the waiter is not told of the holder: {line}")
+holder.communicate(b"\n")
+expect(waiter.wait(30) == 0 and calls("acquire") == 2, f"{calls('acquire')} tries: {waiter.stderr.read()}")
+
 case = "an acquire that hangs is ended by a signal"
 fault("acquire hang")
 os.unlink(control + ".log")

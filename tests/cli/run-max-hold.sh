@@ -41,6 +41,16 @@ assert_equal '' "$(<err)" "stderr of a command that ends in time"
 try 7 -k job --max-hold 0 -- sh -c 'sleep 0.3; exit 7'
 assert_equal '' "$(<err)" "stderr of a command with --max-hold 0"
 
+# Nor does a loss that the command survives end it.
+"$DLOCK" run -q -k job --on-lost ignore --max-hold 3 -- sh -c 'touch has-lock; exec sleep 20' 2>err &
+holder=$!
+wait_until 30 test -e has-lock
+begun=$(now_ms)
+"$DLOCK" force-release --yes job >/dev/null
+wait_until 30 grep -q 'goes on without the lock' err
+wait "$holder" || true
+(($(now_ms) - begun < 15000)) || fail "--max-hold does not end a command that has lost its lock"
+
 # The wait for the lock does not count.
 "$DLOCK" run -k job -- sh -c 'touch held; until test -e go; do sleep 0.02; done' &
 holder=$!
