@@ -22,8 +22,6 @@
 #include "engine/run_events.hpp"
 #include "engine/supervision.hpp"
 #include "process/proc.hpp"
-#include "process/process_tree.hpp"
-#include "util/duration.hpp"
 #include "util/fd.hpp"
 #include "util/log.hpp"
 #include "util/poll.hpp"

@@ -1,7 +1,6 @@
 #include "engine/held_locks.hpp"
 
 #include <algorithm>
-#include <exception>
 #include <span>
 #include <system_error>
 #include <thread>
@@ -100,11 +99,11 @@ std::vector<HeldLocks::Loss> HeldLocks::release(Cancel impatience, Deadline late
 }
 
 void HeldLocks::release_one(const std::string& key, Deadline latest) {
-  const auto it = std::find_if(locks_.begin(), locks_.end(),
-                               [&](const auto& lock) { return lock->key() == key; });
-  const std::unique_ptr<HeldLock> lock = std::move(*it);
-  locks_.erase(it);
-  (void)lock->release(Cancel(), latest);
+  std::erase_if(locks_, [&](const auto& lock) {
+    if (lock->key() != key) return false;
+    (void)lock->release(Cancel(), latest);
+    return true;
+  });
 }
 
 Result<void> HeldLocks::complete(const Completion& completion, Cancel cancel) {

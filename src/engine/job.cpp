@@ -19,7 +19,8 @@ bool asks_to_end(int sig) {
   return sig == SIGTERM || sig == SIGINT || sig == SIGHUP || sig == SIGQUIT;
 }
 
-void Job::start(const CommandSpec& spec, const Inherited& inherited) {
+void Job::start(const CommandSpec& spec, const Inherited& inherited, Millis kill_after) {
+  kill_after_ = kill_after;
   const Spawned spawned = spawn(spec, inherited);
   name_ = spec.argv.front();
   pid_ = spawned.pid;

@@ -19,11 +19,9 @@ bool asks_to_end(int sig);
 class Job final : public Ending {
  public:
   /// `tree` lives as long as the job.
-  Job(Leftovers leftovers, Millis kill_after, ProcessTree& tree)
-      : leftovers_(leftovers), kill_after_(kill_after), tree_(tree) {}
+  Job(Leftovers leftovers, ProcessTree& tree) : leftovers_(leftovers), tree_(tree) {}
 
-  void set_kill_after(Millis kill_after) { kill_after_ = kill_after; }
-  void start(const CommandSpec& spec, const Inherited& inherited);
+  void start(const CommandSpec& spec, const Inherited& inherited, Millis kill_after);
   bool started() const { return pid_ > 0; }
   /// errno of the fork or exec that failed; 0 if none did.
   int start_error() const { return start_error_; }
@@ -50,7 +48,7 @@ class Job final : public Ending {
 
  private:
   const Leftovers leftovers_;
-  Millis kill_after_;
+  Millis kill_after_{0};
   ProcessTree& tree_;
   std::string name_;
   pid_t pid_ = -1;

@@ -21,7 +21,6 @@
 #include "util/duration.hpp"
 #include "util/log.hpp"
 #include "util/poll.hpp"
-#include "util/text.hpp"
 
 namespace dlock {
 namespace {

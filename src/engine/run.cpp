@@ -2,9 +2,6 @@
 
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
-
 #include "engine/processes.hpp"
 #include "util/log.hpp"
 

@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <cstring>
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include "util/fd.hpp"
 #include "util/log.hpp"

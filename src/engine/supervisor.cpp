@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -108,7 +107,7 @@ class Supervisor {
   HeldLocks locks_;               // none yet, or all
   Deadline granted_at_ = kNever;  // when all were granted, and the launcher was told
   OuterRun outer_run_;            // answers nested runs
-  Job job_{spec_.leftovers, spec_.kill_after, context_.tree};
+  Job job_{spec_.leftovers, context_.tree};
   StuckReport stuck_;
   bool leftovers_named_ = false;
   RunEnd end_;
@@ -123,7 +122,6 @@ std::optional<Error> Supervisor::acquire() {
   (void)signal_fd(signals_.get(), term_and(SIGCHLD));
   granted_at_ = Clock::now();
   margins_.kill_after = acquisition_.kill_after();
-  job_.set_kill_after(margins_.kill_after);
   note_grant(context_, locks_, margins_);
   context_.page.guarded = spec_.on_lost != OnLost::ignore;
   if (!locks_.send_lock_fds(link_) || !link_.send({ToLauncher::Kind::granted})) {
@@ -196,7 +194,7 @@ void Supervisor::start_command() {
   // that the command has it, but there is no command yet: only this process can act on it.
   end_.refused_by = pending_interrupt();
   if (end_.refused_by != 0) return;
-  job_.start(command, context_.inherited);
+  job_.start(command, context_.inherited, margins_.kill_after);
   context_.inherited.drop();
   // Leave the launcher's group and session, now that the command is in them: a signal that stops or
   // kills the group must not stop the renewals.  A new group in the same session is not enough: the
