@@ -23,6 +23,24 @@ Below below(pid_t pid, pid_t ancestor) {
   return Below::unknown;
 }
 
+struct Status {
+  char state;
+  pid_t parent;
+};
+
+std::optional<Status> read_status(const proc::Path& path) {
+  const Fd fd = proc::open_to_read(path);
+  std::array<char, 512> buffer;
+  const ssize_t got = fd ? read(fd.get(), buffer.data(), buffer.size() - 1) : 0;
+  if (got <= 0) return std::nullopt;
+  buffer[static_cast<std::size_t>(got)] = '\0';
+  // pid (name) state ppid ...: the name may hold anything, so look for the last parenthesis.
+  const char* const name_end = std::strrchr(buffer.data(), ')');
+  Status out{};
+  if (!name_end || std::sscanf(name_end, ") %c %d", &out.state, &out.parent) != 2) return {};
+  return out;
+}
+
 }  // namespace
 
 Below below_us(pid_t pid) { return below(pid, getpid()); }
@@ -39,16 +57,18 @@ bool is_ours() {
 }
 
 std::optional<pid_t> parent_of(pid_t pid) {
-  const Fd fd = open_to_read(path_of("/proc/%d/stat", pid));
-  std::array<char, 512> buffer;
-  const ssize_t got = fd ? read(fd.get(), buffer.data(), buffer.size() - 1) : 0;
-  if (got <= 0) return std::nullopt;
-  buffer[static_cast<std::size_t>(got)] = '\0';
-  // pid (name) state ppid ...: the name may hold anything, so look for the last parenthesis.
-  const char* const name_end = std::strrchr(buffer.data(), ')');
-  pid_t parent = 0;
-  if (!name_end || std::sscanf(name_end, ") %*c %d", &parent) != 1) return std::nullopt;
-  return parent;
+  const auto status = read_status(path_of("/proc/%d/stat", pid));
+  return status ? std::optional(status->parent) : std::nullopt;
+}
+
+bool is_stopped(pid_t pid) {
+  bool out = true;
+  read_directory(path_of("/proc/%d/task", pid), [&](pid_t task) {
+    const auto status = read_status(path_of("/proc/%d/task/%d/stat", pid, task));
+    constexpr std::string_view kCannotRun = "TtZX";  // stopped, traced, ended
+    out = out && (!status || kCannotRun.find(status->state) != std::string_view::npos);
+  });
+  return out;
 }
 
 bool has_children() {

@@ -82,6 +82,8 @@ void read_directory(const Path& path, Use use) {
 
 /// None if /proc does not show it.
 std::optional<pid_t> parent_of(pid_t pid);
+/// Whether no thread of the process can run, or /proc shows none: it is stopped, or has ended.
+bool is_stopped(pid_t pid);
 
 /// Whether the kernel lists the children of threads; it may have been built without these lists.
 bool has_children();

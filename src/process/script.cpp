@@ -32,6 +32,7 @@ using proc::send;
 constexpr Millis kLookAgain{20};  // while the script is being ended
 constexpr Millis kKillStuckAgain{500};
 constexpr Millis kAllStop{200};
+constexpr Millis kStopLooksAgain{1};
 constexpr Millis kChildrenEnd{20};  // then their parents are killed in any case
 
 Error not_usable(pid_t pid, const std::string& why) {
@@ -128,13 +129,23 @@ bool Script::find_more() {
   return known_.size() > before;
 }
 
-// Stops when two searches in a row find nothing: a fork under way when the signal came is over
-// then.  The time is limited: a process that may not be signalled can go on to start others.
+bool Script::all_are_stopped() const {
+  return std::ranges::all_of(known_, [](const Known& one) {
+    return proc::is_stopped(one.pid) || proc::has_ended(one.pidfd);
+  });
+}
+
+// Until a search finds nothing while all stand still.  A fork that was under way when SIGSTOP came
+// adds a child before the parent stops, which takes milliseconds for a large process.  The time is
+// limited: a process that may not be signalled can go on to start others.
 void Script::stop_all() {
   sends_ = SIGSTOP;
   const Deadline until = after(Clock::now(), kAllStop);
-  for (int quiet = 0; quiet < 2 && Clock::now() < until; quiet = find_more() ? 0 : quiet + 1) {
+  for (bool complete = false; !complete && Clock::now() < until;) {
     for (const Known& one : known_) send(one.pidfd, SIGSTOP);
+    const bool are_stopped = all_are_stopped();
+    complete = !find_more() && are_stopped;
+    if (!are_stopped) util::wait_readable(-1, after(Clock::now(), kStopLooksAgain));
   }
 }
 

@@ -47,6 +47,7 @@ class Script final : public Ending {
   bool is_spared(pid_t pid) const;
   void note(pid_t pid, pid_t parent);
   bool find_more();
+  bool all_are_stopped() const;
   void stop_all();
   void kill_all();
   bool all_have_ended() const;
