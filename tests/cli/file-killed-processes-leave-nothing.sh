@@ -38,7 +38,7 @@ kill_both() {
 job_is_free() { is_free job 2>err; }
 for mode in '' --shared --slots=1; do
   slot=${mode/--shared/}  # an exclusive waiter, or for the same slot
-  for how in front supervisor both; do
+  for how in launcher supervisor both; do
     holder a -k job ${mode:+"$mode"}
     waiter b job ${slot:+"$slot"}
     for name in b a; do
