@@ -259,10 +259,8 @@ void AcquireSupervisor::lose(const HeldLocks::Loss& loss, Deadline now) {
   const bool is_first = end_.name != "lost";
   end_.name = "lost";
   end_.reason = loss.error.message;
-  const auto is_lost = [](const auto& lock) { return lock->is_lost(); };
-  if (spec_.on_lost == OnLost::ignore && std::ranges::all_of(locks_.all(), is_lost)) {
-    count_on_no_lock();
-  }
+  const bool holds_none = locks_.lost_keys().size() == locks_.all().size();
+  if (spec_.on_lost == OnLost::ignore && holds_none) count_on_no_lock();
   end_after_loss(context_, loss, is_first, margins_, *script_, now);
 }
 

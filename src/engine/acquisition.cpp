@@ -215,6 +215,7 @@ Result<std::unique_ptr<HeldLock>> Acquisition::get(std::size_t key, Cancel cance
     backends_[key] = std::move(*backend);
   }
   Backend& backend = *backends_[key];
+  Request request = request_for(spec_.keys[key]);
   Wait wait;
   wait.until = waits_until();
   wait.cancel = cancel;
@@ -228,8 +229,7 @@ Result<std::unique_ptr<HeldLock>> Acquisition::get(std::size_t key, Cancel cance
     if (auto ok = look_if_done(backend, wait); !ok) return ok.error();
     if (done_) return std::unique_ptr<HeldLock>();
   }
-  auto borrowed =
-      reenter(backend, request_for(spec_.keys[key]), wait, context_.target.connect_timeout);
+  auto borrowed = reenter(backend, request, wait, context_.target.connect_timeout);
   if (!borrowed) return borrowed.error();
   if (*borrowed && context_.owner.kind == Owner::Kind::acquire) {
     return Error{Errc::conflict, in_quotes(spec_.keys[key]) +
@@ -243,16 +243,17 @@ Result<std::unique_ptr<HeldLock>> Acquisition::get(std::size_t key, Cancel cance
                      "needs the lock for itself; take another key"};
   }
   if (*borrowed) return take(key, std::move(*borrowed), true);
-  return wait_for(key, backend, wait);
+  return wait_for(key, std::move(request), wait);
 }
 
 // A grant that is answered too late is given back, and requested again as after an outage.
-Result<std::unique_ptr<HeldLock>> Acquisition::wait_for(std::size_t key, Backend& backend,
+Result<std::unique_ptr<HeldLock>> Acquisition::wait_for(std::size_t key, Request request,
                                                         Wait& wait) {
+  Backend& backend = *backends_[key];
   Patience patience(wait, context_.target.connect_timeout, spec_.keys[key]);
   for (;;) {
     wait.reached = reached_[key];
-    auto lease = backend.acquire(request_for(spec_.keys[key]), wait);
+    auto lease = backend.acquire(request, wait);
     if (!lease && spec_.once) look_again_if_busy(backend, lease.error());
     if (done_) return std::unique_ptr<HeldLock>();
     if (!lease) return lease.error();
@@ -263,6 +264,7 @@ Result<std::unique_ptr<HeldLock>> Acquisition::wait_for(std::size_t key, Backend
       return lock;
     }
     if (const auto again = patience.pause(lock.error()); !again) return again.error();
+    request.owner.id = util::random_id();  // an id is for one grant
   }
 }
 

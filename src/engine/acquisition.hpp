@@ -38,7 +38,7 @@ class Acquisition {
 
  private:
   Result<std::unique_ptr<HeldLock>> get(std::size_t key, Cancel cancel);
-  Result<std::unique_ptr<HeldLock>> wait_for(std::size_t key, Backend& backend, Wait& wait);
+  Result<std::unique_ptr<HeldLock>> wait_for(std::size_t key, Request request, Wait& wait);
   Result<std::unique_ptr<HeldLock>> take(std::size_t key, std::unique_ptr<Lease> lease,
                                          bool borrowed);
   Request request_for(const std::string& key) const;

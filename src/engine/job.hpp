@@ -32,7 +32,6 @@ class Job final : public Ending {
 
   std::string in_words() const override;
   void end(Deadline kill_at, Deadline now) override;
-  bool is_ending() const override { return ending_; }
 
   /// Reaps what has ended, kills what is due, and returns whether nothing is left to watch: the
   /// tree is gone but for keepers of others' locks, or the rest may go on (--leftovers ignore).

@@ -92,7 +92,6 @@ void Renewer::unwatch() {
   if (last_end_) return;
   const std::lock_guard lock(mutex_);
   last_end_ = end_.get();
-  is_watched_ = false;
   end_.set(kNever);
 }
 
@@ -121,7 +120,7 @@ void Renewer::set_trouble(std::optional<Error> error) {
 
 void Renewer::move_end() {
   const std::lock_guard lock(mutex_);
-  if (is_watched_) end_.set(schedule_.valid_until());
+  if (!last_end_) end_.set(schedule_.valid_until());
 }
 
 void Renewer::log_event(std::string_view event, const ordered_json& more) const {

@@ -74,7 +74,6 @@ class Renewer : public std::enable_shared_from_this<Renewer> {
   Phase phase_ = Phase::rests;
   std::thread thread_;
   Fd stop_, done_, lost_;
-  std::optional<Deadline> last_end_;
 
   // Used only by the thread while it runs.
   const std::unique_ptr<Lease> lease_;
@@ -83,7 +82,7 @@ class Renewer : public std::enable_shared_from_this<Renewer> {
 
   std::mutex mutex_;  // for what both threads use
   LeaseEnd& end_;
-  bool is_watched_ = true;
+  std::optional<Deadline> last_end_;  // once it is not watched any more
   std::optional<Error> loss_;
   std::optional<Error> trouble_;
 };

@@ -18,7 +18,6 @@ class Ending {
 
   /// SIGTERM to all of it now, unless `kill_at` has passed; SIGKILL at the earliest `kill_at`.
   virtual void end(Deadline kill_at, Deadline now) = 0;
-  virtual bool is_ending() const = 0;
 
   /// Sends the signal that is due.  True if nothing has to be watched any more.
   virtual bool finished(Deadline now) = 0;

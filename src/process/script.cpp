@@ -32,6 +32,7 @@ using proc::send;
 constexpr Millis kLookAgain{20};  // while the script is being ended
 constexpr Millis kKillStuckAgain{500};
 constexpr Millis kAllStop{200};
+constexpr Millis kAllStopAtTheEnd{20};  // before SIGKILL, which must not come too late
 constexpr Millis kStopLooksAgain{1};
 constexpr Millis kChildrenEnd{20};  // then their parents are killed in any case
 
@@ -131,16 +132,15 @@ bool Script::find_more() {
 
 bool Script::all_are_stopped() const {
   return std::ranges::all_of(known_, [](const Known& one) {
-    return proc::is_stopped(one.pid) || proc::has_ended(one.pidfd);
+    return proc::has_ended(one.pidfd) || proc::is_stopped(one.pid);
   });
 }
 
 // Until a search finds nothing while all stand still.  A fork that was under way when SIGSTOP came
-// adds a child before the parent stops, which takes milliseconds for a large process.  The time is
-// limited: a process that may not be signalled can go on to start others.
-void Script::stop_all() {
+// adds a child before the parent stops, which takes milliseconds for a large process.  `until`: a
+// process that may not be signalled, or that sleeps in the kernel, does not stop.
+void Script::stop_all(Deadline until) {
   sends_ = SIGSTOP;
-  const Deadline until = after(Clock::now(), kAllStop);
   for (bool complete = false; !complete && Clock::now() < until;) {
     for (const Known& one : known_) send(one.pidfd, SIGSTOP);
     const bool are_stopped = all_are_stopped();
@@ -150,7 +150,7 @@ void Script::stop_all() {
 }
 
 void Script::kill_all() {
-  stop_all();
+  stop_all(after(Clock::now(), kAllStopAtTheEnd));
   sends_ = SIGKILL;
   (void)find_more();
   const Deadline until = after(Clock::now(), kChildrenEnd);
@@ -167,7 +167,7 @@ bool Script::all_have_ended() const {
 
 void Script::end(Deadline kill_at, Deadline now) {
   if (!is_ending_ && kill_at > now) {
-    stop_all();
+    stop_all(std::min(after(now, kAllStop), kill_at));
     for (const Known& one : known_) send(one.pidfd, SIGTERM);
     for (const Known& one : known_) send(one.pidfd, SIGCONT);
     for (const int sig : {SIGTERM, SIGCONT}) {  // those without a pidfd

@@ -31,7 +31,7 @@ class Script final : public Ending {
   void spare(pid_t pid);
 
   void end(Deadline kill_at, Deadline now) override;
-  bool is_ending() const override { return is_ending_; }
+  bool is_ending() const { return is_ending_; }
   /// True if the script has ended by itself or, once it is being ended, all of it has.
   bool finished(Deadline now) override;
   Deadline next_deadline(Deadline now) const override;
@@ -48,7 +48,7 @@ class Script final : public Ending {
   void note(pid_t pid, pid_t parent);
   bool find_more();
   bool all_are_stopped() const;
-  void stop_all();
+  void stop_all(Deadline until);
   void kill_all();
   bool all_have_ended() const;
 

@@ -41,7 +41,7 @@ assert_equal '' "$(<err)" "stderr of a command that ends in time"
 try 7 -k job --max-hold 0 -- sh -c 'sleep 0.3; exit 7'
 assert_equal '' "$(<err)" "stderr of a command with --max-hold 0"
 
-# Nor does a loss that the command survives end it.
+# A command that goes on after a loss is ended, too.
 "$DLOCK" run -q -k job --on-lost ignore --max-hold 3 -- sh -c 'touch has-lock; exec sleep 20' 2>err &
 holder=$!
 wait_until 30 test -e has-lock
