@@ -1,21 +1,22 @@
-# dlock_gtest_suites(TARGET PREFIX [SUFFIX TEXT] [SOAK REGEX] [PROPERTIES NAME VALUE...])
+# dlock_gtest_suites(TARGET PREFIX [SUFFIX TEXT] [SOAK REGEX] [HEAVY REGEX] [PROPERTIES NAME VALUE...])
 # One ctest test for each suite of a GoogleTest program, PREFIX.SUITE, and for each parameter of a suite that
-# has parameters, PREFIX.SUITE/PARAMETER.  Tests whose name matches REGEX have the label "soak".  TEXT follows
-# each name: with it, a program can be registered more than once.  gtest_discover_tests() would make a ctest
-# test of each test; starting the program and a server for each costs more than most tests.
+# has parameters, PREFIX.SUITE/PARAMETER.  Tests whose name matches the REGEX of SOAK have the label "soak", and
+# those that match the REGEX of HEAVY count as three of the tests that run at once.  TEXT follows each name: with
+# it, a program can be registered more than once.  gtest_discover_tests() would make a ctest test of each test;
+# starting the program and a server for each costs more than most tests.
 #
 # The second part of this file runs as a script after each build of the program, and asks it for its tests.
 if(NOT CMAKE_SCRIPT_MODE_FILE)
   set(DLOCK_GTEST_SUITES ${CMAKE_CURRENT_LIST_FILE})
 
   function(dlock_gtest_suites target prefix)
-    cmake_parse_arguments(PARSE_ARGV 2 arg "" "SUFFIX;SOAK" "PROPERTIES")
+    cmake_parse_arguments(PARSE_ARGV 2 arg "" "SUFFIX;SOAK;HEAVY" "PROPERTIES")
     set(tests ${CMAKE_CURRENT_BINARY_DIR}/${target}${arg_SUFFIX}.suites.cmake)
     add_custom_command(TARGET ${target} POST_BUILD VERBATIM
       BYPRODUCTS ${tests}
       COMMAND ${CMAKE_COMMAND} -D "PROGRAM=$<TARGET_FILE:${target}>" -D "PREFIX=${prefix}"
-        -D "SUFFIX=${arg_SUFFIX}" -D "SOAK=${arg_SOAK}" -D "PROPERTIES=${arg_PROPERTIES}"
-        -D "TESTS=${tests}" -P ${DLOCK_GTEST_SUITES})
+        -D "SUFFIX=${arg_SUFFIX}" -D "SOAK=${arg_SOAK}" -D "HEAVY=${arg_HEAVY}"
+        -D "PROPERTIES=${arg_PROPERTIES}" -D "TESTS=${tests}" -P ${DLOCK_GTEST_SUITES})
     set(include ${CMAKE_CURRENT_BINARY_DIR}/${target}${arg_SUFFIX}.include.cmake)
     file(WRITE ${include} "if(EXISTS \"${tests}\")\n  include(\"${tests}\")\nelse()\n"
       "  add_test(${target}_NOT_BUILT ${target}_NOT_BUILT)\nendif()\n")
@@ -50,6 +51,9 @@ foreach(filter IN LISTS filters)
     "set_tests_properties([=[${name}]=] PROPERTIES SKIP_RETURN_CODE 125 ${PROPERTIES})\n")
   if(SOAK AND name MATCHES "${SOAK}")
     string(APPEND text "set_tests_properties([=[${name}]=] PROPERTIES LABELS soak)\n")
+  endif()
+  if(HEAVY AND name MATCHES "${HEAVY}")
+    string(APPEND text "set_tests_properties([=[${name}]=] PROPERTIES PROCESSORS 3)\n")
   endif()
 endforeach()
 file(WRITE ${TESTS} "${text}")

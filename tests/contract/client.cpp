@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <iostream>
+#include <stdexcept>
 #include <thread>
 
 #include "util/host.hpp"
@@ -91,8 +92,7 @@ Result<void> release(Lease& lease) { return lease.release(soon(), Cancel()); }
 LockInfo inspect(Backend& backend, const std::string& key) {
   auto info = backend.inspect(key, soon());
   if (info) return std::move(*info);
-  ADD_FAILURE() << info.error().message;
-  return {};
+  throw std::runtime_error("cannot inspect " + key + ": " + info.error().message);
 }
 
 CancelSource::CancelSource() {

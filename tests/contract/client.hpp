@@ -40,6 +40,7 @@ Result<void> renew(Lease& lease);
 /// As the keeper does: asks for news, and for what happened before.  The descriptor to wait for.
 int listen_to(Lease& lease);
 Result<void> release(Lease& lease);
+/// Throws what the backend says if it cannot tell: such an answer has no waiters to look at.
 LockInfo inspect(Backend& backend, const std::string& key);
 
 /// A lease under which a job may run that is remembered; null, and a test failure, if there is
