@@ -290,6 +290,28 @@ TEST_F(ZooKeeperNodes, AReaderThatEndsWakesNoReaderBehindTheWriter) {
   EXPECT_TRUE(one.lease() && two.lease());
 }
 
+// The next holder writes its record between the waiter's list and the watch, which never reports
+// it.
+TEST_F(ZooKeeperNodes, AHolderThatComesBeforeTheWatchIsToldOfToo) {
+  auto first = hold(*a, request("job"));
+  Waiting next(client(), request("job"));
+  ASSERT_TRUE(next.blocked());
+  std::unique_ptr<Lease> second;
+  CancelSource source;
+  std::string told;
+  const auto tell = [&](const LockInfo& info) {
+    told = info.holders.at(0).owner.id;
+    if (second) return source.fire();
+    EXPECT_TRUE(release(*first));
+    second = next.lease();
+  };
+  const auto lease = client()->acquire(request("job"), {soon(), source.cancel(), tell});
+  EXPECT_EQ(code_of(lease), Errc::cancelled);
+  ASSERT_TRUE(second);
+  EXPECT_EQ(told, second->owner_id());
+  EXPECT_TRUE(release(*second));
+}
+
 TEST_F(ZooKeeperNodes, SlotsPassThroughAHeadThatGivesUp) {
   auto one = hold(*a, slots("job", 2));
   auto two = hold(*a, slots("job", 2));

@@ -276,8 +276,8 @@ Result<bool> Acquisition::watch() {
     if (answer->code == ZNONODE) return false;
     if (!answer->ok() && answer->code != ZNOAUTH) return session_->refused(answer, "watch " + path);
     if (answer->ok()) {
-      if (request_.mode != Mode::slots) return true;
-      // The waiter before us may have acquired its slot, and written its record, before the watch
+      if (request_.mode != Mode::slots && answer->stat.version == 0) return true;
+      // The waiter before us may have acquired the lock, and written its record, before the watch
       // was set: the watch would never report it.
       list = Watch::no;
     }
@@ -288,8 +288,10 @@ Result<bool> Acquisition::watch() {
   const Call& answer = answers.value()[0];
   if (answer->code == ZNONODE) return false;
   if (!answer->ok()) return session_->refused(answer, "watch " + node_.lock());
-  const Decision now = decide_by(answer->names);
-  return now.kind == decision_.kind && now.node == decision_.node;
+  const std::string told = seen();
+  children_ = answer->names;
+  const Decision now = decide_by(children_);
+  return now.kind == decision_.kind && now.node == decision_.node && seen() == told;
 }
 
 Result<bool> Acquisition::wait(Deadline until) {
