@@ -27,7 +27,8 @@ HeldLock::HeldLock(std::unique_ptr<Lease> lease, Spec spec, LeaseEnd& end)
       slot_(lease->slot()),
       lock_fds_(lease->lock_fds()),
       renewer_(std::make_shared<Renewer>(std::move(lease), spec_.renewal, end)),
-      renewer_starts_at_(LeaseSchedule::first_attempt(granted_at_, ttl())) {}
+      renewer_starts_at_(
+          std::min(LeaseSchedule::first_attempt(granted_at_, ttl()), renewer_->first_due())) {}
 
 HeldLock::~HeldLock() {
   renewer_->stop(kNever);
@@ -57,7 +58,7 @@ std::optional<Error> HeldLock::check(Deadline now) {
     start_renewer(now);
   }
   loss_ = renewer_->loss();
-  if (!loss_ && now >= spec_.renewal.margins.term_at(lease_end())) {
+  if (!loss_ && now >= counts_as_lost_at()) {
     loss_ =
         Error{Errc::unreachable, not_renewed_in_words(lease_end() - ttl(), renewer_->trouble())};
   }
@@ -66,8 +67,8 @@ std::optional<Error> HeldLock::check(Deadline now) {
 
 Deadline HeldLock::next_deadline() const {
   if (loss_) return kNever;
-  const Deadline margin = spec_.renewal.margins.term_at(lease_end());
-  return renewer_->runs() ? margin : std::min(margin, renewer_starts_at_);
+  const Deadline lost_at = counts_as_lost_at();
+  return renewer_->runs() ? lost_at : std::min(lost_at, renewer_starts_at_);
 }
 
 int HeldLock::lost_fd() const { return loss_ || is_refused() ? -1 : renewer_->fd(); }
@@ -82,8 +83,7 @@ Lease* HeldLock::stop_renewing(Deadline until) {
   return renewer_->stop(std::max(until, after(Clock::now(), kStops)));
 }
 
-// When the tries to give the lock up end.
-Deadline HeldLock::gives_up_at() const {
+Deadline HeldLock::release_is_tried_until() const {
   const Deadline end = lease_end();
   return end == kNever ? after(Clock::now(), spec_.network_timeout) : end;
 }
@@ -92,7 +92,7 @@ Deadline HeldLock::gives_up_at() const {
 // service did not answer any more, enough has been logged, and failures are not.
 Result<void> HeldLock::release(Cancel impatience, Deadline latest) {
   const Deadline soon = after(Clock::now(), kSoon);
-  const Deadline until = std::min(latest, std::max(soon, gives_up_at()));
+  const Deadline until = std::min(latest, std::max(soon, release_is_tried_until()));
   const bool is_quiet = loss_ && loss_->code == Errc::unreachable;
   Lease* const lease = stop_renewing(std::min(until, soon));
   for (bool first = true; lease != nullptr && Clock::now() < until; first = false) {
@@ -121,7 +121,7 @@ Result<void> HeldLock::release(Cancel impatience, Deadline latest) {
 
 // Asks a service that does not answer again, until the lease is over.
 Result<void> HeldLock::complete(const Completion& completion, Cancel cancel) {
-  const Deadline until = gives_up_at();
+  const Deadline until = release_is_tried_until();
   Lease* const lease = stop_renewing(until);
   Error why{Errc::unreachable, "a renewal of the lock hangs"};
   for (bool first = true; lease != nullptr && (first || Clock::now() < until); first = false) {

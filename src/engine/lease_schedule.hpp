@@ -8,10 +8,11 @@
 
 namespace dlock {
 
-/// Renews after a third of the ttl; after a failure at once, then each second (each tenth of a
-/// short ttl) with jitter, until the end of the tree must begin.  A lease without an end is only
-/// checked now and then: nothing reports that a directory above a lock file was replaced.
-/// Renews sooner than that at first_attempt(), by kWithoutNews, and when the service has news.
+/// A renewal is due after a third of the ttl; after a failure at once, then each second (each tenth
+/// of a short ttl) with jitter, until the end of the tree must begin.  A lease without an end is
+/// only checked now and then: nothing reports that a directory above a lock file was replaced.
+/// It is renewed sooner at first_attempt(), where HeldLock starts the renewer; by kWithoutNews; and
+/// when the service has news: see Renewer::run().
 class LeaseSchedule {
  public:
   static constexpr Millis kLook{60'000};

@@ -91,6 +91,14 @@ TEST_F(HeldLockTest, ALossThatTheServiceTellsRightAfterTheGrantIsHeardOf) {
   EXPECT_EQ(lock.check(now)->message, "gone");
 }
 
+// The grant was asked for long before it was answered: a third of the ttl has passed.
+TEST_F(HeldLockTest, AGrantThatWasAnsweredLateIsRenewedAtOnce) {
+  service_.valid_until = after(Clock::now(), Millis{10'000});  // of 30 s
+  HeldLock lock = hold();
+  EXPECT_FALSE(lock.check(lock.granted_at()));
+  EXPECT_TRUE(wait_until([&] { return service_.renewals == 1; }));
+}
+
 TEST_F(HeldLockTest, WhatIsNoNewsIsNotAskedAboutLaterEither) {
   HeldLock lock = hold();
   EXPECT_FALSE(lock.check(after(lock.granted_at(), Millis{1'000})));  // starts the renewer
