@@ -307,7 +307,7 @@ void AcquireSupervisor::stay() {
     look_at_locks(now);
     look_at_guard(now);
     look_at_launcher();
-    if (locks_.empty() || script_->finished(now)) break;
+    if (locks_.empty() || script_->advance(now)) break;
     stuck_.say_if_stuck(context_, *script_, locks_.lost_keys());
     std::vector<pollfd> fds{{script_->is_ending() ? -1 : script_->fd(), POLLIN, 0},
                             {guard_link_.fd(), POLLIN, 0},

@@ -91,7 +91,7 @@ void Guard::end_script(const std::string& what_keeper_did) {
                               ": the process that kept it (pid " + std::to_string(keeper_) + ") " +
                               what_keeper_did + "; ending " + script_.in_words());
   StuckReport stuck;
-  for (Deadline at = now; !script_.finished(at); at = Clock::now()) {
+  for (Deadline at = now; !script_.advance(at); at = Clock::now()) {
     stuck.say_if_stuck(context_, script_, context_.spec.keys);
     util::poll({}, script_.next_deadline(at));
   }

@@ -48,7 +48,7 @@ void Job::end(Deadline kill_at, Deadline now) {
   kill_at_ = std::min(kill_at_, kill_at);
 }
 
-bool Job::finished(Deadline now) {
+bool Job::advance(Deadline now) {
   if (ending_ && now >= kill_at_) {
     const Signalled killed = tree_.signal(SIGKILL);
     if (stuck_.empty() && now >= after(kill_at_, kStuckAfter)) stuck_ = why_alive(killed);

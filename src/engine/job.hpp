@@ -35,7 +35,7 @@ class Job final : public Ending {
 
   /// Reaps what has ended, kills what is due, and returns whether nothing is left to watch: the
   /// tree is gone but for keepers of others' locks, or the rest may go on (--leftovers ignore).
-  bool finished(Deadline now) override;
+  bool advance(Deadline now) override;
   Deadline next_deadline(Deadline now) const override;
 
   bool tree_is_gone() const { return gone_; }

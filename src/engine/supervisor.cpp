@@ -254,7 +254,7 @@ void Supervisor::serve_nested_runs() {
 
 bool Supervisor::finished(Deadline now) {
   if (job_.started()) {
-    if (!job_.finished(now)) return false;
+    if (!job_.advance(now)) return false;
     if (!(staying_ || spec_.once) || !outer_run_.has_nested_runs()) return true;
     if (!staying_ && !std::exchange(leftovers_named_, true)) name_leftovers(context_, true);
     return false;

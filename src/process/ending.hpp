@@ -7,8 +7,7 @@
 
 namespace dlock {
 
-/// A process and all processes below it.  Only end() ends it: it sets the instant of the SIGKILL,
-/// which a later call can move forward but not back.
+/// A process and all processes below it.  The destructor does not end it.
 class Ending {
  public:
   virtual ~Ending() = default;
@@ -16,15 +15,16 @@ class Ending {
   /// "deploy.sh (pid 4121)"
   virtual std::string in_words() const = 0;
 
-  /// SIGTERM to all of it now, unless `kill_at` has passed; SIGKILL at the earliest `kill_at`.
+  /// Sends SIGTERM to all of it, unless `kill_at` has passed.  advance() sends the SIGKILL, at the
+  /// soonest `kill_at` of all calls.
   virtual void end(Deadline kill_at, Deadline now) = 0;
 
   /// Sends the signal that is due.  True if nothing has to be watched any more.
-  virtual bool finished(Deadline now) = 0;
-  /// When finished() must be called again at the latest.
+  virtual bool advance(Deadline now) = 0;
+  /// When advance() must be called again at the latest.
   virtual Deadline next_deadline(Deadline now) const = 0;
 
-  /// Which of it is still there kStuckAfter its SIGKILL, and why, as finished() found; else "".
+  /// Which of it is still there kStuckAfter its SIGKILL, and why, as advance() found; else "".
   virtual const std::string& stuck() const = 0;
 };
 

@@ -180,7 +180,7 @@ void Script::end(Deadline kill_at, Deadline now) {
 }
 
 // Cleaning up after SIGTERM may take new processes: they are left alone until kill_at_.
-bool Script::finished(Deadline now) {
+bool Script::advance(Deadline now) {
   if (!is_ending_) return has_ended();
   sends_ = 0;
   (void)find_more();

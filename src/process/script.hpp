@@ -33,7 +33,7 @@ class Script final : public Ending {
   void end(Deadline kill_at, Deadline now) override;
   bool is_ending() const { return is_ending_; }
   /// True if the script has ended by itself or, once it is being ended, all of it has.
-  bool finished(Deadline now) override;
+  bool advance(Deadline now) override;
   Deadline next_deadline(Deadline now) const override;
   const std::string& stuck() const override { return stuck_; }
 
