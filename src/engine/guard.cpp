@@ -21,8 +21,6 @@ namespace {
 
 using util::Level;
 
-constexpr Millis kReleases{5'000};  // the keeper's time to release, after the end of the script
-
 class Guard {
  public:
   Guard(const RunContext& context, LauncherEnd link, Script script, pid_t keeper)
@@ -44,19 +42,11 @@ class Guard {
       }
       const Deadline last = last_moment();
       if (Clock::now() >= last) {
-        kill_keeper();
+        if (keepers_life_) proc::send(keepers_life_, SIGKILL);
         return end_script("did not renew the lock in time");
       }
-      const bool kept = context_.page.kept;
-      if (kept && script_ended_at_ == kNever && script_.has_ended()) {
-        script_ended_at_ = Clock::now();
-      }
-      const Deadline release = kept ? after(script_ended_at_, kReleases) : kNever;
-      if (Clock::now() >= release) return kill_keeper();
-      const bool is_watched = kept && script_ended_at_ == kNever;
-      std::array<pollfd, 2> fds{
-          {{link_.fd(), POLLIN, 0}, {is_watched ? script_.fd() : -1, POLLIN, 0}}};
-      util::poll(fds, std::min(last, release));
+      std::array<pollfd, 1> fds{{{link_.fd(), POLLIN, 0}}};
+      util::poll(fds, last);
     }
   }
 
@@ -66,9 +56,6 @@ class Guard {
     if (!context_.page.guarded) return kNever;
     return margins().launcher_kills_at(context_.page.lease_end());
   }
-  void kill_keeper() const {
-    if (keepers_life_) proc::send(keepers_life_, SIGKILL);
-  }
   void end_script(const std::string& what_keeper_did);
 
   const RunContext& context_;
@@ -77,7 +64,6 @@ class Guard {
   const pid_t keeper_;
   const Fd keepers_life_;
   std::vector<Fd> lock_fds_;
-  Deadline script_ended_at_ = kNever;
 };
 
 // Only when all of the script has ended may the lock become free, or expire by itself.
@@ -106,8 +92,9 @@ void guard(const RunContext& context, LauncherEnd link, Script script, pid_t kee
   raise_descriptor_limit();
   Guard(context, std::move(link), std::move(script), keeper).run();
   // Writes the last events that the keeper has not written.
-  const bool was_handed_out = context.page.kept || context.page.left_behind;
-  if (was_handed_out) log_end(context, {.killed = true, .is_returned = false});
+  if (context.page.kept || context.page.left_behind) {
+    log_end(context, {.killed = true, .is_returned = false});
+  }
   util::log_flush();
   _exit(0);
 }

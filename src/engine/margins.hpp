@@ -2,7 +2,7 @@
 //
 //      valid_until - max(kill_after, last_kill)   SIGTERM: the end of the tree begins
 //      valid_until - last_kill                    SIGKILL, by the supervisor
-//      valid_until - last_kill / 2                SIGKILL, by launcher or guard, if it is stopped
+//      valid_until - last_kill / 2                SIGKILL, by launcher or guard, if none came
 //      valid_until                                the tree is dead; others may hold the lock
 #pragma once
 

@@ -1,21 +1,26 @@
-// What the processes of dlock do, each to its end.
+// The processes of dlock: what each does, and when it ends.
 //
 // The launcher is the process that the user started.  It relays signals and the exit status, and
 // watches over the supervisor, which talks to the service.
 //
 // dlock run: the supervisor starts the command, renews the leases and releases them.
 // dlock acquire --while: the supervisor stays in the background and keeps the locks for a script
-// that exists already.  The launcher hands out the lock ids and returns; a third process, the
-// guard, watches over the supervisor.
+// that exists already, so it is called the keeper.  The launcher hands out the lock ids and
+// returns; a third process, the guard, watches over the keeper.
 // dlock acquire --ttl: launcher and supervisor end, and nobody renews the leases.
 //
 // Who ends the job before another holder can have the lock:
-//   a lock is lost                  supervisor, end_after_loss(): SIGTERM, and SIGKILL in time
+//   a lock is lost                  supervisor or keeper, end_after_loss() in supervision.cpp:
+//                                   SIGTERM, and SIGKILL in time
 //   the launcher is killed          supervisor, read_link(): SIGKILL
 //   the supervisor is killed, or    launcher, end_tree(): SIGKILL until nothing is left; the kernel
 //   is stopped and the lease ends   kills the command itself at once (PR_SET_PDEATHSIG)
-//   the same of a script's          guard, end_script(): SIGTERM, and SIGKILL in time
-//   the guard of a script is killed supervisor, look_at_guard(): the same, and keeps the locks
+//   the keeper is killed            guard, end_script(): SIGTERM, and SIGKILL in time
+//   the keeper is stopped, and the  guard, end_script(): SIGKILL
+//   lease ends
+//   the guard is killed             keeper, look_at_guard(): SIGTERM, and SIGKILL in time
+// --on-lost kill sends no SIGTERM after a loss; with ignore, a loss and a process that is stopped
+// end nothing.
 #pragma once
 
 #include <sys/types.h>
@@ -44,7 +49,8 @@ int attend(const RunContext& context, LauncherEnd link, pid_t supervisor,
                                    std::optional<Script> script) noexcept;
 
 /// The second of the two processes that keep a lock for a script, forked by `keeper`: runs until
-/// the keeper has ended while SharedPage::kept was not set, or all of the script has ended.
+/// the keeper has ended.  If that ended while SharedPage::kept was set, or is stopped when the
+/// lease ends, ends the script first.
 [[noreturn]] void guard(const RunContext& context, LauncherEnd link, Script script,
                         pid_t keeper) noexcept;
 

@@ -37,3 +37,20 @@ touch end
 ends 0 script
 wait "$breaking"
 assert_free job
+
+# Its shell ends at once, and a child of it does not: that is killed after --kill-after.
+cat >slow <<'SH'
+#!/bin/bash
+lock=$(DLOCK_TTL=30s "$DLOCK" acquire -k job --while $$ --kill-after 7 --export) || exit
+bash -c 'trap "" TERM; exec 9<> <(:); echo $$ >child.pid; touch ready; read -rt 600 -u 9' &
+exec 9<> <(:)
+read -rt 600 -u 9
+SH
+chmod +x slow
+start_script ./slow
+break_lock &
+breaking=$!
+ends 143 script
+wait_until 60 gone "$(<child.pid)"
+wait "$breaking"
+assert_free job
