@@ -46,8 +46,8 @@ int acquire(const BackendEntry& entry, const Target& target, const AcquireSpec& 
   } else {
     owner.lease = spec.run.ttl;
   }
-  const StatusFile no_status_file;
-  const int life_of_script = script ? script->fd() : -1;
+  StatusFile no_status_file;
+  const int script_ended_fd = script ? script->fd() : -1;
   return run_pair({.entry = entry,
                    .target = target,
                    .spec = spec.run,
@@ -55,7 +55,7 @@ int acquire(const BackendEntry& entry, const Target& target, const AcquireSpec& 
                    .inherited = inherited,
                    .owner = std::move(owner),
                    .started = started,
-                   .lives_until = life_of_script,
+                   .script_ended_fd = script_ended_fd,
                    .hand_out = [&](const SharedPage& page) { return print(grants_on(page, spec)); },
                    .supervise =
                        [&](const RunContext& context, SupervisorEnd link) {

@@ -335,7 +335,7 @@ int Launcher::run() {
     std::array<pollfd, 3> fds{
         {{signals_.get(), POLLIN, 0},
          {link_.fd(), POLLIN, 0},
-         {waiting_ && cancelled_by_ == 0 ? context_.lives_until : -1, POLLIN, 0}}};
+         {waiting_ && cancelled_by_ == 0 ? context_.script_ended_fd : -1, POLLIN, 0}}};
     util::poll(fds, next_deadline());
     if (fds[2].revents != 0 && waiting_) on_signal_while_waiting(SIGHUP);
     if (fds[1].revents != 0) read_link();

@@ -11,7 +11,7 @@ int run(const BackendEntry& entry, const Target& target, const RunSpec& spec) {
   const Deadline started = Clock::now();
   Inherited inherited = Inherited::note();
   util::log_never_blocks();  // after note(): its descriptor is not inherited
-  const auto status_file = StatusFile::prepare(spec.status_file);
+  auto status_file = StatusFile::prepare(spec.status_file);
   if (!status_file) {
     util::log(util::Level::error, status_file.error().message);
     return exit_status::kUsage;

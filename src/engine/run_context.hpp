@@ -21,11 +21,11 @@ struct PairSpec {
   const BackendEntry& entry;
   const Target& target;
   const RunSpec& spec;
-  const StatusFile& status_file;
+  StatusFile& status_file;
   Inherited& inherited;
-  Owner owner;           // as others see it; the same for each lock
-  Deadline started;      // the start of dlock
-  int lives_until = -1;  // readable: the script that waits for dlock has ended; -1: none
+  Owner owner;               // as others see it; the same for each lock
+  Deadline started;          // the start of dlock
+  int script_ended_fd = -1;  // readable: the script that waits for dlock has ended; -1: none
   /// Of `acquire`, in the launcher: hands out the grants; false: release them.
   std::function<bool(const SharedPage&)> hand_out = {};
   /// What the supervisor does; does not return.

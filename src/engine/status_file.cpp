@@ -83,7 +83,7 @@ Result<StatusFile> StatusFile::prepare(const std::string& path) {
   return out;
 }
 
-void StatusFile::write(const std::string& key, const Outcome& outcome) const {
+void StatusFile::write(const std::string& key, const Outcome& outcome) {
   if (path_.empty()) return;
   const json fence = outcome.fence ? json(*outcome.fence) : json();
   const json reason = outcome.reason.empty() ? json() : json(outcome.reason);
@@ -103,6 +103,7 @@ void StatusFile::write(const std::string& key, const Outcome& outcome) const {
     util::log(util::Level::error,
               refused(path_, "cannot write the outcome: " + complaint()).message);
   }
+  descriptor_.reset();
 }
 
 }  // namespace dlock

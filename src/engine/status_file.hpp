@@ -19,8 +19,9 @@ class StatusFile {
   /// another user's, or a link to a file that must not be overwritten.
   static Result<StatusFile> prepare(const std::string& path);
 
-  /// Writes the outcome as JSON, whole or not at all.  Logs a failure.
-  void write(const std::string& key, const Outcome& outcome) const;
+  /// Writes the outcome as JSON, whole or not at all, and closes the descriptor, for whose end the
+  /// reader of a pipe may wait.  Logs a failure.
+  void write(const std::string& key, const Outcome& outcome);
 
  private:
   std::string path_;

@@ -37,6 +37,12 @@ expect_status 0 timeout 60 cat pipe >/dev/null
 assert_held job
 wait $!
 
+# So does the descriptor of --status-file.
+"$DLOCK" run -k job --min-hold 3 --status-file /dev/stdout -- true | cat >piped
+assert_held job
+assert_contains "$(<piped)" '"outcome":"completed"' "status in a pipe"
+expect_status 0 "$DLOCK" run -q -k job -w 60 -- true
+
 # A command that runs for longer frees the lock when it ends.
 expect_status 0 "$DLOCK" run -q -k job -w 60 --min-hold 0.1 -- sleep 0.3
 expect_status 0 "$DLOCK" run -q -n -k job -- true
