@@ -38,14 +38,15 @@ using util::Level;
 constexpr Millis kReleasing{2'000};
 
 // A shell that reads $(dlock acquire ... 2>&1) waits until every process has closed stderr.  So it
-// stays open only where the script itself has the same file open.
-bool may_keep_stderr(pid_t script) {
+// stays open only where the script itself has the same file open.  `fd` is stderr, or the
+// descriptor of --event-log.
+bool may_keep(int fd, pid_t script) {
   struct stat ours {};
-  if (fstat(STDERR_FILENO, &ours) != 0) return false;
+  if (fstat(fd, &ours) != 0) return false;
   if (!S_ISFIFO(ours.st_mode) && !S_ISSOCK(ours.st_mode)) return true;
-  for (const int fd : {STDERR_FILENO, STDOUT_FILENO}) {
+  for (const int other : {fd, STDERR_FILENO, STDOUT_FILENO}) {
     struct stat its {};
-    if (stat(proc::path_of("/proc/%d/fd/%d", script, fd).data(), &its) == 0 &&
+    if (stat(proc::path_of("/proc/%d/fd/%d", script, other).data(), &its) == 0 &&
         util::is_same_file(ours, its)) {
       return true;
     }
@@ -56,15 +57,18 @@ bool may_keep_stderr(pid_t script) {
 class AcquireSupervisor {
  public:
   AcquireSupervisor(const RunContext& context, SupervisorEnd link, std::optional<Script> script)
-      : context_(context),
-        spec_(context.spec),
-        link_(std::move(link)),
-        script_(std::move(script)) {}
+      : context_(context), spec_(context.spec), link_(std::move(link)), script_(std::move(script)) {
+    if (!script_) return;
+    leaves_stderr_ = !may_keep(STDERR_FILENO, script_->pid());
+    const auto log = util::descriptor_named_by(spec_.event_log);
+    leaves_event_log_ = log && !may_keep(*log, script_->pid());
+  }
 
   [[noreturn]] void run();
 
  private:
   bool start_guard();
+  void leave_descriptors() const;
   int acquire();
   void put_on_page();
   std::optional<std::pair<int, std::string>> objection(Deadline until);
@@ -89,7 +93,8 @@ class AcquireSupervisor {
   Acquisition acquisition_{context_, link_};
   HeldLocks locks_;
   Margins margins_{spec_.kill_after};
-  const bool leaves_stderr_ = script_ && !may_keep_stderr(script_->pid());
+  bool leaves_stderr_ = false;
+  bool leaves_event_log_ = false;
   pid_t guard_ = -1;
   Fd launchers_life_ = proc::pidfd_of(context_.launcher);  // none once it has ended
   SupervisorEnd guard_link_{Fd()};
@@ -97,6 +102,11 @@ class AcquireSupervisor {
   std::vector<HeldLocks::Loss> early_losses_;  // before the script relied on the locks
   StuckReport stuck_;
 };
+
+void AcquireSupervisor::leave_descriptors() const {
+  if (leaves_stderr_) util::log_end();
+  if (leaves_event_log_) context_.event_log.close();
+}
 
 // False, with errno set, if the system refuses.
 bool AcquireSupervisor::start_guard() {
@@ -107,7 +117,7 @@ bool AcquireSupervisor::start_guard() {
   if (guard_ < 0) return false;
   if (guard_ == 0) {
     util::log_forget();
-    if (leaves_stderr_) util::log_end();
+    leave_descriptors();
     link_.close();
     link->supervisor.reset();
     context_.held_by_supervisor.reset();
@@ -301,7 +311,7 @@ void AcquireSupervisor::release_all() {
 }
 
 void AcquireSupervisor::stay() {
-  if (leaves_stderr_) util::log_end();
+  leave_descriptors();
   for (;;) {
     const Deadline now = Clock::now();
     look_at_locks(now);
