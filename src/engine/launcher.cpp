@@ -14,6 +14,7 @@
 
 #include "engine/describe.hpp"
 #include "engine/margins.hpp"
+#include "engine/job.hpp"
 #include "engine/processes.hpp"
 #include "engine/run_events.hpp"
 #include "process/proc.hpp"
@@ -167,14 +168,15 @@ void Launcher::on_signal(const signalfd_siginfo& info) {
   if (ignores(sig) || is_from_our_write(info)) return;
   if (sig == SIGINT && from_terminal) terminal_interrupt_ = true;
   if (is_stop(sig)) {
+  const bool is_told = !waiting_ && (!context_.page.job_ended || asks_to_end(sig));
     // A job that stops its whole group, as editors do, has stopped itself already.
     const bool from_job =
         !from_terminal && below_us(static_cast<pid_t>(info.ssi_pid)) == Below::yes;
-    if (!from_terminal && !from_job && !waiting_) tell({ToSupervisor::Kind::signal, sig, false});
+    if (!from_terminal && !from_job && is_told) tell({ToSupervisor::Kind::signal, sig, false});
     stop_self(sig, life_of_supervisor_);
   } else if (waiting_) {
     on_signal_while_waiting(sig);
-  } else {
+  } else if (is_told) {
     tell({ToSupervisor::Kind::signal, sig, from_terminal});
   }
 }

@@ -105,7 +105,7 @@ class Supervisor {
 
   Acquisition acquisition_{context_, link_, signals_.get()};
   HeldLocks locks_;               // none yet, or all
-  Deadline granted_at_ = kNever;  // when all were granted, and the launcher was told
+  Deadline granted_at_ = kNever;  // since when all are held
   OuterRun outer_run_;            // answers nested runs
   Job job_{spec_.leftovers, context_.tree};
   StuckReport stuck_;
@@ -301,6 +301,7 @@ Outcome Supervisor::run_under_lock() {
   const auto fence = locks_.find(spec_.keys.front())->fence();
   watch();
   context_.page.guarded = false;
+  context_.page.job_ended = true;
   Outcome out = outcome();
   out.held = since(granted_at_);
   out.fence = fence;
