@@ -1,7 +1,8 @@
 // The launcher has no thread, loads nothing and allocates little: it must work whatever happens to
-// the supervisor.  It does one thing by itself: if the supervisor dies, or is stopped and does not
-// move the end of the lease in time, the launcher ends the tree (it is the subreaper above the
-// supervisor), and only then closes the descriptors that keep a kernel lock.
+// the supervisor.  It does one thing by itself: it ends the tree (it is the subreaper above the
+// supervisor), and only then closes the descriptors that keep a kernel lock.  It does so if the
+// supervisor dies, or does not move the end of the lease in time (it may be stopped), and if a wait
+// does not end although a signal asked for that.
 
 #include <signal.h>
 #include <sys/signalfd.h>
@@ -13,8 +14,8 @@
 #include <utility>
 
 #include "engine/describe.hpp"
-#include "engine/margins.hpp"
 #include "engine/job.hpp"
+#include "engine/margins.hpp"
 #include "engine/processes.hpp"
 #include "engine/run_events.hpp"
 #include "process/proc.hpp"
@@ -32,6 +33,7 @@ constexpr Millis kSilent{400};  // before a wait is worth a message
 constexpr Millis kTick{1'000};  // of the clock in a waiting message on a terminal
 // A second signal sooner than this is the other half of the first (timeout(1) sends two).
 constexpr Millis kImpatience{500};
+constexpr Millis kCancels{1'000};  // in which a supervisor ends its wait, besides a last answer
 
 bool is_stop(int sig) { return sig == SIGTSTP || sig == SIGTTIN || sig == SIGTTOU; }
 
@@ -109,9 +111,8 @@ class Launcher {
   void on_granted();
   void tell(const ToSupervisor& message);
   void show_waiting(Deadline now);
-  Deadline next_deadline() const;
   Margins margins() const { return {Millis{context_.page.kill_after}}; }
-  bool must_take_over(Deadline now) const;
+  Deadline takes_over_at() const;
   int report_take_over(std::string reason);
 
   const RunContext& context_;
@@ -121,12 +122,12 @@ class Launcher {
   Fd signals_;
   std::vector<Fd> lock_fds_;
 
-  bool waiting_ = true;  // no command has been started; with `acquire`, to the end
-  int cancelled_by_ = 0;
+  bool waiting_ = true;   // for "go" to the command; with `acquire`, to the end
+  int cancelled_by_ = 0;  // the first signal that asked to end the wait
   Deadline cancelled_at_ = kNever;
   bool impatient_ = false;
   bool terminal_interrupt_ = false;
-  bool handed_out_ = true;  // what was granted, by RunContext::hand_out
+  bool hand_out_failed_ = false;
 
   WaitReport report_;
   Deadline show_at_ = kNever;
@@ -167,8 +168,8 @@ void Launcher::on_signal(const signalfd_siginfo& info) {
   // A blocked signal is received even if it is ignored.
   if (ignores(sig) || is_from_our_write(info)) return;
   if (sig == SIGINT && from_terminal) terminal_interrupt_ = true;
-  if (is_stop(sig)) {
   const bool is_told = !waiting_ && (!context_.page.job_ended || asks_to_end(sig));
+  if (is_stop(sig)) {
     // A job that stops its whole group, as editors do, has stopped itself already.
     const bool from_job =
         !from_terminal && below_us(static_cast<pid_t>(info.ssi_pid)) == Below::yes;
@@ -228,8 +229,8 @@ void Launcher::on_granted() {
     return tell({ToSupervisor::Kind::go});
   }
   if (!context_.page.decide(HandOut::begun)) return;  // this process was stopped for too long
-  handed_out_ = context_.hand_out(context_.page);
-  tell({handed_out_ ? ToSupervisor::Kind::go : ToSupervisor::Kind::signal, SIGPIPE, false});
+  hand_out_failed_ = !context_.hand_out(context_.page);
+  tell({hand_out_failed_ ? ToSupervisor::Kind::signal : ToSupervisor::Kind::go, SIGPIPE, false});
 }
 
 void Launcher::read_link() {
@@ -242,26 +243,12 @@ void Launcher::read_link() {
   }
 }
 
-// The guard watches over locks that `acquire` has handed out.
-bool Launcher::must_take_over(Deadline now) const {
-  if (context_.page.ended || context_.page.kept) return false;
-  if (supervisor_gone_ || impatient_) return true;
-  if (cancelled_by_ != 0 && waiting_) {
-    return now >= after(cancelled_at_, context_.target.connect_timeout + Millis{1'000});
-  }
-  return context_.page.guarded && now >= margins().launcher_kills_at(context_.page.lease_end());
-}
-
-Deadline Launcher::next_deadline() const {
-  Deadline next = show_at_;
-  if (context_.page.ended || context_.page.kept) return next;
-  if (cancelled_by_ != 0 && waiting_) {
-    next = std::min(next, after(cancelled_at_, context_.target.connect_timeout + Millis{1'000}));
-  }
-  if (context_.page.guarded) {
-    next = std::min(next, margins().launcher_kills_at(context_.page.lease_end()));
-  }
-  return next;
+// Never once `acquire` has handed out its locks: the guard watches over those.
+Deadline Launcher::takes_over_at() const {
+  if (context_.page.ended || context_.page.kept) return kNever;
+  if (supervisor_gone_ || impatient_) return {};
+  if (cancelled_by_ != 0) return after(cancelled_at_, context_.target.connect_timeout + kCancels);
+  return context_.page.guarded ? margins().launcher_kills_at(context_.page.lease_end()) : kNever;
 }
 
 void Launcher::end_tree() {
@@ -272,7 +259,7 @@ void Launcher::end_tree() {
 }
 
 int Launcher::report_take_over(std::string reason) {
-  const bool had_lock = context_.page.granted && (!waiting_ || cancelled_by_ == 0);
+  const bool had_lock = context_.page.granted && cancelled_by_ == 0;
   const Deadline lease_end = context_.page.lease_end();
   util::log_status_line("");
   Outcome out;
@@ -292,6 +279,7 @@ int Launcher::report_take_over(std::string reason) {
     out.held = std::chrono::duration_cast<Millis>(now - granted_at);
     out.waited = std::chrono::duration_cast<Millis>(granted_at - context_.started);
     if (context_.page.fence != 0) out.fence = context_.page.fence.load();
+    for (const std::string& key : context_.spec.keys) note_loss(context_, key);
   } else {
     out.waited = std::chrono::duration_cast<Millis>(now - context_.started);
     // Of several locks it may have held some.
@@ -303,9 +291,6 @@ int Launcher::report_take_over(std::string reason) {
   out.reason = reason;
   out.killed = WIFSIGNALED(supervisor_status_);
   util::log(Level::error, reason);
-  if (had_lock) {
-    for (const std::string& key : context_.spec.keys) note_loss(context_, key);
-  }
   context_.status_file.write(context_.spec.keys.front(), out);
   log_end(context_, out);
   util::log_flush();
@@ -321,10 +306,10 @@ int Launcher::run() {
   for (;;) {
     const Deadline now = Clock::now();
     if (now >= show_at_) show_waiting(now);
-    if (must_take_over(now)) {
+    if (now >= takes_over_at()) {
       const bool was_killed = supervisor_gone_;
       end_tree();
-      if (impatient_ || (cancelled_by_ != 0 && waiting_)) {
+      if (cancelled_by_ != 0) {
         return report_take_over("ended by signal " + std::to_string(cancelled_by_) +
                                 " while waiting");
       }
@@ -338,14 +323,14 @@ int Launcher::run() {
         {{signals_.get(), POLLIN, 0},
          {link_.fd(), POLLIN, 0},
          {waiting_ && cancelled_by_ == 0 ? context_.script_ended_fd : -1, POLLIN, 0}}};
-    util::poll(fds, next_deadline());
+    util::poll(fds, std::min(show_at_, takes_over_at()));
     if (fds[2].revents != 0 && waiting_) on_signal_while_waiting(SIGHUP);
     if (fds[1].revents != 0) read_link();
     if (fds[0].revents != 0) read_signals();
   }
   util::log_status_line("");
   util::log_flush();
-  const int status = handed_out_ ? context_.page.exit_status.load() : exit_status::kNo;
+  const int status = hand_out_failed_ ? exit_status::kNo : context_.page.exit_status.load();
   // The shell reads $(dlock acquire ...) to its end, and uses the exit status.
   if (context_.hand_out) {
     context_.page.hand_out = HandOut::done;

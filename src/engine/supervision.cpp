@@ -36,10 +36,11 @@ void end_after_loss(const RunContext& context, const HeldLocks::Loss& loss, bool
     return util::log(Level::error, message + "; " + job.in_words() +
                                        " goes on without the lock, as --on-lost ignore asks");
   }
-  const bool at_once = context.spec.on_lost == OnLost::kill;
-  const Deadline kill_at = at_once ? now : after(now, margins.kill_after);
-  job.end(std::min(kill_at, margins.kill_at(context.page.lease_end())), now);
-  if (is_first) log_ending(context, at_once ? SIGKILL : SIGTERM, "lost");
+  const Millis patience = context.spec.on_lost == OnLost::kill ? Millis{0} : margins.kill_after;
+  const Deadline kill_at =
+      std::min(after(now, patience), margins.kill_at(context.page.lease_end()));
+  job.end(kill_at, now);
+  if (is_first) log_ending(context, kill_at > now ? SIGTERM : SIGKILL, "lost");
   util::log(Level::error, is_first ? message + "; ending " + job.in_words() : message);
 }
 
