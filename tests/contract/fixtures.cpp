@@ -227,9 +227,11 @@ void MysqlService::provoke(Fault fault) {
   } else if (fault == Fault::full) {
     most_connections_ = server_->ask("SELECT @@max_connections");
     server_->ask("SET GLOBAL max_connections = 10");
-    do {
-      crowd_.push_back(connect(Millis{100}));
-    } while (crowd_.back()->inspect("job", after(Clock::now(), Millis{100})));
+    for (bool is_full = false; !is_full;) {
+      crowd_.push_back(connect(Millis{5'000}));
+      const auto answer = crowd_.back()->inspect("job", after(Clock::now(), Millis{5'000}));
+      is_full = !answer && answer.error().message.find("max_connections") != std::string::npos;
+    }
   } else if (fault == Fault::read_only) {
     server_->ask("SET GLOBAL read_only = 1");
   } else {
