@@ -46,11 +46,11 @@ class HeldLock {
   Deadline next_deadline() const;  // when check() must be called again at the latest
   int lost_fd() const;             // or when this is readable; -1: there is none
 
-  /// Releases the lock.  Tries until the lease is over, two seconds at least, or until `latest` if
-  /// that is sooner.  A message on `impatience` (its fd) ends the tries from the second on, not the
-  /// first: it may be the other half of two signals.  Errc::lost if another client took the lock
-  /// while it should have been ours.  Errc::unreachable if the lock is left to end by itself, which
-  /// is logged.
+  /// Releases the lock.  Tries until the lease is over (if it has no end, for the network timeout),
+  /// two seconds at least, or until `latest` if that is sooner.  A message on `impatience` (its fd)
+  /// ends the tries from the second on, not the first: it may be the other half of two signals.
+  /// Errc::lost if another client took the lock while it should have been ours.  Errc::unreachable
+  /// if the lock is left to end by itself, which is logged.
   Result<void> release(Cancel impatience, Deadline latest = kNever);
 
   /// Lease::find_mark(), before the lock is kept in the background.

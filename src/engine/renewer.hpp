@@ -34,8 +34,6 @@ class Renewer : public std::enable_shared_from_this<Renewer> {
   /// `end` has the end of the lease until unwatch(), which must come before `end` is destroyed.
   Renewer(std::unique_ptr<Lease> lease, Spec spec, LeaseEnd& end);
 
-  /// When the lease must be renewed for the first time.
-  Deadline first_due() const { return schedule_.next_attempt(); }
   /// Renews for the first time at `first`, or when the service has news.  Returns an error if the
   /// system has no thread or descriptor for that: the caller may try again.
   std::optional<Error> start(Deadline first);
