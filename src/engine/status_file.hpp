@@ -19,8 +19,8 @@ class StatusFile {
   /// another user's, or a link to a file that must not be overwritten.
   static Result<StatusFile> prepare(const std::string& path);
 
-  /// Writes the outcome as JSON, whole or not at all, and closes the descriptor, for whose end the
-  /// reader of a pipe may wait.  Logs a failure.
+  /// Called once.  Writes the outcome as JSON, whole or not at all, and closes the descriptor, for
+  /// whose end the reader of a pipe may wait.  Logs a failure.
   void write(const std::string& key, const Outcome& outcome);
 
  private:
