@@ -37,9 +37,9 @@ using util::Level;
 // While it releases one lock, this process does not look at the other locks.
 constexpr Millis kReleasing{2'000};
 
-// A shell that reads $(dlock acquire ... 2>&1) waits until every process has closed stderr.  So it
-// stays open only where the script itself has the same file open.  `fd` is stderr, or the
-// descriptor of --event-log.
+// A shell that reads $(dlock acquire ... 2>&1) waits until every process has closed the pipe.  So a
+// pipe stays open only if the script writes to it, too.  `fd` is stderr, or the descriptor of
+// --event-log.  Its other descriptors do not count: one is the end from which the shell reads.
 bool may_keep(int fd, pid_t script) {
   struct stat ours {};
   if (fstat(fd, &ours) != 0) return false;
@@ -283,9 +283,8 @@ void AcquireSupervisor::look_at_locks(Deadline now) {
 void AcquireSupervisor::look_at_guard(Deadline now) {
   (void)guard_link_.receive();
   if (!guard_link_.closed() || script_->is_ending() || !context_.page.kept) return;
-  script_->end(after(now, margins_.kill_after), now);
+  log_ending(context_, script_->end(after(now, margins_.kill_after), now), "killed");
   end_.killed = true;
-  log_ending(context_, SIGTERM, "killed");
   util::log(Level::error, "the 2nd process that kept " + keys() + " (pid " +
                               std::to_string(guard_) + ") was killed; ending " +
                               script_->in_words());

@@ -70,8 +70,8 @@ class Guard {
 void Guard::end_script(const std::string& what_keeper_did) {
   const Deadline now = Clock::now();
   const Deadline kill_at = margins().kill_at(context_.page.lease_end());
-  script_.end(std::min(after(now, margins().kill_after), kill_at), now);
-  log_ending(context_, kill_at > now ? SIGTERM : SIGKILL, "killed");
+  const int signal = script_.end(std::min(after(now, margins().kill_after), kill_at), now);
+  log_ending(context_, signal, "killed");
   for (const std::string& key : context_.spec.keys) note_loss(context_, key);
   util::log(Level::error, "lost " + keys_in_words(context_.spec.keys) +
                               ": the process that kept it (pid " + std::to_string(keeper_) + ") " +

@@ -39,13 +39,14 @@ void Job::signal(int sig, bool from_terminal) {
   }
 }
 
-void Job::end(Deadline kill_at, Deadline now) {
+int Job::end(Deadline kill_at, Deadline now) {
   if (!ending_ && started() && kill_at > now) {
     tree_.signal(SIGTERM);
     tree_.signal(SIGCONT);  // a stopped process would not hear it before the SIGKILL
   }
   ending_ = true;
   kill_at_ = std::min(kill_at_, kill_at);
+  return kill_at > now ? SIGTERM : SIGKILL;
 }
 
 bool Job::advance(Deadline now) {

@@ -31,7 +31,7 @@ class Job final : public Ending {
   void signal(int sig, bool from_terminal);
 
   std::string in_words() const override;
-  void end(Deadline kill_at, Deadline now) override;
+  int end(Deadline kill_at, Deadline now) override;
 
   /// Reaps what has ended, kills what is due, and returns whether nothing is left to watch: the
   /// tree is gone but for keepers of others' locks, or the rest may go on (--leftovers ignore).

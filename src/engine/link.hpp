@@ -62,8 +62,8 @@ struct SharedPage {
   std::atomic<bool> kept{false};  // of `acquire`: the script relies on its locks
   std::atomic<std::uint64_t> fence{0};
   std::atomic<Deadline::rep> granted_at{0};
-  /// The command has ended.  The supervisor hears of signals that ask to end, and of no others:
-  /// any message would end its tries to release the lock.
+  /// The job is over.  From here on the supervisor is told of signals that ask to end, and of no
+  /// others: any message ends its tries to release the lock.
   std::atomic<bool> job_ended{false};
 
   /// Set last, before the supervisor closes its end of the link: the run is over.

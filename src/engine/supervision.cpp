@@ -39,8 +39,8 @@ void end_after_loss(const RunContext& context, const HeldLocks::Loss& loss, bool
   const Millis patience = context.spec.on_lost == OnLost::kill ? Millis{0} : margins.kill_after;
   const Deadline kill_at =
       std::min(after(now, patience), margins.kill_at(context.page.lease_end()));
-  job.end(kill_at, now);
-  if (is_first) log_ending(context, kill_at > now ? SIGTERM : SIGKILL, "lost");
+  const int signal = job.end(kill_at, now);
+  if (is_first) log_ending(context, signal, "lost");
   util::log(Level::error, is_first ? message + "; ending " + job.in_words() : message);
 }
 

@@ -155,8 +155,8 @@ void Supervisor::look_at_clock(Deadline now) {
     end_.max_hold_over = true;
     outer_run_.recall_all_but({});
     if (staying_) return;
-    job_.end(after(now, margins_.kill_after), now);
-    if (job_.started()) log_ending(context_, SIGTERM, "max-hold");
+    const int signal = job_.end(after(now, margins_.kill_after), now);
+    if (job_.started()) log_ending(context_, signal, "max-hold");
     util::log(Level::warning, "--max-hold " + util::format_duration(*spec_.max_hold) +
                                   " is over; ending " + spec_.argv.front());
   }
@@ -231,8 +231,8 @@ void Supervisor::read_link() {
   if (link_.closed() && !end_.launcher_gone) {
     end_.launcher_gone = true;
     const Deadline now = Clock::now();
-    job_.end(now, now);
-    if (job_.started()) log_ending(context_, SIGKILL, "killed");
+    const int signal = job_.end(now, now);
+    if (job_.started()) log_ending(context_, signal, "killed");
   }
 }
 
@@ -302,6 +302,8 @@ Outcome Supervisor::run_under_lock() {
   watch();
   context_.page.guarded = false;
   context_.page.job_ended = true;
+  while (link_.receive()) {  // signals that came too late for it
+  }
   Outcome out = outcome();
   out.held = since(granted_at_);
   out.fence = fence;

@@ -15,9 +15,10 @@ class Ending {
   /// "deploy.sh (pid 4121)"
   virtual std::string in_words() const = 0;
 
-  /// Sends SIGTERM to all of it, unless `kill_at` has passed.  advance() sends the SIGKILL, at the
-  /// soonest `kill_at` of all calls.
-  virtual void end(Deadline kill_at, Deadline now) = 0;
+  /// The first call sends SIGTERM to all of it, unless `kill_at` has passed.  advance() sends the
+  /// SIGKILL, at the soonest `kill_at` of all calls.  Returns SIGTERM, or SIGKILL if `kill_at` has
+  /// passed.
+  virtual int end(Deadline kill_at, Deadline now) = 0;
 
   /// Sends the signal that is due.  True if nothing has to be watched any more.
   virtual bool advance(Deadline now) = 0;

@@ -165,7 +165,7 @@ bool Script::all_have_ended() const {
                                    [](const Known& one) { return proc::has_ended(one.pidfd); });
 }
 
-void Script::end(Deadline kill_at, Deadline now) {
+int Script::end(Deadline kill_at, Deadline now) {
   if (!is_ending_ && kill_at > now) {
     stop_all(std::min(after(now, kAllStop), kill_at));
     for (const Known& one : known_) send(one.pidfd, SIGTERM);
@@ -177,6 +177,7 @@ void Script::end(Deadline kill_at, Deadline now) {
   }
   is_ending_ = true;
   kill_at_ = std::min(kill_at_, kill_at);
+  return kill_at > now ? SIGTERM : SIGKILL;
 }
 
 // Cleaning up after SIGTERM may take new processes: they are left alone until kill_at_.

@@ -30,7 +30,7 @@ class Script final : public Ending {
   /// `pid` is no part of it, although the kernel may have made it a child of the script.
   void spare(pid_t pid);
 
-  void end(Deadline kill_at, Deadline now) override;
+  int end(Deadline kill_at, Deadline now) override;
   bool is_ending() const { return is_ending_; }
   /// True if the script has ended by itself or, once it is being ended, all of it has.
   bool advance(Deadline now) override;

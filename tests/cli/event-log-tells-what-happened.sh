@@ -36,6 +36,8 @@ run 127 -k job -- ./missing
 assert_equal $'acquired\nreleased' "$(events .event)"
 run 124 -k job --max-hold 0.1 -- sleep 300
 assert_equal $'acquired null\nending 15 max-hold\nreleased null' "$(events '.event, .signal, .why // empty')"
+run 124 -k job --max-hold 0.1 --kill-after 0 -- sleep 300
+assert_equal $'acquired null\nending 9 max-hold\nreleased null' "$(events '.event, .signal, .why // empty')"
 # shellcheck disable=SC2016  # for the inner shell
 run 79 -k lost --kill-after 1 -- sh -c 'rm "$1"; sleep 300' sh "$locks/lost"
 assert_equal $'acquired null\nending 15 lost\nlost null' "$(events '.event, .signal, .why // empty')"
