@@ -27,9 +27,7 @@ HeldLock::HeldLock(std::unique_ptr<Lease> lease, Spec spec, LeaseEnd& end)
       slot_(lease->slot()),
       lock_fds_(lease->lock_fds()),
       renewer_(std::make_shared<Renewer>(std::move(lease), spec_.renewal, end)),
-      // A grant that was answered late is renewed sooner: it may count as lost by then.
-      renewer_starts_at_(std::min(LeaseSchedule::first_attempt(granted_at_, ttl()),
-                                  granted_at_ + (counts_as_lost_at() - granted_at_) / 2)) {}
+      renewer_starts_at_(LeaseSchedule::first_attempt(granted_at_, ttl(), counts_as_lost_at())) {}
 
 HeldLock::~HeldLock() {
   renewer_->stop(kNever);

@@ -18,9 +18,11 @@ class LeaseSchedule {
   static constexpr Millis kLook{60'000};
   /// Between two renewals, if the service cannot tell of a loss.
   static constexpr Millis kWithoutNews{1'000};
-  /// A job that has ended by then needs no renewal.
-  static Deadline first_attempt(Deadline granted_at, Millis ttl) {
-    return after(granted_at, std::min(Millis{1'000}, ttl / 3));
+  /// A job that has ended by then needs no renewal.  Sooner if the grant was answered so late that
+  /// the lease counts as lost soon, at `lost_at`.
+  static Deadline first_attempt(Deadline granted_at, Millis ttl, Deadline lost_at) {
+    const Deadline usual = after(granted_at, std::min(Millis{1'000}, ttl / 3));
+    return std::min(usual, granted_at + (lost_at - granted_at) / 2);
   }
 
   /// `seed` spreads the retries of many clients that lost the same server.  `look`: the time
