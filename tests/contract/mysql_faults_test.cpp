@@ -8,6 +8,7 @@
 #include <random>
 #include <thread>
 
+#include "core/patience.hpp"
 #include "mysql_fixture.hpp"
 #include "support/reserved_port.hpp"
 
@@ -163,7 +164,9 @@ TEST_P(MysqlFaults, AHolderThatIsCutOffFreesTheLockWithItsTtl) {
 TEST_P(MysqlFaults, WhoeverGivesUpLeavesNeitherRowNorSession) {
   for (const Request& wanted : all_modes()) {
     auto lease = hold(*a, wanted);
+    Millis longest{0};
     for (const bool cancelled : {true, false}) {
+      const Errc code = cancelled ? Errc::cancelled : Errc::busy;
       for (const int after_ms : {0, 1, 2, 4, 8, 16, 32, 64}) {
         SCOPED_TRACE(after_ms);
         Waiting waiting(client(), mysql_rival_of(wanted), cancelled ? kNever : in(after_ms));
@@ -171,7 +174,7 @@ TEST_P(MysqlFaults, WhoeverGivesUpLeavesNeitherRowNorSession) {
           (void)waiting.done(after_ms);
           waiting.cancel();
         }
-        EXPECT_EQ(code_of(waiting.result()), cancelled ? Errc::cancelled : Errc::busy);
+        longest = std::max(longest, time_of([&] { EXPECT_EQ(code_of(waiting.result()), code); }));
       }
       // While it waits in the queue: one for the holder, and one for that one.
       std::list<Waiting> two;
@@ -182,11 +185,14 @@ TEST_P(MysqlFaults, WhoeverGivesUpLeavesNeitherRowNorSession) {
       for (Waiting& waiting : two) {
         if (cancelled) waiting.cancel();
       }
-      for (Waiting& waiting : two) {
-        EXPECT_EQ(code_of(waiting.result()), cancelled ? Errc::cancelled : Errc::busy);
-      }
+      longest = std::max(longest, time_of([&] {
+                           for (Waiting& waiting : two) EXPECT_EQ(code_of(waiting.result()), code);
+                         }));
     }
-    EXPECT_TRUE(rows_become(1));
+    // On a machine that stands still for so long, the next look removes the row of a dead session.
+    if (longest < kFarewell) {
+      EXPECT_TRUE(rows_become(1));
+    }
     EXPECT_TRUE(sessions_become(1));
     EXPECT_TRUE(release(*lease));
     EXPECT_TRUE(is_free_for(*b, wanted));
