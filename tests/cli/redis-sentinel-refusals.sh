@@ -11,6 +11,13 @@ product=redis
 
 start_redis one
 start_replica two one
+
+# A replica is not believed to be the master, if a sentinel says so.  That one is alone: through the replica, it would
+# hear of another.
+start_sentinels two wrong
+refuses 69 'is a replica' "redis+sentinel://$sentinels/mymaster?wait_replicas=0"
+stop_redis wrong
+
 start_sentinels one s1
 url="redis+sentinel://$sentinels/mymaster?wait_replicas=0"
 works "$url"
@@ -26,10 +33,6 @@ refuses 69 "sentinel $sentinels: no answer within" "$url" --connect-timeout 1s
 resume_redis s1
 
 refuses 64 'it knows no master "other"' "redis+sentinel://$sentinels/other?wait_replicas=0"
-
-# A replica is not believed to be the master, if a sentinel says so.
-start_sentinels two wrong
-refuses 69 'is a replica' "redis+sentinel://$sentinels/mymaster?wait_replicas=0"
 
 # Passwords: each has its own.
 rcli s1 acl setuser asker on '>asks' '&*' +@all >/dev/null
