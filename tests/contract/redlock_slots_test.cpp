@@ -49,6 +49,19 @@ TEST_F(RedlockSlots, ANumberThatTheFirstServerHasGivenInVainIsGivenBack) {
   }
 }
 
+// It has granted number 1, which is taken elsewhere; and there number 2 is another's.
+TEST_F(RedlockSlots, AServerWhereTheSecondNumberIsTakenGivesTheFirstBack) {
+  start(3);
+  const Mask first = 1U << first_asked();
+  put_holder(0b111 & ~first, "0a", 1);
+  put_holder(first, "0b", 2);
+  auto a = client();
+  auto lease = hold(*a, slots("job", 3));
+  EXPECT_EQ(lease->slot(), 2u);
+  let_finish(*a);
+  EXPECT_NE(holder_of(first_asked(), 1), waiter_of(*lease));
+}
+
 TEST_F(RedlockSlots, ANumberThatFewHaveForAnotherIsGiven) {
   put_holder(0b00011, "0f", 1);
   auto a = client();

@@ -294,6 +294,7 @@ void AcquireProtocol::judge(Deadline now) {
     splits_ = 0;
     state_ = State::granted;
     leave_queues();
+    give_earlier_numbers_back();
     return;
   }
   if (!in_time) return round_failed(now);
@@ -331,6 +332,15 @@ void AcquireProtocol::leave_queues() {
   for (const unsigned server : options_.order) {
     if (!was_asked_[server] || votes_.at(server) == Vote::yes) continue;
     orders_.push_back({.kind = Order::Kind::leave_queue, .server = server});
+  }
+}
+
+// A server where this number is another's keeps the one that an earlier round has got there.
+void AcquireProtocol::give_earlier_numbers_back() {
+  if (options_.slots == 0 || questions_.front().round == round_) return;
+  for (const unsigned server : options_.order) {
+    if (votes_.at(server) == Vote::yes) continue;
+    orders_.push_back({.kind = Order::Kind::undo, .server = server, .round = round_ - 1});
   }
 }
 

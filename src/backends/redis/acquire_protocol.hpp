@@ -148,6 +148,7 @@ class AcquireProtocol {
   void judge(Deadline now);
   void vote_again(Deadline now);
   void leave_queues();
+  void give_earlier_numbers_back();
   unsigned free_number() const;
   void round_failed(Deadline now);
   void undo();
