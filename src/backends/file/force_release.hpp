@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "backends/file/lock_dir.hpp"
+#include "core/backend.hpp"
 #include "util/clock.hpp"
 
 namespace dlock::file {
