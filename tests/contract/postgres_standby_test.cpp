@@ -7,6 +7,7 @@
 #include "client.hpp"
 #include "fixtures.hpp"
 #include "support/postgres_server.hpp"
+#include "support/test_registry.hpp"
 
 namespace dlock::test {
 namespace {
